@@ -27,6 +27,9 @@ let victim: References;
 let absent: References;
 let personal: References;
 let ownerKey: string;
+/** The e-mail addresses of the first attackers, in their order, and of the owner. */
+let emails: readonly string[];
+let ownerEmail: string;
 
 const gql = async (key: string, query: string, variables: object = {}) => {
   const { data, errors } = await gateway.graphql<Record<string, never>>(key, query, { ...variables });
@@ -38,6 +41,7 @@ beforeAll(async () => {
   gateway = await startTestGateway();
   const owner = await gateway.createKey();
   ownerKey = owner.key;
+  ownerEmail = owner.email;
   const member = await gateway.createKey({ organization: owner.organization });
   const thief = await gateway.createKey();
   const accomplice = await gateway.createKey({ organization: thief.organization });
@@ -151,6 +155,7 @@ beforeAll(async () => {
     { who: 'nobody', key: undefined, victim },
     { who: 'a member of the same organization', key: member.key, victim: personal },
   ];
+  emails = [thief.email, accomplice.email, unbound.email];
   // Refused requests may write only `lastUsedAt`. So each key is used once before, and the clock stands still.
   gateway.setClock(new Date());
   for (const { key } of attacks)
@@ -321,8 +326,12 @@ describe('nobody can see or change objects of another organization, and the answ
   test('lists, searches and all fields below viewer show only objects that the caller may see', async () => {
     const query = `{ viewer { user { email } organizations { nodes { slug members { nodes { user { email } } } } }
       organization { memberCount members { nodes { user { email } } } apiKeys(filter: { includeRevoked: true }) { nodes { databaseId } } eventDefinitions(filter: { search: "plan" }) { totalCount nodes { name } } sessions { nodes { databaseId title } } } } }`;
-    for (const { key = '' } of attacks.slice(0, 3)) {
+    const secrets = [ownerEmail, victim.apiKeyId, victim.sessionId, 'secret_plan', 'Secret session'];
+    const ofOwner = JSON.stringify(await gql(ownerKey, query));
+    expect(secrets.filter((secret) => !ofOwner.includes(secret))).toEqual([]);
+    for (const [index, { key = '' }] of attacks.slice(0, 3).entries()) {
       const own = JSON.stringify(await gql(key, query));
+      expect(own).toContain(emails[index]);
       const list = await send(
         gateway,
         'GET',
@@ -330,7 +339,7 @@ describe('nobody can see or change objects of another organization, and the answ
         { key },
       );
       expect(list.body).toEqual({ results: [], total: 0 });
-      for (const value of [...Object.values(victim).flat(), 'Secret']) expect(own).not.toContain(value);
+      for (const value of [...Object.values(victim).flat(), ...secrets, 'Secret']) expect(own).not.toContain(value);
     }
   });
 

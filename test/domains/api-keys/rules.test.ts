@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/core/operation.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { dumpTables, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
@@ -170,22 +171,40 @@ describe('creating a key', () => {
     }
   });
 
-  test('if a member is removed while they create keys, no active key remains', async () => {
-    for (let round = 0; round < 8; round += 1) {
-      const admin = await gateway.createKey();
-      const member = await gateway.createKey({ organization: admin.organization });
-      const removal =
-        'mutation($input: RemoveOrganizationMemberInput!) { removeOrganizationMember(input: $input) { __typename } }';
-      await Promise.allSettled([
-        ...Array.from({ length: 4 }, () => create(member.key)),
-        mutate(admin.key, removal, { userId: member.userId }),
-      ]);
-      const active = await gateway.dependencies.sql.query(
-        'select 1 from api_key where organization_id = $1 and user_id = $2 and revoked_at is null',
-        [admin.organizationId, member.userId],
-      );
-      expect(active).toEqual([]);
-    }
+  test('the removal of a member waits for a key that they are creating, and then revokes it, too', async () => {
+    const admin = await gateway.createKey();
+    const member = await gateway.createKey({ organization: admin.organization });
+    const removal =
+      'mutation($input: RemoveOrganizationMemberInput!) { removeOrganizationMember(input: $input) { __typename } }';
+    const { sql } = gateway.dependencies;
+    await sql.query(
+      `create function wait_for_test() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock_shared(7); return new; end $$`,
+      [],
+    );
+    await sql.query(
+      `create trigger wait_for_test before insert on api_key for each row when (new.name = 'Waits') execute function wait_for_test()`,
+      [],
+    );
+    const answers = await whileLocked(gateway, 'select pg_advisory_xact_lock(7)', [], async (release) => {
+      const creating = create(member.key, { name: 'Waits' });
+      await untilWaitingForLock(gateway, 1);
+      const removing = mutate<{ __typename: string }>(admin.key, removal, { userId: member.userId });
+      await untilWaitingForLock(gateway, 2);
+      await release();
+      return Promise.all([creating, removing]);
+    });
+    expect(answers.map(({ __typename }) => __typename)).toEqual([
+      'CreateApiKeyPayload',
+      'RemoveOrganizationMemberPayload',
+    ]);
+    const keys = await sql.query(
+      'select name, revoked_at is null as active from api_key where organization_id = $1 and user_id = $2 order by name',
+      [admin.organizationId, member.userId],
+    );
+    expect(keys).toEqual([
+      { name: 'Created at the command line', active: false },
+      { name: 'Waits', active: false },
+    ]);
   });
 });
 

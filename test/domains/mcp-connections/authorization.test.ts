@@ -315,7 +315,14 @@ describe('the callback', () => {
       'member',
       admin.userId,
     ]);
-    expect((await callback(fixture.consent(created.body.authorizationUrl ?? ''))).status).toBe(400);
+    const page = await callback(fixture.consent(created.body.authorizationUrl ?? ''));
+    expect(page.status).toBe(400);
+    expect(page.text).toContain('This authorization is unknown');
+    expect(fixture.tokenRequests).toHaveLength(0);
+    const stored = 'select connected_at from mcp_connection where id = $1';
+    expect(await gateway.dependencies.sql.query(stored, [created.body.connection.id])).toEqual([
+      { connected_at: null },
+    ]);
   });
 });
 

@@ -1,3 +1,6 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { readFile, readdir } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
@@ -91,8 +94,11 @@ describe('stdio', () => {
         starts: /child_process|worker_threads|client\/stdio|StdioClientTransport|process\.binding/.test(text),
       }).toEqual({ file, starts: false });
     }
-    const trace = `/tmp/gateway-mcp-trace-${process.pid}`;
-    const created = await create(admin, { type: 'stdio', name: 'tracer', command: 'touch', args: [trace] });
+    // Node reports every process that this process starts without waiting for its end.
+    const started: ChildProcess[] = [];
+    const onStart = (message: unknown) => started.push((message as { process: ChildProcess }).process);
+    subscribe('child_process', onStart);
+    const created = await create(admin, { type: 'stdio', name: 'tracer', command: 'false' });
     const { id } = created.body.connection;
     const authorize = await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: admin });
     expect({ status: authorize.status, body: authorize.body }).toEqual({
@@ -104,7 +110,9 @@ describe('stdio', () => {
       message: 'a stdio connection is only stored and cannot be authorized',
     });
     expect((await mutate(admin, 'testMcpServer', { mcpServerId: id })).__typename).toBe('ConflictError');
-    await expect(readFile(trace)).rejects.toThrow('ENOENT');
+    await once(spawn('true'), 'exit');
+    unsubscribe('child_process', onStart);
+    expect(started.map(({ spawnfile }) => spawnfile)).toEqual(['true']);
   });
 });
 

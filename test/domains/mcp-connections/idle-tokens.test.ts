@@ -98,21 +98,32 @@ test('the token of an unused connection is refreshed before it expires, once, by
   expect({ refreshes: refreshes(), distinct: new Set(shown).size }).toEqual({ refreshes: 2, distinct: 2 });
 });
 
-test('the refresh job is scheduled every minute, and one of two processes runs it', async () => {
+test('the refresh job is scheduled every minute, and two processes that queue and run it refresh a token once', async () => {
   await connect();
   advance(3590);
-  const workers = await Promise.all([startWorker(one), startWorker(two)]);
-  try {
-    // Queues the job as the schedule of each process does every minute.
+  const { sql } = one.dependencies;
+  // Queues the job as the schedule of each process does every minute.
+  const enqueue = async () => {
     for (const { database, newId } of [one.dependencies, two.dependencies])
       await database.em
         .fork()
         .transactional((em) => enqueueJob(em, 'mcp-refresh', { id: newId(), data: {}, delaySeconds: 0 }));
-    await expect.poll(refreshes).toBe(1);
+  };
+  const jobs = (state: string) =>
+    sql.query(`select 1 from pgboss.job where name = 'mcp-refresh' and state::text = $1`, [state]);
+  await enqueue();
+  expect(await jobs('created')).toHaveLength(1);
+  const workers = await Promise.all([startWorker(one), startWorker(two)]);
+  try {
+    await expect.poll(async () => (await jobs('completed')).length).toBeGreaterThanOrEqual(1);
+    expect(refreshes()).toBe(1);
+    // The next run finds nothing that is due.
+    await enqueue();
+    await expect.poll(async () => (await jobs('completed')).length).toBeGreaterThanOrEqual(2);
+    expect(refreshes()).toBe(1);
   } finally {
     await Promise.all(workers.map((worker) => worker.stop()));
   }
-  const { sql } = one.dependencies;
   expect(await sql.query(`select cron, timezone from pgboss.schedule where name = 'mcp-refresh'`, [])).toEqual([
     { cron: '* * * * *', timezone: 'UTC' },
   ]);

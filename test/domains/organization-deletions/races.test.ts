@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { organizationDeletionJob } from '../../../src/domains/organization-deletions/deletion-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { deleteKeysOfOrganization } from '../../../src/gateway/idempotency/maintenance.ts';
+import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
 import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { INVITE } from '../../support/fixtures/invitations.ts';
@@ -142,7 +143,8 @@ test('10 concurrent requests for the deletion create one job', async () => {
   expect(await rows('select 1 from deletion_job where organization_id = $1', organizationId)).toHaveLength(1);
 });
 
-test('a job that failed at any step can be run again, and several workers can run it at the same time', async () => {
+test('a job that failed at any step can be run again, also by several workers at the same time, and is done once', async () => {
+  const countFinishes = await recordFinishes(gateway);
   const { key } = await person.join(slug);
   const session = await createSession(gateway, key);
   await append(gateway, key, session, eventsOf(2));
@@ -169,10 +171,21 @@ test('a job that failed at any step can be run again, and several workers can ru
     await rows(`drop trigger fail_for_test on ${table}`);
     expect(await rows('select state from deletion_job where id = $1', id)).toEqual([{ state: 'running' }]);
   }
-  await Promise.allSettled([runJob(id), runJob(id), runJob(id)]);
-  await runJob(id);
+  const outcomes = await Promise.allSettled([runJob(id), runJob(id), runJob(id)]);
+  expect(failuresOf(outcomes)).toEqual([]);
+  expect(outcomes.map(({ status }) => status)).toContain('fulfilled');
   expect(await rows('select state, member_ids from deletion_job where id = $1', id)).toEqual([
     { state: 'done', member_ids: [] },
   ]);
+  expect(await tablesWith(gateway, organizationId)).toEqual(REMAINING_ROWS);
+  await runJob(id);
+  expect(await countFinishes(id)).toBe(1);
+});
+
+test('of several workers that have deleted everything, one finishes the job', async () => {
+  const countFinishes = await recordFinishes(gateway);
+  const id = (await remove())?.deletionJob?.databaseId ?? '';
+  await finishInSeveralWorkers(gateway, 'organization', () => runJob(id));
+  expect(await countFinishes(id)).toBe(1);
   expect(await tablesWith(gateway, organizationId)).toEqual(REMAINING_ROWS);
 });

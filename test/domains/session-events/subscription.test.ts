@@ -160,7 +160,8 @@ test.each([
   const stream = await follow(variablesOf(await createSession(gateway, key)));
   const [first = {}] = await stream.take(1);
   expect(nextOf(first)).toMatchObject({ errors: [{ message, extensions: { code } }] });
-  expect((await stream.nextData())?.event ?? 'complete').toBe('complete');
+  expect(await stream.nextData()).toEqual({ event: 'complete', data: '' });
+  expect(await stream.next()).toBeUndefined();
 });
 
 test("another user's session gets the same error as a missing one; without the scope it is FORBIDDEN", async () => {

@@ -26,6 +26,8 @@ afterAll(async () => {
 interface Follower {
   /** Reads until the stream contains this text. Returns all that was read. */
   until(part: string): Promise<string>;
+  /** Reads until the stream ends. Returns all that was read. */
+  untilEnd(): Promise<string>;
   end(): Promise<void>;
 }
 
@@ -48,6 +50,13 @@ async function follow(on: TestGateway, key: string, filter: object | null = null
         text += value;
       }
       return text;
+    },
+    async untilEnd() {
+      for (;;) {
+        const { done, value } = (await reader?.read()) ?? { done: true };
+        if (done) return text;
+        text += value;
+      }
     },
     end: async () => reader?.cancel(),
   };
@@ -104,8 +113,12 @@ test('a revoked key ends the subscription, and a key without the scope cannot st
   const leaver = await gateway.createKey({ organization, role: 'member' });
   const follower = await follow(gateway, leaver.key);
   await mutate(second, admin.key, 'revokeApiKey', { apiKeyId: leaver.keyId });
-  expect(await follower.until('UNAUTHENTICATED')).toContain('UNAUTHENTICATED');
+  const text = await follower.untilEnd();
+  expect([text.match(/"code":"\w+"/g), text.match(/event: complete/g)]).toEqual([
+    ['"code":"UNAUTHENTICATED"'],
+    ['event: complete'],
+  ]);
   const { key } = await gateway.createKey({ organization, scopes: ['sessions.write'] });
   const refused = await follow(gateway, key);
-  expect(await refused.until('lacks the scope sessions.read')).toContain('lacks the scope sessions.read');
+  expect(await refused.untilEnd()).toContain('lacks the scope sessions.read');
 });
