@@ -54,7 +54,7 @@ let headers: Record<string, string> = {};
 afterAll(() => gateway.close());
 
 /** For each type with lists: the query that selects a list of one of its objects. */
-const WAYS: Readonly<Record<string, (list: string) => string>> = {
+const QUERIES: Readonly<Record<string, (list: string) => string>> = {
   Viewer: (list) => `{ viewer { found: ${list} } }`,
   Organization: (list) => `{ viewer { organization { found: ${list} } } }`,
   EventDefinition: (list) => `{ eventDefinition(name: "event_0") { found: ${list} } }`,
@@ -100,7 +100,7 @@ async function read({ type, field }: (typeof LISTS)[number], args: string): Prom
   const list = `${field.name}(${args}) { totalCount edges { cursor } }`;
   const { data, errors } = await gateway.graphql<Record<string, unknown>>(
     key,
-    WAYS[type]?.(list) ?? '',
+    QUERIES[type]?.(list) ?? '',
     undefined,
     headers,
   );
@@ -114,7 +114,7 @@ async function read({ type, field }: (typeof LISTS)[number], args: string): Prom
 
 test('every type that has a list has a query here', () => {
   const types = LISTS.map(({ type }) => type);
-  expect(caseFaults('WAYS in test/across/list-arguments.test.ts', Object.keys(WAYS), types)).toBe('');
+  expect(caseFaults('QUERIES in test/across/list-arguments.test.ts', Object.keys(QUERIES), types)).toBe('');
 });
 
 test.each(LISTS.map((list) => [list.coordinate, list] as const))('%s', async (_, list) => {

@@ -45,7 +45,7 @@ const inAdminsOrganization = (selection: string) =>
   `{ node(id: "${btoa(`Organization:${admin.organizationId}`)}") { __typename ... on Organization { ${selection} } } }`;
 
 /** For each type: the query that selects a field of one of its objects and works for callers who lack only what that field needs. */
-const WAYS: Readonly<Record<string, (selection: string) => string>> = {
+const QUERIES: Readonly<Record<string, (selection: string) => string>> = {
   Query: (selection) => `{ __typename ${selection} viewer { __typename } }`,
   Viewer: (selection) => `{ viewer { __typename ${selection} } }`,
   Organization: (selection) => `{ viewer { organization { __typename ${selection} } } }`,
@@ -102,7 +102,7 @@ interface Caller {
   readonly lacks: string;
   readonly key: string;
   readonly headers?: Record<string, string>;
-  readonly way?: (selection: string) => string;
+  readonly queryOf?: (selection: string) => string;
 }
 
 /** For each thing that the field needs: a caller who lacks only that. */
@@ -114,7 +114,7 @@ async function callersOf({ field }: Refused): Promise<Caller[]> {
   if (role) lacking.push({ lacks: role, key: await member() });
   if (subscription) lacking.push({ lacks: 'subscription', key: unsubscribedKey });
   if (refusalOf(field)?.actingOrganization === true)
-    lacking.push({ lacks: 'acting organization', ...elsewhere, way: inAdminsOrganization });
+    lacking.push({ lacks: 'acting organization', ...elsewhere, queryOf: inAdminsOrganization });
   return lacking;
 }
 
@@ -129,15 +129,15 @@ const at = (data: unknown, path: readonly (string | number)[]): unknown =>
 
 test('every type with a field that can be refused has a query here', () => {
   const types = REFUSABLE.map(({ type }) => type);
-  expect(caseFaults('WAYS in test/across/refused-fields.test.ts', Object.keys(WAYS), types)).toBe('');
+  expect(caseFaults('QUERIES in test/across/refused-fields.test.ts', Object.keys(QUERIES), types)).toBe('');
 });
 
 test.each(REFUSABLE.map((refused) => [refused.coordinate, refused] as const))('%s', async (_, refused) => {
   const { type, field } = refused;
   const callers = await callersOf(refused);
   expect(callers.length).toBeGreaterThan(0);
-  for (const { lacks, key, headers, way = WAYS[type] } of callers) {
-    const query = way?.(selectionOf(field)) ?? '';
+  for (const { lacks, key, headers, queryOf = QUERIES[type] } of callers) {
+    const query = queryOf?.(selectionOf(field)) ?? '';
     const { data, errors } = await gateway.graphql<Record<string, unknown>>(key, query, undefined, headers);
     const [error] = errors ?? [];
     const path = (error as { path?: (string | number)[] } | undefined)?.path ?? [];

@@ -98,10 +98,10 @@ async function sample(
   samples: number,
 ): Promise<number[][]> {
   const times = requests.map((): number[] => []);
-  for (let turn = -20; turn < samples; turn += 1) {
+  for (let round = -20; round < samples; round += 1) {
     for (const [index, request] of requests.entries()) {
       const ms = await timed(target, request, key);
-      if (turn >= 0) times[index]?.push(ms);
+      if (round >= 0) times[index]?.push(ms);
     }
   }
   return times;

@@ -119,8 +119,8 @@ interface Earlier {
   readonly commit: string;
 }
 
-/** Starts a gateway of an earlier commit with the current packages; of the current commit if no earlier one is available or runs with them. */
-async function startEarlier(env: Record<string, string>): Promise<Earlier> {
+/** Starts a gateway of an earlier commit with the current packages. Undefined if no earlier one is available or runs with them. */
+async function startEarlier(env: Record<string, string>): Promise<Earlier | undefined> {
   for (const commit of earlierCommits()) {
     const root = await temporaryDirectory();
     const archive = join(root, 'archive.tar');
@@ -133,12 +133,16 @@ async function startEarlier(env: Record<string, string>): Promise<Earlier> {
       // That commit needs packages that are no longer installed.
     }
   }
-  return { gateway: await startGateway(env), root: checkout, commit: 'this one' };
+  return undefined;
 }
 
-test('a gateway of an earlier commit and the current one serve the same database during and after the migration', async () => {
+test('a gateway of an earlier commit and the current one serve the same database during and after the migration', async ({
+  skip,
+}) => {
   const env = { ...(await emptyDatabase()), RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
   const earlier = await startEarlier(env);
+  if (!earlier)
+    return skip('this clone has no earlier commit that runs with the current packages: git fetch --unshallow');
   const organization = `org-${randomBytes(4).toString('hex')}`;
   const keys = ['keys', 'create', '--email', 'a@example.com', '--organization', organization];
   const created = await run([process.execPath, join(earlier.root, 'src/cli.ts'), ...keys], env);
@@ -155,7 +159,7 @@ test('a gateway of an earlier commit and the current one serve the same database
 
   for (const ledger of [before, after]) {
     expect([...ledger.answers.keys()].filter((status) => !/^2\d\d$/.test(status))).toEqual([]);
-    expect((await ledger.check()).lost).toEqual([]);
+    expect(await ledger.check()).toEqual({ lost: [], doubled: [] });
   }
   proof('Upgrade, side by side', {
     figures: {
@@ -165,10 +169,7 @@ test('a gateway of an earlier commit and the current one serve the same database
       'writes through the newer one': after.acknowledged(),
       'errors on either': 0,
       lost: 0,
+      doubled: 0,
     },
-    shortfalls:
-      earlier.commit === 'this one'
-        ? ['This clone has no earlier commit, so both gateways were of the current one.']
-        : [],
   });
 });

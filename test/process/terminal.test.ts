@@ -5,10 +5,11 @@ import { checkout, endProcesses, start, temporaryDirectory } from '../support/pr
 
 afterAll(endProcesses);
 
-test('at a terminal the log is lines for people, the block of the start is the last of them, and probes are not logged', async () => {
-  const command = [process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/main.ts')].join(' ');
+test('at a terminal the log is lines for people, the block of the start is the last of them, probes are not logged, and Ctrl-C ends the gateway with status 0', async () => {
+  // Without `exec` the shell would end by the same signal, with its own status.
+  const command = ['exec', process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/main.ts')].join(' ');
   // `script` gives a program a terminal.
-  const { child, output } = start(['script', '-qfec', command, '/dev/null'], {
+  const { child, output, exited } = start(['script', '-qfec', command, '/dev/null'], {
     PORT: '0',
     DATA_DIR: await temporaryDirectory(),
     ALLOW_PRIVATE_NETWORK: 'true',
@@ -26,4 +27,6 @@ test('at a terminal the log is lines for people, the block of the start is the l
       /^\d\d:\d\d:\d\d info {2}GET {4}\/v1\/nowhere 401 [\d.]+ ms operation=unknown clientAddress=127\.0\.0\.1 requestId=\S+\n$/,
     );
   child.stdin?.write('\u0003');
+  // `script` ends with the status of the gateway.
+  expect(await exited).toBe(0);
 });

@@ -17,13 +17,13 @@ import { random } from '../support/random.ts';
  * again and again.
  */
 
-const WAYS = ['machine lost', 'PostgreSQL killed', 'network cut', 'switchover'] as const;
-type Way = (typeof WAYS)[number];
+const LOSSES = ['machine lost', 'PostgreSQL killed', 'network cut', 'switchover'] as const;
+type Loss = (typeof LOSSES)[number];
 
 const KILLS = Number(process.env['FAILOVERS'] ?? 20);
 /** Kills in a row; then the others. */
-const ROUNDS: readonly Way[] = [
-  ...Array.from({ length: KILLS }, (_, index) => WAYS[index % 2] ?? 'machine lost'),
+const ROUNDS: readonly Loss[] = [
+  ...Array.from({ length: KILLS }, (_, index) => LOSSES[index % 2] ?? 'machine lost'),
   ...Array.from({ length: Math.ceil(KILLS / 5) }, () => ['network cut', 'switchover'] as const).flat(),
 ];
 const WRITERS = 3;
@@ -57,13 +57,13 @@ afterAll(async () => {
   if (missing === undefined) await cluster.close();
 }, 120_000);
 
-let turn = 0;
+let requests = 0;
 const acknowledgedAt: number[] = [];
 let replayed = 0;
 
-/** To each gateway in turn; notes when a write was acknowledged. */
+/** Sends to the two gateways alternately; records when a write was acknowledged. */
 async function send(path: string, init: RequestInit): Promise<Response> {
-  const gateway = gateways[(turn += 1) % 2];
+  const gateway = gateways[(requests += 1) % 2];
   const response = await fetch(`${gateway?.url}${path}`, init);
   if (response.ok && init.method === 'POST') acknowledgedAt.push(performance.now());
   if (response.headers.has('idempotent-replayed')) replayed += 1;
@@ -71,7 +71,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 }
 
 /** Tries a write until it is acknowledged, as careful clients do: always with the same key. */
-async function insist(method: string, path: string, body?: unknown): Promise<void> {
+async function writeUntilAcknowledged(method: string, path: string, body?: unknown): Promise<void> {
   const headers = {
     Authorization: `Bearer ${key}`,
     'Content-Type': 'application/json',
@@ -88,17 +88,17 @@ async function insist(method: string, path: string, body?: unknown): Promise<voi
 
 const DEFINITIONS = '/events/2026-03/event-definitions';
 
-/** A definition with occurrences is deleted: a job has to take those away. */
-async function leaveJob(name: string): Promise<void> {
-  await insist('POST', DEFINITIONS, { name, label: name, primaryObject: 'CONTACT' });
+/** Deletes a definition with occurrences, which a job then has to delete. */
+async function createDeletionJob(name: string): Promise<void> {
+  await writeUntilAcknowledged('POST', DEFINITIONS, { name, label: name, primaryObject: 'CONTACT' });
   for (let index = 0; index < 3; index += 1)
-    await insist('POST', '/events/2026-03/send', {
+    await writeUntilAcknowledged('POST', '/events/2026-03/send', {
       eventName: name,
       email: `a${index}@example.com`,
       properties: {},
       uuid: `${name} ${index}`,
     });
-  await insist('DELETE', `${DEFINITIONS}/${name}`);
+  await writeUntilAcknowledged('DELETE', `${DEFINITIONS}/${name}`);
 }
 
 interface Follower {
@@ -168,16 +168,16 @@ function startReading() {
   };
 }
 
-async function lose(way: Way, primary: Server): Promise<void> {
-  if (way === 'machine lost') await primary.kill();
-  else if (way === 'PostgreSQL killed') await primary.killPostgres();
-  else if (way === 'network cut') primary.isolate();
+async function lose(loss: Loss, primary: Server): Promise<void> {
+  if (loss === 'machine lost') await primary.kill();
+  else if (loss === 'PostgreSQL killed') await primary.killPostgres();
+  else if (loss === 'network cut') primary.isolate();
   else await cluster.switchOver();
 }
 
-async function bringBack(way: Way, server: Server): Promise<void> {
-  if (way === 'machine lost') await server.start();
-  else if (way === 'network cut') server.rejoin();
+async function bringBack(loss: Loss, server: Server): Promise<void> {
+  if (loss === 'machine lost') await server.start();
+  else if (loss === 'network cut') server.rejoin();
 }
 
 /** Seconds without an acknowledged write that began after this moment, at the longest. */
@@ -187,7 +187,7 @@ function longestGap(since: number): number {
 }
 
 interface Round {
-  readonly way: Way;
+  readonly loss: Loss;
   /** From the loss until Patroni has another primary. */
   readonly promotion: number;
   readonly seconds: number;
@@ -195,22 +195,22 @@ interface Round {
   readonly reads: ReadonlyMap<number, number>;
 }
 
-async function round(way: Way, ledger: Ledger, pause: number): Promise<Round> {
+async function round(loss: Loss, ledger: Ledger, pause: number): Promise<Round> {
   const primary = await cluster.primary();
   await ledger.next(10);
   await delay(pause);
   const began = performance.now();
   const reads = startReading();
-  await lose(way, primary);
+  await lose(loss, primary);
   await expect
     .poll(async () => (await cluster.primary()).name, { timeout: 600_000, interval: 300 })
     .not.toBe(primary.name);
   const promotion = (performance.now() - began) / 1000;
   await ledger.next(10);
   const answers = await reads.stop();
-  await bringBack(way, primary);
+  await bringBack(loss, primary);
   await cluster.healthy();
-  return { way, promotion, seconds: longestGap(began), reads: answers };
+  return { loss, promotion, seconds: longestGap(began), reads: answers };
 }
 
 const seconds = (values: readonly number[]) => {
@@ -224,7 +224,7 @@ function explanation(rounds: readonly Round[]): string {
   const longest = rounds.toSorted((one, other) => other.seconds - one.seconds)[0];
   if (!longest) return '';
   const rest = longest.seconds - longest.promotion;
-  return `${longest.way}: ${longest.promotion.toFixed(1)} s until the leader's lease in etcd has ended (Patroni's ttl, ${SETTINGS.ttl} s) and a standby is promoted; the other ${rest.toFixed(1)} s until writes go on: another standby has to confirm them, HAProxy to have asked the new primary, and the gateways to give up what is silent`;
+  return `${longest.loss}: ${longest.promotion.toFixed(1)} s until the leader's lease in etcd has ended (Patroni's ttl, ${SETTINGS.ttl} s) and a standby is promoted; the other ${rest.toFixed(1)} s until writes go on: another standby has to confirm them, HAProxy to have asked the new primary, and the gateways to give up what is silent`;
 }
 
 /** What a run has seen so far, also of one that does not come to its end. */
@@ -256,16 +256,16 @@ test('the primary is lost again and again under load: nothing acknowledged is lo
     );
     expect({ lost, doubled, unclear: ledger.unclear }).toEqual({ lost: [], doubled: [], unclear: [] });
   }
-  for (const [index, way] of ROUNDS.entries()) {
-    await leaveJob(`job_${index}`);
-    const deleting = leaveJob(`late_job_${index}`);
+  for (const [index, loss] of ROUNDS.entries()) {
+    await createDeletionJob(`job_${index}`);
+    const deleting = createDeletionJob(`late_job_${index}`);
     const following = Promise.all(followers.map((follower) => follower.next()));
-    const seen = await round(way, ledger, next() * 2_000);
+    const seen = await round(loss, ledger, next() * 2_000);
     rounds.push(seen);
     await Promise.all([deleting, following]);
     for (const follower of followers) await follower.next();
     note(
-      `round ${index + 1}, ${way}: ${seen.seconds.toFixed(1)} s without writes, another primary after ${seen.promotion.toFixed(1)} s, ` +
+      `round ${index + 1}, ${loss}: ${seen.seconds.toFixed(1)} s without writes, another primary after ${seen.promotion.toFixed(1)} s, ` +
         `reads ${JSON.stringify(Object.fromEntries(seen.reads))}, ${ledger.acknowledged()} writes acknowledged`,
     );
     for (const line of internalErrors().slice(errors)) note(line);
@@ -288,7 +288,7 @@ test('the primary is lost again and again under load: nothing acknowledged is lo
   const states = await Promise.all(gateways.map(async ({ url }) => (await fetch(`${url}/health/ready`)).status));
   expect(states).toEqual([200, 200]);
 
-  const of = (...ways: readonly Way[]) => rounds.filter(({ way }) => ways.includes(way));
+  const of = (...losses: readonly Loss[]) => rounds.filter(({ loss }) => losses.includes(loss));
   const reads = of('machine lost').flatMap((each) => [...each.reads]);
   const sum = (...statuses: readonly number[]) =>
     reads.filter(([status]) => statuses.includes(status)).reduce((total, [, count]) => total + count, 0);
@@ -298,16 +298,17 @@ test('the primary is lost again and again under load: nothing acknowledged is lo
   proof('Failover of a Patroni cluster', {
     figures: {
       seed: SEED,
-      'kills of the primary in a row (machine and PostgreSQL in turn)': of('machine lost', 'PostgreSQL killed').length,
+      'kills of the primary in a row (machine and PostgreSQL alternately)': of('machine lost', 'PostgreSQL killed')
+        .length,
       'network partitions of the primary': of('network cut').length,
       'switchovers on purpose': of('switchover').length,
       'writes acknowledged': ledger.acknowledged(),
       'answered 503 with Retry-After meanwhile': ledger.answers.get('503') ?? 0,
       'retries that found their write done': replayed,
       ...Object.fromEntries(
-        WAYS.flatMap((way) => [
-          [`without writes, ${way}: median`, seconds(of(way).map((each) => each.seconds))],
-          [`of it until Patroni promotes, ${way}: median`, seconds(of(way).map((each) => each.promotion))],
+        LOSSES.flatMap((loss) => [
+          [`without writes, ${loss}: median`, seconds(of(loss).map((each) => each.seconds))],
+          [`of it until Patroni promotes, ${loss}: median`, seconds(of(loss).map((each) => each.promotion))],
         ]),
       ),
       'what explains the longest': explanation(rounds),

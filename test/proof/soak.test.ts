@@ -63,14 +63,14 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
   const graphql = (kind: string, query: string, variables: object, headers = {}) =>
     ask(kind, '/graphql', { method: 'POST', headers, body: JSON.stringify({ query, variables }) });
 
-  type Turn = (pick: () => number, index: number) => Promise<unknown>;
+  type Action = (pick: () => number, index: number) => Promise<unknown>;
   const sessionOf = (pick: () => number) => sessions[Math.floor(pick() * sessions.length)] ?? '';
-  const read: Turn = (pick) => {
+  const read: Action = (pick) => {
     const session = sessionOf(pick);
     if (pick() < 0.5) return ask('read', `/v1/sessions/${session}/events?limit=50&cursor=${Math.floor(pick() * 500)}`);
     return graphql('read', READ, { id: Buffer.from(`Session:${session}`).toString('base64') });
   };
-  const record: Turn = (pick, index) => {
+  const record: Action = (pick, index) => {
     const events = Array.from({ length: 1 + Math.floor(pick() * 20) }, () => ({
       eventType: 'text',
       provider: 'anthropic',
@@ -78,7 +78,7 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
     }));
     return graphql('write', APPEND, { input: { sessionId: sessionOf(pick), batchId: `b${pick()}${index}`, events } });
   };
-  const change: Turn = (pick, index) => {
+  const change: Action = (pick, index) => {
     if (pick() < 0.3)
       return graphql('write', CREATE, { title: `t${index}` }, { 'Idempotency-Key': `c${pick()}${index}` });
     return ask('write', `/v1/sessions/${sessionOf(pick)}`, {
@@ -86,7 +86,7 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
       body: JSON.stringify({ title: `title ${index}` }),
     });
   };
-  const follow: Turn = async (pick) => {
+  const follow: Action = async (pick) => {
     const fetcher = { fetch: (path: string, init?: RequestInit) => fetch(url + path, init) };
     const session = sessionOf(pick);
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(2000)]);
@@ -102,9 +102,9 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
     }
   };
   // Documents that were never seen before, so that whatever remembers documents is filled.
-  const nonsense: Turn = (pick, index) => {
+  const nonsense: Action = (pick, index) => {
     const mark = `a${Math.floor(pick() * 1e9)}x${index}`;
-    const turns = [
+    const requests = [
       () => ask('nonsense', '/graphql', { method: 'POST', body: `{"query": "${mark}` }),
       () => graphql('nonsense', `{ ${mark}: viewer { nothing } }`, {}),
       () => graphql('nonsense', `{ ${mark}: __typename ${'{ a '.repeat(50)} `, {}),
@@ -114,17 +114,17 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
       () => ask('nonsense', `/nowhere/${mark}`),
       () => ask('nonsense', '/graphql', { method: 'POST', headers: { Authorization: `Bearer ${mark}` }, body: '{}' }),
     ];
-    return turns[Math.floor(pick() * turns.length)]?.() ?? Promise.resolve();
+    return requests[Math.floor(pick() * requests.length)]?.() ?? Promise.resolve();
   };
 
-  async function repeat(turn: Turn, seed: number, pauseMs: number): Promise<void> {
+  async function repeat(action: Action, seed: number, pauseMs: number): Promise<void> {
     const pick = random(seed);
     for (let index = 0; !isStopped; index += 1) {
-      await turn(pick, index);
+      await action(pick, index);
       await delay(pauseMs);
     }
   }
-  const turns = [
+  const running = [
     ...[1, 2, 3, 4].map((seed) => repeat(read, seed, 10)),
     ...[5, 6].map((seed) => repeat(record, seed, 30)),
     repeat(change, 7, 50),
@@ -138,7 +138,7 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
     async stop() {
       isStopped = true;
       stopping.abort();
-      await Promise.all(turns);
+      await Promise.all(running);
     },
   };
 }

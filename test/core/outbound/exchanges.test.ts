@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import net, { type TcpNetConnectOpts } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Outbound, createOutbound } from '../../../src/core/outbound/outbound.ts';
 import { outboundFailure as failure } from '../../support/fixtures/outbound.ts';
 import { Listener } from '../../support/peers/listener.ts';
@@ -19,6 +20,22 @@ afterAll(async () => {
   await other.stop();
 });
 
+/** Connects requests for a host to loopback instead of its public address, after the address was checked. */
+function routeToLoopback(hostname: string) {
+  const connect = net.connect as (options: TcpNetConnectOpts) => net.Socket;
+  const routed = ({ lookup, ...options }: TcpNetConnectOpts) =>
+    connect({
+      ...options,
+      lookup: (name, wanted, callback) =>
+        lookup?.(name, wanted, (error, address, family) => {
+          if (error || name !== hostname) callback(error, address, family);
+          else if (Array.isArray(address)) callback(null, [{ address: '127.0.0.1', family: 4 }]);
+          else callback(null, '127.0.0.1', 4);
+        }),
+    });
+  return vi.spyOn(net, 'connect').mockImplementation(routed as typeof net.connect);
+}
+
 describe('redirects', () => {
   test('are followed within the origin, at most 3', async () => {
     victim.handler = (request, response) => {
@@ -33,9 +50,40 @@ describe('redirects', () => {
   });
 
   test.each([301, 302, 303, 307, 308])(
-    'a %d redirect to an internal address is refused, and the internal server is not contacted',
+    'a %d redirect from a public server to an internal address is refused, and the internal server is not contacted',
     async (status) => {
-      // Private addresses are allowed here, because all servers of the test are on loopback. Other rules refuse these redirects.
+      const strict = createOutbound({
+        allowPrivateNetwork: false,
+        resolve: async (name) => [name === 'public.example' ? '93.184.216.34' : '127.0.0.1'],
+      });
+      const route = routeToLoopback('public.example');
+      const targets = ['127.0.0.1', '[::ffff:127.0.0.1]', 'localhost', 'inside.example'];
+      const before = victim.connectionCount;
+      const messages: string[] = [];
+      try {
+        for (const host of targets) {
+          other.handler = (_, response) =>
+            response.writeHead(status, { Location: `http://${host}:${victim.port}/` }).end();
+          const asked = strict.begin().fetch(`http://public.example:${other.port}/`);
+          messages.push((await failure(asked)).message);
+        }
+      } finally {
+        route.mockRestore();
+        await strict.close();
+      }
+      expect(messages).toEqual([
+        '127.0.0.1 is not a public address',
+        '[::ffff:7f00:1] is not a public address',
+        'localhost is not a public address',
+        'the name inside.example cannot be resolved, or not only to public addresses',
+      ]);
+      expect(victim.connectionCount - before).toBe(0);
+    },
+  );
+
+  test.each([301, 302, 303, 307, 308])(
+    'a %d redirect to another scheme or with user information is refused, and its server is not contacted',
+    async (status) => {
       victim.handler = (_, response) => response.end('inside');
       other.handler = (_, response) => response.writeHead(status, { Location: 'file:///etc/passwd' }).end();
       expect((await failure(free.begin().fetch(other.url))).message).toBe('only http and https URLs are allowed');

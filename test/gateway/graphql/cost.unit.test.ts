@@ -206,6 +206,8 @@ describe('the cost', () => {
 
   test('property: the suggested page size is accepted, and a page larger by one is not', () => {
     const size = fc.integer({ min: 0, max: 3000 });
+    const numRuns = full ? 3000 : 100;
+    let advised = 0;
     fc.assert(
       fc.property(size, size, size, fc.integer({ min: 0, max: 300 }), (a, b, c, extra) => {
         const query = (sizes: number[]) =>
@@ -218,12 +220,14 @@ describe('the cost', () => {
           String(Object(check(sizes)).message),
         );
         if (!advice) return;
+        advised += 1;
         const place = ['sessions', 'sessions.edges.node.events', 'viewer.friends.sessions'].indexOf(advice[1] ?? '');
         expect(place).toBeGreaterThanOrEqual(0);
         expect(check(sizes.with(place, Number(advice[2])))).toBeUndefined();
         expect(check(sizes.with(place, Number(advice[2]) + 1))).toHaveProperty('extensions.code', 'TOO_COSTLY');
       }),
-      { numRuns: full ? 3000 : 100 },
+      { numRuns },
     );
+    expect(advised).toBeGreaterThan(numRuns / 10);
   });
 });

@@ -66,6 +66,10 @@ test('repeated requests in two processes wait for a slow remote server without a
   const first = send(gateway, write);
   await asked.promise;
   const twins = [send(gateway, write), send(beside, write)];
+  // The other process has looked for the answer, and looks again.
+  await expect
+    .poll(() => beside.statements.filter((text) => text.includes('insert into "idempotency_key"')).length)
+    .toBeGreaterThan(1);
   expect(await findIdleTransactions(gateway)).toEqual([]);
   expect(await storedAnswers(gateway, key)).toEqual([{ answer: null }]);
   released.resolve();

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+import { storedAnswers } from '../../support/fixtures/idempotency.ts';
 import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { findIdleTransactions } from '../../support/fixtures/transactions.ts';
 
@@ -271,7 +272,7 @@ test('a key over 255 characters gets 400 in a mutation and is ignored in a query
   expect(await send('{ viewer { __typename } }', 'k'.repeat(256))).toMatchObject({ status: 200, replayed: null });
 });
 
-test('a mutation that is answered without data has no effect', async () => {
+test('a mutation that is answered without data has no effect, and no answer is stored', async () => {
   const before = await keys();
   const answer = await send(
     `mutation($name: String!) { createApiKey(input: { name: $name, scopes: [SESSIONS_READ] }) { __typename } }`,
@@ -279,4 +280,5 @@ test('a mutation that is answered without data has no effect', async () => {
   );
   expect([answer.body.data, answer.body.errors?.length]).toEqual([undefined, 1]);
   expect(await keys()).toBe(before);
+  expect(await storedAnswers(gateway, key)).toEqual([]);
 });

@@ -65,7 +65,17 @@ test('the gauge of database connections shows how many are in use, idle and awai
   const pool: Pool = await gateway.dependencies.database.driver.getConnection().getNativeClient();
   const held = [await pool.connect(), await pool.connect()];
   expect(await value('gateway_database_connections{state="in_use"}')).toBe(2);
+  while (held.length < pool.options.max) held.push(await pool.connect());
+  const awaited = pool.connect();
+  const scraped = metrics();
+  // The metrics read the pool, then wait for a connection that counts the jobs.
+  await expect.poll(() => pool.waitingCount).toBe(2);
   for (const client of held) client.release();
+  (await awaited).release();
+  const full = await scraped;
+  expect(full.get('gateway_database_connections{state="in_use"}')).toBe(pool.options.max);
+  expect(full.get('gateway_database_connections{state="idle"}')).toBe(0);
+  expect(full.get('gateway_database_connections{state="waiting"}')).toBe(1);
   const seen = await metrics();
   expect(seen.get('gateway_database_connections{state="in_use"}')).toBe(0);
   expect(seen.get('gateway_database_connections{state="idle"}')).toBeGreaterThanOrEqual(2);

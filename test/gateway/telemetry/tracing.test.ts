@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { checkout, run } from '../../support/processes/process.ts';
-import { createSession, tail } from '../../support/fixtures/sessions.ts';
+import { append, createSession, eventsOf, tail } from '../../support/fixtures/sessions.ts';
 
 /** A span of OTLP in JSON (opentelemetry-proto, trace.proto). */
 interface OtlpSpan {
@@ -53,6 +53,11 @@ async function close(): Promise<void> {
 async function spans(): Promise<OtlpSpan[]> {
   await close();
   await expect.poll(() => new Set(received.map(({ url }) => url))).toEqual(new Set(['/v1/traces']));
+  return receivedSpans();
+}
+
+/** The spans that have ended and were sent, in the order in which they ended. */
+function receivedSpans(): OtlpSpan[] {
   return received.flatMap((one) =>
     (JSON.parse(one.text) as { resourceSpans: { scopeSpans: { spans: OtlpSpan[] }[] }[] }).resourceSpans.flatMap(
       ({ scopeSpans }) => scopeSpans.flatMap(({ spans: list }) => list),
@@ -196,12 +201,17 @@ test('the span of a live tail ends when its answer begins; later reads are not t
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key);
   const stream = await tail(gateway, key, id, { headers: traced });
+  const ours = () => receivedSpans().filter(({ traceId }) => traceId === TRACE);
+  // Only spans that have ended are sent, and that of the request is the last.
+  await expect.poll(() => ours().at(-1)?.name).toBe('GET listSessionEvents');
+  const ended = ours();
+  gateway.statements.length = 0;
+  await append(gateway, key, id, eventsOf(1));
+  expect((await stream.nextData())?.id).toBe('1');
+  expect(gateway.statements.filter((text) => text.includes('from "session_event" as "e"'))).not.toEqual([]);
   await stream.close();
-  const lines = tree(
-    (await spans()).filter(({ traceId }) => traceId === TRACE),
-    PARENT,
-  );
-  expect(lines[0]).toBe('server GET listSessionEvents');
+  await spans();
+  expect(ours()).toEqual(ended);
 });
 
 test('without a reachable collector, requests are answered, and the loss of traces is logged', async () => {
