@@ -119,11 +119,12 @@ test('every page shows hostile text as plain text, fits into the window, and has
   expect(problems).toEqual([]);
 });
 
-test('the answer of an MCP server to a test is shown as plain text', async () => {
+test('after a failed test of an MCP server its cause is shown, and no text of the answer', async () => {
   const { page, problems } = await site.open('/mcp-connections', { key });
   page.on('dialog', (dialog) => problems.push(`dialog: ${dialog.message()}`));
   await page.getByRole('button', { name: 'Test', exact: true }).click();
   await page.getByRole('alert').waitFor();
+  expect(await page.getByRole('alert').textContent()).toBe('the MCP server answered with HTTP 400');
   expect(await page.locator('#content').locator('img, script').count()).toBe(0);
   await saveScreenshot(page, 'hostile-mcp-test');
   expect(problems).toEqual([]);

@@ -140,12 +140,28 @@ test('an administrator sees which data would be lost, confirms with the slug, an
   await page.waitForURL(/\/sign-in\?/);
 });
 
-test('the list of keys shows the organization of each key', async () => {
-  const { key } = await site.createKey();
-  const { page, problems } = await site.open('/api-keys', { key });
-  const row = page.getByRole('table', { name: 'API keys' }).getByRole('row', { name: /signed in with/ });
-  await row.waitFor();
-  const name = await page.locator('.side .organization').textContent();
-  expect(await row.getByRole('cell').nth(1).textContent()).toContain(String(name));
+test('the list of keys shows the organization of a bound key, and all organizations of the caller for an unbound key', async () => {
+  const { key: unbound, keyId, email, organization } = await site.createKey();
+  const bound = await site.createKey({ email, organization });
+  await site.createKey({ email });
+  await site.dependencies.sql.query('update api_key set organization_id = null where id = $1', [keyId]);
+  await site.dependencies.sql.query(`update api_key set name = 'Bound' where id = $1`, [bound.keyId]);
+  const { data } = await site.graphql<{ viewer: { organizations: { nodes: { name: string; slug: string }[] } } }>(
+    unbound,
+    '{ viewer { organizations { nodes { name slug } } } }',
+  );
+  const organizations = data?.viewer.organizations.nodes ?? [];
+  const { page, problems } = await site.open('/api-keys', { key: unbound });
+  const acting = String(organizations.find(({ slug }) => slug === organization)?.name);
+  await page.getByRole('combobox', { name: 'Organization' }).selectOption(acting);
+  const cellOf = (text: string) =>
+    page.getByRole('table', { name: 'API keys' }).getByRole('row').filter({ hasText: text }).getByRole('cell').nth(1);
+  await cellOf('signed in with').getByText('All your organizations').click();
+  const listed = await cellOf('signed in with').getByRole('listitem').allTextContents();
+  expect({ listed, bound: await cellOf('Bound').textContent() }).toEqual({
+    listed: organizations.map(({ name }) => name),
+    bound: acting,
+  });
+  expect(organizations).toHaveLength(2);
   expect(problems).toEqual([]);
 });

@@ -115,9 +115,9 @@ async function fillRepeatedly(disk: string) {
 test('while the disk of the embedded database is full, requests get 503; afterwards the gateway recovers without help, and no write is lost or duplicated', async ({
   skip,
 }) => {
-  const disk = await smallDisk(160);
-  if (disk === undefined)
-    return skip('only root can mount the small file system for this test, and not in every container');
+  const disk =
+    (await smallDisk(160)) ??
+    skip('only root can mount the small file system for this test, and not in every container');
   const { ledger, rounds, reads, health, ends, end } = await fillRepeatedly(disk);
   const unanswered = ledger.answers.get('no answer') ?? 0;
   expect({ ...(await ledger.check()), unclear: ledger.unclear, unanswered, health, end, seed }).toEqual({

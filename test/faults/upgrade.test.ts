@@ -140,9 +140,9 @@ test('a gateway of an earlier commit and the current one serve the same database
   skip,
 }) => {
   const env = { ...(await emptyDatabase()), RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'warn' };
-  const earlier = await startEarlier(env);
-  if (!earlier)
-    return skip('this clone has no earlier commit that runs with the current packages: git fetch --unshallow');
+  const earlier =
+    (await startEarlier(env)) ??
+    skip('this clone has no earlier commit that runs with the current packages: git fetch --unshallow');
   const organization = `org-${randomBytes(4).toString('hex')}`;
   const keys = ['keys', 'create', '--email', 'a@example.com', '--organization', organization];
   const created = await run([process.execPath, join(earlier.root, 'src/cli.ts'), ...keys], env);

@@ -208,7 +208,7 @@ test('the span of a live tail ends when its answer begins; later reads are not t
   gateway.statements.length = 0;
   await append(gateway, key, id, eventsOf(1));
   expect((await stream.nextData())?.id).toBe('1');
-  expect(gateway.statements.filter((text) => text.includes('from "session_event" as "e"'))).not.toEqual([]);
+  expect(gateway.statements.filter((sql) => sql.includes('from "session_event" as "e"'))).not.toEqual([]);
   await stream.close();
   await spans();
   expect(ours()).toEqual(ended);
