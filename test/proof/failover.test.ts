@@ -137,7 +137,7 @@ async function follow(reader: GatewayProcess, writer: GatewayProcess): Promise<F
   };
 }
 
-/** What reads of both APIs answer, apart from writes. */
+/** Reads on both APIs until stopped; counts the answers by status. */
 function startReading() {
   const counts = new Map<number, number>();
   let isDone = false;
@@ -146,7 +146,7 @@ function startReading() {
     while (!isDone) {
       const response = await fetch(url, { headers, ...init });
       const text = await response.text();
-      // An answer of GraphQL says in its body what failed.
+      // A GraphQL answer has status 200 even if a field failed.
       const status = text.includes('"code":"INTERNAL"') ? 500 : response.status;
       counts.set(status, (counts.get(status) ?? 0) + 1);
       await delay(100);
@@ -240,7 +240,7 @@ function note(line: string): void {
 const internalErrors = () =>
   gateways.flatMap(({ output }) => output.stdout.split('\n').filter((line) => line.includes('"msg":"internal error"')));
 
-test('the primary is lost again and again under load: nothing acknowledged is lost or doubled, tails and jobs go on, nothing is restarted', async ({
+test('when the primary is lost repeatedly under load, no acknowledged write is lost or doubled, live tails and jobs continue, and no process is restarted', async ({
   skip,
 }) => {
   skip(missing !== undefined, missing);

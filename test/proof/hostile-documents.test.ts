@@ -15,7 +15,7 @@ import { createMetricsReader } from '../support/processes/metrics.ts';
 
 const metrics = createMetricsReader();
 
-/** The goals of G1, G2 and G4 in time and memory; that each attack is refused, and by what, is tested in test/faults. */
+/** The goals for time and memory; test/faults tests that each attack is refused, and by which limit. */
 
 let gateway: GatewayProcess;
 let key: string;
@@ -31,7 +31,7 @@ const GROWTH_MIB = 150;
 const SERIES = 15;
 const figures: Record<string, string | number> = {};
 
-test('G2, G4: each attack costs at most 250 ms, each of fragments and overlapping fields at most 100 ms', async () => {
+test('each hostile document costs at most 250 ms, and each with fragments or overlapping fields at most 100 ms', async () => {
   const slow: string[] = [];
   const slowest = { all: 0, fragments: 0 };
   for (const attack of attacks) {
@@ -118,7 +118,7 @@ async function floodOfAllKinds(): Promise<Record<string, number[]>> {
   };
 }
 
-test('G1: 2,000 distinct documents of the largest size cost at most 150 MiB, and so do others after them', async () => {
+test('2,000 different documents of the maximum size take at most 150 MiB of memory, and other documents after them do not take more', async () => {
   // What every process takes once it has worked.
   expect(await flood(200, (n) => JSON.stringify({ query: `query W${n}{viewer{role}}` }))).toEqual([200]);
   const before = await memory();

@@ -101,7 +101,7 @@ const KINDS: [kind: string, text: () => string][] = [
 ];
 
 test.each(KINDS)(
-  'R3: 1,000 connections that %s: the p99 of honest clients at most doubles, they keep 0.8 of their rate, memory is bounded',
+  'with 1,000 connections that %s, the p99 of honest clients at most doubles, their rate is at least 0.8 of the normal one, and memory is bounded',
   async (kind, text) => {
     // What every process takes once it has worked.
     await honestPace(20);
@@ -130,7 +130,7 @@ test.each(KINDS)(
 
 const CLOSED_S = 15;
 
-test('R3: 1,000 connections that are slow with their headers are closed within 15 s, those slow with their bodies within 35 s', async () => {
+test('1,000 connections are closed within 15 s when their headers are slow, and within 35 s when their bodies are slow', async () => {
   for (const [kind, text] of KINDS.slice(0, 3)) {
     const opened = await open(CONNECTIONS, text(), { isListening: true });
     const began = performance.now();
@@ -146,7 +146,7 @@ test('R3: 1,000 connections that are slow with their headers are closed within 1
   }
 });
 
-test('an attacker with a key, as fast as a key may be by default: each attack is refused, honest clients keep 0.8 of their rate', async () => {
+test('while an attacker uses the default rate limit of a key, each attack is refused, and the rate of honest clients is at least 0.8 of the normal one', async () => {
   const refused = attacks.filter(({ verdict }) => verdict !== 'answered').map((attack) => jsonOf(attack));
   const statuses = new Set<number>();
   let sent = 0;

@@ -183,7 +183,7 @@ const within = (samples: readonly Sample[], from: number, to: number) =>
 const median = (values: readonly number[]) =>
   values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? 0;
 
-test('mixed load for long: memory stays bounded, latency does not grow, nothing but nonsense is refused', async () => {
+test('under mixed load for a long time, memory stays bounded, latency does not grow, and only invalid requests are refused', async () => {
   const gateway = await startGateway({
     DATA_DIR: await temporaryDirectory(),
     RATE_LIMIT_PER_MINUTE: '0',

@@ -123,7 +123,7 @@ const special: WidestDocument[] = [
   },
 ];
 
-test('two of the widest documents at once: how long others wait, and how much memory they take', async () => {
+test('measures how long others wait for two of the widest documents at once, and how much memory these take', async () => {
   const rows: { name: string; wait: number; pause: number; bytes: number; code: string }[] = [];
   await ask(neighbor, '{ viewer { role } }');
   for (const { name, query } of [...widestDocuments(schema), ...special]) {
@@ -156,7 +156,7 @@ test('two of the widest documents at once: how long others wait, and how much me
   proof('Widest documents', { figures, shortfalls });
 }, 600_000);
 
-test('fifty readers of a large answer who never read: memory, and what others get', async () => {
+test('fifty clients that request a large answer and never read it do not end the process; measures its memory and how long others wait', async () => {
   const keys: string[] = [];
   for (let index = 0; index < 5; index += 1)
     keys.push(await issueKey(database, { email: `reader${index}@example.com`, organization: 'acme' }));
@@ -182,7 +182,7 @@ test('fifty readers of a large answer who never read: memory, and what others ge
     ...(wait > GOAL_MS ? [`A neighbor waits more than ${GOAL_MS} ms.`] : []),
     ...(peak > GOAL_MIB ? [`Peak memory is above ${GOAL_MIB} MiB.`] : []),
   ];
-  // The process has lived, and answers.
+  // The process is still running and answers.
   expect((await ask(neighbor, '{ viewer { role } }')).status).toBe(200);
   proof('Readers that never read', {
     figures: { readers: 50, 'answer of each, MiB': 32, 'worst wait of a neighbor, ms': wait, 'peak memory, MiB': peak },
