@@ -136,11 +136,12 @@ test('a client that reads slowly gets the whole of a large answer', async () => 
   const chunks: Buffer[] = [];
   let length = 0;
   let begin = -1;
+  const closed = once(socket, 'close');
   while (begin < 0 || length < begin + bytes) {
     const chunk = socket.read() as Buffer | null;
     if (!chunk) {
       if (socket.readableEnded || socket.destroyed) break;
-      await Promise.race([once(socket, 'readable'), once(socket, 'close')]);
+      await Promise.race([once(socket, 'readable'), closed]);
       continue;
     }
     chunks.push(chunk);
