@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { median } from '../bench/drive.ts';
 import { attacks } from '../support/fixtures/attacks.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
-import { ask, jsonOf, post } from '../support/fixtures/hostile-documents.ts';
+import { BEHIND_PROXY, ask, jsonOf, post } from '../support/fixtures/hostile-documents.ts';
 import {
   type GatewayProcess,
   SMALL_HEAP,
@@ -20,7 +20,7 @@ const metrics = createMetricsReader();
 let gateway: GatewayProcess;
 let key: string;
 beforeAll(async () => {
-  ({ gateway, key } = await gatewayWithKey({ LOG_LEVEL: 'error', ...SMALL_HEAP }));
+  ({ gateway, key } = await gatewayWithKey({ LOG_LEVEL: 'error', ...SMALL_HEAP, ...BEHIND_PROXY }));
 });
 afterAll(endProcesses);
 

@@ -50,10 +50,10 @@ function sectionOf({ suite, full, day, figures, shortfalls = [] }: Recorded): st
 }
 
 function sectionsOfEarlierRuns(): [suite: string, section: string][] {
-  const [, ...sections] = readFileSync(document, 'utf8')
-    .replaceAll(/^## .*$/gm, '')
-    .split(/^### /m);
-  return sections.map((section) => [section.split('\n', 1)[0] ?? '', `### ${section.trim()}`]);
+  const sections = readFileSync(document, 'utf8')
+    .split(/^(?=##+ )/m)
+    .filter((section) => section.startsWith('### '));
+  return sections.map((section) => [section.slice('### '.length).split('\n', 1)[0] ?? '', section.trim()]);
 }
 
 /** As GitHub makes the anchor of a heading. */
