@@ -1,6 +1,7 @@
 // Live tails are limited for each key and organization, cost almost nothing while nothing happens, and leave nothing behind when they end.
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { sessionTopic } from '../../../src/domains/sessions/topics.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { NOTIFICATIONS_ONLY, POLLING_ONLY, startListening } from '../../support/fixtures/notifications.ts';
 import { type EventStream, append, createSession, eventsOf, subscribe, tail } from '../../support/fixtures/sessions.ts';
@@ -148,7 +149,12 @@ test('50 idle tails send the same statements at a poll as one, whatever they fol
   await startListening(polled);
   const callers = await Promise.all(Array.from({ length: 5 }, () => gateway.createKey()));
   const sessions = await Promise.all(callers.map(({ key }) => createSession(gateway, key)));
+  const notified = new Promise<void>((resolve) => {
+    polled.dependencies.notifier.subscribe(sessionTopic(sessions[0] ?? ''), resolve);
+  });
   await append(gateway, callers[0]?.key ?? '', sessions[0] ?? '', eventsOf(1));
+  // Otherwise the notification could make a tail read once more.
+  await notified;
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
   const all = vi.spyOn(polled.dependencies.sql, 'all');
 
@@ -163,11 +169,16 @@ test('50 idle tails send the same statements at a poll as one, whatever they fol
     }
   }
 
+  // Not `expect.poll`, which advances the timers.
+  async function untilRead(count: number): Promise<void> {
+    while (reads() < count) await setImmediate();
+  }
+
   /** The statements of three polls, after the new tails have read twice: when they were opened, and after their first poll. */
   async function statementsOfPolls(newTails: number): Promise<string[]> {
-    await expect.poll(reads).toBe(newTails);
+    await untilRead(newTails);
     await poll();
-    await expect.poll(reads).toBe(2 * newTails);
+    await untilRead(2 * newTails);
     polled.statements.length = 0;
     for (let count = 0; count < 3; count += 1) await poll();
     return polled.statements.splice(0).toSorted();
