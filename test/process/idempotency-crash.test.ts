@@ -70,7 +70,7 @@ async function withCounts(
   }
 }
 
-test('after a gateway was killed between commit and answer, a retry gets the stored answer, and there is one row', async () => {
+test('after a gateway was killed between commit and answer, the same request gets the stored answer, and there is one row', async () => {
   const env = { ...(await freshDatabase()), LOG_LEVEL: 'error' };
   const proxy = await hidingCommits(env.DATABASE_URL);
   try {
@@ -96,7 +96,7 @@ test('after a gateway was killed between commit and answer, a retry gets the sto
   }
 });
 
-test('after a gateway was killed during many requests, each retry is answered, and there is one row for each key', async () => {
+test('after a gateway was killed during many requests, each of them is answered when it is sent again, and there is one row for each key', async () => {
   const env = { ...(await freshDatabase()), LOG_LEVEL: 'error', RATE_LIMIT_PER_MINUTE: '0' };
   const first = await startGateway(env);
   const key = await issueKey(env);
