@@ -23,6 +23,12 @@ describe('the client is the last hop that is not a trusted proxy', () => {
     ['a hop with its port', '10.0.0.1', '198.51.100.1:1234', '198.51.100.1'],
     ['IPv6', '2001:db8:1::5', '2001:db8:2::1', '2001:db8:2::1'],
     ['IPv6 with its port', '10.0.0.1', '[2001:db8:2::1]:443', '2001:db8:2::1'],
+    ['IPv6 in brackets without a port', '10.0.0.1', '[2001:db8:2::1]', '2001:db8:2::1'],
+    ['text after the port', '10.0.0.1', '198.51.100.1:12x', '10.0.0.1'],
+    ['text before the address with a port', '10.0.0.1', 'x198.51.100.1:12', '10.0.0.1'],
+    ['text after the brackets', '10.0.0.1', '[2001:db8:2::1]x', '10.0.0.1'],
+    ['text before the brackets', '10.0.0.1', 'x[2001:db8:2::1]', '10.0.0.1'],
+    ['a peer without an address', 'socket', '198.51.100.1', 'socket'],
     ['IPv4 that is written as IPv6', '::ffff:10.0.0.1', '::ffff:198.51.100.1', '198.51.100.1'],
     ['one trusted address', '192.0.2.7', '198.51.100.1', '198.51.100.1'],
     ['the address next to it', '192.0.2.8', '198.51.100.1', '192.0.2.8'],
@@ -44,5 +50,23 @@ describe('the client is the last hop that is not a trusted proxy', () => {
 test('an IPv6 client is identified by its /64 network, and an IPv4 client by its address', () => {
   expect(clientNetworkOf('2001:db8:0:1::1')).toBe(clientNetworkOf('2001:db8:0:1:ffff:ffff:ffff:ffff'));
   expect(clientNetworkOf('2001:db8:0:1::1')).not.toBe(clientNetworkOf('2001:db8:0:2::1'));
-  expect(clientNetworkOf('198.51.100.1')).not.toBe(clientNetworkOf('198.51.100.2'));
+  expect(clientNetworkOf('198.51.100.1')).toBe('198.51.100.1');
+  expect(clientNetworkOf('not an address')).toBe('not an address');
+});
+
+test.each(['10.0.0.0/33', '2001:db8::/129', '10.0.0.0/', '10.0.0.0/8x', '10.0.0.0/x8', '10.0.0.0/8/8', '10.0.0/8', ''])(
+  'a trusted proxy cannot be given as %j',
+  (text) => {
+    expect(parseNetwork(text)).toBeUndefined();
+  },
+);
+
+test.each([
+  ['10.0.0.1', 32],
+  ['10.0.0.1/32', 32],
+  ['10.0.0.0/0', 0],
+  ['2001:db8::1', 128],
+  ['2001:db8::1/128', 128],
+])('%s is a network with a prefix of %i bits', (text, bits) => {
+  expect(parseNetwork(text)?.[1]).toBe(bits);
 });
