@@ -1,4 +1,5 @@
 import { type Compilable, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { counted } from '../core/postgres/counts.ts';
 import { queriesOn } from '../core/postgres/queries.ts';
 import type { Sql } from '../core/postgres/sql.ts';
 import type { ApiKeyTables } from '../domains/api-keys/entity.ts';
@@ -79,11 +80,7 @@ export function listOrganizations(reader: Sql) {
       .selectFrom('organization as o')
       .select(['o.id as organizationId', 'o.slug', 'o.name', 'o.subscriptions', 'o.created_at as createdAt'])
       .select((eb) => [
-        eb
-          .selectFrom('membership as m')
-          .select(({ fn }) => fn.countAll<number>().as('count'))
-          .whereRef('m.organization_id', '=', 'o.id')
-          .as('members'),
+        counted(eb.selectFrom('membership as m').whereRef('m.organization_id', '=', 'o.id')).as('members'),
         positionOf('o').as('position'),
       ])
       .where(after('o', position))

@@ -1,12 +1,26 @@
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { type Compilable, type SelectQueryBuilder, sql } from 'kysely';
+import type { Statement } from './queries.ts';
 import type { Sql } from './sql.ts';
 
+interface Counted {
+  readonly count: number;
+}
+
+/** A query for the number of rows of another query. */
+export function counted<Tables, Name extends keyof Tables>(rows: SelectQueryBuilder<Tables, Name, object>) {
+  // The compiler infers no result type for unknown tables.
+  return rows.select(sql`count(*)`.as('count')).$castTo<Counted>();
+}
+
+/** Runs a query that was made with `counted`. */
+export async function readCount(reader: Sql, query: Compilable<Counted> | Statement<Counted>): Promise<number> {
+  return (await reader.first(query))?.count ?? 0;
+}
+
 /** The number of rows of a query. */
-export async function countOf<Tables, Name extends keyof Tables>(
+export function countOf<Tables, Name extends keyof Tables>(
   reader: Sql,
   rows: SelectQueryBuilder<Tables, Name, object>,
 ): Promise<number> {
-  // The compiler infers no result type for unknown tables.
-  const row = await reader.first(rows.select(sql`count(*)`.as('count')).$castTo<{ readonly count: number }>());
-  return row?.count ?? 0;
+  return readCount(reader, counted(rows));
 }

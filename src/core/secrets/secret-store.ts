@@ -1,5 +1,4 @@
 import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
-
 import type { OrganizationId } from '../ids.ts';
 import { type Readable, anyOf } from '../postgres/queries.ts';
 import type { SealedColumn } from './secret-check.ts';

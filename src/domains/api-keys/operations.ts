@@ -221,7 +221,7 @@ export async function revokeKeysOfMember(
   em: EntityManager,
   member: { organizationId: OrganizationId; userId: UserId },
   at: Date,
-): Promise<string[]> {
+): Promise<ApiKeyId[]> {
   const revoked = await revokeKeys(em, member, at);
   return [...revoked, ...(await unboundKeysOf(em, [member.userId]))];
 }
@@ -235,7 +235,7 @@ export async function revokeKeysOfOrganization(
   em: EntityManager,
   { organizationId, memberIds }: { organizationId: OrganizationId; memberIds: readonly UserId[] },
   at: Date,
-): Promise<string[]> {
+): Promise<ApiKeyId[]> {
   const revoked = await revokeKeys(em, { organizationId }, at);
   return [...revoked, ...(await unboundKeysOf(em, memberIds))];
 }

@@ -129,7 +129,7 @@ export async function revokeKeys(
     organizationId,
   }: { userId: UserId; organizationId?: OrganizationId } | { userId?: UserId; organizationId: OrganizationId },
   at: Date,
-): Promise<string[]> {
+): Promise<ApiKeyId[]> {
   let revocation = em
     .getKysely<Readable<ApiKeyTables>>()
     .updateTable('api_key')
@@ -141,7 +141,7 @@ export async function revokeKeys(
 }
 
 /** The ids of the active unbound keys of the users. */
-export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[]): Promise<string[]> {
+export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[]): Promise<ApiKeyId[]> {
   const keys = await em
     .getKysely<Readable<ApiKeyTables>>()
     .selectFrom('api_key')
@@ -157,7 +157,7 @@ export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[
 export async function readKeyVersions(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
   ids: readonly ApiKeyId[],
-): Promise<Map<string, string>> {
+): Promise<Map<ApiKeyId, string>> {
   const memberships = sql<string>`(select string_agg(m.organization_id || m.role, ' ' order by m.organization_id) from membership m where m.user_id = k.user_id)`;
   const rows = await reader.all(
     db

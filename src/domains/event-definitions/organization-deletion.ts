@@ -9,7 +9,7 @@ export async function lockDefinitionsOf(
   em: EntityManager,
   organizationId: OrganizationId,
   batch: number,
-): Promise<string[]> {
+): Promise<EventDefinitionId[]> {
   const definitions = await em.find(
     EventDefinition,
     { organization: organizationId },

@@ -1,3 +1,4 @@
+import type { EventDefinitionId } from '../../core/ids.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { anyOf, columns, queriesOn } from '../../core/postgres/queries.ts';
@@ -12,7 +13,7 @@ const db = queriesOn<EventDefinitionTables>();
 /** The definitions with these ids and their custom properties, read by one statement, in any order. */
 export async function findDefinitionsWithProperties(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly EventDefinitionId[],
   { asked, askedOfProperties }: { asked: Columns<EventDefinitionRow>; askedOfProperties: Columns<EventPropertyRow> },
 ): Promise<EventDefinitionWithProperties[]> {
   const properties = packedProperties(askedOfProperties);

@@ -1,5 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
+import { counted, readCount } from '../../core/postgres/counts.ts';
 import {
   type Order,
   type Page,
@@ -124,12 +125,12 @@ export function propertiesWith(
   return definition.customProperties;
 }
 
-const definitionsById = preparedByShape<{ organizationId: OrganizationId; ids: readonly string[] }>();
+const definitionsById = preparedByShape<{ organizationId: OrganizationId; ids: readonly EventDefinitionId[] }>();
 
 /** The definitions with these ids that belong to the organization, in any order. */
 export async function findDefinitions(
   { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
+  ids: readonly EventDefinitionId[],
   asked?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow[]> {
   const names = definitionColumns(asked);
@@ -255,11 +256,10 @@ export async function countDefinitions(
 ): Promise<number> {
   const shape = shapeOf(filter);
   const listed = listedOf(requireOrganization(actor).id, filter);
-  const statement = definitionCounts(Object.values(shape).join(), listed, (value) => {
-    const query = db.selectFrom('event_definition as d').select(({ fn }) => fn.countAll<number>().as('count'));
-    return definitionsThat(query, value, shape);
-  });
-  return (await reader.first(statement))?.count ?? 0;
+  const statement = definitionCounts(Object.values(shape).join(), listed, (value) =>
+    counted(definitionsThat(db.selectFrom('event_definition as d'), value, shape)),
+  );
+  return readCount(reader, statement);
 }
 
 export function namesOfDefinitions(organization: ActingOrganization) {

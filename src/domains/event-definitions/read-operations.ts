@@ -50,7 +50,7 @@ export async function readEventDefinitionWithProperties(
 /** The definitions with these ids that the caller can see, in any order. */
 export async function readEventDefinitionsByIds(
   context: OperationContext,
-  ids: readonly string[],
+  ids: readonly EventDefinitionId[],
   selected?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow[]> {
   requireEventDefinitions(context.actor);
@@ -94,7 +94,7 @@ export function searchEventDefinitions(
 export async function readPropertiesOf(
   context: OperationContext,
   definitions: readonly EventDefinitionRow[],
-): Promise<Map<string, readonly EventPropertyRow[]>> {
+): Promise<Map<EventDefinitionId, readonly EventPropertyRow[]>> {
   if (definitions.length === 0) return new Map();
   const custom = await customPropertiesOf(context)(definitions.map(({ id }) => id));
   return new Map(
@@ -135,7 +135,7 @@ export async function readEventProperties(
 export function eventDefinitionsById(
   context: OperationContext,
   selected?: Columns<EventDefinitionRow>,
-): LoadBatch<string, EventDefinitionRow> {
+): LoadBatch<EventDefinitionId, EventDefinitionRow> {
   return async (ids) => new Map((await readEventDefinitionsByIds(context, ids, selected)).map((row) => [row.id, row]));
 }
 

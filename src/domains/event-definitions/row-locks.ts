@@ -2,7 +2,7 @@ import { LockMode } from '@mikro-orm/postgresql';
 
 import { notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
@@ -101,7 +101,11 @@ function shareRows(
   );
 }
 
-function propertiesNamed(em: OperationContext['em'], definitionIds: readonly string[], names: Iterable<string>) {
+function propertiesNamed(
+  em: OperationContext['em'],
+  definitionIds: readonly EventDefinitionId[],
+  names: Iterable<string>,
+) {
   return em
     .getKysely<Tables>()
     .selectFrom('event_property as p')

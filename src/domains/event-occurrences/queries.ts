@@ -1,4 +1,5 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
+import type { EventDefinitionId } from '../../core/ids.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
@@ -61,7 +62,7 @@ export interface OccurrenceList {
 export function pagesOfOccurrences(
   { actor, sql: reader }: OperationContext,
   { filter, direction, page, columns: asked }: OccurrenceList,
-): LoadBatch<string, Page<EventOccurrenceRow>> {
+): LoadBatch<EventDefinitionId, Page<EventOccurrenceRow>> {
   const reach = definitionsOf(requireOrganization(actor).id);
   const ordering: Ordering<EventOccurrenceRow> = {
     name: `EVENT_OCCURRENCE_${direction}`,
@@ -89,7 +90,7 @@ export function pagesOfOccurrences(
 export function countsOfOccurrences(
   { actor, sql: reader }: OperationContext,
   filter: EventOccurrenceFilter,
-): LoadBatch<string, number> {
+): LoadBatch<EventDefinitionId, number> {
   const reach = definitionsOf(requireOrganization(actor).id);
   return async (definitionIds) => {
     const rows = await reader.all(
@@ -117,7 +118,7 @@ export function countsByDay(
   // Dates and not strings, because PostgreSQL writes the year 0 and earlier years differently.
   from: Date,
   before: Date,
-): LoadBatch<string, ReadonlyMap<string, number>> {
+): LoadBatch<EventDefinitionId, ReadonlyMap<string, number>> {
   const reach = definitionsOf(requireOrganization(actor).id);
   return async (definitionIds) => {
     const rows = await reader.all(

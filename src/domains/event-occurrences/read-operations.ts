@@ -1,6 +1,6 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { Page } from '../../core/postgres/keyset.ts';
 import { type OperationContext, requireAccess, requireOrganization } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
@@ -34,7 +34,7 @@ const DEFAULT_DAYS = 30;
 export function listEventOccurrences(
   context: OperationContext,
   list: OccurrenceList,
-): LoadBatch<string, Page<EventOccurrenceRow>> {
+): LoadBatch<EventDefinitionId, Page<EventOccurrenceRow>> {
   requireEventDefinitions(context.actor);
   return pagesOfOccurrences(context, list);
 }
@@ -78,7 +78,7 @@ export async function searchEventOccurrences(
 export function countEventOccurrences(
   context: OperationContext,
   filter: EventOccurrenceFilter,
-): LoadBatch<string, number> {
+): LoadBatch<EventDefinitionId, number> {
   requireEventDefinitions(context.actor);
   return countsOfOccurrences(context, filter);
 }
@@ -107,7 +107,7 @@ export interface DayCount {
 export function countOccurrencesByDay(
   context: OperationContext,
   { from, until }: OccurrenceDaysInput,
-): LoadBatch<string, DayCount[]> {
+): LoadBatch<EventDefinitionId, DayCount[]> {
   requireEventDefinitions(context.actor);
   const last = dayOf(until == null ? context.now() : new Date(until));
   const first = from == null ? last - DEFAULT_DAYS + 1 : dayOf(new Date(from));

@@ -1,5 +1,6 @@
 import type { SelectQueryBuilder } from 'kysely';
 import type { OrganizationId } from '../../core/ids.ts';
+import { counted } from '../../core/postgres/counts.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, queriesOn } from '../../core/postgres/queries.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
@@ -61,10 +62,7 @@ export async function findDeletionPreview(
 }
 
 function numberOf<Table extends keyof Tables>(rows: SelectQueryBuilder<Readable<Tables>, Table, object>) {
-  return rows
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .$asScalar()
-    .$notNull();
+  return counted(rows).$asScalar().$notNull();
 }
 
 /** Counts events without reading them all: the ids of a session have no gaps from its oldest event to its last id. */

@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import { Organization, type OrganizationTables } from './entity.ts';
@@ -13,7 +12,7 @@ const tablesOf = (em: EntityManager) => em.getKysely<Readable<OrganizationTables
 export function organizationsAdministeredBy(
   em: EntityManager,
   userId: UserId,
-): Promise<{ id: string; name: string }[]> {
+): Promise<{ id: OrganizationId; name: string }[]> {
   return tablesOf(em)
     .selectFrom('membership as m')
     .innerJoin('organization as o', 'o.id', 'm.organization_id')
@@ -53,7 +52,7 @@ export async function lockOrganizationsOf(em: EntityManager, userId: UserId): Pr
 export async function leaveOrganizations(
   em: EntityManager,
   userId: UserId,
-): Promise<{ emptied: string[]; others: string[] }> {
+): Promise<{ emptied: OrganizationId[]; others: OrganizationId[] }> {
   const db = tablesOf(em);
   const left = await db
     .deleteFrom('membership')
@@ -80,7 +79,7 @@ export async function leaveOrganizations(
  * Ends all memberships of an organization and clears its slug and creator. Nobody can access it then, and nobody owns it.
  * @returns the ids of the former members.
  */
-export async function emptyOrganization(em: EntityManager, organizationId: OrganizationId): Promise<string[]> {
+export async function emptyOrganization(em: EntityManager, organizationId: OrganizationId): Promise<UserId[]> {
   const db = tablesOf(em);
   const members = await db
     .deleteFrom('membership')

@@ -1,3 +1,4 @@
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { revokeKeysOfMember } from '../api-keys/operations.ts';
 import { deleteConnections } from '../mcp-connections/operations.ts';
@@ -13,7 +14,7 @@ const CONNECTION_BATCH = 100;
 export async function endMembership(
   context: Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>,
   membership: Membership,
-): Promise<string[]> {
+): Promise<ApiKeyId[]> {
   const { em, now } = context;
   const organizationId = membership.organization.id;
   const userId = membership.user.id;

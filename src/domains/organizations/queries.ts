@@ -117,7 +117,7 @@ export function countOrganizations(
 }
 
 /** The number of members of each organization. */
-export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): LoadBatch<string, number> {
+export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): LoadBatch<OrganizationId, number> {
   return async (organizationIds) => {
     const rows = await reader.all(
       db
@@ -134,7 +134,7 @@ export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): 
  * The role of the caller in each of the organizations. It is not limited to the organization of a bound key, because such a key can create or
  * join another organization.
  */
-export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<string, Role> {
+export function rolesOf({ actor, sql: reader }: OperationContext): LoadBatch<OrganizationId, Role> {
   return async (organizationIds) => {
     const rows = await reader.all(
       db

@@ -83,8 +83,8 @@ export function pagesOfSessionEvents(
   context: OperationContext,
   { filter, page: asked, direction, selected }: SessionEventList,
 ): {
-  readonly pages: LoadBatch<string, Page<SessionEventRow>>;
-  readonly counts: LoadBatch<string, number>;
+  readonly pages: LoadBatch<SessionId, Page<SessionEventRow>>;
+  readonly counts: LoadBatch<SessionId, number>;
 } {
   requireAccess(context.actor, READ_SESSIONS);
   const isDescending = direction === 'DESC';

@@ -1,5 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
+import type { SessionId } from '../../core/ids.ts';
 import { type Statement, queriesOn } from '../../core/postgres/queries.ts';
 import type { Sql } from '../../core/postgres/sql.ts';
 
@@ -35,7 +36,7 @@ const BYTES_PER_CHARACTER = 3;
  */
 export async function cutWhereLarge<Row>(
   reader: Sql,
-  sessionIds: readonly string[],
+  sessionIds: readonly SessionId[],
   maxBytes: number,
   statement: (isCut: boolean) => Statement<Row>,
 ): Promise<Row[]> {

@@ -77,7 +77,7 @@ async function requireScope(em: EntityManager, { sessionId, organization }: Rete
 }
 
 interface OldestEvents {
-  readonly id: string;
+  readonly id: SessionId;
   readonly organizationId: OrganizationId;
   readonly first: number;
   /** The first id that is not deleted. */

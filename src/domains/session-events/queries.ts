@@ -4,6 +4,7 @@ import { invalid } from '../../core/errors.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type PageArguments, isBackward } from '../../core/postgres/keyset.ts';
+import { counted } from '../../core/postgres/counts.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import {
   type Readable,
@@ -113,7 +114,7 @@ export function slicesOf(
   filter: SessionEventFilter,
   { backward = false, maxBytes = MAX_PAGE_BYTES, ...window }: SessionEventWindow,
   asked?: Columns<SessionEventRow>,
-): LoadBatch<string, SessionEventSlice> {
+): LoadBatch<SessionId, SessionEventSlice> {
   const { role, ...caller } = callerOf(actor);
   // The id of the session is already known.
   const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id').filter((name) => name !== 'sessionId');
@@ -161,8 +162,8 @@ interface SliceOptions {
 function toSlices(
   rows: readonly PageRow[],
   { only, limit, maxBytes, backward }: SliceOptions,
-): Map<string, SessionEventSlice> {
-  const slices = new Map<string, SessionEventRow[]>();
+): Map<SessionId, SessionEventSlice> {
+  const slices = new Map<SessionId, SessionEventRow[]>();
   for (const row of rows) {
     if (only !== undefined) row.sessionId = only;
     let events = slices.get(row.sessionId);
@@ -200,7 +201,7 @@ const counts = preparedByShape<Given>();
 export function countsOf(
   { actor, sql: reader }: OperationContext,
   filter: SessionEventFilter,
-): LoadBatch<string, number> {
+): LoadBatch<SessionId, number> {
   const { role, ...caller } = callerOf(actor);
   const conditions = namesOf(filter);
   return async (sessionIds) => {
@@ -208,7 +209,7 @@ export function countsOf(
     const rows = await reader.all(
       counts([role, isOne, ...conditions].join(), { ...filter, ...caller, sessionIds }, (value) => {
         const sessionId = isOne ? theOnly(value) : sql<string>`s.id`;
-        const count = eventsOf(sessionId, conditions, value).select(({ fn }) => fn.countAll<number>().as('count'));
+        const count = counted(eventsOf(sessionId, conditions, value));
         return readableSessions(role, value, isOne).select(['s.id', count.as('count')]);
       }),
     );

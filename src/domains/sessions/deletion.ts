@@ -47,7 +47,7 @@ export async function deleteSessions(
 }
 
 /** Removes the creator from a batch of the public sessions of a user. @returns their ids. */
-export async function forgetSessionCreator(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
+export async function forgetSessionCreator(em: EntityManager, userId: UserId, batch: number): Promise<SessionId[]> {
   const tables = tablesOf(em);
   const some = tables
     .selectFrom('session')

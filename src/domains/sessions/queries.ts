@@ -1,5 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { keysOf } from '../../core/keys-of.ts';
+import { counted, readCount } from '../../core/postgres/counts.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
@@ -174,11 +175,10 @@ const sessionCounts = preparedByShape<Listed>();
 export async function countSessions({ actor, sql: reader }: OperationContext, filter: SessionFilter): Promise<number> {
   const { role, ...caller } = callerOf(actor);
   const conditions = namesIn(filter);
-  const statement = sessionCounts([role, ...conditions].join(), { ...filter, ...caller }, (value) => {
-    const query = db.selectFrom('session as s').select(({ fn }) => fn.countAll<number>().as('count'));
-    return sessionsOf(query, value, { role, conditions });
-  });
-  return (await reader.first(statement))?.count ?? 0;
+  const statement = sessionCounts([role, ...conditions].join(), { ...filter, ...caller }, (value) =>
+    counted(sessionsOf(db.selectFrom('session as s'), value, { role, conditions })),
+  );
+  return readCount(reader, statement);
 }
 
 /** The head of the event stream of a session; undefined when the caller cannot read the session. */
@@ -242,7 +242,7 @@ export async function findMatchingSessions(
 export async function readLastSessionChanges(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   organizationIds: readonly OrganizationId[],
-): Promise<Map<string, string>> {
+): Promise<Map<OrganizationId, string>> {
   const rows = await reader.all(
     db
       .selectFrom('session as s')
@@ -257,7 +257,7 @@ export async function readLastSessionChanges(
 export async function readSessionVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   ids: readonly SessionId[],
-): Promise<Map<string, string>> {
+): Promise<Map<SessionId, string>> {
   const rows = await reader.all(
     db
       .selectFrom('session as s')

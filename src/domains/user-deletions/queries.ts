@@ -31,7 +31,7 @@ export function findDeletionJobs(
 export async function readDeletionJobVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   ids: readonly DeletionJobId[],
-): Promise<Map<string, string>> {
+): Promise<Map<DeletionJobId, string>> {
   const rows = await reader.all(
     db.selectFrom('deletion_job as j').select(['j.id', 'j.state as version']).where('j.id', '=', anyOf('uuid', ids)),
   );
