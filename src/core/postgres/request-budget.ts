@@ -77,27 +77,22 @@ export class RequestBudget {
   ): typeof WIRE_TYPES {
     let own = 0;
     const round = this.#round;
-    const tryTurn = () => (this.#end ??= this.#large.tryTake()) !== undefined;
+    const stop = (error: Error, { isSentAgain }: { isSentAgain: boolean }): Error => {
+      if (isSentAgain && round === this.#round) this.#bytes -= own;
+      onExceeded();
+      return error;
+    };
     return {
       getTypeParser: (type, format) => {
         const parse: Parse = WIRE_TYPES.getTypeParser(type, format);
         return (text) => {
           own += text.length;
           if (round === this.#round) this.#bytes += text.length;
-          if (own > maxLength) {
-            if (round === this.#round) this.#bytes -= own;
-            onExceeded();
-            throw new TooLong();
-          }
-          if (this.#bytes > this.#maxBytes || round !== this.#round) {
-            onExceeded();
-            throw answerTooLarge(this.#maxBytes);
-          }
-          if (this.#bytes > LARGE_BYTES && isRepeatable && !tryTurn()) {
-            this.#bytes -= own;
-            onExceeded();
-            throw new Postponed();
-          }
+          if (own > maxLength) throw stop(new TooLong(), { isSentAgain: true });
+          if (this.#bytes > this.#maxBytes || round !== this.#round)
+            throw stop(answerTooLarge(this.#maxBytes), { isSentAgain: false });
+          if (this.#bytes > LARGE_BYTES && isRepeatable && !(this.#end ??= this.#large.tryTake()))
+            throw stop(new Postponed(), { isSentAgain: true });
           return parse(text);
         };
       },
