@@ -19,6 +19,8 @@ export interface OutboundOptions {
   /** Allows loopback and private networks; only for development and tests. */
   readonly allowPrivateNetwork: boolean;
   readonly resolve?: Resolve;
+  /** Creates the signal that aborts after a time; tests replace the clock. */
+  readonly deadlineAfter?: (timeoutMs: number) => AbortSignal;
   /** Until the connection is established, including TLS. */
   readonly connectTimeoutMs?: number;
   /** For all requests of one unit of work together, including their bodies. */
@@ -82,6 +84,7 @@ class CheckedOutbound implements Outbound {
   readonly totalTimeoutMs: number;
   readonly #allowPrivateNetwork: boolean;
   readonly #resolve: Resolve;
+  readonly #deadlineAfter: (timeoutMs: number) => AbortSignal;
   readonly #maxBytes: number;
   readonly #observe: ObserveExchange;
   readonly #agent: Agent;
@@ -89,6 +92,7 @@ class CheckedOutbound implements Outbound {
   constructor({
     allowPrivateNetwork,
     resolve = resolveByDns,
+    deadlineAfter = (timeoutMs) => AbortSignal.timeout(timeoutMs),
     connectTimeoutMs = 10_000,
     totalTimeoutMs = 30_000,
     maxBytes = 1024 * 1024,
@@ -97,13 +101,14 @@ class CheckedOutbound implements Outbound {
     this.totalTimeoutMs = totalTimeoutMs;
     this.#allowPrivateNetwork = allowPrivateNetwork;
     this.#resolve = resolve;
+    this.#deadlineAfter = deadlineAfter;
     this.#maxBytes = maxBytes;
     this.#observe = observe;
     this.#agent = new Agent({ connect: { lookup: this.#pinnedLookup, timeout: connectTimeoutMs }, allowH2: false });
   }
 
   begin(timeoutMs = this.totalTimeoutMs): OutboundWork {
-    const signal = AbortSignal.timeout(Math.min(timeoutMs, this.totalTimeoutMs));
+    const signal = this.#deadlineAfter(Math.min(timeoutMs, this.totalTimeoutMs));
     const budget = { left: this.#maxBytes * MAX_ANSWERS };
     return {
       signal,

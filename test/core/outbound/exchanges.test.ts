@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import net, { type TcpNetConnectOpts } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Outbound, createOutbound } from '../../../src/core/outbound/outbound.ts';
-import { outboundFailure as failure } from '../../support/fixtures/outbound.ts';
+import { Deadlines, outboundFailure as failure } from '../../support/fixtures/outbound.ts';
 import { Listener } from '../../support/peers/listener.ts';
 
 let victim: Listener;
@@ -139,9 +139,6 @@ describe('redirects', () => {
 });
 
 describe('limits', () => {
-  const bounded = createOutbound({ allowPrivateNetwork: true, totalTimeoutMs: 400 });
-  afterAll(() => bounded.close());
-
   test('all answers of one unit of work together are limited to four times the limit of one answer', async () => {
     victim.handler = (_, response) => void response.end('x'.repeat(900_000));
     const work = free.begin();
@@ -179,28 +176,55 @@ describe('limits', () => {
     );
   });
 
-  test('a server that sends nothing, or one byte at a time, fails at the deadline', async () => {
-    victim.handler = () => undefined;
-    expect((await failure(bounded.begin().fetch(victim.url))).message).toBe(
-      `127.0.0.1:${victim.port} did not answer in time`,
-    );
-    victim.handler = (_, response) => {
-      response.write('a');
-      const dripping = setInterval(() => response.write('a'), 20);
-      response.on('close', () => clearInterval(dripping));
-    };
-    // This deadline is long enough to receive the headers.
-    const response = await free.begin(3_000).fetch(victim.url);
-    expect((await failure(response.text())).message).toBe(`127.0.0.1:${victim.port} did not answer in time`);
-  });
+  describe('in time', () => {
+    let deadlines: Deadlines;
+    let bounded: Outbound;
+    beforeEach(() => {
+      deadlines = new Deadlines();
+      bounded = createOutbound({ allowPrivateNetwork: true, deadlineAfter: deadlines.after });
+    });
+    afterEach(() => bounded.close());
 
-  test('all requests of one unit of work share one deadline', async () => {
-    victim.handler = (_, response) => response.end('ok');
-    const work = bounded.begin();
-    const requests = async () => {
-      for (;;) await (await work.fetch(victim.url)).text();
-    };
-    expect((await failure(requests())).message).toMatch(/did not answer in time$/);
+    test('the deadline is 30 seconds, or a shorter time of the caller', () => {
+      bounded.begin();
+      bounded.begin(5_000);
+      bounded.begin(60_000);
+      expect(deadlines.timesMs).toEqual([30_000, 5_000, 30_000]);
+    });
+
+    test('a server that sends nothing, or one byte at a time, fails at the deadline', async () => {
+      const message = `127.0.0.1:${victim.port} did not answer in time`;
+      victim.handler = deadlines.pass;
+      expect((await failure(bounded.begin().fetch(victim.url))).message).toBe(message);
+      const bytesPassed = Promise.withResolvers<void>();
+      victim.handler = (_, response) => {
+        let sent = 0;
+        const drip = () => {
+          if (response.destroyed) return;
+          if ((sent += 1) === 20) bytesPassed.resolve();
+          response.write('a', () => setImmediate(drip));
+        };
+        drip();
+      };
+      const response = await bounded.begin().fetch(victim.url);
+      const failed = failure(response.text());
+      await bytesPassed.promise;
+      deadlines.pass();
+      expect((await failed).message).toBe(message);
+    });
+
+    test('all requests of one unit of work share one deadline', async () => {
+      let requests = 0;
+      victim.handler = (_, response) => {
+        requests += 1;
+        response.end('ok');
+      };
+      const work = bounded.begin();
+      for (let time = 0; time < 3; time += 1) expect(await (await work.fetch(victim.url)).text()).toBe('ok');
+      deadlines.pass();
+      expect((await failure(work.fetch(victim.url))).message).toMatch(/did not answer in time$/);
+      expect([requests, deadlines.timesMs]).toEqual([3, [30_000]]);
+    });
   });
 
   test('a refused connection, a reset and an answer that is not HTTP have clear messages', async () => {

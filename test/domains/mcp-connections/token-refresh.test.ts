@@ -149,12 +149,21 @@ test('invalid_grant changes the status to AUTHORIZATION_REQUIRED, deletes the to
 
 test('if a gateway dies during a refresh, other gateways refresh when its lease has ended', async () => {
   const id = await connect();
-  await one.dependencies.sql.query(
-    `update mcp_connection set refresh_lease_until = now() + interval '400 milliseconds' where id = $1`,
-    [id],
-  );
+  const setLease = (seconds: number) =>
+    one.dependencies.sql.query(
+      'update mcp_connection set refresh_lease_until = now() + make_interval(secs => $1) where id = $2',
+      [seconds, id],
+    );
+  await setLease(3_600);
   advance(3700);
-  expect(await use(two, id)).toBe('TestMcpServerPayload');
+  const attempts = () => two.statements.filter((text) => text.includes('set "refresh_lease_until"')).length;
+  const before = attempts();
+  const used = use(two, id);
+  // It has found the lease taken, and looks again.
+  await expect.poll(attempts).toBeGreaterThan(before + 1);
+  expect(refreshes()).toBe(0);
+  await setLease(-1);
+  expect(await used).toBe('TestMcpServerPayload');
   expect(refreshes()).toBe(1);
 });
 

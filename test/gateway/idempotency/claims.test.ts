@@ -3,7 +3,7 @@ import { createGateway } from '../../../src/gateway/gateway.ts';
 import { Idempotency } from '../../../src/gateway/idempotency/idempotency.ts';
 import { type TestGateway, fetchOf, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createRemote, visibleParts, sendKeyed, storedAnswers } from '../../support/fixtures/idempotency.ts';
-import { findIdleTransactions } from '../../support/fixtures/transactions.ts';
+import { transactionsEnd } from '../../support/fixtures/transactions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
 /** Operations that call other servers are not one transaction. Instead, they claim their `Idempotency-Key` while they run. */
@@ -70,7 +70,7 @@ test('repeated requests in two processes wait for a slow remote server without a
   await expect
     .poll(() => beside.statements.filter((text) => text.includes('insert into "idempotency_key"')).length)
     .toBeGreaterThan(1);
-  expect(await findIdleTransactions(gateway)).toEqual([]);
+  await transactionsEnd(gateway);
   expect(await storedAnswers(gateway, key)).toEqual([{ answer: null }]);
   released.resolve();
   const { answer } = visibleParts(await first);
@@ -92,7 +92,7 @@ test.each([30_000, 60_000])(
     server.handler = serve;
     const requests = server.requests.length;
     two.setClock(new Date(Date.now() + 6 * boundMs));
-    const impatient = new Idempotency(two.dependencies, { waitMs: 200 });
+    const impatient = new Idempotency(two.dependencies, { waitMs: 0 });
     const twin = fetchOf(createGateway({ ...two.dependencies, idempotency: impatient }));
     const refused = await twin(write.path, {
       method: write.method,

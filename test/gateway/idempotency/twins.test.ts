@@ -71,7 +71,7 @@ describe('twins', () => {
     const write: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { title: 'Mended' } };
     const beside = await startTestGateway({}, { beside: gateway });
     const impatient = [gateway, beside].map(({ dependencies }) =>
-      fetchOf(createGateway({ ...dependencies, idempotency: new Idempotency(dependencies, { waitMs: 200 }) })),
+      fetchOf(createGateway({ ...dependencies, idempotency: new Idempotency(dependencies, { waitMs: 0 }) })),
     );
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', 'Idempotency-Key': 'k-1' };
     const request = () =>
