@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import pg, { type Pool, type PoolClient } from 'pg';
 
-/** Interval of the check while connections are in use. */
+/** Interval of the check while connections are in use; at most a fifth of the silence that is allowed. */
 const BEAT_MS = 1_000;
 /** Interval of the check while the database is away. */
 const SEARCH_MS = 500;
@@ -25,7 +25,8 @@ class DatabaseSilentError extends Error {
  * @param silenceMs Maximum silence, including the interval; each of the two answers may take half of the rest.
  */
 export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string): void {
-  const liveness = new Liveness(pool, (silenceMs - BEAT_MS) / 2, directUrl);
+  const intervalMs = Math.min(BEAT_MS, silenceMs / 5);
+  const liveness = new Liveness(pool, (silenceMs - intervalMs) / 2, directUrl);
   liveness.refuseWhileAway();
   const timer = setInterval(() => {
     if (pool.ending) {
@@ -34,7 +35,7 @@ export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string)
     } else if (pool.totalCount > pool.idleCount || pool.waitingCount > 0) {
       liveness.check();
     }
-  }, BEAT_MS).unref();
+  }, intervalMs).unref();
 }
 
 class Liveness {

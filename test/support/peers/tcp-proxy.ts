@@ -4,6 +4,8 @@ import { type Socket, connect, createServer } from 'node:net';
 export interface TcpProxy {
   /** The database's URL, through the proxy. */
   readonly url: string;
+  /** The number of connections so far. */
+  readonly connections: number;
   /** Sets the target of later connections. */
   setTarget(databaseUrl: string): void;
   /** Delays data to the database by this time. */
@@ -26,7 +28,9 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   let expected = Promise.withResolvers<void>();
   let delayMs = 0;
   let isSilent = false;
+  let connections = 0;
   const server = createServer({ noDelay: true }, (client) => {
+    connections += 1;
     const database = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     forward(client, database, () => delayMs);
     client.on('data', () => expected.resolve());
@@ -59,6 +63,9 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   };
   return {
     url: through.href,
+    get connections() {
+      return connections;
+    },
     setTarget: (url) => (target = new URL(url)),
     setDelay: (ms) => (delayMs = ms),
     nextRequest() {
