@@ -193,9 +193,13 @@ describe('answers', () => {
 
 describe('slow and disconnecting peers', () => {
   test('headers and bodies that arrive too slowly get 408, and the connection is closed; other requests are served meanwhile', async () => {
-    const server = await start({ headersTimeoutMs: 2_000, requestTimeoutMs: 3_000 });
+    // Real time: the timeouts are those of Node.js, which has no clock that a test could set.
+    const server = await start({ headersTimeoutMs: 500, requestTimeoutMs: 750 });
     const drip = async (head: string) => {
       const socket = open(server);
+      // The time of a first request begins with its connection; that of a later one with its first byte.
+      socket.write('GET /quick HTTP/1.1\r\nHost: x\r\n\r\n');
+      await once(socket, 'data');
       let text = '';
       socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
       socket.write(head);
@@ -245,7 +249,8 @@ describe('slow and disconnecting peers', () => {
   });
 
   test('the connection of a peer that does not read its answer is closed after the idle timeout', async () => {
-    const server = await start({ idleTimeoutMs: 2_000 });
+    // Real time, like above.
+    const server = await start({ idleTimeoutMs: 500 });
     const socket = open(server);
     socket.pause();
     socket.write(get('/large'));
@@ -258,18 +263,20 @@ describe('slow and disconnecting peers', () => {
   test('1,000 idle connections do not disturb other requests and are closed when the server stops', async () => {
     const server = await start();
     const idle: Socket[] = [];
-    // In batches, because more than the server's backlog (511) would make the system retry after a second or more.
+    // In batches, because connections beyond the server's backlog (511) would wait for a second or more.
     while (idle.length < 1_000) {
       const batch = Array.from({ length: 100 }, () => open(server));
       await Promise.all(batch.map((socket) => once(socket, 'connect')));
       idle.push(...batch);
+      // Connections are accepted in order, so an answer shows that the server has accepted all earlier ones.
+      await exchange(server, get('/quick'));
     }
     const statuses = await Promise.all(
       Array.from({ length: 50 }, async () => (await fetch(`${server.url}/quick`)).status),
     );
     expect(new Set(statuses)).toEqual(new Set([200]));
     running.splice(0);
-    await server.stop(500);
+    await server.stop(50);
     await expect
       .poll(() => idle.every((socket) => socket.destroyed || socket.readableEnded || socket.closed))
       .toBe(true);
