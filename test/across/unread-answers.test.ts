@@ -1,12 +1,13 @@
 // Answers that clients have not read yet are limited in bytes, for each key and for the process. A client that reads nothing is disconnected.
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, type ServeOptions, serve } from '../../src/gateway/http/server.ts';
+import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
-import { createSession } from '../support/fixtures/sessions.ts';
+import { EventStream, append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 const MIB = 1024 * 1024;
 /** Characters of several bytes and surrogate pairs, so that the ends of chunks fall inside characters. */
@@ -15,21 +16,24 @@ const TEXT = '\u{1F600}x\u{1F680}ä'.repeat(150_000);
 const ALIASES = 15;
 
 let gateway: TestGateway;
+/** The server looks this often whether a client reads, and disconnects one that read nothing for four times as long. */
+const LOOK_MS = 2_500;
 const servers: RunningServer[] = [];
 const sockets = new Set<Socket>();
 beforeAll(async () => {
   gateway = await startTestGateway();
 });
 afterEach(async () => {
+  vi.useRealTimers();
   for (const socket of sockets) socket.destroy();
   sockets.clear();
   await Promise.all(servers.splice(0).map((server) => server.stop(0)));
 });
 afterAll(() => gateway.close());
 
-async function start(unreadTimeoutMs: number, bounds: Partial<ServeOptions> = {}): Promise<RunningServer> {
-  const options = { host: '127.0.0.1', port: 0, unreadTimeoutMs, ...bounds };
-  const server = await serve(createGateway(gateway.dependencies), options);
+async function start(unreadTimeoutMs?: number): Promise<RunningServer> {
+  const timeout = unreadTimeoutMs !== undefined && { unreadTimeoutMs };
+  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, ...timeout });
   servers.push(server);
   return server;
 }
@@ -88,11 +92,13 @@ async function askWithoutReading(server: RunningServer, caller: Caller): Promise
   return socket;
 }
 
+const controlIntervals = () => vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+
 const tooMany = { status: 503, retryAfter: '1' };
 const answered = { status: 200, retryAfter: null };
 
 test('a key has at most 64 MiB of unread answers: more is 503 with Retry-After, until a client disconnects; other keys are served', async () => {
-  const server = await start(60_000);
+  const server = await start();
   const [caller, other] = [await createCaller(), await createCaller()];
   const fitting = Math.floor((64 * MIB) / bytes);
   const clients: Socket[] = [];
@@ -104,7 +110,7 @@ test('a key has at most 64 MiB of unread answers: more is 503 with Retry-After, 
 });
 
 test('all keys together have at most 128 MiB of unread answers', async () => {
-  const server = await start(60_000);
+  const server = await start();
   const fitting = Math.floor((64 * MIB) / bytes);
   for (const caller of [await createCaller(), await createCaller()])
     for (let count = 0; count < fitting; count += 1) await askWithoutReading(server, caller);
@@ -118,24 +124,33 @@ test('all keys together have at most 128 MiB of unread answers', async () => {
 });
 
 test('a client that reads nothing is disconnected, even while it sends data; then the key is served again', async () => {
-  const server = await start(1_000);
+  controlIntervals();
+  const server = await start();
   const caller = await createCaller();
   const fitting = Math.floor((64 * MIB) / bytes);
-  const clients: Socket[] = [];
-  for (let count = 0; count < fitting; count += 1) clients.push(await askWithoutReading(server, caller));
-  // Empty lines start no request, but would reset a timeout for inactive sockets.
-  const timer = setInterval(() => clients.forEach((socket) => socket.write('\r\n')), 50);
+  let connected = fitting;
+  for (let count = 0; count < fitting; count += 1)
+    (await askWithoutReading(server, caller)).once('close', () => (connected -= 1));
+  expect(await ask(server, caller)).toEqual(tooMany);
+  while (connected > 0) {
+    // Empty lines start no request, but would reset a timeout for inactive sockets.
+    for (const socket of sockets) socket.write('\r\n');
+    await vi.advanceTimersByTimeAsync(LOOK_MS);
+    await setImmediate();
+  }
+  vi.useRealTimers();
   await expect.poll(() => ask(server, caller)).toEqual(answered);
-  clearInterval(timer);
 });
 
 test('a client that reads slowly gets the whole of a large answer', async () => {
-  const server = await start(2_000);
+  controlIntervals();
+  const server = await start();
   const caller = await createCaller();
   const socket = await askWithoutReading(server, caller);
   const chunks: Buffer[] = [];
   let length = 0;
   let begin = -1;
+  let looks = 0;
   const closed = once(socket, 'close');
   while (begin < 0 || length < begin + bytes) {
     const chunk = socket.read() as Buffer | null;
@@ -147,8 +162,13 @@ test('a client that reads slowly gets the whole of a large answer', async () => 
     chunks.push(chunk);
     length += chunk.length;
     begin = Buffer.concat(chunks.slice(0, 2)).indexOf('\r\n\r\n') + 4;
-    if (chunks.length % 20 === 0) await new Promise((resolve) => setTimeout(resolve, 10));
+    if (chunks.length % 20 === 0) {
+      await vi.advanceTimersByTimeAsync(LOOK_MS);
+      looks += 1;
+    }
   }
+  // Longer than a client may read nothing.
+  expect(looks).toBeGreaterThan(8);
   const whole = Buffer.concat(chunks).toString();
   const { data } = JSON.parse(whole.slice(whole.indexOf('\r\n\r\n') + 4)) as {
     data: { session: Record<string, string> };
@@ -158,7 +178,9 @@ test('a client that reads slowly gets the whole of a large answer', async () => 
 });
 
 test('a stream without events is not disconnected', async () => {
-  const server = await start(200, { keepAliveTimeoutMs: 1_000 });
+  controlIntervals();
+  // Shorter than the interval of the comments that a stream sends.
+  const server = await start(1_000);
   const { key, sessionId } = await createCaller();
   const response = await fetch(`${server.url}/graphql`, {
     method: 'POST',
@@ -168,19 +190,10 @@ test('a stream without events is not disconnected', async () => {
       variables: { id: sessionId },
     }),
   });
-  const reader = response.body?.getReader();
-  let end = 'open';
-  const reading = (async () => {
-    for (;;) if ((await reader?.read())?.done !== false) return;
-  })().then(
-    () => (end = 'ended'),
-    () => (end = 'cut off'),
-  );
-  // Waits until the server closes an inactive connection, which it does long after `unreadTimeoutMs`.
-  const inactive = await askWithoutReading(server, { key, sessionId });
-  inactive.resume();
-  await once(inactive, 'close');
-  expect(end).toBe('open');
-  await reader?.cancel();
-  await reading;
+  const stream = new EventStream(response);
+  await vi.advanceTimersByTimeAsync(4_000);
+  vi.useRealTimers();
+  await append(gateway, key, sessionId, eventsOf(1));
+  expect((await stream.nextData())?.data).toContain('sessionEvents');
+  await stream.close();
 });
