@@ -64,18 +64,19 @@ const subscriptions = z.string().transform((value, context): Subscriptions => {
   return pairs;
 });
 
-const networks = z.string().transform((value, context): Network[] => {
-  const parsed = value.split(',').map((each) => parseNetwork(each.trim()));
-  if (parsed.includes(undefined))
-    context.addIssue('must be IP addresses or CIDR blocks, such as 10.0.0.0/8, separated by commas');
-  return parsed.filter((each) => each !== undefined);
-});
+const networks = z.string().transform((value, context): Network[] =>
+  value.split(',').flatMap((each) => {
+    const network = parseNetwork(each.trim());
+    if (!network) context.addIssue('must be IP addresses or CIDR blocks, such as 10.0.0.0/8, separated by commas');
+    return network ? [network] : [];
+  }),
+);
 
 const encryptionKeys = z.string().transform((value, context) => {
   try {
     return parseEncryptionKeys(value);
   } catch (error) {
-    context.addIssue(error instanceof Error ? error.message : 'is not valid');
+    context.addIssue(error instanceof Error ? error.message : String(error));
     return z.NEVER;
   }
 });
@@ -161,8 +162,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   );
   const result = environment.safeParse(given);
   if (!result.success) {
-    const [issue] = result.error.issues;
-    throw new ConfigurationError(`${issue?.path.join('.')}: ${issue?.message}`);
+    const [first] = result.error.issues.map(({ path, message }) => `${path.join()}: ${message}`);
+    throw new ConfigurationError(first);
   }
   if (result.data.PERSISTED_OPERATIONS_MODE === 'only' && !result.data.PERSISTED_OPERATIONS)
     throw new ConfigurationError('PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only');

@@ -1,5 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
-
 /** A mutex per name within this process, in order of arrival. */
 export interface KeyedQueue {
   /** Resolves to a function that releases the mutex, once all earlier holders have released it; undefined after `waitMs`. */
@@ -25,11 +23,11 @@ export function createKeyedQueue(): KeyedQueue {
 }
 
 async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const timer = new AbortController();
-  const tooLate = delay(ms, false, { signal: timer.signal }).catch(() => false);
+  const { promise: tooLate, resolve } = Promise.withResolvers<boolean>();
+  const timer = setTimeout(resolve, ms, false);
   try {
     return await Promise.race([promise.then(() => true), tooLate]);
   } finally {
-    timer.abort();
+    clearTimeout(timer);
   }
 }

@@ -76,8 +76,8 @@ export function text(bounds: { min?: number; max: number }) {
   const { min = 0, max } = bounds;
   return z
     .string()
-    .min(min, min === 1 ? 'must not be empty' : `must be at least ${min} characters`)
-    .max(max, `must be at most ${max} characters`)
+    .min(min, min === 1 ? 'must not be empty' : undefined)
+    .max(max)
     .refine(isStorable, rule('BAD_FORMAT', NOT_STORABLE));
 }
 
@@ -109,7 +109,7 @@ function isHttp(value: string): boolean {
 
 /** Parameters of an issue for one of our own rules: for `refine` and `addIssue`. */
 export function rule(code: InputFaultCode, message: Message, limit?: number) {
-  return { message: inRest(message), params: { code, limit, ...(typeof message === 'object' && { message }) } };
+  return { message: inRest(message), params: { code, limit, message } };
 }
 
 /** The same for a key of an object with arbitrary keys. */
@@ -147,7 +147,6 @@ function ruleOf(issue: z.core.$ZodIssue): Pick<InputFault, 'code' | 'limit' | 'k
     case 'too_small':
       return { code: SIZE_CODES[sizeOf(issue.origin)].tooSmall, limit: Number(issue.minimum) };
     case 'invalid_format':
-    case 'not_multiple_of':
       return { code: 'BAD_FORMAT' };
     case 'custom':
       return { code: 'NOT_ALLOWED', ...(issue.params as ReturnType<typeof rule>['params'] | undefined) };
@@ -164,15 +163,10 @@ const SIZE_CODES = {
 
 function sizeOf(origin: string): keyof typeof SIZE_CODES {
   if (origin === 'string') return 'text';
-  return origin === 'array' || origin === 'set' || origin === 'map' || origin === 'object' ? 'list' : 'number';
+  return origin === 'array' ? 'list' : 'number';
 }
 
-/** For a discriminated union the value is the object without its discriminator. */
 function isMissing(issue: z.core.$ZodIssue): boolean {
-  if (issue.code === 'invalid_union' && 'note' in issue && issue.discriminator !== undefined) {
-    const { input } = issue;
-    return typeof input === 'object' && input !== null && !(issue.discriminator in input);
-  }
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return false;
   // An issue that was copied from another schema has lost its value; only the message of zod shows that it was missing.
   return issue.message.endsWith('received undefined') || ('input' in issue && issue.input === undefined);

@@ -134,6 +134,7 @@ describe('an invalid value is refused with one line that contains the variable a
     ['PERSISTED_OPERATIONS_MODE', 'only', /^PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only$/],
     ['DEFAULT_SUBSCRIPTION', 'marketing:gold', PAIRS],
     ['DEFAULT_SUBSCRIPTION', 'data:free,marketing:gold', PAIRS],
+    ['DEFAULT_SUBSCRIPTION', 'support:free', PAIRS],
     ['DEFAULT_SUBSCRIPTION', 'marketing:free:free', PAIRS],
     ['USER_DELETION_DELAY', '1.5', 'must be a whole number from 0 to 31536000'],
     ['MONTHLY_OCCURRENCE_LIMIT', 'none', 'must be a whole number from 0 to 9007199254740991'],

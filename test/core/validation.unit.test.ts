@@ -1,13 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { type Fault, ValidationError } from '../../src/core/errors.ts';
-import { inRest } from '../../src/core/text/wording.ts';
+import { inRest, wording } from '../../src/core/text/wording.ts';
 import {
   httpUri,
+  idSchema,
   isLongerThan,
   isStorable,
+  keyRule,
   optional,
   parseInput,
+  rule,
   text,
   toValidationError,
   withDefault,
@@ -71,6 +74,66 @@ test('the name of the root is removed once from the beginning of each path', () 
     'b NOT_ALLOWED: is bad',
   ]);
   expect(toValidationError([issue('input', 'a')]).faults.map(line)).toEqual(['input.a NOT_ALLOWED: is bad']);
+});
+
+describe('a rule of our own', () => {
+  const broken = (...given: Parameters<typeof rule>) => z.unknown().refine(() => false, rule(...given));
+  const faultOf = (schema: z.ZodType, value: unknown): Fault | undefined => {
+    const result = schema.safeParse(value, { reportInput: true });
+    return toValidationError(result.error?.issues ?? []).faults[0];
+  };
+
+  test('has its code, its limit, and its message for each API', () => {
+    const message = wording`must not be ${{ rest: 'inProgress', graphql: 'IN_PROGRESS' }}`;
+    expect(faultOf(broken('TOO_MANY', message, 7), 'x')).toEqual({
+      path: [],
+      code: 'TOO_MANY',
+      limit: 7,
+      message: { rest: 'must not be inProgress', graphql: 'must not be IN_PROGRESS' },
+    });
+  });
+
+  test.each([undefined, null])('keeps its code and message for %s', (value) => {
+    expect(faultOf(broken('CONFLICTING', 'is bad'), value)).toEqual({
+      path: [],
+      code: 'CONFLICTING',
+      message: 'is bad',
+    });
+  });
+
+  test('for a key has that key, and the path of its value', () => {
+    const schema = z.unknown().superRefine((_, context) => {
+      context.addIssue({ code: 'custom', path: ['headers', 'Te'], ...keyRule('Te', 'DUPLICATE', 'is given twice') });
+    });
+    expect(faultOf(schema, {})).toEqual({
+      path: ['headers', 'Te'],
+      key: 'Te',
+      code: 'DUPLICATE',
+      message: 'is given twice',
+    });
+  });
+});
+
+test('a missing field is also required if its issue was copied from another schema, and has lost its value', () => {
+  const inner = z.object({ a: z.string(), b: z.string() });
+  const outer = z.unknown().transform((value, context) => {
+    for (const issue of inner.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
+    return value;
+  });
+  expect(faults(outer, { b: 1 })).toEqual(['field.a REQUIRED: is required', 'field.b WRONG_TYPE: must be a string']);
+});
+
+test('a fault of a key has the key, and the limit that it exceeds', () => {
+  const parsing = () => parseInput(z.object({ a: z.record(z.string().max(1), z.int()) }), { a: { bb: 1 } });
+  const fault = { path: ['a'], key: 'bb', code: 'TOO_LONG', limit: 1, message: 'a key must be at most 1 characters' };
+  expect(parsing).toThrow(expect.objectContaining({ faults: [fault] }));
+});
+
+test('an id is a UUID, of the given form if there is one', () => {
+  const id = '0190C2A4-0000-7000-8000-000000000001';
+  expect(faults(idSchema(), 'x')).toEqual(['field BAD_FORMAT: must be a UUID']);
+  expect(parseInput(idSchema(), id)).toBe(id);
+  expect(parseInput(idSchema(z.uuid().toLowerCase()), id)).toBe(id.toLowerCase());
 });
 
 test('an issue without a code has the code `NOT_ALLOWED`', () => {

@@ -37,9 +37,7 @@ export function clientAddressOf(peer: string, forwardedFor: string | null, trust
 
 /** The unit that is counted: an IPv4 address, or the /64 network of an IPv6 address, which belongs to one client. */
 export function clientNetworkOf(address: string): string {
-  const parsed = parseAddress(address);
-  if (!parsed || parsed.kind() === 'ipv4') return address;
-  return parsed.toByteArray().slice(0, 8).join('.');
+  return parseAddress(address)?.toByteArray().slice(0, 8).join('.') ?? address;
 }
 
 /** Converts IPv4-mapped IPv6 addresses to IPv4, and removes the zone, which is only meaningful on this machine. */

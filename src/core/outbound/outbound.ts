@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { Agent, fetch as undiciFetch } from 'undici';
+import { causesOf } from '../causes.ts';
 import { type Budget, boundBody } from './bounded-body.ts';
 
 /**
@@ -287,11 +288,4 @@ function codeOf(error: unknown): string | undefined {
   return causesOf(error)
     .map((cause) => ('code' in cause && typeof cause.code === 'string' ? cause.code : ''))
     .find((code) => /^[A-Z0-9_]{1,60}$/.test(code));
-}
-
-/** The error and its chain of causes. */
-function causesOf(error: unknown): Error[] {
-  const causes: Error[] = [];
-  for (let cause = error; cause instanceof Error && causes.length < 5; cause = cause.cause) causes.push(cause);
-  return causes;
 }

@@ -1,4 +1,5 @@
 import { ConnectionException, UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+import { causesOf } from '../causes.ts';
 import type { DomainError } from '../errors.ts';
 
 /**
@@ -43,12 +44,6 @@ export function databaseTrouble(error: unknown): DatabaseTrouble | undefined {
 /** Whether an error means that the database is temporarily unavailable and a retry may succeed. */
 export function isDatabaseAway(error: unknown): boolean {
   return databaseTrouble(error) !== undefined;
-}
-
-function causesOf(error: unknown): Error[] {
-  const causes: Error[] = [];
-  for (let cause = error; cause instanceof Error && causes.length < 5; cause = cause.cause) causes.push(cause);
-  return causes;
 }
 
 function codeOf(error: Error): string | undefined {

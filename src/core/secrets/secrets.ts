@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs';
 import { link, open, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { compactDecrypt, CompactEncrypt, decodeProtectedHeader, type DecryptOptions } from 'jose';
-import type { ApiKeyId } from '../ids.ts';
 
 const KEY_BYTES = 32;
 // Shorter than 32 bytes in base64, so that key material in the wrong position never passes for an id and is never shown.
@@ -48,7 +47,7 @@ export interface SecretBox {
   /** The id of the key that `seal` uses. */
   readonly currentKeyId: string;
   /** The ids of all keys that `open` knows. */
-  readonly keyIds: readonly ApiKeyId[];
+  readonly keyIds: readonly string[];
   /**
    * Encrypts under the current key; two seals of one text differ. The initialization vectors are random, so one key
    * should be rotated before 2^32 seals (NIST SP 800-38D, section 8.3).

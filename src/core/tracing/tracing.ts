@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { HttpHeaders } from '../http/messages.ts';
+import { isObject } from '../is-object.ts';
 
 /**
  * Traces requests from their arrival to SQL and to other servers. Without tracing there is no `Tracing` object, and its code is not loaded.
@@ -72,9 +73,8 @@ export function observeStatements(pool: Pool, { tracing, onSql }: StatementObser
 
 /** Undefined for a cursor, which sends its own statements. */
 function textOf(query: unknown): string | undefined {
-  if (typeof query === 'string') return query;
-  if (typeof query !== 'object' || query === null || 'submit' in query || !('text' in query)) return undefined;
-  return typeof query.text === 'string' ? query.text : undefined;
+  const text = isObject(query) && !('submit' in query) ? query['text'] : query;
+  return typeof text === 'string' ? text : undefined;
 }
 
 const NAME = '((?:"?[a-z_]\\w*"?\\.)?"?[a-z_]\\w*)';
@@ -88,7 +88,11 @@ const CHANGE = new RegExp(`(?<!for (?:no key )?)\\b(insert|update|delete)\\s+(?:
 export function summaryOf(text: string): string {
   const plain = text.replaceAll(/'[^']*'/g, '?');
   let outer = plain;
-  for (let inner = ''; inner !== outer; outer = outer.replaceAll(/\([^()]*\)/g, '?')) inner = outer;
+  let inner: string;
+  do {
+    inner = outer;
+    outer = inner.replaceAll(/\([^()]*\)/g, '?');
+  } while (outer !== inner);
   const verb = /[a-z]+/i.exec(outer)?.[0].toUpperCase() ?? 'STATEMENT';
   const change = verb === 'WITH' ? CHANGE.exec(plain) : null;
   const [, first = verb, second] = change ?? [undefined, verb, TABLE.exec(outer)?.[1]];

@@ -20,7 +20,7 @@ describe('the client is the last hop that is not a trusted proxy', () => {
     ['the last hop is not an address', '10.0.0.1', '198.51.100.1, <script>', '10.0.0.1'],
     ['an empty hop', '10.0.0.1', '198.51.100.1,', '10.0.0.1'],
     ['a number that some parsers accept as an address', '10.0.0.1', '2130706433', '10.0.0.1'],
-    ['a hop with its port', '10.0.0.1', '198.51.100.1:1234', '198.51.100.1'],
+    ['a hop with its port', '10.0.0.1', '198.51.100.123:1234', '198.51.100.123'],
     ['IPv6', '2001:db8:1::5', '2001:db8:2::1', '2001:db8:2::1'],
     ['IPv6 with its port', '10.0.0.1', '[2001:db8:2::1]:443', '2001:db8:2::1'],
     ['IPv6 in brackets without a port', '10.0.0.1', '[2001:db8:2::1]', '2001:db8:2::1'],
@@ -50,16 +50,26 @@ describe('the client is the last hop that is not a trusted proxy', () => {
 test('an IPv6 client is identified by its /64 network, and an IPv4 client by its address', () => {
   expect(clientNetworkOf('2001:db8:0:1::1')).toBe(clientNetworkOf('2001:db8:0:1:ffff:ffff:ffff:ffff'));
   expect(clientNetworkOf('2001:db8:0:1::1')).not.toBe(clientNetworkOf('2001:db8:0:2::1'));
+  expect(clientNetworkOf('2001:db8:0:10b::1')).not.toBe(clientNetworkOf('2001:db8:0:b01::1'));
   expect(clientNetworkOf('198.51.100.1')).toBe('198.51.100.1');
+  expect(clientNetworkOf('::ffff:198.51.100.1')).toBe('198.51.100.1');
   expect(clientNetworkOf('not an address')).toBe('not an address');
 });
 
-test.each(['10.0.0.0/33', '2001:db8::/129', '10.0.0.0/', '10.0.0.0/8x', '10.0.0.0/x8', '10.0.0.0/8/8', '10.0.0/8', ''])(
-  'a trusted proxy cannot be given as %j',
-  (text) => {
-    expect(parseNetwork(text)).toBeUndefined();
-  },
-);
+test.each([
+  '10.0.0.0/33',
+  '2001:db8::/129',
+  '10.0.0.0/',
+  '10.0.0.0/8x',
+  '10.0.0.0/x8',
+  '10.0.0.0/+8',
+  '10.0.0.0/8e0',
+  '10.0.0.0/8/8',
+  '10.0.0/8',
+  '',
+])('a trusted proxy cannot be given as %j', (text) => {
+  expect(parseNetwork(text)).toBeUndefined();
+});
 
 test.each([
   ['10.0.0.1', 32],

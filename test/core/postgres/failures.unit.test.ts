@@ -1,7 +1,9 @@
 import { createServer } from 'node:net';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { databaseTrouble } from '../../../src/core/postgres/failures.ts';
+import { UniqueConstraintViolationException } from '@mikro-orm/postgresql';
+import { ConflictError } from '../../../src/core/errors.ts';
+import { conflictOf, databaseTrouble, isDatabaseAway } from '../../../src/core/postgres/failures.ts';
 
 /** Error codes of PostgreSQL's documentation (appendix A) that are caused by the server or by its current state, not by the statement. */
 const AWAY = `08000 08001 08003 08004 08006 08007 08P01 57000 57P01 57P02 57P03 57P04 57P05 25006 28000 28P01
@@ -27,6 +29,10 @@ test('each error code of PostgreSQL is classified as unavailability or as a faul
   expect(of(NONE)).toEqual(all(NONE, undefined));
 });
 
+test('a code that is not text is not an error code of PostgreSQL', () => {
+  expect(databaseTrouble(Object.assign(new Error('a message'), { code: 57014 }))).toBeUndefined();
+});
+
 const CODES = `ECONNREFUSED ECONNRESET ECONNABORTED EPIPE EPROTO ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND
   EAI_AGAIN ERR_STREAM_DESTROYED ERR_SSL_UNEXPECTED_EOF_WHILE_READING CERT_HAS_EXPIRED
   CERT_NOT_YET_VALID DEPTH_ZERO_SELF_SIGNED_CERT SELF_SIGNED_CERT_IN_CHAIN
@@ -40,20 +46,27 @@ test('errors of the network and of TLS are unavailability, and errors of files a
   );
 });
 
-/** The error of the driver for a server that reacts to each connection in this way. */
-async function failureAgainst(answer: (port: number) => pg.ClientConfig, say: Buffer | 'end' | 'reset' | 'nothing') {
+type Reaction = Buffer | 'end' | 'reset' | 'nothing';
+
+/** A server that reacts to each connection in this way. */
+async function listening(reaction: Reaction) {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => {
-      if (say === 'end') socket.end();
-      else if (say === 'reset') socket.resetAndDestroy();
-      else if (say !== 'nothing') socket.write(say);
+      if (reaction === 'end') socket.end();
+      else if (reaction === 'reset') socket.resetAndDestroy();
+      else if (reaction !== 'nothing') socket.write(reaction);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();
-  const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
-  const client = new pg.Client({ host: '127.0.0.1', user: 'a', password: 'b', ...answer(port) });
+  return { port: typeof address === 'object' ? (address?.port ?? 0) : 0, close: () => server.close() };
+}
+
+/** The error of the driver for a server that reacts to each connection in this way. */
+async function failureAgainst(answer: (port: number) => pg.ClientConfig, reaction: Reaction) {
+  const server = await listening(reaction);
+  const client = new pg.Client({ host: '127.0.0.1', user: 'a', password: 'b', ...answer(server.port) });
   client.on('error', () => undefined);
   const failure: unknown = await client.connect().catch((error: unknown) => error);
   client.end().catch(() => undefined);
@@ -94,4 +107,37 @@ test('the error of a statement on a closed connection is unavailability', async 
   expect(databaseTrouble(failure)).toBe('away');
   expect(databaseTrouble(wrapped(failure))).toBe('away');
   expect(databaseTrouble(new Error('something else'))).toBeUndefined();
+});
+
+test('a pool whose connections are all in use is busy', async () => {
+  // The login succeeds, and the server is ready for statements.
+  const welcome = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))]);
+  const server = await listening(welcome);
+  const { port } = server;
+  const pool = new pg.Pool({ host: '127.0.0.1', user: 'a', port, max: 1 });
+  const taken = await pool.connect();
+  pool.options.connectionTimeoutMillis = 1;
+  const failure: unknown = await pool.connect().catch((error: unknown) => error);
+  expect([failure, wrapped(failure)].map(databaseTrouble)).toEqual(['busy', 'busy']);
+  taken.release(true);
+  server.close();
+});
+
+test('every kind of unavailability is temporary, and other errors are not', () => {
+  const isAway = (code: string) => isDatabaseAway(databaseError(code));
+  expect(['57P01', '53100', '40001', '23505'].map(isAway)).toEqual([true, true, true, false]);
+});
+
+test('the violation of a named constraint is its conflict, and other errors are not', () => {
+  const conflicts = { name_unique: (name: string) => new ConflictError('NAME_TAKEN', `${name} is taken`) };
+  const violation = (fields: object) =>
+    new UniqueConstraintViolationException(Object.assign(databaseError('23505'), fields));
+  const found = conflictOf(violation({ constraint: 'name_unique' }), conflicts);
+  expect(found?.('order').message).toBe('order is taken');
+  const others = [
+    violation({ constraint: 'other' }),
+    violation({}),
+    Object.assign(new Error('x'), { constraint: 'name_unique' }),
+  ];
+  expect(others.map((error) => conflictOf(error, conflicts))).toEqual([undefined, undefined, undefined]);
 });

@@ -1,5 +1,6 @@
+import pg from 'pg';
 import { expect, test } from 'vitest';
-import { toIso } from '../../../src/core/postgres/wire-types.ts';
+import { WIRE_TYPES, toIso } from '../../../src/core/postgres/wire-types.ts';
 
 test.for([
   ['2026-03-01 10:20:30+00', '2026-03-01T10:20:30.000Z'],
@@ -14,4 +15,13 @@ test.for([
   ['1850-01-01 05:53:28+05:53:28', '1850-01-01T00:00:00.000Z'],
 ] as const)('%s is %s', ([text, expected]) => {
   expect(toIso(text)).toBe(expected);
+});
+
+test('bigint is a number, times and dates are text, and other types are parsed by the driver', () => {
+  const { INT8, TIMESTAMPTZ, DATE, BOOL } = pg.types.builtins;
+  const parsed = (type: number, text: string) => WIRE_TYPES.getTypeParser(type)(text);
+  expect(parsed(INT8, '9007199254740991')).toBe(9_007_199_254_740_991);
+  expect(parsed(TIMESTAMPTZ, '2026-03-01 10:20:30+00')).toBe('2026-03-01T10:20:30.000Z');
+  expect(parsed(DATE, '2026-03-01')).toBe('2026-03-01');
+  expect(parsed(BOOL, 't')).toBe(true);
 });

@@ -76,6 +76,8 @@ describe('nameFromLabel', () => {
     ['2nd visit', 'p_2nd_visit'],
     ['svc_browser', 'p_svc_browser'],
     ['SVC Browser', 'p_svc_browser'],
+    ['hs_browser', 'p_hs_browser'],
+    ['hs_other', 'hs_other'],
     ['-svc-', 'svc'],
     ['Service', 'service'],
     ['svcs', 'svcs'],

@@ -9,6 +9,7 @@ import {
   SdkHttpError,
 } from '@modelcontextprotocol/client';
 import { z } from 'zod';
+import { causesOf } from '../../../core/causes.ts';
 import { DomainError, RemoteFailedError } from '../../../core/errors.ts';
 import { OutboundError } from '../../../core/outbound/outbound.ts';
 
@@ -60,10 +61,7 @@ export function explainRemote(error: unknown, who: string): DomainError | Author
 
 /** Finds the error in the chain of causes, because libraries wrap the errors of `fetch`. */
 function findOutboundError(error: unknown): OutboundError | undefined {
-  for (let cause = error, depth = 0; cause instanceof Error && depth < 5; cause = cause.cause, depth += 1) {
-    if (cause instanceof OutboundError) return cause;
-  }
-  return undefined;
+  return causesOf(error).find((cause) => cause instanceof OutboundError);
 }
 
 function causeOf(error: unknown): string {
