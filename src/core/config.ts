@@ -65,10 +65,10 @@ const subscriptions = z.string().transform((value, context): Subscriptions => {
 });
 
 const networks = z.string().transform((value, context): Network[] =>
-  value.split(',').flatMap((each) => {
+  value.split(',').map((each) => {
     const network = parseNetwork(each.trim());
     if (!network) context.addIssue('must be IP addresses or CIDR blocks, such as 10.0.0.0/8, separated by commas');
-    return network ? [network] : [];
+    return network ?? z.NEVER;
   }),
 );
 

@@ -124,9 +124,11 @@ test('a missing field is also required if its issue was copied from another sche
 });
 
 test('a fault of a key has the key, and the limit that it exceeds', () => {
-  const parsing = () => parseInput(z.object({ a: z.record(z.string().max(1), z.int()) }), { a: { bb: 1 } });
-  const fault = { path: ['a'], key: 'bb', code: 'TOO_LONG', limit: 1, message: 'a key must be at most 1 characters' };
-  expect(parsing).toThrow(expect.objectContaining({ faults: [fault] }));
+  const schema = z.array(z.object({ a: z.record(z.string().max(1), z.int()) }));
+  const fault = { key: 'bb', code: 'TOO_LONG', limit: 1, message: 'a key must be at most 1 characters' };
+  expect(() => parseInput(schema, [{ a: { bb: 1 } }])).toThrow(
+    expect.objectContaining({ faults: [{ path: ['0', 'a'], ...fault }] }),
+  );
 });
 
 test('an id is a UUID, of the given form if there is one', () => {
