@@ -29,10 +29,12 @@ export async function startInProcess(
   lines: string[] = [],
   settings: Record<string, string> = WITHOUT_FSYNC,
   reports: string[] = [],
+  attempts?: number,
 ) {
   const log = (line: string) => lines.push(line);
   const report = (sentence: string) => reports.push(sentence);
-  const server = await startEmbeddedPostgres({ dataDir: directory, log, report, settings });
+  const given = { dataDir: directory, log, report, settings, ...(attempts !== undefined && { attempts }) };
+  const server = await startEmbeddedPostgres(given);
   servers.add(server);
   return server;
 }

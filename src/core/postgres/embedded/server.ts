@@ -42,6 +42,8 @@ export interface EmbeddedPostgresOptions {
   readonly settings?: Record<string, string>;
   /** Password of the role `postgres` in a new cluster, for tests. Without it nobody can log in as a superuser. */
   readonly superuserPassword?: string;
+  /** How often a launch is tried while its port is taken or an earlier server is still ending; 50 unless a test needs less. */
+  readonly attempts?: number;
 }
 
 /**
@@ -84,7 +86,7 @@ async function serveCluster(
       if (!(await owned.isOurs())) throw new LostServerError(`The data directory ${dataDir} is no longer ours`);
       await endOrphan(cluster, log);
       lastWords = '';
-      port = await launch({ cluster, binaries, account, settings: options.settings, log, port, onSpawn, signal });
+      port = await launch({ ...options, cluster, binaries, account, log, port, onSpawn, signal });
     },
     lastWords: () => lastWords,
     report: options.report ?? (() => undefined),
@@ -202,12 +204,10 @@ const portTaken = /could not create any TCP\/IP sockets/;
 /** Temporary errors: sessions of a killed server are still ending, or a killed owner was just starting a server. */
 const passing = /pre-existing shared memory block|lock file "postmaster.pid" already exists/;
 
-interface Launch {
+interface Launch extends Pick<EmbeddedPostgresOptions, 'attempts' | 'log' | 'settings'> {
   readonly cluster: string;
   readonly binaries: PostgresBinaries;
   readonly account: Account | undefined;
-  readonly settings: Record<string, string> | undefined;
-  readonly log: (line: string) => void;
   /** The port of an earlier launch, which clients know; otherwise any free port. */
   readonly port: number | undefined;
   readonly onSpawn: (server: SupervisedProcess) => void;
@@ -216,7 +216,7 @@ interface Launch {
 
 /** Resolves to the port when the server is ready. */
 async function launch(options: Launch): Promise<number> {
-  const { cluster, binaries, account, settings, log, onSpawn, signal } = options;
+  const { cluster, binaries, account, attempts = 50, settings, log, onSpawn, signal } = options;
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await freePort());
     const lines: string[] = [];
@@ -237,7 +237,7 @@ async function launch(options: Launch): Promise<number> {
     }
     const output = lines.join('\n');
     const isTaken = portTaken.test(output);
-    if (attempt === 50 || !(isTaken || passing.test(output))) {
+    if (attempt === attempts || !(isTaken || passing.test(output))) {
       const Reason = isTaken && options.port !== undefined ? LostServerError : Error;
       throw new Reason(`PostgreSQL did not start:\n${output}`);
     }
