@@ -200,7 +200,7 @@ function describeIssue(issue: z.core.$ZodIssue): string {
     case 'invalid_union':
       return 'note' in issue && typeof issue.note === 'string'
         ? `must have a known ${issue.discriminator ?? 'shape'}`
-        : 'has none of the allowed shapes';
+        : defaultOr(issue, 'has none of the allowed shapes');
     default:
       return issue.message;
   }

@@ -179,6 +179,7 @@ describe('the fault for every kind of issue contains the field and the limit', (
     ['another format, own message', z.string().regex(/^a$/, OWN), 'x', [`field BAD_FORMAT: ${OWN}`]],
     ['a message with a capital within', z.email('must be an URL'), 'x', ['field BAD_FORMAT: must be an URL']],
     ['no shape', z.union([z.string(), z.int()]), true, ['field NOT_ALLOWED: has none of the allowed shapes']],
+    ['no shape, own message', z.union([z.string(), z.int()], OWN), true, [`field NOT_ALLOWED: ${OWN}`]],
     [
       'an unknown kind',
       z.discriminatedUnion('kind', [z.object({ kind: z.literal('a') }), z.object({ kind: z.literal('b') })]),
@@ -210,7 +211,7 @@ describe('the fault for every kind of issue contains the field and the limit', (
   });
 
   test('the fault of a union requires a known kind only if zod reports that no discriminator matched', () => {
-    const issue = { code: 'invalid_union', path: ['a'], message: 'x', errors: [] };
+    const issue = { code: 'invalid_union', path: ['a'], message: 'Invalid input', errors: [] };
     const messageOf = (more: object) => toValidationError([{ ...issue, ...more }]).message;
     expect(messageOf({ note: 'No matching discriminator' })).toBe('a: must have a known shape');
     expect(messageOf({ note: 1, discriminator: 'kind' })).toBe('a: has none of the allowed shapes');

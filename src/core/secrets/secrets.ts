@@ -170,7 +170,7 @@ export async function loadOrCreateKeyFile(path: string): Promise<EncryptionKey[]
   try {
     return parseEncryptionKeys(text);
   } catch (error) {
-    throw new Error(`key file ${path}: ${error instanceof Error ? error.message : 'unreadable'}`, { cause: error });
+    throw new Error(`key file ${path}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
   }
 }
 

@@ -1,9 +1,9 @@
-import { createServer } from 'node:net';
 import pg from 'pg';
 import { expect, test } from 'vitest';
 import { UniqueConstraintViolationException } from '@mikro-orm/postgresql';
 import { ConflictError } from '../../../src/core/errors.ts';
 import { conflictOf, databaseTrouble, isDatabaseAway } from '../../../src/core/postgres/failures.ts';
+import { WELCOME, message, startPostgresServer } from '../../support/peers/postgres-server.ts';
 
 /** Error codes of PostgreSQL's documentation (appendix A) that are caused by the server or by its current state, not by the statement. */
 const AWAY = `08000 08001 08003 08004 08006 08007 08P01 57000 57P01 57P02 57P03 57P04 57P05 25006 28000 28P01
@@ -48,37 +48,19 @@ test('errors of the network and of TLS are unavailability, and errors of files a
 
 type Reaction = Buffer | 'end' | 'reset' | 'nothing';
 
-/** A server that reacts to each connection in this way. */
-async function listening(reaction: Reaction) {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => {
-      if (reaction === 'end') socket.end();
-      else if (reaction === 'reset') socket.resetAndDestroy();
-      else if (reaction !== 'nothing') socket.write(reaction);
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  return { port: typeof address === 'object' ? (address?.port ?? 0) : 0, close: () => server.close() };
-}
-
 /** The error of the driver for a server that reacts to each connection in this way. */
 async function failureAgainst(answer: (port: number) => pg.ClientConfig, reaction: Reaction) {
-  const server = await listening(reaction);
+  const server = await startPostgresServer((socket) => {
+    if (reaction === 'end') socket.end();
+    else if (reaction === 'reset') socket.resetAndDestroy();
+    else if (reaction !== 'nothing') socket.write(reaction);
+  });
   const client = new pg.Client({ host: '127.0.0.1', user: 'a', password: 'b', ...answer(server.port) });
   client.on('error', () => undefined);
   const failure: unknown = await client.connect().catch((error: unknown) => error);
   client.end().catch(() => undefined);
   server.close();
   return failure;
-}
-
-/** A message of the protocol: its type, its length, its content. */
-function message(type: string, content: Buffer): Buffer {
-  const length = Buffer.alloc(4);
-  length.writeInt32BE(content.length + 4);
-  return Buffer.concat([Buffer.from(type), length, content]);
 }
 
 test('errors of the driver while it connects are unavailability', async () => {
@@ -110,9 +92,7 @@ test('the error of a statement on a closed connection is unavailability', async 
 });
 
 test('a pool whose connections are all in use is busy', async () => {
-  // The login succeeds, and the server is ready for statements.
-  const welcome = Buffer.concat([message('R', Buffer.alloc(4)), message('Z', Buffer.from('I'))]);
-  const server = await listening(welcome);
+  const server = await startPostgresServer((socket) => socket.write(WELCOME));
   const { port } = server;
   const pool = new pg.Pool({ host: '127.0.0.1', user: 'a', port, max: 1 });
   const taken = await pool.connect();

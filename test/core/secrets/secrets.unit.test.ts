@@ -1,6 +1,6 @@
 import { createSecretKey } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
@@ -164,9 +164,9 @@ describe('rotation', () => {
     expect(await rotated.open(before, PLACE)).toBe('secret');
     const after = await rotated.seal('secret', PLACE);
     expect({
-      keyIds: [box.currentKeyId, rotated.currentKeyId],
+      keyIds: [box.currentKeyId, rotated.currentKeyId, rotated.keyIds],
       stale: [box.isStale(before), rotated.isStale(before), rotated.isStale(after), box.isStale(after)],
-    }).toEqual({ keyIds: ['old', 'next'], stale: [false, true, false, true] });
+    }).toEqual({ keyIds: ['old', 'next', ['next', 'old']], stale: [false, true, false, true] });
     expect(await createSecretBox([NEXT]).open(after, PLACE)).toBe('secret');
   });
 
@@ -185,6 +185,11 @@ describe('rotation', () => {
       await expect(box.open(await forge({ kid }), PLACE)).rejects.not.toThrow(/x{33}|a\nb/);
     },
   );
+
+  test.each([[undefined], [''], ['x'.repeat(33)], ['a\nb']])('the improper key id %j is not shown', async (kid) => {
+    const reason = 'is sealed under a key without a proper id, which is not among the encryption keys';
+    await expect(box.open(await forge({ kid }), PLACE)).rejects.toEqual(new SecretError(PLACE, reason));
+  });
 
   test('a box without keys cannot be created', () => {
     expect(() => createSecretBox([])).toThrow(new Error('at least one encryption key is needed'));
@@ -258,6 +263,22 @@ describe('key file', () => {
     expect(await readdir(directory)).toHaveLength(rounds);
   });
 
+  test('an existing file is read without a change of its directory, which may be read-only', async () => {
+    await loadOrCreateKeyFile(path);
+    await utimes(directory, 1, 1);
+    await loadOrCreateKeyFile(path);
+    expect((await stat(directory)).mtimeMs).toBe(1000);
+  });
+
+  test('the error of a file that cannot be created names the reason', async () => {
+    const draft = expect.stringContaining(join(directory, 'missing', 'keys.'));
+    await expect(loadOrCreateKeyFile(join(directory, 'missing', 'keys'))).rejects.toMatchObject({
+      code: 'ENOENT',
+      syscall: 'open',
+      path: draft,
+    });
+  });
+
   test('two files never share a key or an id', async () => {
     const [[one], [two]] = [await loadOrCreateKeyFile(path), await loadOrCreateKeyFile(`${path}2`)];
     expect(one?.id).not.toBe(two?.id);
@@ -277,7 +298,9 @@ describe('key file', () => {
     ['cut short', `a:${'C'.repeat(20)}`, 'entry 1 must have a key of 32 bytes, not 15'],
   ])('refused and not changed: %s', async (_, text, message) => {
     await writeFile(path, text, { mode: 0o600 });
-    await expect(loadOrCreateKeyFile(path)).rejects.toThrow(new Error(`key file ${path}: ${message}`));
+    await expect(loadOrCreateKeyFile(path)).rejects.toEqual(
+      new Error(`key file ${path}: ${message}`, { cause: new Error(message) }),
+    );
     expect(await readFile(path, 'utf8')).toBe(text);
   });
 });

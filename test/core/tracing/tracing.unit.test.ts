@@ -1,5 +1,14 @@
-import { expect, test } from 'vitest';
-import { summaryOf } from '../../../src/core/tracing/tracing.ts';
+import pg from 'pg';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import {
+  type SpanOptions,
+  type StatementObservers,
+  type Tracing,
+  observeStatements,
+  summaryOf,
+  traced,
+} from '../../../src/core/tracing/tracing.ts';
+import { NO_ROWS, WELCOME, startPostgresServer } from '../../support/peers/postgres-server.ts';
 
 test.each([
   ['select * from "session" as s0 where id = $1', 'SELECT session'],
@@ -19,4 +28,91 @@ test.each([
   ['', 'STATEMENT'],
 ])('the name of the span of a statement is its verb and table: %s', (statement, name) => {
   expect(summaryOf(statement)).toBe(name);
+});
+
+let spans: SpanOptions[];
+let texts: string[];
+const tracing: Tracing = {
+  span: (options, work) => {
+    spans.push(options);
+    return work(undefined);
+  },
+  close: async () => undefined,
+};
+beforeEach(() => {
+  spans = [];
+  texts = [];
+});
+
+test('without tracing, work runs without a span', async () => {
+  const options = { name: 'work', kind: 'internal' } as const;
+  expect(await traced(tracing, options, async () => 'done')).toBe('done');
+  expect(await traced(undefined, options, async (span) => span)).toBeUndefined();
+  expect(spans).toEqual([options]);
+});
+
+describe('statements of a pool', () => {
+  let server: Awaited<ReturnType<typeof startPostgresServer>>;
+  let pool: pg.Pool;
+  beforeEach(async () => {
+    server = await startPostgresServer(
+      (socket) => socket.write(WELCOME),
+      (socket) => socket.write(NO_ROWS),
+    );
+    pool = new pg.Pool({ host: '127.0.0.1', user: 'a', port: server.port, max: 1 });
+  });
+  afterEach(async () => {
+    await pool.end();
+    server.close();
+  });
+
+  const observe = (observers: Partial<StatementObservers> = {}) =>
+    observeStatements(pool, { tracing, onSql: (text) => texts.push(text), ...observers });
+  const spanOf = (summary: string) => ({
+    name: summary,
+    kind: 'client',
+    attributes: { 'db.system.name': 'postgresql', 'db.query.summary': summary },
+    inner: true,
+  });
+  async function onClient(work: (client: pg.PoolClient) => Promise<unknown>): Promise<void> {
+    const client = await pool.connect();
+    await work(client);
+    client.release();
+  }
+
+  test('each has one span below that of its caller, and its text is observed once', async () => {
+    observe();
+    expect((await pool.query('select 1 from session')).rows).toEqual([]);
+    await pool.query({ text: 'update api_key set a = 1' });
+    await onClient((client) => client.query('begin'));
+    expect(spans).toEqual(['SELECT session', 'UPDATE api_key', 'BEGIN'].map(spanOf));
+    expect(texts).toEqual(['select 1 from session', 'update api_key set a = 1', 'begin']);
+  });
+
+  test('one with a callback has no span', async () => {
+    observe();
+    await onClient((client) => new Promise<void>((resolve) => client.query('select 1', () => resolve())));
+    expect({ spans, texts }).toEqual({ spans: [], texts: ['select 1'] });
+  });
+
+  test('a cursor, which sends its statements by itself, is not observed', async () => {
+    observe();
+    await onClient((client) => {
+      const cursor = new pg.Query('select 1');
+      return new Promise<void>((resolve) => client.query(cursor).on('end', () => resolve()));
+    });
+    expect({ spans, texts }).toEqual({ spans: [], texts: [] });
+  });
+
+  test('each observer can be absent', async () => {
+    observe({ onSql: undefined });
+    await pool.query('select 1');
+    expect({ spans, texts }).toEqual({ spans: [spanOf('SELECT')], texts: [] });
+  });
+
+  test('without tracing only the text is observed', async () => {
+    observe({ tracing: undefined });
+    await pool.query('select 1');
+    expect({ spans, texts }).toEqual({ spans: [], texts: ['select 1'] });
+  });
 });
