@@ -47,6 +47,36 @@ test('a copy of a context has separate batches, so that nothing is loaded with t
   ]);
 });
 
+test('parents of one field are loaded together; fields of another type, name, arguments or columns are loaded separately', async () => {
+  const context = {};
+  const infoOf = (name: string, fieldName: string) => ({ parentType: { name }, fieldName }) as GraphQLResolveInfo;
+  const info = infoOf('Session', 'artifacts');
+  const fields: [info: GraphQLResolveInfo, args?: object, columns?: readonly string[]][] = [
+    [info],
+    [info, { first: 1 }],
+    [info, { first: 2 }],
+    [info, undefined, []],
+    [info, undefined, ['a']],
+    [info, undefined, ['b']],
+    [infoOf('Session', 'events')],
+    [infoOf('Project', 'artifacts')],
+  ];
+  const loads: (readonly string[])[] = [];
+  const load = async (keys: readonly string[]) => {
+    loads.push(keys);
+    return new Map(keys.filter((key) => key.startsWith('a')).map((key) => [key, key]));
+  };
+  const found = await Promise.all(
+    ['a', 'b'].flatMap((parent) =>
+      fields.map(([of, args, columns], index) =>
+        resolveBatched({ context, info: of, ...(args && { args }) }, `${parent}${index}`, load, columns, 'none'),
+      ),
+    ),
+  );
+  expect(loads).toEqual(fields.map((_, index) => [`a${index}`, `b${index}`]));
+  expect(found).toEqual([...fields.map((_, index) => `a${index}`), ...fields.map(() => 'none')]);
+});
+
 test('a long-lived context, such as that of a subscription, keeps no reference to resolved fields', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (options: { type: 'major'; execution: 'async' }) => Promise<void>;
