@@ -52,10 +52,18 @@ async function age(databaseUrl: string, connectionId: string, seconds: number): 
   );
 }
 
+/** Resolves when, from now on, a process has tried to claim the refresh of tokens. The process that refreshes them does not try again. */
+async function untilOtherClaim(databaseUrl: string): Promise<void> {
+  const [now] = (await query(databaseUrl, 'select clock_timestamp()::text as at')) as { at: string }[];
+  const later = `select 1 from pg_stat_activity
+    where query like 'update "mcp_connection" set "refresh_lease_until"%' and query_start > '${now?.at}'`;
+  await expect.poll(() => query(databaseUrl, later), { interval: 10 }).not.toEqual([]);
+}
+
 // test/domains/mcp-connections/token-refresh.test.ts tests other cases of a refresh, in this process and with a test clock.
 test('20 concurrent uses of an expired token in two processes cause exactly one refresh at a certified server', async () => {
-  // The delay is long enough for all uses to begin before the refresh ends.
-  const fixture = await startOidcFixture({ tokenDelayMs: 300 });
+  let beforeToken = async () => {};
+  const fixture = await startOidcFixture({ beforeToken: () => beforeToken() });
   undo.push(() => fixture.stop());
   const env = {
     ...(await freshDatabase()),
@@ -75,6 +83,7 @@ test('20 concurrent uses of an expired token in two processes cause exactly one 
   expect((await visit(browserOf(one), back)).status).toBe(200);
   expect(fixture.refreshes()).toBe(0);
   await age(env.DATABASE_URL, connection.id, 3_600);
+  beforeToken = () => untilOtherClaim(env.DATABASE_URL);
   const outcomes = await Promise.all(
     Array.from({ length: 20 }, (_, index) => useServer(index % 2 === 0 ? one : two, key, connection.id)),
   );

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import net, { type TcpNetConnectOpts } from 'node:net';
 import { gzipSync } from 'node:zlib';
@@ -190,6 +191,12 @@ describe('limits', () => {
       bounded.begin(5_000);
       bounded.begin(60_000);
       expect(deadlines.timesMs).toEqual([30_000, 5_000, 30_000]);
+    });
+
+    test('the time of a deadline passes by itself', async () => {
+      const { signal } = free.begin(1);
+      if (!signal.aborted) await once(signal, 'abort');
+      expect(signal.reason).toMatchObject({ name: 'TimeoutError' });
     });
 
     test('a server that sends nothing, or one byte at a time, fails at the deadline', async () => {

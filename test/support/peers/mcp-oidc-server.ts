@@ -16,8 +16,8 @@ export interface OidcFixture {
   stop(): Promise<void>;
 }
 
-/** `tokenDelayMs` delays each answer of the token endpoint. */
-export async function startOidcFixture({ tokenDelayMs = 0 } = {}): Promise<OidcFixture> {
+/** `beforeToken` runs before each answer of the token endpoint. */
+export async function startOidcFixture({ beforeToken = async () => {} } = {}): Promise<OidcFixture> {
   const notYet: Handler = (_, response) => void response.writeHead(503).end();
   const authorization = await startPeer(notYet);
   const issuer = authorization.origin;
@@ -61,7 +61,7 @@ export async function startOidcFixture({ tokenDelayMs = 0 } = {}): Promise<OidcF
   });
   const answer = provider.callback();
   authorization.handler = (request, response) =>
-    void setTimeout(() => answer(request, response), request.url === '/token' ? tokenDelayMs : 0);
+    void (request.url === '/token' ? beforeToken() : Promise.resolve()).then(() => answer(request, response));
 
   const serve = mcpHandler();
   const mcp = await startPeer((request, response) => {
