@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { freePort } from '../support/processes/ports.ts';
 import { proof } from '../support/proof.ts';
 
 /** The reference server of the Model Context Protocol, which asks for no authorization, in its own process. */
@@ -14,14 +14,6 @@ let gateway: TestGateway;
 let server: ChildProcess;
 let serverUrl: string;
 let said = '';
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => probe.once('listening', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
-}
 
 beforeAll(async () => {
   gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });

@@ -56,14 +56,10 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
   let standby: SupervisedProcess | undefined;
 
   async function startStandby(): Promise<void> {
-    // Another program may take the free port before the standby does.
-    for (let attempt = 1; !standby; attempt += 1) {
-      const port = await freePort();
-      const lines = await launch(port);
-      if (standby) proxy.setTarget(withPort(primary.url, port));
-      else if (attempt === 20 || !lines.includes('could not create any TCP/IP sockets'))
-        throw new Error(`the standby did not start:\n${lines}`);
-    }
+    const port = await freePort();
+    const lines = await launch(port);
+    if (!standby) throw new Error(`the standby did not start:\n${lines}`);
+    proxy.setTarget(withPort(primary.url, port));
   }
 
   /** Sets `standby` if it becomes ready. Returns its log. */
