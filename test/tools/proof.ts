@@ -2,6 +2,7 @@
 // of suites that did not run are kept. `npm run proof -- --from FOLDER` runs nothing and takes results that earlier runs wrote to
 // FOLDER (`PROOF_RECORD=FOLDER`).
 import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,11 +30,19 @@ interface Recorded extends Proof {
   readonly day: string;
 }
 
+/** All of the scripts run, even after one has failed. */
 function runInFull(scripts: readonly string[], folder: string): boolean {
-  const env = { ...process.env, PROOF: 'full', PROOF_RECORD: folder };
-  // All of them run, even after one has failed.
-  const results = scripts.map((script) => spawnSync('npm', ['run', script], { cwd: root, env, stdio: 'inherit' }));
-  return results.every(({ status }) => status === 0);
+  const seed = process.env['SEED'] ?? String(randomInt(2 ** 31));
+  const env = { ...process.env, PROOF: 'full', PROOF_RECORD: folder, SEED: seed };
+  const summary = [`proof: SEED=${seed}; SEED=${seed} npm run proof tries the same cases again`];
+  process.stdout.write(`${summary[0]}\n`);
+  const results = scripts.map((script) => {
+    const passed = spawnSync('npm', ['run', script], { cwd: root, env, stdio: 'inherit' }).status === 0;
+    summary.push(`proof: ${script} ${passed ? 'passed' : 'FAILED'}`);
+    return passed;
+  });
+  process.stdout.write(`\n${summary.join('\n')}\n`);
+  return results.every(Boolean);
 }
 
 function recordedIn(folder: string): Recorded[] {
