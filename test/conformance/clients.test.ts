@@ -5,7 +5,7 @@ import { append, createSession, eventsOf, moveTo } from '../support/fixtures/ses
 import { appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 import { generateTypes } from './helpers/codegen.ts';
 
-/** `apps/graphql/`, whose own types lean on what is generated here. */
+/** The clients in `apps/graphql/`. Their types are generated here. */
 interface App {
   scenario: (client: unknown, word: string, sessionId: string) => Promise<{ ids: string[]; topLevel: string }>;
   clients: Record<string, (url: string, headers: object, possibleTypes: Record<string, string[]>) => unknown>;
@@ -24,7 +24,7 @@ beforeAll(async () => {
   app = { ...((await import(scenario)) as App), ...((await import(clients)) as App) };
 });
 
-test('types and documents are generated from the schema, fit the app, and refuse its misuses', async () => {
+test('types and documents are generated from the schema, fit the app, and refuse wrong uses', async () => {
   expect(await typeErrors('graphql/clients.ts', '../generated/graphql/schema.ts')).toEqual([]);
   passed.add('generated types');
 });

@@ -6,7 +6,7 @@ import { append, createSession, eventsOf, moveTo } from '../support/fixtures/ses
 import { SCHEMA, typeErrors } from './helpers/apps.ts';
 import { EXAMPLES, type Examples, generateClientExamples, openExample } from './helpers/client-examples.ts';
 
-/** The examples of docs/clients.md, as they stand there, against a gateway. */
+/** The examples of docs/clients.md, unchanged, with a gateway. */
 
 const gateway = await startServedGateway({ CORS_ORIGINS: 'http://localhost:5173' });
 let folder: string;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   folder = await generateClientExamples('clients');
 });
 
-test('the page has every example as it is in its file, and their types fit', async () => {
+test('the page contains every example file unchanged, and their types fit', async () => {
   const page = await readFile(new URL('../../docs/clients.md', import.meta.url), 'utf8');
   const files = await readdir(EXAMPLES);
   for (const file of files) {
@@ -32,7 +32,7 @@ test('the page has every example as it is in its file, and their types fit', asy
   expect(await typeErrors(...code)).toEqual([]);
 });
 
-test('the configuration of the generator has every scalar of the schema', async () => {
+test('the configuration of the generator names every scalar of the schema', async () => {
   const { default: config } = await example('codegen.ts');
   const scalars = [...(await readFile(SCHEMA, 'utf8')).matchAll(/^scalar (\w+)/gm)].map(([, name]) => name);
   expect(new Set(Object.keys(config.config.scalars))).toEqual(new Set(scalars));
@@ -76,7 +76,7 @@ test('urql: pages, typed errors in a form, events', async () => {
 });
 
 describe('Apollo', () => {
-  test('shows pages, a change before it is answered, and takes it back when it is refused', async () => {
+  test('shows pages, and a change before its answer; reverts the change when it is refused', async () => {
     const { key } = await workspace();
     const apollo = await example('apollo.ts');
     const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
@@ -98,7 +98,7 @@ describe('Apollo', () => {
     list.stop();
   });
 
-  test('keeps partial data with the reason of what is missing, and follows events', async () => {
+  test('keeps partial data with the errors of missing fields, and follows events', async () => {
     const { key, organization, ids } = await workspace();
     const apollo = await example('apollo.ts');
     const possibleTypes = await apollo.possibleTypesOf(url, key);
@@ -117,7 +117,7 @@ describe('Apollo', () => {
   });
 });
 
-test('graphql-sse: events, and a refusal as one', async () => {
+test('graphql-sse: follows events, and gets a refusal as an event', async () => {
   const { key, ids } = await workspace();
   const { followSession } = await example('graphql-sse.ts');
   const seen: [number, string][] = [];
@@ -128,7 +128,7 @@ test('graphql-sse: events, and a refusal as one', async () => {
   });
 });
 
-test('REST: lists to their end, reads, changes, and does a write once that is sent again', async () => {
+test('REST: reads whole lists, reads and changes an object, and repeats no write that is sent again', async () => {
   const { key, ids } = await workspace();
   const rest = await example('rest.ts');
   const client = rest.createRest(gateway.url, key);
@@ -137,7 +137,7 @@ test('REST: lists to their end, reads, changes, and does a write once that is se
   for await (const { id } of rest.storedEvents(client, ids[0] ?? '', 2)) events.push(id);
   expect(events).toEqual([1, 2, 3, 4, 5]);
   expect([await rest.raiseLevel(client, ids[1] ?? ''), await rest.raiseLevel(client, ids[1] ?? '')]).toEqual([1, 2]);
-  // Loses the first answer of each write, after it was done.
+  // Discards the first answer of each write, after the gateway has executed it.
   const lost = new Set<string>();
   const real = globalThis.fetch;
   globalThis.fetch = async (input, init) => {
@@ -157,7 +157,7 @@ test('REST: lists to their end, reads, changes, and does a write once that is se
   expect((await titlesOf(rest.allSessions(client, 100))).filter((title) => title === 'Once')).toHaveLength(1);
 });
 
-test('REST: the live tail gives each event once', async () => {
+test('REST: the live tail returns each event once', async () => {
   const { key, ids } = await workspace();
   const { liveTail } = await example('live-tail.ts');
   const seen: number[] = [];
@@ -169,7 +169,7 @@ test('REST: the live tail gives each event once', async () => {
   await expect(refused()).rejects.toThrow('missing or invalid API key');
 });
 
-test('a proxy keeps the key from the page: requests, refusals and live tails go through', async () => {
+test('a proxy hides the key from the page, and forwards requests, refusals and live tails', async () => {
   const { key, ids } = await workspace();
   const { createProxy } = await example('proxy.ts');
   const proxy = createProxy(gateway.url, ({ headers }) => (headers.cookie === 'session=1' ? key : undefined));
@@ -193,7 +193,7 @@ test('a proxy keeps the key from the page: requests, refusals and live tails go 
   }
 });
 
-test('CORS: a page of a listed origin may ask, one of another may not', async () => {
+test('CORS: pages of a listed origin can send requests, pages of other origins cannot', async () => {
   const preflight = (origin: string) =>
     fetch(url, {
       method: 'OPTIONS',

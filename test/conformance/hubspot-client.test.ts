@@ -8,10 +8,7 @@ import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { generatedFolder } from './helpers/apps.ts';
 
-/**
- * The npm client that most callers of the event API have, in its own words: nothing of it is replaced, and it is given what its README says,
- * an access token and a base path.
- */
+/** The npm client that most callers of the event API use, unchanged and configured as in its README: with an access token and a base path. */
 
 const gateway = await startServedGateway();
 let client: Client;
@@ -30,7 +27,7 @@ interface Definition {
   readonly properties: readonly { readonly name: string; readonly type: string; readonly options: readonly object[] }[];
 }
 
-/** The client's way to what it has no typed call for ("Not wrapped endpoints" in its README). */
+/** Calls an endpoint for which the client has no typed method ("Not wrapped endpoints" in its README). */
 async function request<Body = undefined>(method: string, path: string, status: number, body?: object): Promise<Body> {
   const response = await client.apiRequest({ method, path, ...(body && { body }) });
   const text = await response.text();
@@ -41,7 +38,7 @@ async function request<Body = undefined>(method: string, path: string, status: n
 
 const unique = () => `event_${randomUUID().slice(0, 8)}`;
 
-/** In the shape of the request of its reference, where options have five fields. */
+/** A request as in the reference of the client, where options have five fields. */
 const definition = (name: string) => ({
   label: 'Checkout',
   name,
@@ -96,7 +93,7 @@ test.each([
     name,
   });
 
-  // Read, change, write: an option is appended to those that were read.
+  // Reads, changes and writes: an option is appended to the options that were read.
   const plan = custom(made).find(({ name: own }) => own === 'plan');
   const options = [...(plan?.options ?? []), { label: 'Team', value: 'team', displayOrder: 3, hidden: false }];
   expect(await request('PATCH', `${one}/property`, 200, { name: 'plan', options })).toMatchObject({ options });
@@ -106,7 +103,7 @@ test.each([
   await request('DELETE', one, 204);
 });
 
-test('the next page is where the link of the page before leads', async () => {
+test('the link of a page leads to the next page', async () => {
   const names = [unique(), unique()];
   for (const name of names) await created('/events/v3/event-definitions', name);
   type Page = { results: Definition[]; paging: { next: { link: string } } };
@@ -116,7 +113,7 @@ test('the next page is where the link of the page before leads', async () => {
   expect(following.results[0]?.name).not.toBe(page.results[0]?.name);
 });
 
-test('its typed calls send one occurrence and many, and read them and their types', async () => {
+test('typed methods send one occurrence or many, and read them and their types', async () => {
   const { name, fullyQualifiedName } = await created('/events/v3/event-definitions', unique());
   const [uuid, email] = [randomUUID(), 'Ada@example.com'];
   const occurredAt = new Date('2026-03-01T10:20:30.500Z');
@@ -219,7 +216,7 @@ test('its typed calls send one occurrence and many, and read them and their type
     used.add(call);
 });
 
-test('the code of docs/clients-events.md does what the page says', async () => {
+test('the code of docs/clients-events.md works as documented', async () => {
   const page = await readFile(new URL('../../docs/clients-events.md', import.meta.url), 'utf8');
   const code = [...page.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block);
   expect(code).toHaveLength(6);
@@ -238,7 +235,7 @@ test('the code of docs/clients-events.md does what the page says', async () => {
   `);
 });
 
-test('a refusal arrives as the exception of the client, with the documented error', async () => {
+test('the client throws its own exception for a refusal, with the documented error', async () => {
   const { name } = await created('/events/v3/event-definitions', unique());
   const refused = client.events.send.batchApi.send({
     inputs: [

@@ -1,5 +1,5 @@
-// Loaded before a program that others wrote: what it would open to every network listens on loopback alone. It asks for the port at once,
-// and an address given to `listen` would be looked up first; so this is done one step further down.
+// Preloaded into a program of others: its servers listen only on loopback. Patches the internal function below `listen`, because `listen` with
+// an address resolves it first, and the program reads its port before that.
 import { Server } from 'node:net';
 
 interface Listening {

@@ -8,7 +8,7 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { proof } from '../support/proof.ts';
 import { type Driver, startDriver } from './mcp-driver.ts';
 
-/** The client scenarios of the Model Context Protocol's own conformance suite, against connections that are made through our API. */
+/** The client scenarios of the conformance suite of the Model Context Protocol, with connections that are created through the API. */
 
 const here = import.meta.dirname;
 const suite = join(here, 'node_modules/@modelcontextprotocol/conformance/dist/index.js');
@@ -19,17 +19,17 @@ const RUNS = [
   { title: 'requirements of 2026-07-28', options: ['--requirements', '2026-07-28'] },
 ];
 
-const asksItsUser = 'the gateway calls no tools for anybody, so it has no user to ask and does not say that it could';
+const noUserToAsk = 'the gateway calls no tools, so it has no user to ask and announces no such capability';
 const REASONS: Record<string, string> = {
-  'elicitation-sep1034-client-defaults': asksItsUser,
-  'sep-2322-client-request-state': asksItsUser,
+  'elicitation-sep1034-client-defaults': noUserToAsk,
+  'sep-2322-client-request-state': noUserToAsk,
   'auth/client-credentials-jwt':
     'an extension; a connection has a client secret, and no field for a private key (workspace-management-api.md, 4.1)',
   'auth/enterprise-managed-authorization':
-    'an extension; needs an identity provider of the enterprise, which a connection does not name',
+    'an extension; needs an identity provider of the enterprise, which a connection cannot name',
   'auth/dpop': 'an extension; tokens are used as bearer tokens',
   'auth/dpop-nonce': 'an extension; tokens are used as bearer tokens',
-  'auth/wif-jwt-bearer': 'an extension; a connection holds no identity of a workload',
+  'auth/wif-jwt-bearer': 'an extension; a connection has no workload identity',
 };
 
 const checksSchema = z.array(z.object({ id: z.string(), status: z.string(), errorMessage: z.string().optional() }));
@@ -43,7 +43,7 @@ const figures: Record<string, string> = {};
 beforeAll(async () => {
   gateway = await startTestGateway({
     ALLOW_PRIVATE_NETWORK: 'true',
-    // The address that the suite expects; nobody reads what is there.
+    // The address that the suite expects. It is never requested.
     CLIENT_METADATA_URL: 'https://conformance-test.local/client-metadata.json',
   });
   driver = await startDriver(gateway);
@@ -56,8 +56,8 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The suite's own verdict, given what is expected to fail, and, where it is another one, all that it and its clients said. */
-async function run(options: readonly string[], results: string): Promise<{ code: number | null; said: string }> {
+/** The exit code of the suite with the expected failures; if it is not 0, also the output of the suite and its clients. */
+async function run(options: readonly string[], results: string): Promise<{ code: number | null; output: string }> {
   const command = `${process.execPath} ${join(here, 'mcp-command.ts')} ${driver.url}`;
   const loopback = join(here, 'loopback.ts');
   const child = spawn(
@@ -66,14 +66,14 @@ async function run(options: readonly string[], results: string): Promise<{ code:
     ['--import', loopback, suite, 'client', '--command', command, '--expected-failures', expectedFailures, '--timeout', '60000', '-o', results, ...options],
     { stdio: ['ignore', 'pipe', 'pipe'] },
   );
-  let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (said += String(chunk)));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
-  if (code === 0) return { code, said: '' };
+  if (code === 0) return { code, output: '' };
   for (const file of await readdir(results, { recursive: true })) {
-    if (file.endsWith('stderr.txt')) said += `${file}: ${await readFile(join(results, file), 'utf8')}\n`;
+    if (file.endsWith('stderr.txt')) output += `${file}: ${await readFile(join(results, file), 'utf8')}\n`;
   }
-  return { code, said };
+  return { code, output };
 }
 
 interface Row {
@@ -104,10 +104,10 @@ function tableOf(title: string, rows: readonly Row[]): string {
 
 describe('the conformance suite for MCP clients', () => {
   test.each(RUNS)(
-    '$title: every scenario passes that is not expected to fail, and each of those has its reason',
+    '$title: every scenario passes, except the expected failures, which have reasons',
     async ({ title, options }) => {
       const results = join(folder, title.replaceAll(' ', '-'));
-      expect(await run(options, results)).toEqual({ code: 0, said: '' });
+      expect(await run(options, results)).toEqual({ code: 0, output: '' });
       const rows = await readResults(results);
       const failing = rows.filter(({ failed }) => failed.length > 0).map(({ scenario }) => scenario);
       expect(rows.length).toBeGreaterThanOrEqual(25);
@@ -121,9 +121,9 @@ describe('the conformance suite for MCP clients', () => {
     },
   );
 
-  test('the table of results is the one that is checked in', async () => {
+  test('the checked-in table of results is current', async () => {
     expect(tables).toHaveLength(RUNS.length);
-    const text = `# Client scenarios of @modelcontextprotocol/conformance\n\nWritten by mcp-client.test.ts (\`vitest run --project conformance -u\`), and compared by it.\n\n`;
+    const text = `# Client scenarios of @modelcontextprotocol/conformance\n\nWritten and checked by mcp-client.test.ts (\`vitest run --project conformance -u\` updates it).\n\n`;
     await expect(text + tables.join('\n')).toMatchFileSnapshot('mcp-results.md');
     proof('MCP client conformance', {
       figures,

@@ -1,4 +1,4 @@
-// The command that the MCP suite starts for each scenario: hands it over to the driver in the test, which has the gateway.
+// The command that the MCP suite starts for each scenario. It sends the scenario to the driver in the test process, which has the gateway.
 // Usage: node mcp-command.ts DRIVER_URL SERVER_URL
 import { argv, env, exit, stderr } from 'node:process';
 

@@ -10,15 +10,14 @@ import type { TestGateway } from '../support/fixtures/gateway.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 
 /**
- * What a user of the gateway does with an MCP server: creates a connection, follows `authorizationUrl` to the consent and back, asks for the
- * tools, and authorizes again when that is asked for. The suite starts a command for each scenario; that command (`mcp-command.ts`) hands the
- * scenario over to here.
+ * Acts as a user who connects an MCP server: creates a connection, follows `authorizationUrl` to the consent page and back, reads the tools,
+ * and authorizes again when that is required. The suite starts a command for each scenario (`mcp-command.ts`), which sends the scenario here.
  */
 
 const CALLBACK = '/v1/mcp-connections/oauth/callback';
-/** As often as a patient person would authorize again. */
-const MAX_ROUNDS = 2;
-const ASKED_AGAIN = 'the MCP connection must be authorized';
+/** Maximum number of authorizations after the first. */
+const MAX_RETRIES = 2;
+const NOT_AUTHORIZED = 'the MCP connection must be authorized';
 
 const scenarioSchema = z.object({
   scenario: z.string(),
@@ -57,13 +56,13 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
     return answer.body;
   }
 
-  /** The consent pages of the suite agree by themselves: the browser is led to the callback, and the page says how it went. */
+  /** The suite consents immediately: it redirects the browser to the callback, whose page shows the result. */
   async function consent(authorizationUrl: string): Promise<void> {
     const { headers } = await fetch(authorizationUrl, { redirect: 'manual' });
     const back = new URL(headers.get('location') ?? 'missing:');
-    if (back.pathname !== CALLBACK) throw new Error(`led to ${back.href}`);
+    if (back.pathname !== CALLBACK) throw new Error(`redirected to ${back.href}`);
     const { status, text: page } = await visit(gateway, back);
-    if (status !== 200 && !page.includes(ASKED_AGAIN)) throw new Error(/<p>.*/.exec(page)?.[0] ?? page);
+    if (status !== 200 && !page.includes(NOT_AUTHORIZED)) throw new Error(/<p>.*/.exec(page)?.[0] ?? page);
   }
 
   async function readTools(id: string): Promise<Tool[]> {
@@ -77,18 +76,18 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
     return data.node.tools;
   }
 
-  /** No operation calls a tool; the part of ours that holds a session with a server can, and then a scenario sees the call. */
+  /** No operation of the API calls tools, so this uses the internal session with the server. */
   async function callTools(id: string, calls: NonNullable<Scenario['context']['toolCalls']>): Promise<void> {
     const context = workContext(gateway.dependencies);
     const connection = await context.em.findOneOrFail(McpConnection, { id });
     await useServer(context, connection, async (client, _, { signal }) => {
-      // The client has to know a tool to send the headers that it asks for.
+      // The client must have read a tool to send the headers that the tool requires.
       if (calls.length > 0) await client.listTools({}, { signal });
       for (const call of calls) await client.callTool(call, { signal });
     });
   }
 
-  async function play({ scenario, serverUrl, context: given }: Scenario): Promise<void> {
+  async function run({ scenario, serverUrl, context: given }: Scenario): Promise<void> {
     const created = await ask('/v1/mcp-connections', {
       name: randomUUID(),
       serverUrl,
@@ -101,8 +100,8 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
         const tools = await readTools(id);
         return await callTools(id, given.toolCalls ?? tools.map((tool) => sampleCall(tool, tools)));
       } catch (error) {
-        const isAsked = error instanceof Error && error.message.startsWith(ASKED_AGAIN);
-        if (!isAsked || round > MAX_ROUNDS) throw error;
+        const isRefused = error instanceof Error && error.message.startsWith(NOT_AUTHORIZED);
+        if (!isRefused || round > MAX_RETRIES) throw error;
         const { authorizationUrl } = await ask(`/v1/mcp-connections/${id}/authorize`);
         if (authorizationUrl) await consent(authorizationUrl);
       }
@@ -111,7 +110,7 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
 
   const server = createServer((request, response) => {
     void text(request)
-      .then((body) => play(scenarioSchema.parse(JSON.parse(body))))
+      .then((body) => run(scenarioSchema.parse(JSON.parse(body))))
       .then(
         () => response.writeHead(204).end(),
         (error: unknown) => response.writeHead(500).end(String(error)),
@@ -134,7 +133,7 @@ function credentialsOf(scenario: string, { client_id: clientId, client_secret: c
     : { clientId, clientSecret };
 }
 
-/** A call with a value for every property, of its type. The tool that echoes a schema is given its own, as our API shows it. */
+/** A call with a value of the right type for every property. The tool that echoes a schema gets one as the API returned it. */
 function sampleCall({ name, inputSchema }: Tool, tools: readonly Tool[]) {
   const values: Record<string, unknown> = { number: 5, integer: 5, boolean: true, string: 'text' };
   const sample = Object.entries(inputSchema.properties ?? {}).map(([key, { type }]) => [key, values[type ?? 'string']]);

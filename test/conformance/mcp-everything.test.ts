@@ -5,7 +5,7 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { freePort } from '../support/processes/ports.ts';
 import { proof } from '../support/proof.ts';
 
-/** The reference server of the Model Context Protocol, which asks for no authorization, in its own process. */
+/** The reference server of the Model Context Protocol in a separate process. It requires no authorization. */
 
 const here = import.meta.dirname;
 const everything = join(here, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
@@ -13,7 +13,7 @@ const everything = join(here, 'node_modules/@modelcontextprotocol/server-everyth
 let gateway: TestGateway;
 let server: ChildProcess;
 let serverUrl: string;
-let said = '';
+let output = '';
 
 beforeAll(async () => {
   gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
@@ -23,8 +23,8 @@ beforeAll(async () => {
     env: { PATH, PORT: String(port) },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  for (const stream of [server.stdout, server.stderr]) stream?.on('data', (chunk) => (said += String(chunk)));
-  await vi.waitUntil(() => said.includes(`listening on port ${port}`), { timeout: 30_000 });
+  for (const stream of [server.stdout, server.stderr]) stream?.on('data', (chunk) => (output += String(chunk)));
+  await vi.waitUntil(() => output.includes(`listening on port ${port}`), { timeout: 30_000 });
   serverUrl = `http://127.0.0.1:${port}/mcp`;
 });
 
@@ -38,7 +38,7 @@ interface Created {
   connection: { id: string; connectedAt: string | null };
 }
 
-test('the reference server is connected at once, and its tools are listed as it describes them', async () => {
+test('the reference server is connected immediately, and its tools are listed with its descriptions', async () => {
   const { key } = await gateway.createKey();
   const { status, body } = await gateway.rest<Created>('POST', '/v1/mcp-connections', {
     key,
@@ -60,8 +60,8 @@ test('the reference server is connected at once, and its tools are listed as it 
   expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(['echo', 'get-sum']));
   for (const tool of tools)
     expect(tool).toMatchObject({ description: expect.stringMatching(/./), inputSchema: { type: 'object' } });
-  // Every session that was opened there was ended again.
-  const count = (pattern: RegExp) => said.match(pattern)?.length ?? 0;
+  // The gateway has ended every session that it opened.
+  const count = (pattern: RegExp) => output.match(pattern)?.length ?? 0;
   await expect.poll(() => count(/session termination request/gi)).toBeGreaterThanOrEqual(2);
   const tested = await gateway.graphql<{ testMcpServer: { info: { name: string } } }>(
     key,

@@ -7,14 +7,14 @@ import { expect, test } from 'vitest';
 import { proof } from '../support/proof.ts';
 import { OPENAPI } from './helpers/apps.ts';
 
-/** What tools that check OpenAPI documents have to say of openapi.json. */
+/** Linters of OpenAPI documents with openapi.json. */
 
-/** A matter of taste: of two forms of a license one is allowed, tags are in the order of use, and the operator has no one address. */
+/** Rules that are not followed on purpose: the license has an identifier instead of a URL, tags are ordered by use, and every operator has another contact. */
 const NOT_FOLLOWED = ['contact-properties', 'license-url', 'openapi-tags-alphabetical'];
 
-test('Spectral finds nothing against its recommended rules for OpenAPI, and against all of them only what is decided otherwise', async () => {
+test('Spectral finds no violation of its recommended rules, and of all rules only those that are not followed on purpose', async () => {
   const document = JSON.parse(readFileSync(OPENAPI, 'utf8')) as Record<string, unknown>;
-  // The rules have a narrower type than rulesets are declared to have.
+  // The type of the rules is narrower than the declared type of a ruleset.
   const rules = oas as unknown as RulesetDefinition;
   const found = async (severity: 'recommended' | 'all') => {
     const spectral = new SpectralCore.Spectral();
@@ -26,7 +26,7 @@ test('Spectral finds nothing against its recommended rules for OpenAPI, and agai
   proof('OpenAPI, Spectral', { figures: { 'warnings by the recommended rules': 0 } });
 });
 
-test('Redocly finds nothing against its recommended rules, warnings counted as errors', () => {
+test('Redocly finds no violation of its recommended rules, warnings included', () => {
   const command = fileURLToPath(new URL('node_modules/@redocly/cli/bin/cli.js', import.meta.url));
   const { status, stdout, stderr } = spawnSync(
     process.execPath,

@@ -15,7 +15,7 @@ import {
   requestsOf,
 } from './openapi/requests.ts';
 
-/** Requests of each operation. */
+/** Number of requests for each operation. */
 const RUNS = full ? 600 : 100;
 
 const document = JSON.parse(
@@ -45,11 +45,11 @@ afterAll(() => workspace.close());
 interface Prepared {
   readonly path: string;
   readonly init: RequestInit;
-  /** Whether the body is one that the document allows; undefined where that is not decided by its schema alone. */
+  /** Whether the document allows the body; undefined if its schema alone does not decide that. */
   readonly isBodyValid: boolean | undefined;
 }
 
-/** The request with what it refers to filled in. */
+/** Replaces the references of a request by ids of existing objects. */
 function prepare(operation: Operation, { caller, parameters, query, headers, body }: GeneratedRequest): Prepared {
   const resolve = (value: unknown) => (value instanceof Reference ? workspace.resolve(value, caller) : value);
   const asText = (value: unknown) => {
@@ -57,7 +57,7 @@ function prepare(operation: Operation, { caller, parameters, query, headers, bod
     return (typeof resolved === 'string' ? resolved : (JSON.stringify(resolved) ?? '')).toWellFormed();
   };
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => segment(asText(parameters[name])));
-  // An array is repeated (OpenAPI, style `form` with `explode`).
+  // The parameter is repeated for each item of an array (OpenAPI, style `form` with `explode`).
   const search = Object.entries(query).flatMap(([name, value]) =>
     (Array.isArray(value) ? value : [value]).map((item) => `${name}=${encodeURIComponent(asText(item))}`),
   );
@@ -80,19 +80,19 @@ function prepare(operation: Operation, { caller, parameters, query, headers, bod
   };
 }
 
-/** An empty segment, and those that a URL resolves away, lead to other paths. */
+/** Empty segments and dot segments, which a URL removes, would lead to other paths. */
 function segment(text: string): string {
   return ['', '.', '..'].includes(text) ? '%20' : encodeURIComponent(text);
 }
 
-/** What the answer has that the document does not say. */
+/** The differences of an answer from the document. */
 function faultsOf(operation: Operation, { isBodyValid }: Prepared, response: Response, text: string): string[] {
   const { status } = response;
   const listed = operation.responses[String(status)];
   if (status >= 500 && status !== 502) return [`answers ${status}: ${text}`, ...workspace.failures()];
   if (!listed) return [`status ${status} is not listed: ${text}`];
   const faults: string[] = [];
-  if (isBodyValid === false && status < 400) faults.push('takes a body that its schema refuses');
+  if (isBodyValid === false && status < 400) faults.push('accepts a body that the schema refuses');
   for (const [name, { schema }] of Object.entries(listed.headers ?? {})) {
     const value = response.headers.get(name);
     if (value !== null && schema && !validatorOf(schema)(schema.type === 'integer' ? Number(value) : value))
@@ -110,7 +110,7 @@ function faultsOf(operation: Operation, { isBodyValid }: Prepared, response: Res
 
 describe(`OpenAPI as an oracle (SEED=${seed})`, () => {
   test.each(operations.map((operation) => [operation.operationId, operation] as const))(
-    '%s answers what the document says, whatever it is sent',
+    '%s answers as documented, whatever the request contains',
     async (operationId, operation) => {
       await explore(RUNS, requestsOf(operation, document), async (generated) => {
         await workspace.restore();
@@ -125,13 +125,13 @@ describe(`OpenAPI as an oracle (SEED=${seed})`, () => {
     },
   );
 
-  test('every operation was met with success and with refusal', () => {
-    const unmet = (from: number) =>
+  test('every operation succeeded and was refused at least once', () => {
+    const without = (from: number) =>
       [...seen].flatMap(([operationId, statuses]) =>
         [...statuses.keys()].some((status) => status >= from && status < from + 100) ? [] : [operationId],
       );
-    expect(unmet(200)).toEqual([]);
-    expect(unmet(400)).toEqual([]);
+    expect(without(200)).toEqual([]);
+    expect(without(400)).toEqual([]);
     const total = [...seen.values()]
       .flatMap((statuses) => [...statuses.values()])
       .reduce((sum, count) => sum + count, 0);

@@ -18,7 +18,7 @@ interface Pages<Row> {
   loadPrevious(count: number): Promise<void>;
 }
 
-/** `apps/relay/app.ts`, whose own types lean on what is compiled in the first test. */
+/** `apps/relay/app.ts`. Its types are compiled in the first test. */
 interface App {
   openList(
     first: number,
@@ -57,7 +57,7 @@ const range = (from: number, to: number) => Array.from({ length: to - from + 1 }
 const globalId = (id: string) => Buffer.from(`Session:${id}`).toString('base64');
 const numbers = (page: Pages<{ databaseId: number }>) => page.rows().map(({ databaseId }) => databaseId);
 
-test('the compiler accepts the app, the app the compiled types, and the linter the schema', async () => {
+test('the Relay compiler accepts the app, TypeScript accepts the compiled types, and the linter accepts the schema', async () => {
   expect(compiled).toBeGreaterThan(0);
   expect(await typeErrors('relay/app.ts')).toEqual([]);
 
@@ -78,7 +78,7 @@ test('the compiler accepts the app, the app the compiled types, and the linter t
   expect([await runner.run(output, null, output, argv), JSON.parse(report)]).toEqual([0, { errors: [] }]);
 });
 
-test('a window on a list grows forward and backward, without a gap and without a double', async () => {
+test('a loaded part of a list grows forward and backward without gaps or duplicates', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(20));
   const page = await app.openPage(globalId(id), { first: 4, after: '8' });
@@ -91,7 +91,7 @@ test('a window on a list grows forward and backward, without a gap and without a
   expect([numbers(page), page.hasPrevious(), page.hasNext()]).toEqual([range(1, 20), false, false]);
 });
 
-test('rows are created into a connection, changed by their global id everywhere, and asked for again by it', async () => {
+test('a created row is added to a connection, and its global id changes it everywhere and reads it again', async () => {
   for (const title of ['relay 1', 'relay 2', 'relay 3']) await createSession(gateway, key, { title });
   const list = await app.openList(2);
   const titles = () => list.rows().map(({ title }) => title);
@@ -111,14 +111,14 @@ test('rows are created into a connection, changed by their global id everywhere,
     updateSession: expect.objectContaining({ __typename: 'ValidationError', path: ['title'] }),
   });
 
-  // Somebody else changes it: the app shows so once it asks for that row alone.
+  // Another client changes it. The app shows the change after it reads only that row again.
   await moveTo(gateway, key, created?.id ?? '', 'IN_PROGRESS');
   expect(list.rows().at(-1)?.state.current).toBe('QUEUED');
   await app.refetchRow(created?.id ?? '');
   expect(list.rows().at(-1)).toEqual({ id: created?.id, title: 'relay four', state: { current: 'IN_PROGRESS' } });
 });
 
-test('a subscription adds what happens meanwhile to the end of the list, until the session is finished', async () => {
+test('a subscription appends new events to the list until the session is finished', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(3));
   const page = await app.openPage(globalId(id), { first: 10 });

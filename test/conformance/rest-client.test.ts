@@ -9,7 +9,7 @@ import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { OPENAPI, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 
-/** `apps/rest/app.ts`, whose own types lean on what is generated here. */
+/** `apps/rest/app.ts`. Its types are generated here. */
 interface App {
   useEverything: (given: object) => Promise<{ done: string[]; answers: object }>;
 }
@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => mcpServer.stop());
 
-test('a generated REST client does every documented operation, and its types fit what it says and gets', async () => {
+test('a generated REST client calls every documented operation, and its types fit the requests and answers', async () => {
   expect(await typeErrors('rest/app.ts')).toEqual([]);
 
   const { key, userId, organization, email } = await gateway.createKey();
@@ -47,7 +47,7 @@ test('a generated REST client does every documented operation, and its types fit
   expect([...new Set(done)].toSorted()).toEqual(documented.toSorted());
   expect(answers).toEqual({
     organization: 'Generated client',
-    // A bound key finds its own alone.
+    // A bound key can see only keys of its organization.
     organizations: 1,
     me: userId,
     connection: { type: 'remote', name: 'Tools' },

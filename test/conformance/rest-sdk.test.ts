@@ -3,7 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { OPENAPI, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 
-/** A second generator beside openapi-typescript: it makes functions of the operations, rather than types of the paths. */
+/** A second generator besides openapi-typescript. It generates a function for each operation instead of types for paths. */
 
 interface App {
   useSdk: (given: { url: string; key: string }) => Promise<object>;
@@ -19,7 +19,7 @@ beforeAll(async () => {
   });
 });
 
-test('the functions that @hey-api/openapi-ts generates compile, refuse misuse, and work', async () => {
+test('the functions that @hey-api/openapi-ts generates compile, refuse wrong uses, and work', async () => {
   expect(await typeErrors('rest-sdk/app.ts')).toEqual([]);
   const app = (await import(appFile('rest-sdk/app.ts'))) as App;
   const { key } = await gateway.createKey();

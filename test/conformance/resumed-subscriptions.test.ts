@@ -6,7 +6,7 @@ import { endProcesses } from '../support/processes/process.ts';
 import { full, proof } from '../support/proof.ts';
 import { generateClientExamples, openExample } from './helpers/client-examples.ts';
 
-/** The documented ways to follow a session, while the gateway that they read from is killed and started again: each event arrives once. */
+/** The documented ways to follow a session, while the gateway is killed and restarted: each event arrives once. */
 
 let folder: string;
 beforeAll(async () => {
@@ -14,14 +14,14 @@ beforeAll(async () => {
 });
 afterEach(endProcesses);
 
-/** Before and during each restart. */
+/** Number of events before, and during, each restart. */
 const EVENTS = 100;
 const RESTARTS = full ? 5 : 1;
 
 type OnEvent = (id: number) => void;
 const FOLLOW = `subscription($id: ID!) { sessionEvents(sessionId: $id) { __typename } }`;
 
-/** A client that takes ids from the stream, as `fetch-event-source` does. */
+/** A client that sends the last id of the stream, like `fetch-event-source`. */
 async function followByLastEventId({ url, key, id, whenReadable }: LiveSession, onEvent: OnEvent): Promise<void> {
   for (let lastEventId = ''; ;) {
     const headers = {
@@ -39,13 +39,13 @@ async function followByLastEventId({ url, key, id, whenReadable }: LiveSession, 
         onEvent(Number(message.id));
       }
     } catch {
-      // The gateway is away.
+      // The gateway is not running.
     }
     await whenReadable();
   }
 }
 
-/** A client that breaks its connection off itself, five times, beside those that break with their gateway, and asks for what comes `after`. */
+/** A client that also closes the connection itself five times, and continues with `after`. */
 async function followInParts({ url, key, id, whenReadable }: LiveSession, onEvent: OnEvent): Promise<void> {
   const query = `subscription($id: ID!, $after: ID) { sessionEvents(sessionId: $id, after: $after) { databaseId eventData { index } } }`;
   let after: string | undefined;
@@ -92,7 +92,7 @@ const FOLLOWERS: Readonly<Record<string, (live: LiveSession, onEvent: OnEvent) =
   },
 };
 
-test('across restarts of the gateway each event arrives once, however a client follows', async () => {
+test('each event arrives once despite restarts of the gateway, with every way to follow a session', async () => {
   const live = await startLiveSession();
   const followers = Object.entries(FOLLOWERS).map(([name, follow]) => {
     const seen: number[] = [];
@@ -114,6 +114,6 @@ test('across restarts of the gateway each event arrives once, however a client f
   await expectAll(EVENTS * 2 * RESTARTS);
   const clients = Object.keys(FOLLOWERS).join(', ');
   proof('Resumed subscriptions', {
-    figures: { clients, events: EVENTS * 2 * RESTARTS, restarts: RESTARTS, missed: 0, doubled: 0 },
+    figures: { clients, events: EVENTS * 2 * RESTARTS, restarts: RESTARTS, missed: 0, duplicates: 0 },
   });
 });

@@ -4,8 +4,8 @@ import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 
 /**
- * The npm client of the workspace API. Its typed calls are for other paths; its generic ones (`client.get`, `client.post` …) reach every
- * documented path. It is given a key and a base address, and nothing else of it is changed.
+ * The npm client of the workspace API, configured only with a key and a base address. Its typed methods are for other paths; its generic
+ * methods (`client.get`, `client.post` …) can call every documented path.
  */
 
 const gateway = await startServedGateway();
@@ -70,7 +70,7 @@ test('creates, lists, reads, changes and deletes', async () => {
   expect((await client.get<List<object>>('/v1/mcp-connections')).items).toEqual([]);
 });
 
-test('raises its own error types, with what the gateway says', async () => {
+test('throws its own error types, with the message of the gateway', async () => {
   const missing = client.get('/v1/sessions/00000000-0000-4000-8000-000000000000');
   await expect(missing).rejects.toBeInstanceOf(Tembo.NotFoundError);
   await expect(missing).rejects.toMatchObject({ error: { error: 'session not found' } });
@@ -81,7 +81,7 @@ test('raises its own error types, with what the gateway says', async () => {
   await expect(stranger.get('/v1/sessions')).rejects.toBeInstanceOf(Tembo.AuthenticationError);
 });
 
-test('a conflict, which the client tries again by itself, is done no second time', async () => {
+test('a write is not executed again when the client retries it after a conflict', async () => {
   const create = () => client.post('/v1/organizations', { body: { name: 'Twice', slug: 'twice' }, maxRetries: 1 });
   await create();
   await expect(create()).rejects.toMatchObject({ status: 409 });
@@ -89,7 +89,7 @@ test('a conflict, which the client tries again by itself, is done no second time
   expect(created).toHaveLength(1);
 });
 
-test('revokes its own key, with which it is then refused', async () => {
+test('revokes its own key, which is then refused', async () => {
   expect(await client.delete(`/v1/api-keys/${keyId}`)).toEqual({ deleted: true, id: keyId });
   await expect(client.get('/v1/sessions')).rejects.toMatchObject({ status: 401 });
   proof('npm client @tembo-io/sdk (generic calls)', { figures: { 'paths used': 8, patched: 'nothing' } });

@@ -6,7 +6,7 @@ import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 import { generateTypes } from './helpers/codegen.ts';
 
-/** `apps/urql/app.ts`, whose own types lean on what is generated here: a board of sessions with a normalized cache. */
+/** `apps/urql/app.ts`: a board of sessions with a normalized cache. Its types are generated here. */
 interface Person {
   readonly id: string;
   readonly name: string | null;
@@ -66,7 +66,7 @@ test('types and documents are generated from the schema, and fit the app', async
   expect(await typeErrors('urql/app.ts')).toEqual([]);
 });
 
-test('the same object reached on two ways is one entry: a change through one is seen through the others, without a request', async () => {
+test('an object of two queries is one cache entry: both show a change without another request', async () => {
   const { app, requests, globalIds, titles } = await start();
   const [one = ''] = globalIds;
   expect(titles()).toEqual(['Two', 'One']);
@@ -77,9 +77,9 @@ test('the same object reached on two ways is one entry: a change through one is 
   expect(titles()).toEqual(['Two', 'Renamed']);
   expect(await app.openDetail(one)).toEqual({ title: 'Renamed', request: false });
   expect(await app.find(one)).toBe('Renamed');
-  // The mutation alone.
+  // Only the mutation was sent.
   expect(requests.length - before).toBe(1);
-  // A person is one entry, too: the viewer, the creator of sessions, and the user of a member.
+  // A user is also one entry: as the viewer, the creator of sessions, and the user of a member.
   expect(await app.renameMe('Ann')).toBe('UpdateViewerPayload');
   const { user, organization } = app.board().viewer;
   const everywhere = [
@@ -91,11 +91,11 @@ test('the same object reached on two ways is one entry: a change through one is 
   expect(requests.length - before).toBe(2);
 });
 
-test('the list is kept up to date by sessionChanged: changed and new sessions are shown without another query', async () => {
+test('sessionChanged keeps the list current: it shows changed and new sessions without another query', async () => {
   const { key, app, requests, ids, titles } = await start();
   let changes = 0;
   app.follow(() => (changes += 1));
-  // The subscription has begun once a change comes through it.
+  // After the first change arrives, the subscription is active.
   await vi.waitFor(async () => {
     await mutate(gateway, key, 'updateSession', { sessionId: ids[0], title: `Followed ${changes}` });
     expect(changes).toBeGreaterThan(0);

@@ -13,21 +13,21 @@ import { proof } from '../support/proof.ts';
 import { random } from '../support/random.ts';
 
 /**
- * Two gateways and a worker on a real cluster (Patroni, etcd, HAProxy, three PostgreSQL servers, synchronous replication) that loses its primary
- * again and again.
+ * Two gateways and a worker on a real cluster (Patroni, etcd, HAProxy, three PostgreSQL servers, synchronous replication) that repeatedly loses
+ * its primary.
  */
 
 const LOSSES = ['machine lost', 'PostgreSQL killed', 'network cut', 'switchover'] as const;
 type Loss = (typeof LOSSES)[number];
 
 const KILLS = Number(process.env['FAILOVERS'] ?? 20);
-/** Kills in a row; then the others. */
+/** First the kills, then the other losses. */
 const ROUNDS: readonly Loss[] = [
   ...Array.from({ length: KILLS }, (_, index) => LOSSES[index % 2] ?? 'machine lost'),
   ...Array.from({ length: Math.ceil(KILLS / 5) }, () => ['network cut', 'switchover'] as const).flat(),
 ];
 const WRITERS = 3;
-/** Rounds between two checks of everything that was acknowledged. */
+/** Number of rounds between two checks of all acknowledged writes. */
 const CHECK_EVERY = 4;
 const SEED = Number(process.env['SEED'] ?? 20_261_122);
 const missing = missingPrograms();
@@ -42,7 +42,7 @@ beforeAll(async () => {
   cluster = await startCluster();
   const env = {
     DATABASE_URL: cluster.url,
-    // All of them: which are standbys is found out.
+    // All servers. The gateway finds out which of them are standbys.
     DATABASE_REPLICA_URLS: cluster.servers.map(({ url }) => url).join(','),
     ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}`,
     RATE_LIMIT_PER_MINUTE: '100000',
@@ -61,7 +61,7 @@ let requests = 0;
 const acknowledgedAt: number[] = [];
 let replayed = 0;
 
-/** Sends to the two gateways alternately; records when a write was acknowledged. */
+/** Sends to the two gateways alternately, and records when writes are acknowledged. */
 async function send(path: string, init: RequestInit): Promise<Response> {
   const gateway = gateways[(requests += 1) % 2];
   const response = await fetch(`${gateway?.url}${path}`, init);
@@ -70,7 +70,7 @@ async function send(path: string, init: RequestInit): Promise<Response> {
   return response;
 }
 
-/** Tries a write until it is acknowledged, as careful clients do: always with the same key. */
+/** Retries a write until it is acknowledged, always with the same idempotency key. */
 async function writeUntilAcknowledged(method: string, path: string, body?: unknown): Promise<void> {
   const headers = {
     Authorization: `Bearer ${key}`,
@@ -103,13 +103,13 @@ async function createDeletionJob(name: string): Promise<void> {
 
 interface Follower {
   readonly sessionId: string;
-  /** Appends the next event, and sees it arrive. */
+  /** Appends the next event, and waits until it arrives. */
   next(): Promise<void>;
   readonly seen: () => number;
   close(): Promise<void>;
 }
 
-/** Follows a session through one gateway that is written through the other. */
+/** Follows a session through one gateway, while the other gateway writes it. */
 async function follow(reader: GatewayProcess, writer: GatewayProcess): Promise<Follower> {
   const sessionId = await createSession(graphqlApi(writer.url), key, { title: `Followed ${reader.url}` });
   const stream = await tail({ fetch: (path, init) => fetch(`${reader.url}${path}`, init) }, key, sessionId);
@@ -180,7 +180,7 @@ async function bringBack(loss: Loss, server: Server): Promise<void> {
   else if (loss === 'network cut') server.rejoin();
 }
 
-/** Seconds without an acknowledged write that began after this moment, at the longest. */
+/** The longest time without an acknowledged write after this moment, in seconds. */
 function longestGap(since: number): number {
   const times = acknowledgedAt.filter((at) => at >= since - 1_000);
   return Math.max(...times.map((at, index) => at - (times[index - 1] ?? at))) / 1000;
@@ -188,10 +188,10 @@ function longestGap(since: number): number {
 
 interface Round {
   readonly loss: Loss;
-  /** From the loss until Patroni has another primary. */
+  /** Seconds from the loss until Patroni has another primary. */
   readonly promotion: number;
   readonly seconds: number;
-  /** Answers to reads from the loss until writes went on. */
+  /** Answers to reads from the loss until writes succeed again, by status. */
   readonly reads: ReadonlyMap<number, number>;
 }
 
@@ -219,15 +219,15 @@ const seconds = (values: readonly number[]) => {
   return `${median.toFixed(1)} s, at most ${Math.max(...values).toFixed(1)} s`;
 };
 
-/** Which timeouts the longest time without writes consists of. */
+/** The timeouts that make up the longest time without writes. */
 function explanation(rounds: readonly Round[]): string {
   const longest = rounds.toSorted((one, other) => other.seconds - one.seconds)[0];
   if (!longest) return '';
   const rest = longest.seconds - longest.promotion;
-  return `${longest.loss}: ${longest.promotion.toFixed(1)} s until the leader's lease in etcd has ended (Patroni's ttl, ${SETTINGS.ttl} s) and a standby is promoted; the other ${rest.toFixed(1)} s until writes go on: another standby has to confirm them, HAProxy to have asked the new primary, and the gateways to give up what is silent`;
+  return `${longest.loss}: ${longest.promotion.toFixed(1)} s until the leader's lease in etcd has ended (Patroni's ttl, ${SETTINGS.ttl} s) and a standby is promoted; the other ${rest.toFixed(1)} s until writes succeed again: another standby has to confirm them, HAProxy has to check the new primary, and the gateways have to close silent connections`;
 }
 
-/** What a run has seen so far, also of one that does not come to its end. */
+/** Records progress, also for a run that is not completed. */
 function note(line: string): void {
   process.stdout.write(`${line}\n`);
   const folder = process.env['PROOF_RECORD'];
@@ -240,7 +240,7 @@ function note(line: string): void {
 const internalErrors = () =>
   gateways.flatMap(({ output }) => output.stdout.split('\n').filter((line) => line.includes('"msg":"internal error"')));
 
-test('when the primary is lost repeatedly under load, no acknowledged write is lost or doubled, live tails and jobs continue, and no process is restarted', async ({
+test('when the primary is lost repeatedly under load, no acknowledged write is lost or duplicated, live tails and jobs continue, and no process is restarted', async ({
   skip,
 }) => {
   skip(missing !== undefined, missing);
@@ -272,7 +272,7 @@ test('when the primary is lost repeatedly under load, no acknowledged write is l
     errors = internalErrors().length;
     if ((index + 1) % CHECK_EVERY === 0) await check();
   }
-  // What the guide says for a standby that does not come back.
+  // The documented step for a standby that does not rejoin.
   await cluster.reinitialize((await cluster.standby()).name);
   await cluster.healthy();
   await ledger.next(10);
@@ -280,7 +280,7 @@ test('when the primary is lost repeatedly under load, no acknowledged write is l
   await Promise.all(followers.map((follower) => follower.close()));
   await check();
 
-  // Every job has been done, by the worker that was there at the beginning.
+  // The first worker has done every job.
   const unfinished = `select count(*)::int as count from pgboss.job where name = 'event-purge' and state <> 'completed'`;
   await expect.poll(() => query(cluster.url, unfinished), { timeout: 120_000, interval: 500 }).toEqual([{ count: 0 }]);
   expect(await query(cluster.url, 'select count(*)::int as count from event_occurrence')).toEqual([{ count: 0 }]);

@@ -52,9 +52,9 @@ test('each hostile document costs at most 250 ms, and each with fragments or ove
 const mib = (bytes: number) => Math.round(bytes / MIB);
 
 interface Memory {
-  /** What is reachable or not yet collected. */
+  /** Reachable objects, and those that are not collected yet. */
   readonly used: number;
-  /** What the process holds: V8 keeps pages that it has once had. */
+  /** Memory of the process. V8 rarely returns pages to the system. */
   readonly resident: number;
 }
 
@@ -70,10 +70,10 @@ async function memoryNow(): Promise<Memory> {
 const honest = () =>
   ask(`${gateway.url}/graphql?query={viewer{role}}`, { headers: { Authorization: `Bearer ${key}` } });
 
-/** The least of twenty looks, between which garbage may be collected. */
+/** The minimum of twenty measurements, between which garbage can be collected. */
 async function memory(): Promise<Memory> {
   let least = await memoryNow();
-  for (let look = 1; look < 20; look += 1) {
+  for (let measurement = 1; measurement < 20; measurement += 1) {
     await honest();
     const { used, resident } = await memoryNow();
     least = { used: Math.min(used, least.used), resident: Math.min(resident, least.resident) };
@@ -83,7 +83,7 @@ async function memory(): Promise<Memory> {
 
 let flooded = 0;
 
-/** Sends so many bodies, eight at a time; the statuses that were answered. */
+/** Sends this number of bodies, eight at a time. @returns the statuses of the answers. */
 async function flood(count: number, bodyOf: (n: number) => string, as: { key?: string } = { key }): Promise<number[]> {
   let next = (flooded += 100_000);
   const last = next + count;
@@ -95,7 +95,7 @@ async function flood(count: number, bodyOf: (n: number) => string, as: { key?: s
   return [...statuses];
 }
 
-// Every one is parsed, is valid, is of the largest size in text and nearly so in tokens, and has not been seen before.
+// Each is valid and new, has the maximum size, and almost the maximum number of tokens.
 const largest = (n: number) => {
   const query = `${repeat(780, (i) => `query Q${n}_${i}{__typename}`)} #`.padEnd(65_536, 'x');
   return JSON.stringify({ query, operationName: `Q${n}_0` });
@@ -119,7 +119,7 @@ async function floodOfAllKinds(): Promise<Record<string, number[]>> {
 }
 
 test('2,000 different documents of the maximum size take at most 150 MiB of memory, and other documents after them do not take more', async () => {
-  // What every process takes once it has worked.
+  // Memory that every process needs after its first requests.
   expect(await flood(200, (n) => JSON.stringify({ query: `query W${n}{viewer{role}}` }))).toEqual([200]);
   const before = await memory();
   const statuses = { largest: [200], huge: [400], variables: [200], batches: [400], refused: [400], anonymous: [401] };
@@ -145,7 +145,7 @@ test('2,000 different documents of the maximum size take at most 150 MiB of memo
     shortfalls:
       most > GROWTH_MIB
         ? [
-            `Resident memory grew by ${most} MiB over three floods, more than the 150 MiB of the goal, though what is in use did not: V8 keeps the pages that it once had, up to the heap that it is given. See docs/operations.md.`,
+            `Resident memory grew by ${most} MiB over three floods, more than the goal of 150 MiB, although memory in use did not: V8 keeps pages up to the maximum size of its heap. See docs/operations.md.`,
           ]
         : [],
   });

@@ -30,7 +30,7 @@ const figures: Record<string, string | number> = {};
 const shortfalls: string[] = [];
 const sockets = new Set<Socket>();
 
-/** Connections that have all said `text`, and read nothing unless they listen. */
+/** Opens connections that send `text`. They read answers only with `isListening`. */
 async function open(count: number, text: string, { isListening = false } = {}): Promise<Socket[]> {
   const { hostname, port } = new URL(gateway.url);
   return Promise.all(
@@ -59,7 +59,7 @@ interface Pace {
   readonly p99Ms: number;
 }
 
-/** How honest clients fare: the same query on eight connections. @throws Error when one of them is refused or fails. */
+/** The rate and latency of honest clients: the same query on eight connections. @throws Error when a request is refused or fails. */
 async function honestPace(seconds: number): Promise<Pace> {
   const query = '{ viewer { role user { email } organization { slug } } }';
   const request = { method: 'POST' as const, path: '/graphql', body: JSON.stringify({ query }) };
@@ -67,15 +67,15 @@ async function honestPace(seconds: number): Promise<Pace> {
   return drive(target, { requests: [request], key: honest, connections: 8, seconds });
 }
 
-/** Hostile load to its absence: the medians of so many rounds that alternate, however they come out. */
+/** The ratio of measurements with and without hostile load: the medians of alternating rounds. */
 async function disturbedBy(disturb: () => Promise<() => Promise<void> | void>): Promise<{ rate: number; p99: number }> {
   const rates: number[] = [];
   const p99s: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {
     const before = await honestPace(ROUND_SECONDS);
-    const calm = await disturb();
+    const stopDisturbing = await disturb();
     const disturbed = await honestPace(ROUND_SECONDS);
-    await calm();
+    await stopDisturbing();
     const alone = [before, await honestPace(ROUND_SECONDS)];
     rates.push(disturbed.perSecond / median(alone.map(({ perSecond }) => perSecond)));
     p99s.push(disturbed.p99Ms / median(alone.map(({ p99Ms }) => p99Ms)));
@@ -90,26 +90,26 @@ async function residentMib(): Promise<number> {
 
 const head = (method: string, path: string, ...more: string[]) =>
   [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${hostile}`, ...more, '', ''].join('\r\n');
-// Made when it is sent: a key that is not there yet would be refused, and its body not waited for.
+// A function, because the key does not exist yet. The gateway does not wait for bodies of unknown keys.
 const half = () => head('POST', '/graphql', 'Content-Type: application/json', 'Content-Length: 100') + '{"query":';
 const KINDS: [kind: string, text: () => string][] = [
-  ['say nothing', () => ''],
-  ['have said half of their headers', () => head('GET', '/openapi.json').slice(0, -2)],
-  ['have said half of their body', half],
-  // The largest that anybody may ask for, without a key, and as often as a connection takes it.
-  ['read nothing of the largest page', () => head('GET', '/docs/swagger-ui-bundle.js').repeat(3)],
+  ['send nothing', () => ''],
+  ['have sent half of their headers', () => head('GET', '/openapi.json').slice(0, -2)],
+  ['have sent half of their body', half],
+  // The largest file that needs no key, requested as often as one connection accepts.
+  ['do not read the largest file', () => head('GET', '/docs/swagger-ui-bundle.js').repeat(3)],
 ];
 
 test.each(KINDS)(
   'with 1,000 connections that %s, the p99 of honest clients at most doubles, their rate is at least 0.8 of the normal one, and memory is bounded',
   async (kind, text) => {
-    // What every process takes once it has worked.
+    // Memory that every process needs after its first requests.
     await honestPace(20);
     const before = await residentMib();
     let most = 0;
     const { rate, p99 } = await disturbedBy(async () => {
       const opened = await open(CONNECTIONS, text());
-      // What they have asked for has been begun.
+      // The gateway has begun to answer the requests.
       const [answer] = (await once(get(`${gateway.url}/health/live`, { agent: false }), 'response')) as [
         IncomingMessage,
       ];
@@ -141,7 +141,7 @@ test('1,000 connections are closed within 15 s when their headers are slow, and 
     expect(seconds).toBeLessThanOrEqual(ofBodies ? 30 + (CLOSED_S - 10) : CLOSED_S);
     if (ofBodies && seconds > CLOSED_S)
       shortfalls.push(
-        `Who has sent its headers and is slow with its body is closed after ${Math.round(seconds)} s, not the 15 s of the goal: every request has 30 s to arrive.`,
+        `A connection with complete headers and a slow body is closed after ${Math.round(seconds)} s, not the 15 s of the goal: every request has 30 s to arrive.`,
       );
   }
 });
@@ -157,7 +157,7 @@ test('while an attacker uses the default rate limit of a key, each attack is ref
         const { status } = await post({ url: gateway.url, key: hostile }, refused[sent % refused.length] ?? '');
         statuses.add(status);
         sent += 1;
-        // A hundred a minute, as the default limit lets a key send.
+        // 100 requests a minute, the default limit of a key.
         await delay(600);
       }
     })();

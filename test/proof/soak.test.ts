@@ -17,11 +17,11 @@ import { subscribe, tail } from '../support/fixtures/sessions.ts';
 
 afterEach(endProcesses);
 
-/** Code is compiled and pools are filled before anything is measured: by about as many requests as a quiet machine answers in 60 s. */
+/** Number of requests that compile code and fill pools before the measurement; an idle machine answers about as many in 60 s. */
 const WARM_UP_REQUESTS = 20_000;
 const MAX_WARM_UP_MS = 180_000;
 const MEASURED_MS = 600_000;
-/** The first and the last so long are compared. */
+/** The first and the last part of the measurement, which are compared. */
 const WINDOW_MS = 120_000;
 
 interface Sample {
@@ -37,8 +37,8 @@ const READ = `query($id: ID!) { node(id: $id) { ... on Session { title events(la
   viewer { organization { sessions(first: 20) { nodes { title state { current } } } eventDefinitions(first: 20) { nodes { name label } } } } }`;
 const FOLLOW = 'subscription($id: ID!) { sessionEvents(sessionId: $id) { databaseId } }';
 
-/** A crowd of callers that goes on until it is stopped: readers, recorders, followers, and some who send nonsense. */
-function startCrowd(gateway: GatewayProcess, sessions: string[]) {
+/** Starts clients that run until they are stopped: they read, write, follow sessions, and send invalid requests. */
+function startClients(gateway: GatewayProcess, sessions: string[]) {
   const { url, key } = gateway;
   const latencies: Sample[] = [];
   const statuses = new Map<string, number>();
@@ -101,18 +101,18 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
       if (!signal.aborted) throw error;
     }
   };
-  // Documents that were never seen before, so that whatever remembers documents is filled.
-  const nonsense: Action = (pick, index) => {
+  // Every document is new, so that all caches of documents are filled.
+  const invalid: Action = (pick, index) => {
     const mark = `a${Math.floor(pick() * 1e9)}x${index}`;
     const requests = [
-      () => ask('nonsense', '/graphql', { method: 'POST', body: `{"query": "${mark}` }),
-      () => graphql('nonsense', `{ ${mark}: viewer { nothing } }`, {}),
-      () => graphql('nonsense', `{ ${mark}: __typename ${'{ a '.repeat(50)} `, {}),
-      () => graphql('nonsense', READ, { id: mark.repeat(1000), [mark]: 1 }),
-      () => graphql('nonsense', `{ ${mark}: __typename }`, {}),
-      () => ask('nonsense', `/v1/sessions/${mark}/events?limit=9999`),
-      () => ask('nonsense', `/nowhere/${mark}`),
-      () => ask('nonsense', '/graphql', { method: 'POST', headers: { Authorization: `Bearer ${mark}` }, body: '{}' }),
+      () => ask('invalid', '/graphql', { method: 'POST', body: `{"query": "${mark}` }),
+      () => graphql('invalid', `{ ${mark}: viewer { nothing } }`, {}),
+      () => graphql('invalid', `{ ${mark}: __typename ${'{ a '.repeat(50)} `, {}),
+      () => graphql('invalid', READ, { id: mark.repeat(1000), [mark]: 1 }),
+      () => graphql('invalid', `{ ${mark}: __typename }`, {}),
+      () => ask('invalid', `/v1/sessions/${mark}/events?limit=9999`),
+      () => ask('invalid', `/nowhere/${mark}`),
+      () => ask('invalid', '/graphql', { method: 'POST', headers: { Authorization: `Bearer ${mark}` }, body: '{}' }),
     ];
     return requests[Math.floor(pick() * requests.length)]?.() ?? Promise.resolve();
   };
@@ -129,7 +129,7 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
     ...[5, 6].map((seed) => repeat(record, seed, 30)),
     repeat(change, 7, 50),
     ...[8, 9, 10].map((seed) => repeat(follow, seed, 10)),
-    ...[11, 12].map((seed) => repeat(nonsense, seed, 20)),
+    ...[11, 12].map((seed) => repeat(invalid, seed, 20)),
   ];
   return {
     latencies,
@@ -143,7 +143,7 @@ function startCrowd(gateway: GatewayProcess, sessions: string[]) {
   };
 }
 
-/** Longer than any page, so that reading one costs the same from the first request to the last. */
+/** Records sessions that are longer than any page, so that reading a page costs the same during the whole test. */
 async function recordSessions({ url, key }: GatewayProcess): Promise<string[]> {
   type Created = { data: { createSession: { session: { databaseId: string } } } };
   const sessions: string[] = [];
@@ -158,7 +158,7 @@ async function recordSessions({ url, key }: GatewayProcess): Promise<string[]> {
   return sessions;
 }
 
-/** Milliseconds that the same piece of work takes at the moment: others work on this machine, too. */
+/** The current time of a fixed piece of work in ms, because other programs also use this machine. */
 function speedOfMachine(): number {
   const began = performance.now();
   createHash('sha256').update(WORK).digest();
@@ -167,7 +167,7 @@ function speedOfMachine(): number {
 
 const WORK = Buffer.alloc(4 * 1024 * 1024);
 
-/** What is bounded may grow up to its bound, which small documents would take long to reach: parsed ones are kept up to 32 MiB. */
+/** Fills the cache of parsed documents up to its maximum of 32 MiB, which small documents would reach only after a long time. */
 async function fillDocumentCache({ url, key }: GatewayProcess): Promise<void> {
   const fields = '__typename '.repeat(1500);
   for (let index = 0; index < 100; index += 1)
@@ -191,10 +191,10 @@ test('under mixed load for a long time, memory stays bounded, latency does not g
     ...SMALL_HEAP,
   });
   const sessions = await recordSessions(gateway);
-  const crowd = startCrowd(gateway, sessions);
+  const clients = startClients(gateway, sessions);
   const warmUp = async () => {
     const end = performance.now() + MAX_WARM_UP_MS;
-    while (crowd.answered() < WARM_UP_REQUESTS && performance.now() < end) await delay(100);
+    while (clients.answered() < WARM_UP_REQUESTS && performance.now() < end) await delay(100);
   };
   await Promise.all([fillDocumentCache(gateway), warmUp()]);
   const began = performance.now();
@@ -207,7 +207,7 @@ test('under mixed load for a long time, memory stays bounded, latency does not g
     await delay(500);
   }
   const end = performance.now();
-  await crowd.stop();
+  await clients.stop();
 
   const windows = { first: [began, began + WINDOW_MS], last: [end - WINDOW_MS, end] } as const;
   const peak = {
@@ -216,11 +216,11 @@ test('under mixed load for a long time, memory stays bounded, latency does not g
   };
   const growth = (samples: readonly Sample[]) =>
     median(within(samples, ...windows.last)) / median(within(samples, ...windows.first));
-  const latency = growth(crowd.latencies) / growth(speed);
+  const latency = growth(clients.latencies) / growth(speed);
   const count = (kind: string) =>
-    [...crowd.statuses].reduce((sum, [status, times]) => sum + (status.startsWith(kind) ? times : 0), 0);
-  const refused = [...crowd.statuses.keys()].filter((status) => !/^(?:read|write) 200$/.test(status));
-  expect(refused.filter((status) => !/^nonsense [24]\d\d$/.test(status))).toEqual([]);
+    [...clients.statuses].reduce((sum, [status, times]) => sum + (status.startsWith(kind) ? times : 0), 0);
+  const refused = [...clients.statuses.keys()].filter((status) => !/^(?:read|write) 200$/.test(status));
+  expect(refused.filter((status) => !/^invalid [24]\d\d$/.test(status))).toEqual([]);
   expect(peak.last / peak.first).toBeLessThanOrEqual(1.2);
   expect(latency).toBeLessThanOrEqual(1.5);
   expect(gateway.output.stderr).toBe('');
@@ -229,13 +229,13 @@ test('under mixed load for a long time, memory stays bounded, latency does not g
       'seconds of mixed load': Math.round((end - began) / 1000),
       reads: count('read'),
       'writes and batches of events': count('write'),
-      'requests that are nonsense': count('nonsense'),
+      'invalid requests': count('invalid'),
       'heap it may use (MiB)': SMALL_HEAP_MIB,
       'peak memory, first window (MiB)': Math.round(peak.first),
       'peak memory, last window (MiB)': Math.round(peak.last),
       'peak memory, last to first': (peak.last / peak.first).toFixed(2),
       'median latency of reads, last to first, by the speed of the machine': latency.toFixed(2),
-      'without regard to that': growth(crowd.latencies).toFixed(2),
+      'without regard to that': growth(clients.latencies).toFixed(2),
     },
   });
 });

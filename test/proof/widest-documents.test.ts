@@ -1,4 +1,4 @@
-// What the largest requests that the limits let through cost everybody else: how long a small query waits beside them, and how much memory they take.
+// Measures the largest requests within the limits: how long a concurrent small query waits, and how much memory they need.
 import { readFile, writeFile } from 'node:fs/promises';
 import { type Socket, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -43,7 +43,7 @@ beforeAll(async () => {
   if (!owner) throw new Error('there is no key');
   await seed({ url: database.DATABASE_URL, ...owner, events: 20_000 });
   await client.query('update session set description = $1 where id = $2', ['x'.repeat(1_000_000), sessionId(78)]);
-  // Noise, so that PostgreSQL has to read as many bytes as it sends.
+  // Events with about 1 MB of text.
   await client.query(
     `update session_event set event_data = jsonb_build_object('type', 'text', 'text', repeat(md5(id::text), 31000)) where session_id = $1 and id <= 32`,
     [sessionId(20)],
@@ -63,7 +63,7 @@ async function ask(key: string, query: string): Promise<{ status: number; bytes:
   return { status: response.status, bytes: bytes.length, code };
 }
 
-/** The longest pause of the gateway's event loop since the last call, by its own monitor. */
+/** The longest pause of the gateway's event loop since the last call, from its metrics. */
 async function longestPauseMs(): Promise<number> {
   const text = await metrics.fresh(gateway.url);
   return Math.round(Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(text)?.[1]) * 1000);
@@ -74,7 +74,7 @@ async function peakMib(): Promise<number> {
   return Math.round(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024);
 }
 
-/** The worst wait of somebody who asks a small query every 20 ms while `work` goes on. */
+/** The longest latency of a small query that is sent every 20 ms during `work`. */
 async function worstWaitBeside(work: () => Promise<unknown>): Promise<number> {
   const waits: Promise<number>[] = [];
   const statuses = new Set<number>();
@@ -129,7 +129,7 @@ test('measures how long others wait for two of the widest documents at once, and
   for (const { name, query } of [...widestDocuments(schema), ...special]) {
     const answers: Awaited<ReturnType<typeof ask>>[] = [];
     await longestPauseMs();
-    // Four rounds: executed by graphql, compiled, and run as compiled.
+    // Four rounds, because a repeated document is compiled.
     const wait = await worstWaitBeside(async () => {
       for (let round = 0; round < 4; round += 1)
         answers.push(...(await Promise.all([ask(wide, query), ask(wide, query)])));

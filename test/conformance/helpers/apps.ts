@@ -3,8 +3,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 
-// The sample apps lean on code that other people's tools generate from the published contracts. It is made anew for each run, under
-// `generated/`; that is why the apps stand outside of this folder's type check and are checked by their tests instead.
+// The sample apps import code that tools of others generate from the published contracts. Each run generates it again in `generated/`, so
+// the apps are not part of the type check of this folder; their tests check them instead.
 
 const HERE = fileURLToPath(new URL('..', import.meta.url));
 
@@ -24,7 +24,7 @@ export async function generatedFolder(name: string): Promise<string> {
 
 const COMPILER = fileURLToPath(new URL('../../../node_modules/typescript/bin/tsc', import.meta.url));
 
-/** What TypeScript reports for files of a sample app and all that they import. An expected error that isn't there is one, too. */
+/** The type errors in files of a sample app and their imports. A missing expected error is also an error. */
 export async function typeErrors(...paths: string[]): Promise<string[]> {
   const config = `${await generatedFolder(`types${paths[0]?.replaceAll(/\W+/g, '-')}`)}/tsconfig.json`;
   const files = paths.map(appFile);

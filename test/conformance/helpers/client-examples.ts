@@ -5,7 +5,7 @@ import openapiTS, { astToString } from 'openapi-typescript';
 import { OPENAPI, generatedFolder } from './apps.ts';
 import { generateTypes } from './codegen.ts';
 
-/** The examples of docs/clients.md, copied to where the packages are that they import. */
+/** The examples of docs/clients.md, copied to a folder where their imports resolve. */
 
 export const EXAMPLES = fileURLToPath(new URL('../../../docs/examples/clients', import.meta.url));
 
@@ -22,7 +22,7 @@ export async function copyClientExamples(name: string): Promise<string> {
   return folder;
 }
 
-/** The same, with what the page has them generate. */
+/** The same, with the generated code that the page describes. */
 export async function generateClientExamples(name: string): Promise<string> {
   const folder = await copyClientExamples(name);
   await mkdir(`${folder}/generated`);
@@ -38,7 +38,7 @@ interface Titled {
   readonly title: string;
 }
 
-/** What the tests call of each example. The examples' own types lean on what is generated; `documented-clients.test.ts` checks them. */
+/** The exports of each example that the tests call. The types of the examples need generated code; `documented-clients.test.ts` checks them. */
 export interface Examples {
   readonly 'codegen.ts': { readonly default: CodegenConfig };
   readonly 'graphql-sse.ts': {

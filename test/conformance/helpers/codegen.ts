@@ -19,7 +19,7 @@ const CONFIG = {
   useTypeImports: true,
 };
 
-/** Writes into a file what the plugins generate from the schema and from the operations of another file. */
+/** Writes the code that the plugins generate from the schema and from the operations of another file. */
 export async function generateTypes(
   filename: string,
   operations: string,

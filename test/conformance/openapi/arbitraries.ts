@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { HOSTILE_TEXT } from '../../support/fixtures/hostile-text.ts';
 
-/** The part of JSON Schema (2020-12) that openapi.json is written in. */
+/** The part of JSON Schema (2020-12) that openapi.json uses. */
 export interface Schema {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -31,12 +31,12 @@ const ANY_JSON = fc.oneof(
   fc.constantFrom(...HOSTILE_TEXT),
   fc.jsonValue({ maxDepth: 2 }),
 );
-/** Bounds beyond it are left to the tests of their operations, since what meets them is long to send. */
+/** Longer bounds are tested only with their operations, because such requests take long to send. */
 const LONG = 20_000;
 
 /**
- * Values from schemas: `valid` ones keep every rule that the schema says, `broken` ones break one rule somewhere. `known` has values for
- * properties by name, where a random one would only ever be unknown.
+ * Values for a schema: `valid` values follow all of its rules, `broken` values break one of them. `known` has values for properties by name,
+ * for which random values would never name an existing object.
  */
 export function createArbitraries(
   schemas: Readonly<Record<string, Schema>>,
@@ -160,12 +160,12 @@ function typesOf({ type, properties, enum: values }: Schema): string[] {
   return [...(type ?? (properties ? ['object'] : values ? ['string'] : []))];
 }
 
-/** Null is a value among others, not every second one. */
+/** Null is rarer than other values. */
 function weighed(schema: Schema, arbitrary: fc.Arbitrary<unknown>): fc.WeightedArbitrary<unknown> {
   return { weight: schema.type === 'null' ? 1 : 6, arbitrary };
 }
 
-/** The bounds themselves, one less and one more. */
+/** Each bound, and the numbers directly below and above it. */
 function aroundBounds(min?: number, max?: number): number[] {
   const bounds = [min, max].filter((bound) => bound !== undefined && Math.abs(bound) < 2 ** 40) as number[];
   const around = bounds.flatMap((bound) => [bound - 1, bound, bound + 1]);

@@ -40,13 +40,13 @@ export interface Operation extends OperationObject {
   readonly path: string;
 }
 
-/** A request as it was generated; what it refers to is looked up when it is sent. */
+/** A generated request. Its references are resolved when it is sent. */
 export interface GeneratedRequest {
   readonly caller: Caller;
   readonly parameters: Readonly<Record<string, unknown>>;
   readonly query: Readonly<Record<string, unknown>>;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of operations that take one: a value to be sent as JSON, text as it stands, or nothing. */
+  /** For operations with a body: a value that is sent as JSON, or text that is sent unchanged; absent for none. */
   readonly body?: { readonly json: unknown } | { readonly text: string };
 }
 
@@ -60,7 +60,7 @@ export function operationsOf(document: Document): Operation[] {
   );
 }
 
-/** Shared parameters, headers and answers in the place of references to them; schemas keep theirs. */
+/** Replaces references to shared parameters, headers and answers. References to schemas stay. */
 function withoutReferences(value: unknown, document: object): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map((item) => withoutReferences(item, document));
@@ -77,7 +77,7 @@ export function bodySchemaOf({ requestBody }: Operation): Schema | undefined {
 }
 
 const reference = (kind: string) => fc.nat({ max: 50 }).map((pick) => new Reference(kind, pick));
-/** Values by the names of parameters and properties that mean something that exists. */
+/** Values for parameters and properties that refer to existing objects, by name. */
 const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ...Object.fromEntries(
     [
@@ -101,12 +101,12 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ),
   mcpServers: fc.array(reference('mcpConnectionId'), { maxLength: 2 }),
   utk: fc.constant('visitor'),
-  // Hardly ever that of what is stored.
+  // Almost never the stored value.
   expectedUpdatedAt: fc.constantFrom(undefined, undefined, '2026-03-01T00:00:00.000Z'),
   cursor: fc.nat({ max: 50 }).map(String),
   limit: fc.integer({ min: 1, max: 500 }),
 };
-/** Names that mean something else in one operation than in the others. */
+/** Names with another meaning in one operation than in the others. */
 const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   acceptOrganizationInvitation: { token: reference('token') },
   updateEventProperty: { name: reference('propertyName') },
@@ -114,7 +114,7 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
     eventData: fc.constantFrom<unknown>({ type: 'text' }, { type: 'other', more: [1] }, { type: '' }),
   },
   listSessions: { limit: fc.integer({ min: 1, max: 100 }), cursor: fc.constant('unknown') },
-  // Which fields fit depends on the connection.
+  // The type of the connection decides which fields are allowed.
   updateMcpConnection: Object.fromEntries(
     ['command', 'args', 'serverUrl', 'scope', 'clientId', 'clientSecret'].map((name) => [name, fc.constant(undefined)]),
   ),
@@ -187,11 +187,11 @@ const HEADERS: fc.Arbitrary<Record<string, string>> = fc.oneof(
     { 'Content-Encoding': 'gzip' },
     { Accept: 'text/html' },
     { Accept: 'application/xml;q=0.9, */*;q=0' },
-    { 'X-Organization-Id': 'nobody-s' },
+    { 'X-Organization-Id': 'not-an-id' },
     { 'X-Organization-Id': '00000000-0000-0000-0000-000000000000' },
     { 'Idempotency-Key': '' },
     { 'Idempotency-Key': 'x'.repeat(256) },
-    { 'Idempotency-Key': 'the same for all' },
+    { 'Idempotency-Key': 'the same for all requests' },
     { 'Content-Length': '99999999' },
     { 'X-HTTP-Method-Override': 'DELETE' },
     { 'If-Match': '"x"', 'If-None-Match': '*' },

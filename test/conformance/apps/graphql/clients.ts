@@ -6,7 +6,7 @@ import { GraphQLClient } from 'graphql-request';
 import { type Client as SseClient, createClient } from 'graphql-sse';
 import type { Client } from './scenario.ts';
 
-/** The scenario's clients as their own documentation has them set up: with their caches, and over server-sent events where they follow. */
+/** The clients, configured as in their documentation: with their caches, and with server-sent events for subscriptions. */
 
 type Made = (url: string, headers: Record<string, string>, possibleTypes: Record<string, string[]>) => Client;
 
@@ -33,7 +33,7 @@ const urql: Made = (url, headers) => {
       new Promise((resolve, reject) => {
         client.subscription(document, variables as object).subscribe(({ data, error, hasNext }) => {
           if (error) reject(error);
-          // At the end it emits the last result once more.
+          // At the end it emits the last result again.
           else if (hasNext === false) resolve();
           else if (data) next(data as never);
         });
@@ -83,7 +83,7 @@ const graphqlRequest: Made = (url, headers) => {
   return { run: (document, variables) => client.request(document, variables as object) };
 };
 
-/** Every operation of it is a stream, which a query and a mutation end after their answer. */
+/** Every operation is a stream, which ends after the answer of a query or mutation. */
 const graphqlSse: Made = (url, headers) => {
   const client: SseClient = createClient({ url, headers });
   const follow: Client['follow'] = (document, variables, next) =>

@@ -7,7 +7,7 @@ import {
   ReadDefinitionDocument,
 } from '../../generated/graphql/scenario.ts';
 
-/** What every client can do, each in its own way. Both reject, or end, with what the client makes of a top-level error. */
+/** The functions that every client has. They reject or end with the client's own error for a top-level error. */
 export interface Client {
   run<Data, Variables>(document: TypedDocumentNode<Data, Variables>, variables: Variables): Promise<Data>;
   /** Resolves at the end of the stream. */
@@ -18,7 +18,7 @@ export interface Client {
   ): Promise<void>;
 }
 
-/** create → read → page → error union, and a subscription where the client has one: the same for every client. */
+/** create → read → page → error union, and a subscription if the client supports it. */
 export async function scenario(client: Client, word: string, sessionId: string) {
   const create = async (label: string, name?: string) =>
     (await client.run(CreateDefinitionDocument, { input: { label, name, includeDefaultProperties: false } }))
@@ -60,11 +60,11 @@ function created(result: CreateDefinitionMutation['createEventDefinition']) {
   throw new Error(result && 'code' in result ? `${result.code}: ${result.message}` : 'there is no answer');
 }
 
-/** What the types must refuse: an expectation that isn't met is an error. Never called. */
+/** Wrong uses, which the types must refuse. Only compiled, never called. */
 export async function misuse(client: Client) {
-  // @ts-expect-error a label is needed
+  // @ts-expect-error a label is required
   await client.run(CreateDefinitionDocument, { input: {} });
-  // @ts-expect-error `Int!` takes no text
+  // @ts-expect-error `Int!` does not accept text
   await client.run(PageOfDefinitionsDocument, { first: '2', search: '' });
   const { createEventDefinition } = await client.run(CreateDefinitionDocument, { input: { label: 'x' } });
   // @ts-expect-error a result may be an error, which has no definition

@@ -32,7 +32,7 @@ import eventFragment, { type sessionPage_event$data } from '../../generated/rela
 import pageFragment from '../../generated/relay/sessionPage_events.graphql';
 import { createRelayEnvironment } from '../../generated/relay-clients/relay-environment.ts';
 
-// What `react-relay` does with these fragments, without React: its hooks are made of the same functions of `relay-runtime`.
+// Does the same as the hooks of `react-relay`, without React: they use the same functions of `relay-runtime`.
 
 export function createApp(url: string, key: string) {
   const environment = createRelayEnvironment(url, key);
@@ -42,7 +42,7 @@ export function createApp(url: string, key: string) {
       networkCacheConfig: { force: true },
     }).toPromise();
     if (!data) throw new Error('there is no answer');
-    // A mounted page keeps what it shows.
+    // A mounted page retains its data.
     environment.retain(createOperationDescriptor(getRequest(query), variables));
     return data;
   }
@@ -52,7 +52,7 @@ export function createApp(url: string, key: string) {
       commitMutation<T>(environment, { mutation, variables, onCompleted: resolve, onError });
     });
 
-  /** What a component with this fragment would show. */
+  /** The data that a component with this fragment would show. */
   function read<Data>(fragment: ReaderFragment, reference: unknown): Data {
     const selector = getSingularSelector(fragment, reference);
     if (!selector) throw new Error(`${fragment.name}: the store has nothing`);
@@ -105,7 +105,7 @@ export function createApp(url: string, key: string) {
     rename: (sessionId: string, title: string) =>
       change<sessionListRenameMutation>(renameMutation, { input: { sessionId, title } }),
 
-    /** `useRefetchableFragment`: asks again for one row, by its id. */
+    /** `useRefetchableFragment`: reads one row again, by its id. */
     async refetchRow(id: string) {
       const { refetchableRequest, identifierInfo } = getRefetchMetadata(rowFragment, 'row');
       await ask(refetchableRequest, { [identifierInfo?.identifierQueryVariableName ?? 'id']: id });
@@ -117,7 +117,7 @@ export function createApp(url: string, key: string) {
       return pages<sessionPage_event$data>(pageFragment, node.page, eventFragment);
     },
 
-    /** Shows what happens from now on at the end of a list of events; resolves when the session is finished. */
+    /** Appends new events to a list; resolves when the session is finished. */
     follow: (sessionId: string, after: string, connectionId: string) =>
       new Promise<void>((resolve, onError) => {
         requestSubscription<sessionPageFollowSubscription>(environment, {

@@ -1,6 +1,6 @@
 import { graphql } from 'relay-runtime';
 
-// What a page that lists sessions declares. Relay's compiler reads it; `app.ts` runs what the compiler made of it.
+// The fragments of a page that lists sessions. The Relay compiler reads them; `app.ts` runs its output.
 
 graphql`
   query sessionListQuery($first: Int, $after: String) {

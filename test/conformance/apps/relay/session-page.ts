@@ -1,6 +1,6 @@
 import { graphql } from 'relay-runtime';
 
-// What a page about one session declares: a window on its events that grows both ways, and at its end by what happens meanwhile.
+// The fragments of a page about one session: a part of its events that grows in both directions, and a subscription that appends new events.
 
 graphql`
   query sessionPageQuery($id: ID!, $first: Int, $after: String) {

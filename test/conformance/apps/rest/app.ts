@@ -11,7 +11,7 @@ export interface Given {
   readonly invitationToken: string;
 }
 
-/** Does every documented operation once, in an order that makes sense, and prints which were answered as documented. */
+/** Calls every documented operation once, and prints the operations whose answers were as documented. */
 export async function useEverything(given: Given) {
   const { url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken } = given;
   const done: string[] = [];
@@ -22,7 +22,7 @@ export async function useEverything(given: Given) {
     },
   });
 
-  /** The data of an answer; its error otherwise, with what the document says about errors. */
+  /** The data of an answer. @throws Error with the documented error. */
   function good<Data>({ data, error, response }: { data?: Data; error?: unknown; response: Response }): Data {
     if (error !== undefined) throw new Error(`${response.status} ${response.url}: ${JSON.stringify(error)}`);
     return data as Data;
@@ -169,7 +169,7 @@ export async function useEverything(given: Given) {
   };
 }
 
-/** What the types must refuse: an expectation that isn't met is an error. Never called. */
+/** Wrong uses, which the types must refuse. Only compiled, never called. */
 export async function misuse(client: ReturnType<typeof createClient<paths>>) {
   // @ts-expect-error there is no such path
   await client.GET('/v1/nothing');

@@ -12,9 +12,9 @@ import {
   RenameMeDocument,
 } from '../../generated/urql/board.ts';
 
-/** A board of sessions as a front-end team writes it: a normalized cache, in which each object is one entry, and a list that a subscription keeps up to date. */
+/** A board of sessions with a normalized cache, in which each object is one entry, and a list that a subscription keeps current. */
 
-/** Part of the object that contains them: they have no id. */
+/** Types without an id, which are cached as part of the object that contains them. */
 const embedded = () => null;
 
 const cache: Partial<CacheExchangeOpts> = {
@@ -55,7 +55,7 @@ export interface App {
 export interface AppOptions {
   readonly url: string;
   readonly key: string;
-  /** What introspection says of the schema, so that the cache knows interfaces and unions. */
+  /** The introspected schema, from which the cache knows interfaces and unions. */
   readonly schema: NonNullable<CacheExchangeOpts['schema']>;
   readonly onRequest: (body: string) => void;
 }
