@@ -86,7 +86,7 @@ export async function resolveList<Row>(
   field: { readonly context: object; readonly info: GraphQLResolveInfo; readonly args: object },
   parentId: string,
   list: () => Promise<CountedPage<Row>>,
-  columns: Columns<Row>,
+  columns: readonly string[] | undefined,
 ): Promise<Connection<Row>> {
   const load = async () => new Map([[parentId, toConnection(await list())]]);
   const connection = await resolveBatched(field, parentId, load, [parentId, ...(columns ?? ['*'])]);

@@ -1,5 +1,5 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
-import { connectionType, resolveList } from '../../core/graphql/connections.ts';
+import { connectionType } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { acceptingIds, keyFromId, nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
@@ -8,6 +8,8 @@ import { SCOPES, type Scope } from '../../core/operation.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import type { Columns } from '../../core/postgres/columns.ts';
+import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { type OrganizationRow, readOrganizations } from '../organizations/operations.ts';
 import { UserType } from '../users/graphql.ts';
@@ -133,34 +135,16 @@ export const API_KEY_ORDER = orderType<ApiKeyOrderField>('ApiKey', {
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
-builder.objectField(OrganizationType, 'apiKeys', (t) =>
-  t.connection(
-    {
-      type: ApiKeyType,
-      description:
-        'API keys of the organization, newest first by default. Administrators see all keys, members only their own.',
-      args: {
-        filter: t.arg({
-          type: ApiKeyFilter,
-          description: 'Conditions on the keys. When absent, all active keys are listed.',
-        }),
-        orderBy: t.arg(API_KEY_ORDER.argument),
-      },
-      extensions: {
-        ...refusable(listApiKeys.access, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      resolve: ({ id: organizationId }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
-        const asked = { organizationId, filter: filter ?? {}, order: API_KEY_ORDER.orderOf(orderBy) };
-        const list = () => listApiKeys(context, asked, page, selected);
-        return resolveList({ context, info, args }, organizationId, list, selected);
-      },
-    },
-    ApiKeyConnection,
-  ),
-);
+organizationList('apiKeys', {
+  type: ApiKeyType,
+  connection: ApiKeyConnection,
+  description:
+    'API keys of the organization, newest first by default. Administrators see all keys, members only their own.',
+  access: listApiKeys.access,
+  filter: { type: ApiKeyFilter, description: 'Conditions on the keys. When absent, all active keys are listed.' },
+  order: API_KEY_ORDER,
+  list: (context, { page, ...asked }, selected: Columns<ApiKeyRow>) => listApiKeys(context, asked, page, selected),
+});
 
 builder.queryField('apiKey', (t) =>
   t.field({

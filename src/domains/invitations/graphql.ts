@@ -1,12 +1,12 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
-import { connectionType, resolveList } from '../../core/graphql/connections.ts';
+import { connectionType } from '../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../core/graphql/nodes.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { orderType } from '../../core/graphql/orders.ts';
-import { refusable } from '../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { needs } from '../../core/graphql/selection.ts';
+import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
 import { organizationRow } from '../organizations/operations.ts';
 import { UserType } from '../users/graphql.ts';
@@ -82,33 +82,18 @@ const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation
 
 const InvitationConnection = connectionType(InvitationType, { of: 'invitations' });
 
-builder.objectField(OrganizationType, 'invitations', (t) =>
-  t.connection(
-    {
-      type: InvitationType,
-      description: 'Open invitations of the organization, newest first by default. An organization has at most 100.',
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the invitations. When absent, all open invitations are listed.',
-        }),
-        orderBy: t.arg(INVITATION_ORDER.argument),
-      },
-      extensions: {
-        ...refusable(listInvitations.access, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      resolve: ({ id }, args, context, info) => {
-        const selected = selectedColumns<InvitationRow>(info, 'OrganizationInvitation');
-        const { filter, orderBy, ...page } = args;
-        const asked = { organizationId: id, filter: filter ?? {}, order: INVITATION_ORDER.orderOf(orderBy) };
-        const list = () => listInvitations(context, asked, page, selected);
-        return resolveList({ context, info, args }, id, list, selected);
-      },
-    },
-    InvitationConnection,
-  ),
-);
+organizationList('invitations', {
+  type: InvitationType,
+  connection: InvitationConnection,
+  description: 'Open invitations of the organization, newest first by default. An organization has at most 100.',
+  access: listInvitations.access,
+  filter: {
+    type: FilterInput,
+    description: 'Conditions on the invitations. When absent, all open invitations are listed.',
+  },
+  order: INVITATION_ORDER,
+  list: (context, { page, ...asked }, selected) => listInvitations(context, asked, page, selected),
+});
 
 mutation('inviteOrganizationMember', {
   access: inviteOrganizationMember.access,

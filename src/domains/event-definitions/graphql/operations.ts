@@ -2,15 +2,15 @@ import { refusable } from '../../../core/graphql/refusable.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { connectionType } from '../../../core/graphql/connections.ts';
 import { ConflictError, type InputFaultCode, NotFoundError } from '../../../core/errors.ts';
 import { rule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, toGlobalId } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import type { OperationContext } from '../../../core/operation.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql/types.ts';
+import { selectedColumns } from '../../../core/graphql/selection.ts';
+import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { EVENT_NAME, EventDefinition, PrimaryObject } from './types.ts';
@@ -70,29 +70,15 @@ const FilterInput = builder.inputType('EventDefinitionFilter', {
 
 const EventDefinitionConnection = connectionType(EventDefinition, { of: 'event definitions' });
 
-builder.objectField(OrganizationType, 'eventDefinitions', (t) =>
-  t.connection(
-    {
-      type: EventDefinition,
-      description: 'Event definitions of the organization, by name by default.',
-      extensions: { ...refusable(EVENT_DEFINITIONS, { actingOrganization: true }), ...needs<{ id: string }>('id') },
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the definitions. When absent, all definitions are listed.',
-        }),
-        orderBy: t.arg(EVENT_DEFINITION_ORDER.argument),
-      },
-      resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
-        const columns = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
-        const order = EVENT_DEFINITION_ORDER.orderOf(orderBy);
-        const list = { organizationId: id, filter: filter ?? {}, order, page, columns };
-        return toConnection(await listEventDefinitions(context, list));
-      },
-    },
-    EventDefinitionConnection,
-  ),
-);
+organizationList('eventDefinitions', {
+  type: EventDefinition,
+  connection: EventDefinitionConnection,
+  description: 'Event definitions of the organization, by name by default.',
+  access: EVENT_DEFINITIONS,
+  filter: { type: FilterInput, description: 'Conditions on the definitions. When absent, all definitions are listed.' },
+  order: EVENT_DEFINITION_ORDER,
+  list: (context, asked, columns) => listEventDefinitions(context, { ...asked, columns }),
+});
 
 const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePreview').implement({
   description: 'The name that `createEventDefinition` would generate from a label now. The name is not reserved.',

@@ -1,11 +1,9 @@
 import { builder } from '../../../core/graphql/builder.ts';
-import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { connectionType } from '../../../core/graphql/connections.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, nodeType, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql/types.ts';
+import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import {
   objectIdentifierFilter,
   registerObjectIdentifiersInput,
@@ -66,32 +64,17 @@ const OBJECT_IDENTIFIER_ORDER = orderType<ObjectIdentifierOrderField>('ObjectIde
   otherwise: { field: 'VALUE', direction: 'ASC' },
 });
 
-builder.objectField(OrganizationType, 'objectIdentifiers', (t) =>
-  t.connection(
-    {
-      type: ObjectIdentifierType,
-      description:
-        'Identifiers that were registered with `registerObjectIdentifiers`, by type, property and value by default.',
-      extensions: {
-        ...refusable(READ_IDENTIFIERS, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the identifiers. When absent, all identifiers are listed.',
-        }),
-        orderBy: t.arg(OBJECT_IDENTIFIER_ORDER.argument),
-      },
-      resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
-        const columns = selectedColumns<ObjectIdentifierRow>(info, 'ObjectIdentifier');
-        const order = OBJECT_IDENTIFIER_ORDER.orderOf(orderBy);
-        return toConnection(await listObjectIdentifiers(context, id, { filter: filter ?? {}, order, page, columns }));
-      },
-    },
-    ObjectIdentifierConnection,
-  ),
-);
+organizationList('objectIdentifiers', {
+  type: ObjectIdentifierType,
+  connection: ObjectIdentifierConnection,
+  description:
+    'Identifiers that were registered with `registerObjectIdentifiers`, by type, property and value by default.',
+  access: READ_IDENTIFIERS,
+  filter: { type: FilterInput, description: 'Conditions on the identifiers. When absent, all identifiers are listed.' },
+  order: OBJECT_IDENTIFIER_ORDER,
+  list: (context, { organizationId, ...asked }, columns) =>
+    listObjectIdentifiers(context, organizationId, { ...asked, columns }),
+});
 
 const IdentifierInput = builder.inputType('ObjectIdentifierInput', {
   description: 'A value of the unique property, and the record that has it.',

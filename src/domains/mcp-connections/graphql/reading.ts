@@ -1,11 +1,11 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
+import { connectionType } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql/types.ts';
+import { selectedColumns } from '../../../core/graphql/selection.ts';
+import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { mcpConnectionFilter } from '../input.ts';
 import { listMcpConnections, readMcpConnections } from '../operations.ts';
 import { READ_MCP_CONNECTIONS } from '../policy.ts';
@@ -45,34 +45,16 @@ const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
   otherwise: { field: 'NAME', direction: 'ASC' },
 });
 
-builder.objectField(OrganizationType, 'mcpServers', (t) =>
-  t.connection(
-    {
-      type: McpServerType,
-      description:
-        'MCP connections that the caller can see, by name by default: the shared connections of the organization and their own personal ones.',
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the connections. When absent, all connections are listed.',
-        }),
-        orderBy: t.arg(MCP_SERVER_ORDER.argument),
-      },
-      extensions: {
-        ...refusable(listMcpConnections.access, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      resolve: ({ id: organizationId }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
-        const asked = { organizationId, filter: filter ?? {}, order: MCP_SERVER_ORDER.orderOf(orderBy), page };
-        const list = () => listMcpConnections(context, asked, selected);
-        return resolveList({ context, info, args }, organizationId, list, selected);
-      },
-    },
-    McpServerConnection,
-  ),
-);
+organizationList('mcpServers', {
+  type: McpServerType,
+  connection: McpServerConnection,
+  description:
+    'MCP connections that the caller can see, by name by default: the shared connections of the organization and their own personal ones.',
+  access: listMcpConnections.access,
+  filter: { type: FilterInput, description: 'Conditions on the connections. When absent, all connections are listed.' },
+  order: MCP_SERVER_ORDER,
+  list: listMcpConnections,
+});
 
 builder.queryField('mcpServer', (t) =>
   t.field({

@@ -1,13 +1,13 @@
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
+import { OWN_STATEMENT } from '../../../core/graphql/builder.ts';
+import { connectionType } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { nodeType, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { needs } from '../../../core/graphql/selection.ts';
 import { UserType } from '../../users/graphql.ts';
 import { MEMBER_ORDER, MemberFilter } from './lists.ts';
+import { organizationList } from './organization-list.ts';
 import { OrganizationType, RoleEnum } from './types.ts';
 import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from '../input.ts';
 import {
@@ -82,33 +82,15 @@ const OrganizationMemberConnection = connectionType(MemberType, {
   }),
 });
 
-builder.objectField(OrganizationType, 'members', (t) =>
-  t.connection(
-    {
-      type: MemberType,
-      description: 'Members of the organization, by time of joining by default.',
-      args: {
-        filter: t.arg({
-          type: MemberFilter,
-          description: 'Conditions on the members. When absent, all members are listed.',
-        }),
-        orderBy: t.arg(MEMBER_ORDER.argument),
-      },
-      extensions: {
-        ...refusable(listMembers.access, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      resolve: ({ id }, args, context, info) => {
-        const selected = selectedColumns<MemberRow>(info, 'OrganizationMember');
-        const { filter, orderBy, ...page } = args;
-        const asked = { organizationId: id, filter: filter ?? {}, order: MEMBER_ORDER.orderOf(orderBy) };
-        const list = () => listMembers(context, asked, page, selected);
-        return resolveList({ context, info, args }, id, list, selected);
-      },
-    },
-    OrganizationMemberConnection,
-  ),
-);
+organizationList('members', {
+  type: MemberType,
+  connection: OrganizationMemberConnection,
+  description: 'Members of the organization, by time of joining by default.',
+  access: listMembers.access,
+  filter: { type: MemberFilter, description: 'Conditions on the members. When absent, all members are listed.' },
+  order: MEMBER_ORDER,
+  list: (context, { page, ...asked }, selected) => listMembers(context, asked, page, selected),
+});
 
 mutation('changeOrganizationMemberRole', {
   access: changeOrganizationMemberRole.access,

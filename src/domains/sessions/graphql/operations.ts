@@ -1,7 +1,7 @@
 import { READ_SESSIONS } from '../policy.ts';
 import { followSessions } from '../subscription.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { connectionType } from '../../../core/graphql/connections.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
@@ -9,8 +9,8 @@ import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts
 import { orderType } from '../../../core/graphql/orders.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { readThrough } from '../../../core/graphql/read-through.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { OrganizationType } from '../../organizations/graphql/types.ts';
+import { selectedColumns } from '../../../core/graphql/selection.ts';
+import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { SandboxSizeEnum, SessionModeEnum, SessionStateEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
 import { SessionType } from './types.ts';
 import { pinSessionInput, sessionFilter, updateSessionInput } from '../input.ts';
@@ -59,36 +59,15 @@ const FilterInput = builder.inputType('SessionFilter', {
 
 const SessionConnection = connectionType(SessionType, { of: 'sessions' });
 
-builder.objectField(OrganizationType, 'sessions', (t) =>
-  t.connection(
-    {
-      type: SessionType,
-      description: 'Sessions of the organization that the caller can read, newest first by default.',
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the sessions. When absent, all sessions are included.',
-        }),
-        orderBy: t.arg(SESSION_ORDER.argument),
-      },
-      extensions: {
-        ...refusable(listSessions.access, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      resolve: async ({ id }, { filter, orderBy, ...page }, context, info) => {
-        const list = {
-          organizationId: id,
-          filter: filter ?? {},
-          order: SESSION_ORDER.orderOf(orderBy),
-          page,
-          columns: selectedColumns<SessionRow>(info, 'Session'),
-        };
-        return toConnection(await listSessions(context, list));
-      },
-    },
-    SessionConnection,
-  ),
-);
+organizationList('sessions', {
+  type: SessionType,
+  connection: SessionConnection,
+  description: 'Sessions of the organization that the caller can read, newest first by default.',
+  access: listSessions.access,
+  filter: { type: FilterInput, description: 'Conditions on the sessions. When absent, all sessions are included.' },
+  order: SESSION_ORDER,
+  list: (context, asked, columns) => listSessions(context, { ...asked, columns }),
+});
 
 builder.queryField('session', (t) =>
   t.field({
