@@ -1,6 +1,7 @@
 import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
+import { isObject } from '../is-object.ts';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from '../errors.ts';
 import type { Columns } from '../postgres/columns.ts';
@@ -124,14 +125,14 @@ export function keyFromId(typename: string, value: unknown): unknown {
 }
 
 /** The same for any type. */
-export function keyFromAnyId(value: unknown): unknown {
+function keyFromAnyId(value: unknown): unknown {
   if (typeof value !== 'string' || UUID.test(value)) return value;
   return parseGlobalId(value)?.key ?? value;
 }
 
-/** Replaces global ids of the given types by plain ids in these fields, which have one id or a list. */
+/** Replaces global ids of the given types by plain ids in these fields, which have one id or a list. `Node` is any type. */
 export function withPlainIds(value: unknown, types: Readonly<Record<string, string>>): unknown {
-  if (typeof value !== 'object' || value === null) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(
     Object.entries(value).map(([key, given]: [string, unknown]) => [key, plainIdOf(types[key], given)]),
   );
@@ -139,7 +140,8 @@ export function withPlainIds(value: unknown, types: Readonly<Record<string, stri
 
 function plainIdOf(type: string | undefined, given: unknown): unknown {
   if (type === undefined) return given;
-  return Array.isArray(given) ? given.map((item) => keyFromId(type, item)) : keyFromId(type, given);
+  const keyOf = (id: unknown) => (type === 'Node' ? keyFromAnyId(id) : keyFromId(type, id));
+  return Array.isArray(given) ? given.map(keyOf) : keyOf(given);
 }
 
 /** Makes a schema accept global ids in these fields, too. */

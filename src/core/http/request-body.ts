@@ -1,3 +1,4 @@
+import { isObject } from '../is-object.ts';
 import type { HttpHeaders, HttpRequest } from './messages.ts';
 import { DomainError, ForbiddenError, invalid } from '../errors.ts';
 
@@ -47,8 +48,7 @@ export async function readForm(request: HttpRequest): Promise<URLSearchParams> {
 
 /** @throws ValidationError (400) for anything but a JSON object. */
 export function requireObject(body: unknown): object {
-  if (typeof body !== 'object' || body === null || Array.isArray(body))
-    throw invalid('', 'the body must be a JSON object');
+  if (!isObject(body)) throw invalid('', 'the body must be a JSON object');
   return body;
 }
 

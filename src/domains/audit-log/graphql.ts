@@ -1,16 +1,15 @@
-import { z } from 'zod';
 import type { AuditSource, Refusal, RequestIdOrigin } from '../../core/audit.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
-import { connectionType, resolveList } from '../../core/graphql/connections.ts';
-import { keyFromAnyId, keyFromId, nodeType, placeFromKey, toGlobalId } from '../../core/graphql/nodes.ts';
+import { connectionType } from '../../core/graphql/connections.ts';
+import { acceptingIds, nodeType, placeFromKey, toGlobalId } from '../../core/graphql/nodes.ts';
 import { orderType } from '../../core/graphql/orders.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { needs } from '../../core/graphql/selection.ts';
 import { ApiKeyType } from '../api-keys/graphql.ts';
 import { readApiKeys } from '../api-keys/operations.ts';
 import { READ_API_KEYS } from '../api-keys/policy.ts';
-import { OrganizationType } from '../organizations/graphql/types.ts';
+import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { UserType } from '../users/graphql.ts';
 import { auditEntryFilter } from './input.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
@@ -119,7 +118,7 @@ function entryKeyOf(key: string) {
 const FilterInput = builder.inputType('AuditEntryFilter', {
   description:
     'Conditions on audit log entries. An entry is listed when it meets all of them. Each list has at most 100 items; an empty list matches nothing.',
-  validate: z.preprocess(withPlainIds, auditEntryFilter),
+  validate: acceptingIds(auditEntryFilter, { actorIds: 'User', targetIds: 'Node' }),
   fields: (t) => ({
     actorIds: t.idList({ description: 'Entries of any of these users: at most 100 values of `id` or `databaseId`.' }),
     operations: t.stringList({
@@ -137,16 +136,6 @@ const FilterInput = builder.inputType('AuditEntryFilter', {
   }),
 });
 
-function withPlainIds(filter: unknown): unknown {
-  if (typeof filter !== 'object' || filter === null) return filter;
-  const { actorIds, targetIds, ...rest } = filter as { actorIds?: unknown[] | null; targetIds?: unknown[] | null };
-  return {
-    ...rest,
-    actorIds: actorIds?.map((id) => keyFromId('User', id)),
-    targetIds: targetIds?.map((id) => keyFromAnyId(id)),
-  };
-}
-
 const AUDIT_ENTRY_ORDER = orderType<'OCCURRED_AT'>('AuditEntry', {
   of: 'audit log entries',
   fields: { OCCURRED_AT: 'When the operation took place.' },
@@ -155,31 +144,13 @@ const AUDIT_ENTRY_ORDER = orderType<'OCCURRED_AT'>('AuditEntry', {
 
 const AuditEntryConnection = connectionType(AuditEntryType, { of: 'audit log entries' });
 
-builder.objectField(OrganizationType, 'auditLog', (t) =>
-  t.connection(
-    {
-      type: AuditEntryType,
-      description:
-        'Audit log of the organization: who changed what, latest first by default. Entries are kept for a year by default.',
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the entries. When absent, all entries are listed.',
-        }),
-        orderBy: t.arg(AUDIT_ENTRY_ORDER.argument),
-      },
-      extensions: {
-        ...refusable(listAuditEntries.access, { actingOrganization: true }),
-        ...needs<{ id: string }>('id'),
-      },
-      resolve: ({ id: organizationId }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<AuditEntryRow>(info, 'AuditEntry');
-        const asked = { organizationId, filter: filter ?? {}, order: AUDIT_ENTRY_ORDER.orderOf(orderBy), page };
-        const list = () => listAuditEntries(context, asked, selected);
-        return resolveList({ context, info, args }, organizationId, list, selected);
-      },
-    },
-    AuditEntryConnection,
-  ),
-);
+organizationList('auditLog', {
+  type: AuditEntryType,
+  connection: AuditEntryConnection,
+  description:
+    'Audit log of the organization: who changed what, latest first by default. Entries are kept for a year by default.',
+  access: listAuditEntries.access,
+  filter: { type: FilterInput, description: 'Conditions on the entries. When absent, all entries are listed.' },
+  order: AUDIT_ENTRY_ORDER,
+  list: listAuditEntries,
+});

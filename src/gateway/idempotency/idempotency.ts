@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Logger } from 'pino';
+import { isObject } from '../../core/is-object.ts';
 import { ConflictError, invalid, unauthenticated } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -276,6 +277,6 @@ function hash(value: unknown): string {
 }
 
 function sorted(_: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  if (!isObject(value)) return value;
   return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
