@@ -14,6 +14,7 @@ export type DeletionJobId = Id<'DeletionJob'>;
 export type EventDefinitionId = Id<'EventDefinition'>;
 export type EventPropertyId = Id<'EventProperty'>;
 export type InvitationId = Id<'Invitation'>;
+export type McpAuthorizationId = Id<'McpAuthorization'>;
 export type McpConnectionId = Id<'McpConnection'>;
 export type OrganizationId = Id<'Organization'>;
 export type ProjectId = Id<'Project'>;

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OAuthTokens } from '@modelcontextprotocol/client';
-import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
+import type { McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
+import type { WorkContext } from '../../core/operation.ts';
 import { deleteSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
 import type { SecretBox } from '../../core/secrets/secrets.ts';
 import type { McpConnection } from './entity.ts';
@@ -99,13 +100,12 @@ export async function mergeNamed(
 
 /** Replaces the stored tokens and sets the time of the next refresh. The old refresh token stays when the answer has no new one. */
 export async function storeTokens(
-  em: EntityManager,
-  secrets: Store,
+  { em, secrets, now }: Pick<WorkContext, 'em' | 'secrets' | 'now'>,
   connection: McpConnection,
-  tokens: OAuthTokens,
   issuer: string,
-  now: Date,
+  tokens: OAuthTokens,
 ): Promise<void> {
+  const at = now().getTime();
   const set: TokenSet = { issuer, accessToken: tokens.access_token, refreshToken: tokens.refresh_token };
   await storeSecret(em, secrets, ownerOf(connection), TOKENS, JSON.stringify(set));
   const seconds = tokens.expires_in;
@@ -114,8 +114,8 @@ export async function storeTokens(
       ? Math.min(Math.max(seconds, 0), 10 * 365 * 86_400) * 1000
       : undefined;
   connection.setTokens({
-    expiresAt: lifetimeMs === undefined ? null : new Date(now.getTime() + lifetimeMs),
-    refreshAfter: lifetimeMs === undefined ? null : new Date(now.getTime() + lifetimeMs - refreshMarginMs(lifetimeMs)),
+    expiresAt: lifetimeMs === undefined ? null : new Date(at + lifetimeMs),
+    refreshAfter: lifetimeMs === undefined ? null : new Date(at + lifetimeMs - refreshMarginMs(lifetimeMs)),
     scopes: tokens.scope?.split(' ').filter(Boolean) ?? connection.grantedScopes ?? null,
   });
 }
@@ -154,19 +154,23 @@ export interface PendingSecret {
 export function storePending(
   em: EntityManager,
   secrets: Store,
-  owner: { id: string; organizationId: OrganizationId },
+  owner: { id: McpAuthorizationId; organizationId: OrganizationId },
   pending: PendingSecret,
 ): Promise<void> {
   return storeSecret(em, secrets, { table: AUTHORIZATION_TABLE, ...owner }, CODE_VERIFIER, JSON.stringify(pending));
 }
 
 /** Reads and deletes the secret, so that it can be used only once. */
-export async function takePending(em: EntityManager, secrets: Store, id: string): Promise<PendingSecret | undefined> {
+export async function takePending(
+  em: EntityManager,
+  secrets: Store,
+  id: McpAuthorizationId,
+): Promise<PendingSecret | undefined> {
   const text = (await readSecrets(em, secrets, { table: AUTHORIZATION_TABLE, id })).get(CODE_VERIFIER);
   await forgetPending(em, id);
   return text === undefined ? undefined : (JSON.parse(text) as PendingSecret);
 }
 
-export function forgetPending(em: EntityManager, id: string): Promise<void> {
+export function forgetPending(em: EntityManager, id: McpAuthorizationId): Promise<void> {
   return deleteSecrets(em, { table: AUTHORIZATION_TABLE, id });
 }

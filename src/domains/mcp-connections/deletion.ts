@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-
-import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { McpAuthorizationId, McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, anyOf } from '../../core/postgres/queries.ts';
 import { deleteSecretsOf } from '../../core/secrets/secret-store.ts';
 import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
@@ -14,7 +13,7 @@ const tablesOf = (em: EntityManager) => em.getKysely<Readable<McpConnectionTable
 /** Selects connections: of an organization, the personal ones of an owner, or the personal ones of an owner in an organization. */
 export interface WhoseConnections {
   readonly organizationId?: OrganizationId;
-  readonly personalOf?: string;
+  readonly personalOf?: UserId;
 }
 
 /**
@@ -26,7 +25,7 @@ export async function deleteConnections(
   context: RevocationContext,
   { organizationId, personalOf }: WhoseConnections,
   batch: number,
-): Promise<string[]> {
+): Promise<McpConnectionId[]> {
   const { em } = context;
   let some = tablesOf(em).selectFrom('mcp_connection').select('id').orderBy('id').limit(batch).forUpdate();
   if (organizationId !== undefined) some = some.where('organization_id', '=', organizationId);
@@ -39,7 +38,7 @@ export async function deleteConnections(
 }
 
 /** Deletes locked connections with their pending authorizations and all secrets. */
-export async function deleteConnectionRows(em: EntityManager, ids: readonly string[]): Promise<void> {
+export async function deleteConnectionRows(em: EntityManager, ids: readonly McpConnectionId[]): Promise<void> {
   const given = anyOf('uuid', ids);
   const waiting = await tablesOf(em)
     .deleteFrom('mcp_authorization')
@@ -56,7 +55,11 @@ export async function deleteConnectionRows(em: EntityManager, ids: readonly stri
 }
 
 /** Deletes a batch of the pending authorizations of a user. @returns their ids. */
-export async function deleteAuthorizationsOf(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
+export async function deleteAuthorizationsOf(
+  em: EntityManager,
+  userId: UserId,
+  batch: number,
+): Promise<McpAuthorizationId[]> {
   const tables = tablesOf(em);
   const some = tables.selectFrom('mcp_authorization').select('id').where('user_id', '=', userId).limit(batch);
   const deleted = await tables.deleteFrom('mcp_authorization').where('id', 'in', some).returning('id').execute();
@@ -66,7 +69,11 @@ export async function deleteAuthorizationsOf(em: EntityManager, userId: UserId, 
 }
 
 /** Removes the owner from a batch of the shared connections that a user created. @returns their ids. */
-export async function forgetConnectionOwner(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
+export async function forgetConnectionOwner(
+  em: EntityManager,
+  userId: UserId,
+  batch: number,
+): Promise<McpConnectionId[]> {
   const tables = tablesOf(em);
   const some = tables
     .selectFrom('mcp_connection')

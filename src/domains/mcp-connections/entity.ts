@@ -1,5 +1,5 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
-import type { ApiKeyId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
+import type { ApiKeyId, McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 import type { AuthorizationServer } from './oauth/client.ts';
@@ -128,7 +128,7 @@ const McpAuthorizationSchema = defineEntity({
   name: 'McpAuthorization',
   tableName: 'mcp_authorization',
   properties: {
-    id: p.uuid().primary(),
+    id: p.uuid().$type<McpAuthorizationId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     connection: () => p.manyToOne(McpConnection).deleteRule('cascade'),
     user: () => p.manyToOne(User).deleteRule('cascade'),

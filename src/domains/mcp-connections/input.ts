@@ -2,6 +2,7 @@ import type { McpConnectionId } from '../../core/ids.ts';
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
+import { isObject } from '../../core/is-object.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { idSchema, NOT_KNOWN, httpUri, keyRule, optional, rule, text, withDefault } from '../../core/validation.ts';
@@ -55,7 +56,7 @@ type FieldFault = ReturnType<typeof rule>;
 function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => KeyFault | undefined) {
   const record = z.record(text({ min: 1, max: 256 }), value);
   return z.preprocess((given, context) => {
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
+    if (!isObject(given)) return given;
     const seen = new Set<string>();
     for (const key of Object.keys(given)) {
       const fault =
@@ -146,7 +147,7 @@ const FIELDS_OF: Readonly<Record<(typeof AUTH_TYPES)[number], readonly AuthField
 /** The faults for fields that the authType requires, and for fields of another authType. */
 function authFaults(
   given: Partial<Record<AuthField, unknown>> & { authType: (typeof AUTH_TYPES)[number] },
-): [string, FieldFault][] {
+): [AuthField, FieldFault][] {
   const { authType } = given;
   const fields: readonly AuthField[] = ['clientId', 'clientSecret', 'headers', 'oauthRegistration', 'scope'];
   const strange = fields.filter((field) => given[field] !== undefined && !FIELDS_OF[authType].includes(field));
@@ -162,24 +163,17 @@ function authFaults(
     authType === 'oauth'
       ? wording`oauthRegistration ${enumValue('pre_registered')}`
       : wording`authType ${enumValue(authType)}`;
-  return [
-    ...strange.map((field): [string, FieldFault] => [
-      field,
-      rule('CONFLICTING', wording`must not be given with authType ${enumValue(authType)}`),
-    ]),
-    ...needed
-      .filter((field) => given[field] === undefined)
-      .map((field): [string, FieldFault] => [field, rule('REQUIRED', wording`is required for ${why}`)]),
-    ...(authType === 'static_headers' && given.headers && Object.keys(given.headers).length === 0
-      ? [['headers', rule('TOO_FEW', 'must name at least one header', 1)] as [string, FieldFault]]
-      : []),
-    ...(authType === 'oauth' &&
-    given.clientSecret !== undefined &&
-    given.clientId === undefined &&
-    given.oauthRegistration !== 'pre_registered'
-      ? [['clientId', rule('REQUIRED', 'is required with clientSecret')] as [string, FieldFault]]
-      : []),
-  ];
+  const faults: [AuthField, FieldFault][] = [];
+  for (const field of strange)
+    faults.push([field, rule('CONFLICTING', wording`must not be given with authType ${enumValue(authType)}`)]);
+  for (const field of needed)
+    if (given[field] === undefined) faults.push([field, rule('REQUIRED', wording`is required for ${why}`)]);
+  if (authType === 'static_headers' && given.headers && Object.keys(given.headers).length === 0)
+    faults.push(['headers', rule('TOO_FEW', 'must name at least one header', 1)]);
+  const isNamed = given.clientId !== undefined || given.oauthRegistration === 'pre_registered';
+  if (authType === 'oauth' && given.clientSecret !== undefined && !isNamed)
+    faults.push(['clientId', rule('REQUIRED', 'is required with clientSecret')]);
+  return faults;
 }
 
 /**
@@ -188,8 +182,8 @@ function authFaults(
  */
 export const createMcpConnectionInput = z.preprocess(
   (given, context) => {
-    if (typeof given !== 'object' || given === null || Array.isArray(given)) return given;
-    const type = 'type' in given && given.type != null ? given.type : 'remote';
+    if (!isObject(given)) return given;
+    const type = given['type'] ?? 'remote';
     if (type !== 'stdio' && type !== 'remote')
       context.addIssue({ code: 'custom', path: ['type'], ...rule('NOT_ALLOWED', 'must be "stdio" or "remote"') });
     return { ...given, type };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ConflictError, ForbiddenError, type InputFault, ValidationError, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import {
@@ -216,7 +216,7 @@ export const readMcpConnections = guarded(
   READ_MCP_CONNECTIONS,
   (
     context: OperationContext,
-    ids: readonly string[],
+    ids: readonly McpConnectionId[],
     selected?: Columns<McpConnectionRow>,
   ): Promise<McpConnectionRow[]> => findConnections(context, ids, selected),
 );
@@ -258,7 +258,7 @@ export async function resolveMcpConnections(
   context: OperationContext,
   references: readonly string[],
   path: string,
-): Promise<string[]> {
+): Promise<McpConnectionId[]> {
   if (references.length === 0) return [];
   const isNamed = references.some((reference) => !z.uuid().safeParse(reference).success);
   if (isNamed && !hasAccess(context.actor, READ_MCP_CONNECTIONS))

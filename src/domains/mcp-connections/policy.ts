@@ -8,7 +8,7 @@ import {
   requireOrganization,
 } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
 import { type Reach, filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
 
@@ -71,7 +71,7 @@ export function requireManager(actor: Actor, visibility: Visibility): ActingOrga
 export async function loadManaged(
   em: EntityManager,
   actor: Actor,
-  id: string,
+  id: McpConnectionId,
   { lock = false } = {},
 ): Promise<McpConnection> {
   const connection = await em.findOne(

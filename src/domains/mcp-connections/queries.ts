@@ -1,8 +1,10 @@
-import { type ExpressionBuilder, type SqlBool, sql } from 'kysely';
+import { type ExpressionBuilder, sql } from 'kysely';
 import { z } from 'zod';
+import type { McpConnectionId } from '../../core/ids.ts';
+import { countOf } from '../../core/postgres/counts.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
-import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, queriesOn, snake } from '../../core/postgres/queries.ts';
+import type { Actor, OperationContext } from '../../core/operation.ts';
+import { type Readable, type RowOf, anyOf, asRow, contains, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
@@ -51,12 +53,12 @@ const ALL: readonly (keyof McpConnectionRow)[] = [...SHOWN, 'issuer'];
 const selectionOf = (name: keyof McpConnectionRow) =>
   (name === 'issuer' ? sql<string | null>`c.authorization_server ->> 'issuer'` : sql.ref(`c.${snake(name)}`)).as(name);
 
+const visibleConnections = (actor: Actor) => db.selectFrom('mcp_connection as c').where(within(reachedBy(actor), 'c'));
+
 /** The visible connections, with the selected columns. */
 function connectionsWith(names: readonly (keyof McpConnectionRow)[], { actor }: OperationContext) {
   return (
-    db
-      .selectFrom('mcp_connection as c')
-      .where(within(reachedBy(actor), 'c'))
+    visibleConnections(actor)
       .select(names.map(selectionOf))
       // The selected columns have the names of the row's properties.
       .$castTo<McpConnectionRow>()
@@ -88,7 +90,7 @@ function fits({ types, visibilities, search, createdFrom, createdBefore }: McpCo
     eb.and([
       ...(types ? [eb('c.type', '=', anyOf('text', types))] : []),
       ...(visibilities ? [eb('c.visibility', '=', anyOf('text', visibilities))] : []),
-      ...(search == null ? [] : [sql<SqlBool>`strpos(lower(c.name), lower(${search})) > 0`]),
+      ...(search == null ? [] : [contains(sql`c.name`, search)]),
       ...(createdFrom == null ? [] : [eb('c.created_at', '>=', createdFrom)]),
       ...(createdBefore == null ? [] : [eb('c.created_at', '<', createdBefore)]),
     ]);
@@ -107,22 +109,17 @@ export async function pageOfConnections(
   return plan.toPage(await context.sql.all(plan.apply(connections)));
 }
 
-export async function countConnections(
+export function countConnections(
   { sql: reader, actor }: OperationContext,
   filter: McpConnectionFilter,
 ): Promise<number> {
-  const counted = db
-    .selectFrom('mcp_connection as c')
-    .select(({ fn }) => fn.countAll<number>().as('count'))
-    .where(within(reachedBy(actor), 'c'))
-    .where(fits(filter));
-  return (await reader.first(counted))?.count ?? 0;
+  return countOf(reader, visibleConnections(actor).where(fits(filter)));
 }
 
 /** The connections with these ids that the caller can see, in any order. */
 export function findConnections(
   context: OperationContext,
-  ids: readonly string[],
+  ids: readonly McpConnectionId[],
   asked?: Columns<McpConnectionRow>,
 ): Promise<McpConnectionRow[]> {
   const connections = connectionsWith(withColumns<McpConnectionRow>(asked, ALL, 'id'), context);
@@ -136,10 +133,8 @@ export function findReferenced(
 ): Promise<Pick<McpConnectionRow, 'id' | 'name'>[]> {
   const ids = references.filter((reference) => z.uuid().safeParse(reference).success);
   return reader.all(
-    db
-      .selectFrom('mcp_connection as c')
+    visibleConnections(actor)
       .select(['c.id', 'c.name'])
-      .where(within(reachedBy(actor), 'c'))
       .where((eb) => eb.or([eb('c.id', '=', anyOf('uuid', ids)), eb('c.name', '=', anyOf('text', references))]))
       .orderBy('c.id'),
   );

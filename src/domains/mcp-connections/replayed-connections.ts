@@ -1,3 +1,4 @@
+import type { McpConnectionId } from '../../core/ids.ts';
 import { notFound } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { isWithin } from '../../core/postgres/reach.ts';
@@ -7,7 +8,7 @@ import { reachedBy, requireManager } from './policy.ts';
 
 const db = queriesOn<McpConnectionTables>();
 
-const findConnection = prepared<{ id: string }>()((value) =>
+const findConnection = prepared<{ id: McpConnectionId }>()((value) =>
   db
     .selectFrom('mcp_connection')
     .select(['organization_id as organizationId', 'owner_id as ownerId', 'visibility'])
@@ -19,7 +20,7 @@ const findConnection = prepared<{ id: string }>()((value) =>
  * @throws NotFoundError when the caller cannot see the connection; ForbiddenError for a shared connection when the caller is not an
  * administrator.
  */
-export async function requireStillManaged({ sql, actor }: OperationContext, id: string): Promise<void> {
+export async function requireStillManaged({ sql, actor }: OperationContext, id: McpConnectionId): Promise<void> {
   const connection = await sql.primary.first(findConnection({ id }));
   if (!connection) return;
   if (!isWithin(reachedBy(actor), connection)) throw notFound('MCP connection');

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import type { CallbackAnswer } from './oauth/confirmation.ts';
-import type { CallbackResult } from './oauth/operations.ts';
+import type { CallbackResult } from './oauth/completion.ts';
 import { CALLBACK_PATH } from './remote/connect.ts';
 
 /** HTML pages for the end of an authorization. They load nothing, run no script, and show nothing from the URL that was opened. */

@@ -1,3 +1,4 @@
+import type { McpConnectionId } from '../../core/ids.ts';
 import { notFound } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
@@ -7,7 +8,7 @@ import type { McpConnectionRow } from './queries.ts';
 import { standingOf, topicOf } from './status.ts';
 
 /** An event of the subscription: the new state of the connection, or its deletion. */
-export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: string };
+export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: McpConnectionId };
 
 /**
  * Yields the current state of a connection, and then its state after each change, whichever process changed it. Changes in quick succession can

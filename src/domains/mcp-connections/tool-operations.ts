@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
+import type { McpConnectionId } from '../../core/ids.ts';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { type Actor, type OperationContext, guarded, write } from '../../core/operation.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
@@ -29,13 +30,13 @@ export const testMcpConnection = guarded(
 );
 
 /** Writes the audit log entry. The outcome is already in the row. */
-const recordTest = write(({ em, actor }, id: string) => loadVisible(em, actor, id), {
+const recordTest = write(({ em, actor }, id: McpConnectionId) => loadVisible(em, actor, id), {
   access: WRITE_MCP_CONNECTIONS,
   operation: 'testMcpConnection',
   target: targetOf,
 });
 
-async function loadVisible(em: EntityManager, actor: Actor, id: string): Promise<McpConnection> {
+async function loadVisible(em: EntityManager, actor: Actor, id: McpConnectionId): Promise<McpConnection> {
   const connection = await em.findOne(McpConnection, { $and: [{ id }, filterOf<McpConnection>(reachedBy(actor))] });
   if (!connection) throw notFound('MCP connection');
   return connection;

@@ -5,8 +5,8 @@ import { forgetRegistration, forgetTokens, mergeNamed, storeClientSecret, forget
 import type { AuthType, McpConnection } from './entity.ts';
 import type { UpdateMcpConnectionInput } from './input.ts';
 
-const OF_STDIO = ['command', 'args', 'env'] as const;
-const OF_REMOTE = ['serverUrl', 'headers', 'clientId', 'clientSecret', 'scope'] as const;
+const OF_STDIO: readonly string[] = ['command', 'args', 'env'];
+const OF_REMOTE: readonly string[] = ['serverUrl', 'headers', 'clientId', 'clientSecret', 'scope'];
 const OF_AUTH: Readonly<Record<AuthType, readonly string[]>> = {
   oauth: ['serverUrl', 'clientId', 'clientSecret', 'scope'],
   client_credentials: ['serverUrl', 'clientId', 'clientSecret', 'scope'],
@@ -53,15 +53,7 @@ export async function applyUpdate(
     });
     if (connection.headerKeys.length === 0) throw invalid('headers', 'must leave at least one header', 'TOO_FEW', 1);
   }
-  if (changes.clientId !== undefined && changes.clientId !== connection.clientId) {
-    connection.clientId = changes.clientId;
-    await forgetSecrets(em, connection, 'client_secret');
-    await forgetAuthorization({ em }, connection);
-  }
-  if (changes.clientSecret !== undefined) {
-    await storeClientSecret(em, secrets, connection, changes.clientSecret);
-    if (connection.authType === 'client_credentials') await forgetAuthorization({ em }, connection);
-  }
+  await changeClient({ em, secrets }, connection, changes);
   if (
     connection.type === 'remote' &&
     (moves || changes.headers || changes.clientId !== undefined || changes.clientSecret !== undefined)
@@ -69,6 +61,23 @@ export async function applyUpdate(
     connection.stop('AUTHORIZATION_REQUIRED', 'the connection was changed; authorize it again to connect', now());
   }
   connection.updatedAt = now();
+}
+
+/** A new client or a new secret deletes what the authorization server issued to the old one. */
+async function changeClient(
+  { em, secrets }: Pick<OperationContext, 'em' | 'secrets'>,
+  connection: McpConnection,
+  { clientId, clientSecret }: Pick<UpdateMcpConnectionInput, 'clientId' | 'clientSecret'>,
+): Promise<void> {
+  if (clientId !== undefined && clientId !== connection.clientId) {
+    connection.clientId = clientId;
+    await forgetSecrets(em, connection, 'client_secret');
+    await forgetAuthorization({ em }, connection);
+  }
+  if (clientSecret !== undefined) {
+    await storeClientSecret(em, secrets, connection, clientSecret);
+    if (connection.authType === 'client_credentials') await forgetAuthorization({ em }, connection);
+  }
 }
 
 /** Deletes all credentials when the address changes, so that they are never sent to another server. */
@@ -104,7 +113,7 @@ function refuseStrangeFields(connection: McpConnection, changes: object): void {
         ? { code: 'REQUIRED' as const, message: 'must not be null' }
         : undefined;
     if (value === undefined || !isStrange) return undefined;
-    const other = (OF_STDIO as readonly string[]).includes(field) ? 'a remote connection' : kind;
+    const other = OF_STDIO.includes(field) ? 'a remote connection' : kind;
     return { code: 'CONFLICTING' as const, message: wording`must not be given for ${other}` };
   };
   const faults = Object.entries(changes).flatMap(([field, value]: [string, unknown]) => {

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import type { McpConnectionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { anyOf, queriesOn } from '../../core/postgres/queries.ts';
 import type { McpConnectionTables } from './entity.ts';
@@ -8,8 +9,8 @@ const db = queriesOn<McpConnectionTables>();
 /** A version of each connection, which changes with its state. It includes whether the pending authorization has expired, which changes no row. */
 export async function readConnectionVersions(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
-  ids: readonly string[],
-): Promise<Map<string, string>> {
+  ids: readonly McpConnectionId[],
+): Promise<Map<McpConnectionId, string>> {
   const isOver = sql`c.authorization_expires_at <= ${now()}`;
   const rows = await reader.all(
     db

@@ -158,17 +158,15 @@ export function statusFields(t: Fields) {
 
 /** Fields about the rights of the caller. */
 export function viewerFields(t: Fields) {
+  const viewerCan = (action: string) =>
+    t.boolean({
+      description: `Whether the caller can ${action} the connection: ${MANAGERS}.`,
+      extensions: needs<McpConnectionRow>('visibility'),
+      resolve: (connection, _, { actor }) => mayManage(actor, connection),
+    });
   return {
-    viewerCanUpdate: t.boolean({
-      description: `Whether the caller can change the connection: ${MANAGERS}.`,
-      extensions: needs<McpConnectionRow>('visibility'),
-      resolve: (connection, _, { actor }) => mayManage(actor, connection),
-    }),
-    viewerCanDelete: t.boolean({
-      description: `Whether the caller can delete the connection: ${MANAGERS}.`,
-      extensions: needs<McpConnectionRow>('visibility'),
-      resolve: (connection, _, { actor }) => mayManage(actor, connection),
-    }),
+    viewerCanUpdate: viewerCan('change'),
+    viewerCanDelete: viewerCan('delete'),
     viewerCanAuthorize: t.boolean({
       description: `Whether the caller can authorize the connection: ${MANAGERS}. False for a stdio connection, which needs no authorization.`,
       extensions: needs<McpConnectionRow>('visibility', 'type'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isObject } from '../../../core/is-object.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, type Fault, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
@@ -87,8 +88,7 @@ const RemoteInput = builder.inputType('RemoteMcpServerInput', {
 const NAMED_LISTS = new Set(['env', 'headers']);
 
 /** Converts lists of names and values to the objects that the schema expects, and refuses a name that is given twice. */
-function withRecords(given: unknown, context: z.RefinementCtx): unknown {
-  if (typeof given !== 'object' || given === null) return given;
+function withRecords(given: object, context: z.RefinementCtx): object {
   return Object.fromEntries(
     Object.entries(given).map(([field, value]: [string, unknown]) => {
       if (!NAMED_LISTS.has(field) || !Array.isArray(value)) return [field, value];
@@ -114,12 +114,14 @@ interface NamedValue {
 }
 
 /** Converts the path of a fault to the fields of this API, where headers and variables are lists. */
-function pathInFields({ path, key }: Fault, fields: object | undefined): readonly string[] {
+function pathInFields({ path, key }: Fault, fields: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const [field = '', name = key] = path;
   if (field === 'mcpConnectionId') return ['mcpServerId'];
   if (!NAMED_LISTS.has(field) || name === undefined || !fields) return path;
-  const list = (fields as Readonly<Record<string, readonly NamedValue[]>>)[field] ?? [];
-  const index = list.findLastIndex((pair) => pair.name === name);
+  const list = fields[field];
+  const index = Array.isArray(list)
+    ? list.findLastIndex((pair: unknown) => isObject(pair) && pair['name'] === name)
+    : -1;
   return index < 0 ? [field] : [field, String(index), key === undefined ? 'value' : 'name'];
 }
 
@@ -128,7 +130,7 @@ const id = '`id` or `databaseId` of the connection.';
 
 /** `mcpServerId` in GraphQL is `mcpConnectionId` in REST. */
 function withConnectionId(given: unknown): unknown {
-  if (typeof given !== 'object' || given === null || !('mcpServerId' in given)) return given;
+  if (!isObject(given) || !('mcpServerId' in given)) return given;
   const { mcpServerId: mcpConnectionId, ...rest } = given;
   return { mcpConnectionId, ...rest };
 }
@@ -148,14 +150,13 @@ mutation('createMcpServer', {
     'Registers an MCP connection. The gateway calls a remote server at once, and either connects or starts an authorization; when the server fails, nothing is stored. Shared connections need the role `ADMIN`.',
   isOneOf: true,
   schema: z.preprocess((given, context) => {
-    const { stdio, remote } = given as { stdio?: object; remote?: object };
-    return stdio
-      ? { ...(withRecords(stdio, context) as object), type: 'stdio' }
-      : { ...(withRecords(remote, context) as object), type: 'remote' };
+    // Exactly one of the fields is given.
+    const [type, fields] = (isObject(given) ? Object.entries(given)[0] : undefined) ?? [];
+    return { ...(isObject(fields) && withRecords(fields, context)), type };
   }, createMcpConnectionInput),
   pathOf: (fault, input) => {
     const [kind = '', fields] = Object.entries(input)[0] ?? [];
-    return fault.path.length === 0 ? [kind] : [kind, ...pathInFields(fault, fields as object)];
+    return fault.path.length === 0 ? [kind] : [kind, ...pathInFields(fault, isObject(fields) ? fields : undefined)];
   },
   input: (t) => ({
     stdio: t.field({ type: StdioInput, description: 'A server that is started by a command, which is only stored.' }),
@@ -223,7 +224,10 @@ mutation('updateMcpServer', {
   access: updateMcpConnection.access,
   description:
     'Changes a connection without calling the server. A new `serverUrl` deletes all credentials, so that they are never sent to another server. Shared connections need the role `ADMIN`.',
-  schema: z.preprocess((given, context) => withConnectionId(withRecords(given, context)), updateMcpConnectionInput),
+  schema: z.preprocess(
+    (given, context) => (isObject(given) ? withConnectionId(withRecords(given, context)) : given),
+    updateMcpConnectionInput,
+  ),
   ids: IDS,
   pathOf: pathInFields,
   input: (t) => ({

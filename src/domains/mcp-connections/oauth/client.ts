@@ -81,11 +81,19 @@ export async function chooseClient(
       'the authorization server does not support client registration; register a client there and give its clientId',
     );
   }
+  return register(work, server, choice);
+}
+
+async function register(
+  work: OutboundWork,
+  { url, issuer, metadata }: AuthorizationServer,
+  { redirectUri, scope }: ClientChoice,
+): Promise<OAuthClient> {
   try {
-    const registered = await registerClient(server.url, {
+    const registered = await registerClient(url, {
       metadata,
       clientMetadata: clientMetadata(redirectUri, metadata),
-      scope: choice.scope,
+      scope,
       fetchFn: work.fetch,
     });
     const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = registered;

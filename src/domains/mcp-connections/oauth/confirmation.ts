@@ -6,7 +6,7 @@ import type { OrganizationTables } from '../../organizations/entity.ts';
 import type { UserTables } from '../../users/entity.ts';
 import type { McpConnectionTables } from '../entity.ts';
 import { hashState } from '../remote/connect.ts';
-import { type Callback, type CallbackResult, UNKNOWN, completeAuthorization } from './operations.ts';
+import { type Callback, type CallbackResult, UNKNOWN, completeAuthorization } from './completion.ts';
 
 /**
  * An authorization link belongs to the user who requested it. Otherwise a user could send their link to another person, whose tokens would then

@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
+import type { McpConnectionId } from '../../../core/ids.ts';
 import { DomainError } from '../../../core/errors.ts';
 import { type JobContext, jobHandler } from '../../../core/jobs.ts';
 import { queriesOn } from '../../../core/postgres/queries.ts';
@@ -25,7 +26,7 @@ const AT_ONCE = 8;
 const db = queriesOn<McpConnectionTables>();
 
 /** A batch of connections whose tokens are due. Connections that are being refreshed or that failed recently are skipped. */
-const dueAfter = (id: string, at: string) =>
+const dueAfter = (id: McpConnectionId, at: string) =>
   db
     .selectFrom('mcp_connection')
     .select('id')
@@ -55,7 +56,7 @@ async function refreshDue(context: JobContext): Promise<void> {
 }
 
 /** Refreshes one connection. A failure is recorded in its status and does not fail the job. */
-async function keep(context: JobContext, id: string): Promise<void> {
+async function keep(context: JobContext, id: McpConnectionId): Promise<void> {
   try {
     await usableToken(context, id);
     const connection = await context.em.fork().findOne(McpConnection, { id });

@@ -32,7 +32,7 @@ const BACKOFF_MS = { first: 5_000, most: 300_000 };
 const db = queriesOn<McpConnectionTables>();
 
 /** Takes the lease for the tokens of this version if it is free. Uses the clock of the database, because clocks of gateways can differ. */
-const claim = (id: string, tokenVersion: number) =>
+const claim = (id: McpConnectionId, tokenVersion: number) =>
   db
     .updateTable('mcp_connection')
     .set({ refresh_lease_until: sql<string>`now() + ${sql.lit(LEASE)}::interval` })
@@ -93,7 +93,7 @@ function isBackingOff({ refreshNotBefore }: McpConnection, now: Date): boolean {
 }
 
 /** Reads the current row and its credentials, outside any unit of work. */
-async function load({ em, secrets }: WorkContext, id: string) {
+async function load({ em, secrets }: WorkContext, id: McpConnectionId) {
   const reader = em.fork();
   const connection = await reader.findOne(McpConnection, { id });
   if (!connection) throw notFound('MCP connection');
@@ -137,9 +137,7 @@ async function renew(
   } catch (error) {
     return commit(context, seen, (connection, em) => settleFailure(context, em, connection, { error, isOver }));
   }
-  await commit(context, seen, (connection, em) =>
-    storeTokens(em, context.secrets, connection, renewed, server.issuer, context.now()),
-  );
+  await commit(context, seen, (connection, em) => storeTokens({ ...context, em }, connection, server.issuer, renewed));
 }
 
 function lifetimeOf({ tokenExpiresAt, grantedScopes }: McpConnection) {

@@ -38,23 +38,7 @@ export async function withServer<Result>(
   access: Access,
   use: (client: Client, info: ServerInfo) => Promise<Result>,
 ): Promise<Result> {
-  const transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
-    fetch: work.fetch,
-    // The `fetch` of the outbound module checks and follows redirects.
-    redirectPolicy: 'follow',
-    requestInit: { headers: { ...access.headers } },
-    onInsufficientScope: 'throw',
-    reconnectionOptions: {
-      initialReconnectionDelay: 500,
-      maxReconnectionDelay: 1000,
-      reconnectionDelayGrowFactor: 1,
-      maxRetries: 2,
-    },
-    authProvider: {
-      token: () => Promise.resolve(access.accessToken),
-      onUnauthorized: ({ response }) => Promise.reject(new AuthorizationNeeded(extractWWWAuthenticateParams(response))),
-    },
-  });
+  const transport = transportTo(work, serverUrl, access);
   const client = new Client(
     { name: 'workspace-gateway', version: '1.0.0' },
     { versionNegotiation: { mode: 'auto' }, listMaxPages: 16 },
@@ -74,6 +58,26 @@ export async function withServer<Result>(
       await Promise.race([transport.terminateSession().catch(noop), sleep(FAREWELL_MS)]);
     await client.close().catch(noop);
   }
+}
+
+function transportTo(work: OutboundWork, serverUrl: string, access: Access): StreamableHTTPClientTransport {
+  return new StreamableHTTPClientTransport(new URL(serverUrl), {
+    fetch: work.fetch,
+    // The `fetch` of the outbound module checks and follows redirects.
+    redirectPolicy: 'follow',
+    requestInit: { headers: { ...access.headers } },
+    onInsufficientScope: 'throw',
+    reconnectionOptions: {
+      initialReconnectionDelay: 500,
+      maxReconnectionDelay: 1000,
+      reconnectionDelayGrowFactor: 1,
+      maxRetries: 2,
+    },
+    authProvider: {
+      token: () => Promise.resolve(access.accessToken),
+      onUnauthorized: ({ response }) => Promise.reject(new AuthorizationNeeded(extractWWWAuthenticateParams(response))),
+    },
+  });
 }
 
 /** Checks that a server works. It lists the tools too, because some servers require authorization only for that and not for `initialize`. */

@@ -57,10 +57,19 @@ export async function connectRemote(
     if (target.authType === 'static_headers')
       throw new MisconfiguredError('the MCP server does not accept the headers');
     const server = await discover(work, target.serverUrl ?? '', error.resourceMetadataUrl);
-    return target.authType === 'client_credentials'
-      ? connectByClient(context, work, target, credentials, server, error)
-      : beginAuthorization(context, work, target, credentials, server, error);
+    const attempt = { context, work, target, credentials, server, needed: error };
+    return target.authType === 'client_credentials' ? connectByClient(attempt) : beginAuthorization(attempt);
   }
+}
+
+/** An attempt to connect that the server has answered with the requirement of an authorization. */
+interface RefusedAttempt {
+  readonly context: WorkContext;
+  readonly work: OutboundWork;
+  readonly target: Target;
+  readonly credentials: Credentials;
+  readonly server: AuthorizationServer;
+  readonly needed: AuthorizationNeeded;
 }
 
 export function ping(
@@ -71,16 +80,10 @@ export function ping(
   return withServer(work, serverUrl ?? '', access, (client, info) => checkServer(client, info, work));
 }
 
-async function connectByClient(
-  context: WorkContext,
-  work: OutboundWork,
-  target: Target,
-  credentials: Credentials,
-  server: AuthorizationServer,
-  needed: AuthorizationNeeded,
-): Promise<Outcome> {
+async function connectByClient(attempt: RefusedAttempt): Promise<Outcome> {
+  const { work, target, server, needed } = attempt;
   const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: undefined });
-  const client = await choose(context, work, target, credentials, server, scope);
+  const client = await choose(attempt, scope);
   let tokens: OAuthTokens;
   try {
     tokens = await fetchClientToken(work, server, client, scope);
@@ -105,20 +108,14 @@ async function connectByClient(
   }
 }
 
-async function beginAuthorization(
-  context: WorkContext,
-  work: OutboundWork,
-  target: Target,
-  credentials: Credentials,
-  server: AuthorizationServer,
-  needed: AuthorizationNeeded,
-): Promise<Outcome> {
+async function beginAuthorization(attempt: RefusedAttempt): Promise<Outcome> {
+  const { context, target, server, needed } = attempt;
   requirePkce(server);
   const stepUpScope = needed.isStepUp
     ? [...(target.grantedScopes ?? []), needed.scope ?? ''].join(' ').trim() || undefined
     : (target.challengedScope ?? undefined);
   const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: stepUpScope });
-  const client = await choose(context, work, target, credentials, server, scope);
+  const client = await choose(attempt, scope);
   const state = randomBytes(32).toString('base64url');
   const redirectUri = context.settings.publicUrl + CALLBACK_PATH;
   const { authorizationUrl, codeVerifier } = await begin(context.outbound, server, client, {
@@ -140,11 +137,7 @@ async function beginAuthorization(
 }
 
 function choose(
-  { settings, now }: WorkContext,
-  work: OutboundWork,
-  target: Target,
-  credentials: Credentials,
-  server: AuthorizationServer,
+  { context: { settings, now }, work, target, credentials, server }: RefusedAttempt,
   scope: string | undefined,
 ): Promise<OAuthClient> {
   return chooseClient(work, server, {

@@ -1,5 +1,6 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { LockMode } from '@mikro-orm/postgresql';
+import type { McpConnectionId } from '../../../core/ids.ts';
 import { DomainError } from '../../../core/errors.ts';
 import type { WorkContext } from '../../../core/operation.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
@@ -61,7 +62,7 @@ async function attempt<Result>(
   }
 }
 
-async function noteSuccess({ em, now, notifier }: WorkContext, id: string): Promise<void> {
+async function noteSuccess({ em, now, notifier }: WorkContext, id: McpConnectionId): Promise<void> {
   const isNews = await em.fork().transactional(async (transaction) => {
     const seen = await transaction.findOne(McpConnection, { id });
     const isRecent = seen?.lastCheckedAt != null && now().getTime() - seen.lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
@@ -80,7 +81,11 @@ async function noteSuccess({ em, now, notifier }: WorkContext, id: string): Prom
 }
 
 /** Records the failure in the status. A status that `usableToken` has set stays. @returns the error to throw. */
-export async function noteFailure({ em, now, notifier }: WorkContext, id: string, error: unknown): Promise<unknown> {
+export async function noteFailure(
+  { em, now, notifier }: WorkContext,
+  id: McpConnectionId,
+  error: unknown,
+): Promise<unknown> {
   if (!(error instanceof AuthorizationNeeded) && !(error instanceof DomainError && error.kind === 'remoteFailed'))
     return error;
   const noted = await em.fork().transactional(async (transaction) => {

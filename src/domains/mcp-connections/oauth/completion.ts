@@ -1,0 +1,189 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
+import { recordAudit, auditEntry } from '../../../core/audit.ts';
+import { DomainError, notFound } from '../../../core/errors.ts';
+import type { ApiKeyId, UserId } from '../../../core/ids.ts';
+import type { OperationContext, WorkContext } from '../../../core/operation.ts';
+import type { Readable } from '../../../core/postgres/queries.ts';
+import { Membership } from '../../organizations/entity.ts';
+import { type PendingSecret, storeTokens, takePending } from '../credentials.ts';
+import { McpConnection, type McpConnectionTables } from '../entity.ts';
+import { targetOf } from '../policy.ts';
+import { hashState, ping } from '../remote/connect.ts';
+import { noteFailure } from '../remote/session.ts';
+import { topicOf } from '../status.ts';
+import { exchange } from './authorization-flow.ts';
+
+/** Completes authorizations that a user has granted or refused. The browser that opens the callback has no API key. */
+
+/** Parameters of the authorization response (RFC 6749, section 4.1.2; RFC 9207). */
+export interface Callback {
+  readonly state: string;
+  readonly code: string | undefined;
+  readonly error: string | undefined;
+  readonly iss: string | undefined;
+  /** Whether the authorization was declined on the confirmation page. */
+  readonly isDeclined?: boolean;
+}
+
+/** The result that the user sees. It contains nothing from the URL that was opened. */
+export type CallbackResult =
+  | { readonly kind: 'connected'; readonly name: string }
+  | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };
+
+export const UNKNOWN: CallbackResult = {
+  kind: 'failed',
+  name: null,
+  reason:
+    'This authorization is unknown: it was already completed, was replaced by a newer one, or took longer than 10 minutes.',
+};
+
+/** The callback has no actor. The user is stored with the pending authorization. */
+type CallbackContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>;
+
+interface Taken extends PendingSecret {
+  readonly connection: McpConnection;
+  readonly redirectUri: string;
+  /** API key of the request that started the authorization. */
+  readonly keyId: ApiKeyId | null;
+}
+
+/**
+ * Completes an authorization: exchanges the code, connects to the server, and stores the outcome. The `state` is the credential; it is valid
+ * once, for 10 minutes, and only for its connection, user and issuer.
+ */
+export async function completeAuthorization(context: CallbackContext, callback: Callback): Promise<CallbackResult> {
+  const taken = await take(context, callback.state);
+  if (!taken) return UNKNOWN;
+  const { connection } = taken;
+  const { name } = connection;
+  try {
+    const redeemed = await redeem(context, taken, callback).catch((error: unknown) => fail(context, connection, error));
+    if (typeof redeemed === 'string') return { kind: 'failed', name, reason: redeemed };
+    const tokens = { ...redeemed, scope: redeemed.scope ?? taken.scope };
+    if (!(await keep(context, taken, tokens))) return UNKNOWN;
+    await ping(context.outbound.begin(), connection, { accessToken: tokens.access_token });
+    await context.em.fork().transactional(async (em) => (await lockSame(em, connection))?.connect(context.now()));
+    context.notifier.publish(topicOf(connection.id));
+    return { kind: 'connected', name };
+  } catch (error) {
+    const noted = await noteFailure(context, connection.id, error);
+    if (noted instanceof DomainError) return { kind: 'failed', name, reason: noted.message };
+    throw noted;
+  }
+}
+
+/** Deletes the pending authorization and returns it. Of concurrent callbacks only one gets it. */
+async function take({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> {
+  return em.fork().transactional(async (transaction) => {
+    const row = await transaction
+      .getKysely<Readable<McpConnectionTables>>()
+      .deleteFrom('mcp_authorization')
+      .where('state_hash', '=', hashState(state))
+      .returning(['id', 'connection_id', 'user_id', 'key_id', 'issuer', 'redirect_uri', 'expires_at'])
+      .executeTakeFirst();
+    if (!row) return undefined;
+    const pending = await takePending(transaction, secrets, row.id);
+    const connection = await transaction.findOne(
+      McpConnection,
+      { id: row.connection_id },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    const isGood =
+      pending &&
+      connection &&
+      new Date(row.expires_at) > now() &&
+      connection.authorizationServer?.issuer === row.issuer;
+    if (!isGood || !(await mayStillManage(transaction, connection, row.user_id))) return undefined;
+    connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was started, but not completed', now());
+    return { ...pending, connection, redirectUri: row.redirect_uri, keyId: row.key_id };
+  });
+}
+
+/** The user may have left the organization or lost the role since the authorization was started. */
+async function mayStillManage(em: EntityManager, connection: McpConnection, userId: UserId): Promise<boolean> {
+  const membership = await em.findOne(Membership, { organization: connection.organization.id, user: userId });
+  if (!membership) return false;
+  return connection.visibility === 'shared' ? membership.role === 'admin' : connection.owner?.id === userId;
+}
+
+/** Records that the authorization failed. Earlier credentials of the connection are not restored. @returns the reason. */
+async function fail({ em, now, notifier }: WorkContext, connection: McpConnection, error: unknown): Promise<string> {
+  if (!(error instanceof DomainError)) throw error;
+  await em
+    .fork()
+    .transactional(async (transaction) =>
+      (await lockSame(transaction, connection))?.stop('AUTHORIZATION_REQUIRED', error.message, now()),
+    );
+  notifier.publish(topicOf(connection.id));
+  return error.message;
+}
+
+async function redeem(
+  context: WorkContext,
+  { connection, client, codeVerifier, redirectUri }: Taken,
+  { code, error, iss, isDeclined }: Callback,
+): Promise<OAuthTokens> {
+  const server = connection.authorizationServer;
+  if (!server) throw notFound('MCP connection');
+  if (isDeclined) throw new DomainError('remoteFailed', 'the authorization was declined');
+  if (code === undefined) {
+    validateIssuer(server, iss);
+    throw new DomainError(
+      'remoteFailed',
+      error !== undefined && /^[a-z_]{1,60}$/.test(error)
+        ? `the authorization server refused: ${error}`
+        : 'the authorization server returned no code',
+    );
+  }
+  return exchange(context.outbound.begin(), server, client, { code, iss, codeVerifier, redirectUri });
+}
+
+function validateIssuer(
+  { issuer, metadata }: NonNullable<McpConnection['authorizationServer']>,
+  iss: string | undefined,
+): void {
+  try {
+    validateAuthorizationResponseIssuer({
+      iss,
+      expectedIssuer: issuer,
+      issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
+    });
+  } catch (error) {
+    throw new DomainError(
+      'remoteFailed',
+      'the response names another issuer than the authorization server that was asked (RFC 9207)',
+      { cause: error },
+    );
+  }
+}
+
+/** Stores the tokens before they are used, unless the connection was changed or deleted in the meantime. */
+async function keep(
+  { em, secrets, now, newId, requestId, requestIdOrigin }: CallbackContext,
+  { connection, keyId }: Taken,
+  tokens: OAuthTokens,
+): Promise<boolean> {
+  return em.fork().transactional(async (transaction) => {
+    const locked = await lockSame(transaction, connection);
+    if (!locked?.authorizationServer) return false;
+    await storeTokens({ em: transaction, secrets, now }, locked, locked.authorizationServer.issuer, tokens);
+    locked.challengedScope = null;
+    const actor = { keyId, organization: locked.organization };
+    await recordAudit(
+      transaction,
+      auditEntry({ actor, now, newId, requestId, requestIdOrigin }, 'completeMcpAuthorization', targetOf(locked)),
+    );
+    return true;
+  });
+}
+
+async function lockSame(
+  em: EntityManager,
+  { id, serverUrl, authorizationServer }: McpConnection,
+): Promise<McpConnection | undefined> {
+  const locked = await em.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  return locked && locked.serverUrl === serverUrl && locked.authorizationServer?.issuer === authorizationServer?.issuer
+    ? locked
+    : undefined;
+}
