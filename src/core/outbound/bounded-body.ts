@@ -10,9 +10,6 @@ interface Bounds {
   readonly explain: (error: unknown) => unknown;
 }
 
-/** Statuses that have no body (Fetch Standard, "null body status"). */
-const BODILESS = new Set([101, 204, 205, 304]);
-
 /** Returns the response as an instance of the platform's class, which libraries test for, with a bounded body. */
 export function boundBody(response: Response, { maxBytes, budget, tooLarge, explain }: Bounds): Response {
   const { status, statusText } = response;
@@ -22,11 +19,11 @@ export function boundBody(response: Response, { maxBytes, budget, tooLarge, expl
   headers.delete('content-encoding');
   headers.delete('content-length');
   const source = response.body?.getReader();
+  if (!source) return new Response(null, { status, statusText, headers });
   if (announced > maxBytes) {
-    void source?.cancel().catch(() => undefined);
+    void source.cancel().catch(() => undefined);
     throw tooLarge();
   }
-  if (!source || BODILESS.has(status)) return new Response(null, { status, statusText, headers });
   let bytes = 0;
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {

@@ -105,7 +105,9 @@ class CheckedOutbound implements Outbound {
     this.#deadlineAfter = deadlineAfter;
     this.#maxBytes = maxBytes;
     this.#observe = observe;
-    this.#agent = new Agent({ connect: { lookup: this.#pinnedLookup, timeout: connectTimeoutMs }, allowH2: false });
+    // With `autoSelectFamily` the lookup is always asked for all addresses.
+    const connect = { lookup: this.#pinnedLookup, timeout: connectTimeoutMs, autoSelectFamily: true };
+    this.#agent = new Agent({ connect, allowH2: false });
   }
 
   begin(timeoutMs = this.totalTimeoutMs): OutboundWork {
@@ -168,15 +170,9 @@ class CheckedOutbound implements Outbound {
     }
   }
 
-  readonly #pinnedLookup: LookupFunction = (hostname, { all, family }, callback) => {
+  readonly #pinnedLookup: LookupFunction = (hostname, _, callback) => {
     this.#resolveAllowed(hostname).then(
-      (addresses) => {
-        const fitting = family === 4 || family === 6 ? addresses.filter((one) => one.family === family) : addresses;
-        const [first] = fitting;
-        if (!first) callback(new OutboundError(`${hostname} has no address of the requested family`), []);
-        else if (all) callback(null, fitting);
-        else callback(null, first.address, first.family);
-      },
+      (addresses) => callback(null, addresses),
       (error: NodeJS.ErrnoException) => callback(error, []),
     );
   };
@@ -219,7 +215,7 @@ function checkUrl(given: string | URL, allowPrivateNetwork: boolean): URL {
 }
 
 function literalOf(hostname: string): string | undefined {
-  const bare = hostname.replace(/^\[(.*)\]$/, '$1');
+  const bare = hostname.replaceAll(/[[\]]/g, '');
   return isIP(bare) ? bare : undefined;
 }
 

@@ -103,8 +103,8 @@ const recordedAt = z.iso
     offset: true,
     error: 'must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z',
   })
-  // Most times are already in the stored form. The library has checked that the date exists.
-  .transform((value) => (value.length === 24 && value.endsWith('Z') ? value : new Date(value).toISOString()))
+  // Most times are already in the stored form, the only one of 24 characters. The library has checked that the date exists.
+  .transform((value) => (value.length === 24 ? value : new Date(value).toISOString()))
   .refine((value) => /^(?:19[7-9]|[2-9]\d\d)\d-/.test(value), 'must be between the years 1970 and 9999');
 
 /**

@@ -180,9 +180,10 @@ describe('addresses that are not public are refused and never contacted', () => 
   });
 
   test('public addresses are accepted', async () => {
+    const asked: string[] = [];
     const outbound = createOutbound({
       allowPrivateNetwork: false,
-      resolve: async () => ['93.184.216.34', '2606:2800:220:1::1'],
+      resolve: async (name) => (asked.push(name), ['93.184.216.34', '2606:2800:220:1::1']),
     });
     for (const url of [
       'https://example.com/',
@@ -191,7 +192,51 @@ describe('addresses that are not public are refused and never contacted', () => 
       'https://1.1.1.1:8443/mcp',
     ])
       expect((await outbound.check(url)).href).toBe(url);
+    expect(asked).toEqual(['example.com']);
     await outbound.close();
+  });
+
+  test('a text that is not an address is not public', () => {
+    expect(isPublicAddress('example.com')).toBe(false);
+  });
+});
+
+describe('if private networks are allowed', () => {
+  const resolving = (resolve: (name: string) => Promise<string[]>) =>
+    createOutbound({ allowPrivateNetwork: true, resolve });
+  const messages = async (outbound: Outbound) => {
+    const errors = [
+      await failure(outbound.begin().fetch('http://name.example/')),
+      await failure(outbound.check('http://name.example/')),
+    ];
+    await outbound.close();
+    return errors.map(({ message }) => message);
+  };
+
+  test('the connection uses the addresses of the resolver, which is by default that of the system', async () => {
+    const outbound = resolving(async () => ['127.0.0.1']);
+    expect(await (await outbound.begin().fetch(`http://name.example:${victim.port}/`)).text()).toBe('hello');
+    await outbound.close();
+    expect(await (await free.begin().fetch(`http://localhost:${victim.port}/`)).text()).toBe('hello');
+  });
+
+  test('a name without addresses cannot be used', async () => {
+    const message = 'name.example has no address';
+    expect(await messages(resolving(async () => []))).toEqual([message, message]);
+  });
+
+  test.each([
+    ['ENOTFOUND', 'name.example cannot be reached (ENOTFOUND)'],
+    ['A'.repeat(60), `name.example cannot be reached (${'A'.repeat(60)})`],
+    ['A'.repeat(61), 'the exchange with name.example failed'],
+    ['text of a peer', 'the exchange with name.example failed'],
+    ['text ENDS', 'the exchange with name.example failed'],
+    ['BEGINS text', 'the exchange with name.example failed'],
+    [57014, 'the exchange with name.example failed'],
+    [undefined, 'the exchange with name.example failed'],
+  ])('the failure of a name names a code and no other text: %s', async (code, message) => {
+    const fails = async () => Promise.reject(Object.assign(new Error('text of a peer'), { code }));
+    expect(await messages(resolving(fails))).toEqual([message, message]);
   });
 });
 
@@ -210,19 +255,26 @@ describe('schemes, user information and ports', () => {
     expect((await failure(free.check(url))).isPassing).toBe(false);
   });
 
-  test('a URL with user information is refused', async () => {
-    expect((await failure(free.begin().fetch(`http://user:pass@127.0.0.1:${victim.port}/`))).message).toBe(
-      `the URL of 127.0.0.1:${victim.port} must not contain user information`,
-    );
+  test.each(['user:pass', 'user', ':pass'])('a URL with user information is refused: %s', async (user) => {
+    expect(await failure(free.begin().fetch(`http://${user}@127.0.0.1:${victim.port}/`))).toMatchObject({
+      name: 'OutboundError',
+      message: `the URL of 127.0.0.1:${victim.port} must not contain user information`,
+      isPassing: false,
+    });
   });
 
   test('ports of other protocols are never requested (Fetch Standard, "bad port")', async () => {
-    expect((await failure(free.begin().fetch('http://127.0.0.1:25/'))).message).toBe(
-      'the port of 127.0.0.1:25 belongs to another protocol, and is never requested (Fetch Standard, section 2.9)',
-    );
+    expect(await failure(free.begin().fetch('http://127.0.0.1:25/'))).toMatchObject({
+      message:
+        'the port of 127.0.0.1:25 belongs to another protocol, and is never requested (Fetch Standard, section 2.9)',
+      isPassing: false,
+    });
   });
 
   test('text that is not a URL is refused', async () => {
-    expect((await failure(free.begin().fetch('http://'))).message).toBe('not a valid URL');
+    expect(await failure(free.begin().fetch('http://'))).toMatchObject({
+      message: 'not a valid URL',
+      isPassing: false,
+    });
   });
 });

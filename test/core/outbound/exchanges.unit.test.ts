@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import net, { type TcpNetConnectOpts } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import { type Outbound, createOutbound } from '../../../src/core/outbound/outbound.ts';
@@ -128,10 +129,37 @@ describe('redirects', () => {
     });
   });
 
+  test('of a HEAD request to another origin are followed', async () => {
+    victim.handler = (request, response) => response.setHeader('X-Method', request.method ?? '').end();
+    other.handler = (_, response) => response.writeHead(302, { Location: victim.url }).end();
+    const response = await free.begin().fetch(other.url, { method: 'head' });
+    expect([response.headers.get('x-method'), await response.text()]).toEqual(['HEAD', '']);
+  });
+
+  test.each([
+    [301, 'refused'],
+    [302, 'refused'],
+    [303, 'refused'],
+    [307, 'POST a=1'],
+    [308, 'POST a=1'],
+  ])(
+    'of a POST request within its origin are followed only if they keep its method and body (%d)',
+    async (status, outcome) => {
+      victim.handler = async (request, response) => {
+        if (request.url === '/') response.writeHead(status, { Location: '/again' }).end();
+        else response.end(`${request.method} ${await text(request)}`);
+      };
+      const asked = free.begin().fetch(victim.url, { method: 'POST', body: 'a=1' });
+      if (outcome === 'refused') expect((await failure(asked)).isPassing).toBe(false);
+      else expect(await (await asked).text()).toBe(outcome);
+    },
+  );
+
   test.each([301, 302, 303, 307, 308])('of a POST request to another origin are not followed (%d)', async (status) => {
     other.handler = (_, response) => response.writeHead(status, { Location: victim.url }).end();
     const before = victim.connectionCount;
     const error = await failure(free.begin().fetch(other.url, { method: 'POST', body: 'client_secret=s' }));
+    expect(error.isPassing).toBe(false);
     expect(error.message).toBe(
       `127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is intended`,
     );
@@ -141,12 +169,35 @@ describe('redirects', () => {
 
 describe('limits', () => {
   test('all answers of one unit of work together are limited to four times the limit of one answer', async () => {
-    victim.handler = (_, response) => void response.end('x'.repeat(900_000));
-    const work = free.begin();
-    const read = async (one = work) => (await one.fetch(`http://127.0.0.1:${victim.port}/`)).text();
-    for (let time = 0; time < 4; time += 1) expect(await read()).toHaveLength(900_000);
-    expect((await failure(read())).message).toBe(`127.0.0.1:${victim.port} answers with more than 1048576 bytes`);
-    expect(await read(free.begin())).toHaveLength(900_000);
+    const small = createOutbound({ allowPrivateNetwork: true, maxBytes: 10 });
+    // In parts, so that no length is announced.
+    victim.handler = ({ url = '' }, response) => {
+      response.write('x');
+      response.end('x'.repeat(Number(url.slice(1)) - 1));
+    };
+    const message = `127.0.0.1:${victim.port} answers with more than 10 bytes`;
+    const work = small.begin();
+    const read = async (length: number, one = work) => (await one.fetch(`${victim.url}/${length}`)).text();
+    for (let time = 0; time < 4; time += 1) expect(await read(10)).toHaveLength(10);
+    expect((await failure(read(1))).message).toBe(message);
+    const next = small.begin();
+    expect(await read(10, next)).toHaveLength(10);
+    expect((await failure(read(11, next))).message).toBe(message);
+    await small.close();
+  });
+
+  test('a body that is not wanted any more is not transferred further', async () => {
+    const closed = Promise.withResolvers<void>();
+    victim.handler = (_, response) => void response.on('close', closed.resolve).write('begins');
+    const { body } = await free.begin().fetch(victim.url);
+    await body?.cancel();
+    await closed.promise;
+  });
+
+  test('a request that its caller aborts fails with the reason of the caller', async () => {
+    const caller = new AbortController();
+    victim.handler = () => caller.abort(new Error('left'));
+    await expect(free.begin().fetch(victim.url, { signal: caller.signal })).rejects.toThrow('left');
   });
 
   test('a body over 1 MiB is refused, with or without Content-Length', async () => {
@@ -258,7 +309,56 @@ describe('limits', () => {
       status: 400,
       body: { error: 'invalid_grant' },
     });
-    victim.handler = (_, answer) => answer.writeHead(204).end();
-    expect((await free.begin().fetch(victim.url)).body).toBeNull();
+  });
+
+  test.each([204, 205, 304])('an answer without a body has its status and headers (%d)', async (status) => {
+    victim.handler = (_, answer) => answer.writeHead(status, 'Empty', { 'X-Other': 'yes' }).end();
+    const { body, statusText, headers, ...rest } = await free.begin().fetch(victim.url);
+    expect([rest, body, statusText, headers.get('x-other')]).toEqual([{}, null, 'Empty', 'yes']);
+  });
+
+  test('an answer to HEAD may announce any length', async () => {
+    victim.handler = (_, answer) => answer.writeHead(200, { 'Content-Length': 2 ** 30 }).end();
+    const response = await free.begin().fetch(victim.url, { method: 'HEAD' });
+    expect([response.status, response.body]).toEqual([200, null]);
+  });
+
+  test('each request is observed with its method and host, also if it is refused', async () => {
+    const seen: object[] = [];
+    const observed = createOutbound({
+      allowPrivateNetwork: true,
+      observe: (request, run) => {
+        seen.push(request);
+        return run();
+      },
+    });
+    victim.handler = (_, response) => response.end('ok');
+    const work = observed.begin();
+    expect(work.signal.aborted).toBe(false);
+    await (await work.fetch(victim.url)).text();
+    await (await work.fetch(victim.url, { method: 'PUT' })).text();
+    await failure(work.fetch('http://'));
+    const host = `127.0.0.1:${victim.port}`;
+    expect(seen).toEqual([
+      { method: 'GET', host },
+      { method: 'PUT', host },
+      { method: 'GET', host: '' },
+    ]);
+    await observed.close();
+  });
+
+  test('after the end no request is sent, and no connection stays open', async () => {
+    const ending = createOutbound({ allowPrivateNetwork: true });
+    const closed = Promise.withResolvers<void>();
+    victim.handler = ({ socket }, response) => {
+      socket.on('close', closed.resolve);
+      response.end('ok');
+    };
+    await (await ending.begin().fetch(victim.url)).text();
+    await ending.close();
+    await closed.promise;
+    expect((await failure(ending.begin().fetch(victim.url))).message).toBe(
+      `127.0.0.1:${victim.port} cannot be reached (UND_ERR_DESTROYED)`,
+    );
   });
 });

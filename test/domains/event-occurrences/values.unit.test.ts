@@ -23,6 +23,7 @@ describe('the values that each property type accepts, and how they are stored', 
     ['number', 8.2, 8.2],
     ['number', '12.5', 12.5],
     ['number', '-0.3', -0.3],
+    ['number', '-0000012345678901234.5', -12345678901234.5],
     ['number', 1e3, 1000],
     ['number', 99999999999999.9, 99999999999999.9],
     ['date', '2026-03-01', '2026-03-01'],
@@ -36,6 +37,7 @@ describe('the values that each property type accepts, and how they are stored', 
     ['datetime', '2026-03-01T10:20:30.5Z', '2026-03-01T10:20:30.500Z'],
     ['datetime', '2026-03-01T10:20:30+05:30', '2026-03-01T04:50:30.000Z'],
     ['datetime', '2026-03-01', '2026-03-01T00:00:00.000Z'],
+    ['datetime', '0001-01-01', '0001-01-01T00:00:00.000Z'],
     ['datetime', 1_772_360_430_500, '2026-03-01T10:20:30.500Z'],
     ['datetime', '1772360430500', '2026-03-01T10:20:30.500Z'],
     ['enumeration', 'red', 'red'],
@@ -100,10 +102,13 @@ describe('the values that each property type accepts, and how they are stored', 
   );
 
   test('the message for an enumeration with thousands of options lists only ten', () => {
-    const options = Array.from({ length: 5000 }, (_, index) => ({ value: `o${index}` }));
-    expect(checkValue({ name: 'n', type: 'enumeration', options }, 'x')).toEqual(
-      refused('must be one of "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9" and 4990 more', 'NOT_ALLOWED'),
-    );
+    const ten = 'must be one of "o0", "o1", "o2", "o3", "o4", "o5", "o6", "o7", "o8", "o9"';
+    const checked = (length: number) => {
+      const options = Array.from({ length }, (_, index) => ({ value: `o${index}` }));
+      return checkValue({ name: 'n', type: 'enumeration', options }, 'x');
+    };
+    expect(checked(10)).toEqual(refused(ten, 'NOT_ALLOWED'));
+    expect(checked(5000)).toEqual(refused(`${ten} and 4990 more`, 'NOT_ALLOWED'));
   });
 });
 

@@ -172,6 +172,20 @@ describe('event data', () => {
     expect(faultOf({ type: 'x', a: undefined })).toBe('data.a: must be JSON');
   });
 
+  test.each([
+    [{ type: 'x', text: 'a'.repeat(MAX_EVENT_BYTES) }, 'TOO_LONG', MAX_EVENT_BYTES],
+    [json(`{"type":"x","list":${'['.repeat(100)}${']'.repeat(100)}}`), 'TOO_MANY', 100],
+    [{ type: 'x', a: [null, 1, true, {}, 'a\0'] }, 'BAD_FORMAT', undefined],
+    [{ type: 'x', 'a\0': 1 }, 'BAD_FORMAT', undefined],
+    [{ type: 'x', a: 1n }, 'WRONG_TYPE', undefined],
+    [json('{"type":"x","a":1e999}'), 'NOT_ALLOWED', undefined],
+    [json('{"type":"x","__proto__":1}'), 'NOT_ALLOWED', undefined],
+  ])('each fault has its code, and the limit that is exceeded (%#)', (data, code, limit) => {
+    expect(() => parseInput(eventData, data)).toThrow(
+      expect.objectContaining({ faults: [expect.objectContaining({ code, limit })] }),
+    );
+  });
+
   test('is stored unchanged with any JSON in addition to the documented fields', () => {
     const storable = (text: string) => !text.includes('\0') && text.isWellFormed() && text !== '__proto__';
     const text = fc.string({ unit: 'grapheme' }).filter(storable);
