@@ -23,8 +23,7 @@ export function momentInput() {
       const moment = momentOf(value);
       if (moment === undefined) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', RULE) });
       // PostgreSQL has no year 0.
-      else if (!/^(?!0000)\d{4}-/.test(moment))
-        context.addIssue({ code: 'custom', message: 'must be between the years 1 and 9999' });
+      else if (!/^(?!0000)\d{4}-/.test(moment)) context.addIssue('must be between the years 1 and 9999');
       return moment ?? z.NEVER;
     });
 }
@@ -33,8 +32,7 @@ export function momentInput() {
 export const createdBetween = { createdFrom: momentInput().nullish(), createdBefore: momentInput().nullish() };
 
 function momentOf(value: string | number): string | undefined {
-  if (typeof value === 'string' && ISO.safeParse(value).success) return new Date(value).toISOString();
-  const isTimestamp = typeof value === 'number' ? Number.isInteger(value) : TIMESTAMP.test(value);
-  const moment = new Date(isTimestamp ? Number(value) : Number.NaN);
-  return Number.isNaN(moment.getTime()) ? undefined : moment.toISOString();
+  const text = String(value);
+  if (TIMESTAMP.test(text)) return new Date(Number(text)).toISOString();
+  return ISO.safeParse(text).success ? new Date(text).toISOString() : undefined;
 }

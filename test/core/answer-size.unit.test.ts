@@ -38,6 +38,7 @@ test('the size is never larger than the JSON by more than the ends of its object
 test('a value is larger than a limit only if its size exceeds it', () => {
   expect(isSurelyLarger('abc', 5)).toBe(false);
   expect(isSurelyLarger('abcd', 5)).toBe(true);
+  expect(isSurelyLarger(['ab', 'x'], 6)).toBe(true);
   expect(isSurelyTooLarge('x'.repeat(MAX_ANSWER_BYTES - 2))).toBe(false);
   expect(isSurelyTooLarge('x'.repeat(MAX_ANSWER_BYTES - 1))).toBe(true);
 });

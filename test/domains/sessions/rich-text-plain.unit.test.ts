@@ -48,6 +48,37 @@ describe('plain text', () => {
       ],
       'a\nb\nc\nd',
     ],
+    [
+      'an item that begins with text and goes on with two lists',
+      [
+        {
+          type: 'listItem',
+          content: [
+            words('a'),
+            { type: 'list', content: [block(words('b'))] },
+            { type: 'list', content: [block(words('c'))] },
+          ],
+        },
+        block(words('d')),
+      ],
+      'a\nb\nc\nd',
+    ],
+    [
+      'images in a block without text',
+      [block({ type: 'image', attrs: { src: '/b', alt: 'B' } }, { type: 'image', attrs: { src: '/c', alt: 'C' } })],
+      'B\nC',
+    ],
+    [
+      'images in one line with a break',
+      [
+        block(
+          { type: 'image', attrs: { src: '/b', alt: 'B' } },
+          { type: 'hardBreak' },
+          { type: 'image', attrs: { src: '/c', alt: 'C' } },
+        ),
+      ],
+      'B\nC',
+    ],
     ['an unknown node among text', [block(words('a'), { type: 'emoji', attrs: { name: 'x' } }, words('b'))], 'ab'],
     ['whitespace at the ends', [block(words('  a ')), block(words(' b  '))], 'a \n b'],
   ])('of %s', (_, content, expected) => {

@@ -68,6 +68,30 @@ describe('a document', () => {
     expect(messageOf(document)).toBe(message);
   });
 
+  test.each<[object, string, number?]>([
+    [doc(nested(51)), 'TOO_MANY', 50],
+    [
+      doc(...Array.from({ length: 7 }, () => block(...Array.from({ length: 8_000 }, () => ({ type: 'x' }))))),
+      'TOO_MANY',
+      50_000,
+    ],
+    [doc({ type: 'text' }), 'REQUIRED'],
+    [doc({ type: 'text', text: 'a', attrs: {} }), 'CONFLICTING'],
+    [doc({ type: 'text', text: 'a', content: [] }), 'CONFLICTING'],
+    [doc({ type: 'paragraph', text: 'a' }), 'CONFLICTING'],
+    [doc({ type: 'image', attrs: [] }), 'WRONG_TYPE'],
+    [doc({ type: 'image', attrs: { src: 'javascript:alert(1)' } }), 'BAD_FORMAT'],
+    [doc({ type: 'x', attrs: json('{"a":1e999}') }), 'NOT_ALLOWED'],
+    [doc({ type: 'x', attrs: json('{"__proto__":1}') }), 'NOT_ALLOWED'],
+    [doc({ type: 'x', attrs: json(`{"a":${'['.repeat(10)}${']'.repeat(10)}}`) }), 'TOO_MANY', 10],
+    [doc({ type: 'x', attrs: { a: 'a'.repeat(1_000_001) } }), 'TOO_LONG', 1_000_000],
+    [doc({ type: 'x', attrs: { a: '\0' } }), 'BAD_FORMAT'],
+  ])('with one fault is refused with its code and limit (%#)', (document, code, limit) => {
+    expect(() => parseInput(richTextDocument, document)).toThrow(
+      expect.objectContaining({ faults: [expect.objectContaining({ code, ...(limit && { limit }) })] }),
+    );
+  });
+
   test('reports all its faults together, in inner and outer nodes', () => {
     const faulty = doc({
       type: 'heading',
@@ -95,6 +119,8 @@ describe('bounds', () => {
     expect(messageOf(doc({ type: 'x', attrs }))).toBe(
       `richContent.content.0.attrs.a${'.0'.repeat(9)}: must not be nested deeper than 10 levels`,
     );
+    const deepest = json(`{"a":${'['.repeat(9)}true${']'.repeat(9)}}`);
+    expect(messageOf(doc({ type: 'x', attrs: deepest }))).toBe('accepted');
     const marks = [{ type: 'x', attrs }];
     expect(messageOf(doc({ type: 'x', marks }))).toBe(
       `richContent.content.0.marks.0.attrs.a${'.0'.repeat(9)}: must not be nested deeper than 10 levels`,
