@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
-import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { NODE_ARGUMENTS, commandOf } from '../support/processes/node-arguments.ts';
 import { checkout } from '../support/processes/process.ts';
 
 /** The configurations in deploy/ that start gateways and workers as services, and those of HAProxy. */
@@ -70,7 +70,7 @@ test('the Kubernetes manifests use existing variables, paths and ports', async (
   expect(new Set(pages.filter((path) => path !== '/tmp'))).toEqual(
     new Set(['/health/ready', '/health/live', '/metrics']),
   );
-  expect(worker).toContain(`command: [node, ${NODE_ARGUMENTS.join(', ')}, src/worker.ts]`);
+  expect(commandOf(worker ?? '')).toEqual(['node', ...NODE_ARGUMENTS, 'src/worker.ts']);
   for (const [text, port] of [
     [gateway, '4000'],
     [worker, '4001'],

@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stage, buildIn } from '../support/dockerfile.ts';
-import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
+import { NODE_ARGUMENTS, NODE_ENVIRONMENT, commandOf } from '../support/processes/node-arguments.ts';
 import { freePort } from '../support/processes/ports.ts';
 import { checkout, endProcesses, emptyDatabase, run, start, temporaryDirectory } from '../support/processes/process.ts';
 
@@ -97,12 +97,7 @@ test('a worker whose port is taken does not start', async () => {
   other.close();
 });
 
-async function commandIn(file: string, line: RegExp): Promise<string[]> {
-  const text = line.exec(await readFile(join(checkout, file), 'utf8'))?.[1] ?? '';
-  return text.replaceAll('"', '').split(', ');
-}
-
-const workerCommand = () => commandIn('compose.yaml', /^ +command: \[(.*)\]$/m);
+const workerCommand = async () => commandOf(await readFile(join(checkout, 'compose.yaml'), 'utf8'));
 
 test('containers and tests start node with the same arguments as npm start, and tests also with the same variables', async () => {
   expect(NODE_ARGUMENTS).not.toEqual([]);

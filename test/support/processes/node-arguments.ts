@@ -13,3 +13,12 @@ export const NODE_ENVIRONMENT: Readonly<Record<string, string>> = Object.fromEnt
     .filter(Boolean)
     .map((pair) => pair.split('=')),
 );
+
+/** The command of a container in a YAML file, where it is a list on one line or on several. */
+export function commandOf(yaml: string): string[] {
+  const [, list = ''] = /^ +command:\s*\[([^\]]*)\]$/m.exec(yaml) ?? [];
+  return list
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean);
+}
