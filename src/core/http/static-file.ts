@@ -29,12 +29,11 @@ export function staticFile(
 ): StaticFile {
   const bytes = Buffer.from(content);
   const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 16);
-  // Weak, because all encodings share it (RFC 9110, section 8.8.1).
-  const etag = `W/"${hash}"`;
   const common = {
     'Content-Type': type,
     'Cache-Control': isImmutable ? IMMUTABLE : 'no-cache',
-    ETag: etag,
+    // Weak, because all encodings share it (RFC 9110, section 8.8.1).
+    ETag: `W/"${hash}"`,
     Vary: 'Accept-Encoding',
     ...headers,
   };
@@ -45,7 +44,7 @@ export function staticFile(
     hash,
     content: bytes,
     async answer({ headers: asked }) {
-      if (matches(asked.get('if-none-match'), etag)) return answerWith(null, { status: 304, headers: common });
+      if (matches(asked.get('if-none-match') ?? '', hash)) return answerWith(null, { status: 304, headers: common });
       const encoding = isCompressible ? encodingFor(asked.get('accept-encoding') ?? '') : undefined;
       if (!encoding) return answerWith(bytes, { headers: common });
       const body = compressed.get(encoding) ?? compress(bytes, encoding);
@@ -71,11 +70,8 @@ function encodingFor(accepted: string): Encoding | undefined {
 }
 
 /** Weak comparison with each of a list of entity tags (RFC 9110, section 13.1.2). */
-function matches(tags: string | null, etag: string): boolean {
-  if (tags === null) return false;
-  return tags
-    .split(',')
-    .some((tag) => tag.trim() === '*' || tag.trim().replace(/^W\//, '') === etag.replace(/^W\//, ''));
+function matches(tags: string, hash: string): boolean {
+  return tags.split(',').some((tag) => ['*', `"${hash}"`].includes(tag.trim().replace(/^W\//, '')));
 }
 
 function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {

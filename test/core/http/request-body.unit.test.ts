@@ -111,9 +111,14 @@ describe('a JSON body', () => {
 
 test('a text is read with its own limit', async () => {
   expect(await readText(request({}, 'ä', 'b').incoming, 3)).toBe('äb');
-  await expect(readText(request({}, 'abcd').incoming, 3)).rejects.toThrow(
-    expect.objectContaining({ kind: 'tooLarge' }),
-  );
+  for (const [maxBytes, size] of [
+    [1024, '1024 bytes (1 KiB)'],
+    [2 ** 20, '1048576 bytes (1 MiB)'],
+  ] as const) {
+    await expect(readText(request({}, ' '.repeat(maxBytes), '1').incoming, maxBytes)).rejects.toThrow(
+      expect.objectContaining({ kind: 'tooLarge', message: `the body must be at most ${size}` }),
+    );
+  }
 });
 
 describe('a form', () => {

@@ -70,6 +70,15 @@ describe('a stream of events', () => {
     expect([canceled, vi.getTimerCount()]).toEqual([1, 0]);
   });
 
+  test('that is canceled before its next part is read leaves no timer', async () => {
+    const { read, cancel } = open(['a', 'b'], done);
+    expect(await read()).toBe(': connected\n\n');
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(1);
+    await cancel();
+    expect([canceled, vi.getTimerCount()]).toEqual([1, 0]);
+  });
+
   test('that was never read leaves no timer, and ends its source when it is canceled', async () => {
     const { cancel } = open(['a'], done);
     await cancel();
