@@ -170,6 +170,7 @@ export class NotFoundError extends DomainError {
 
 /** 409: the change conflicts with the current state. If one field causes it, the message begins with its path, as in a ValidationError. */
 export class ConflictError extends DomainError {
+  declare readonly faults: readonly [Fault];
   readonly reason: ConflictReason;
 
   constructor(reason: ConflictReason, message: Message, path: readonly string[] = []) {
@@ -201,9 +202,8 @@ export function invalid(
  */
 export function relocated(error: unknown, relocate: <Found extends Fault>(fault: Found) => Found): unknown {
   if (error instanceof ValidationError) return new ValidationError(error.faults.map(relocate));
-  const [fault] = error instanceof ConflictError ? error.faults : [];
-  if (!(error instanceof ConflictError) || !fault) return error;
-  const { message, path } = relocate(fault);
+  if (!(error instanceof ConflictError)) return error;
+  const { message, path } = relocate(error.faults[0]);
   return new ConflictError(error.reason, message, path);
 }
 

@@ -1,0 +1,248 @@
+import { sql } from 'kysely';
+import { describe, expect, test } from 'vitest';
+import {
+  type PageArguments,
+  type PageValues,
+  isBackward,
+  mirrored,
+  mirroredPage,
+  orderingBy,
+  planPage,
+} from '../../../src/core/postgres/keyset.ts';
+import { queriesOn } from '../../../src/core/postgres/queries.ts';
+
+interface Thing {
+  readonly id: string;
+  readonly createdAt: string;
+  readonly label: string;
+}
+
+const COLUMNS = {
+  CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+  LABEL: { property: 'label', type: 'text' },
+} as const;
+const orderingOf = (field: keyof typeof COLUMNS, direction: 'ASC' | 'DESC' = 'ASC', name = 'things') =>
+  orderingBy<Thing, keyof typeof COLUMNS>({ name, prefix: 't.', columns: COLUMNS }, { field, direction });
+
+const thing = (place: number): Thing => ({
+  id: `0190c2a4-0000-7000-8000-00000000000${place}`,
+  createdAt: `2026-03-0${place}T00:00:00.000Z`,
+  label: `label ${place}`,
+});
+const ONE = thing(1);
+const planOf = (page: PageArguments, ordering = orderingOf('CREATED_AT'), max?: number) =>
+  planPage(ordering, page, max);
+const cursorOf = (row = ONE, ordering = orderingOf('CREATED_AT')) => planOf({}, ordering).toPage([]).cursorOf(row);
+
+const query = queriesOn<{ t: Thing }>().selectFrom('t').select('id');
+function statementOf(page: PageArguments, ordering = orderingOf('CREATED_AT')) {
+  const { sql: text, parameters } = planOf(page, ordering).apply(query).compile();
+  return [text.replace('select "id" from "t" ', ''), ...parameters];
+}
+
+describe('the statement of a page', () => {
+  const after = cursorOf();
+  const before = cursorOf(thing(2));
+  const [first, second] = [ONE, thing(2)].map(({ createdAt, id }) => [createdAt, id]);
+
+  test('has its order, and one row more than the page', () => {
+    const limit = 'order by t.created_at asc, t.id asc limit $1';
+    expect(statementOf({})).toEqual([limit, 51]);
+    expect(statementOf({ first: 2, last: null, after: null, before: null })).toEqual([limit, 3]);
+    expect(statementOf({ first: 2 }, orderingOf('LABEL', 'DESC'))).toEqual([
+      'order by t.label desc, t.id desc limit $1',
+      3,
+    ]);
+    expect(statementOf({ last: 2 })).toEqual(['order by t.created_at desc, t.id desc limit $1', 3]);
+    expect(statementOf({ last: 2 }, orderingOf('LABEL', 'DESC'))).toEqual([
+      'order by t.label asc, t.id asc limit $1',
+      3,
+    ]);
+  });
+
+  test('begins beyond the cursors, in either direction', () => {
+    const columns = '(t.created_at, t.id)';
+    const values = ['($1::timestamptz, $2::uuid)', '($3::timestamptz, $4::uuid)'];
+    const order = 'order by t.created_at asc, t.id asc';
+    expect(statementOf({ after })).toEqual([`where ${columns} > ${values[0]} ${order} limit $3`, ...(first ?? []), 51]);
+    expect(statementOf({ before, last: 1 })).toEqual([
+      `where ${columns} < ${values[0]} ${order.replaceAll('asc', 'desc')} limit $3`,
+      ...(second ?? []),
+      2,
+    ]);
+    const descending = orderingOf('CREATED_AT', 'DESC');
+    expect(statementOf({ after, before }, descending)).toEqual([
+      `where ${columns} < ${values[0]} and ${columns} > ${values[1]} ${order.replaceAll('asc', 'desc')} limit $5`,
+      ...(first ?? []),
+      ...(second ?? []),
+      51,
+    ]);
+  });
+
+  test('can be prepared: its values have names', () => {
+    const plan = planOf({ after, before, first: 7 });
+    const named = <Name extends keyof PageValues>(name: Name) => sql<PageValues[Name]>`:${sql.raw(name)}`;
+    const { sql: text, parameters } = plan.apply(query, named).compile();
+    expect(text).toContain('> (:page.after.0::timestamptz, :page.after.1::uuid)');
+    expect(text).toContain('< (:page.before.0::timestamptz, :page.before.1::uuid)');
+    expect(text).toMatch(/limit :page\.limit$/);
+    expect(parameters).toEqual([]);
+    expect({ ...plan.values, limit: plan.limit }).toEqual({
+      'page.limit': 8,
+      'page.after.0': ONE.createdAt,
+      'page.after.1': ONE.id,
+      'page.before.0': thing(2).createdAt,
+      'page.before.1': thing(2).id,
+      limit: 8,
+    });
+  });
+
+  test('has the same shape as another one exactly if its text is the same', () => {
+    const pages = [{}, { first: 3 }, { last: 3 }].flatMap((size) =>
+      [{}, { after }, { before }, { after, before }].map((cursors) => ({ ...size, ...cursors })),
+    );
+    const texts = (['ASC', 'DESC'] as const).flatMap((direction) =>
+      pages.map((page) => {
+        const plan = planOf(page, orderingOf('CREATED_AT', direction));
+        return [plan.shape, plan.apply(query).compile().sql] as const;
+      }),
+    );
+    const textOf = new Map(texts);
+    expect(texts.filter(([shape, text]) => textOf.get(shape) !== text)).toEqual([]);
+    // Backward in one direction reads as forward in the other, apart from the cursors.
+    expect(textOf.size).toBe(16);
+    expect(planOf({}, orderingOf('LABEL')).shape).not.toBe(planOf({}).shape);
+  });
+
+  test('numbers its rows in reading order', () => {
+    const placeOf = (page: PageArguments) =>
+      queriesOn<{ t: Thing }>().selectFrom('t').select(planOf(page).place.as('place')).compile().sql;
+    expect(placeOf({})).toContain('row_number() over (order by t.created_at asc, t.id asc)');
+    expect(placeOf({ last: 1 })).toContain('row_number() over (order by t.created_at desc, t.id desc)');
+  });
+});
+
+describe('the page', () => {
+  const rows = [thing(1), thing(2), thing(3)];
+  const pageOf = (page: PageArguments, found = rows) => {
+    const { rows: kept, hasNextPage, hasPreviousPage } = planOf(page).toPage(found);
+    return [kept.map(({ label }) => label.at(-1)).join(''), hasPreviousPage, hasNextPage];
+  };
+
+  test('has up to the wanted rows in the order of the list, and states whether others precede and follow', () => {
+    expect(pageOf({ first: 3 })).toEqual(['123', false, false]);
+    expect(pageOf({ first: 2 })).toEqual(['12', false, true]);
+    expect(pageOf({ first: 2, after: cursorOf() })).toEqual(['12', true, true]);
+    expect(pageOf({ last: 3 })).toEqual(['321', false, false]);
+    expect(pageOf({ last: 2 })).toEqual(['21', true, false]);
+    expect(pageOf({ last: 2, before: cursorOf() })).toEqual(['21', true, true]);
+    expect(pageOf({ first: 2 }, [])).toEqual(['', false, false]);
+  });
+
+  test('of the opposite direction has the same rows', () => {
+    const [after, before] = [cursorOf(), cursorOf(thing(2))];
+    expect(mirrored({ first: 3, after, before })).toEqual({ last: 3, after: before, before: after });
+    expect(mirrored({ after })).toEqual({ last: 50, after: undefined, before: after });
+    expect(mirrored({ last: 3, before })).toEqual({ first: 3, after: before, before: undefined });
+    const page = { rows, hasNextPage: true, hasPreviousPage: false, cursorOf };
+    expect(mirroredPage(page)).toEqual({
+      rows: rows.toReversed(),
+      hasNextPage: false,
+      hasPreviousPage: true,
+      cursorOf,
+    });
+  });
+});
+
+describe('the size of a page', () => {
+  const faultOf = (page: PageArguments, max?: number) => () => planOf(page, orderingOf('CREATED_AT'), max);
+  const fault = (path: string, code: string, limit: number, max: number) =>
+    expect.objectContaining({ faults: [{ path: [path], code, limit, message: `must be from 1 to ${max}` }] });
+
+  test('is from 1 to 100, or to the maximum of the list', () => {
+    expect([planOf({ first: 1 }).limit, planOf({ last: 100 }).limit]).toEqual([2, 101]);
+    expect(planOf({ first: 500 }, orderingOf('LABEL'), 500).limit).toBe(501);
+    expect(faultOf({ first: 0 })).toThrow(fault('first', 'TOO_SMALL', 1, 100));
+    expect(faultOf({ last: -1 })).toThrow(fault('last', 'TOO_SMALL', 1, 100));
+    expect(faultOf({ first: 1.5 })).toThrow(fault('first', 'TOO_SMALL', 1, 100));
+    expect(faultOf({ last: 101 })).toThrow(fault('last', 'TOO_LARGE', 100, 100));
+    expect(faultOf({ first: 501 }, 500)).toThrow(fault('first', 'TOO_LARGE', 500, 500));
+  });
+
+  test('is given once; the default of `first` may accompany `last`', () => {
+    expect([
+      isBackward({}),
+      isBackward({ first: 3 }),
+      isBackward({ last: 3 }),
+      isBackward({ first: 50, last: 3 }),
+    ]).toEqual([false, false, true, true]);
+    expect(isBackward({ first: null, last: 3 })).toBe(true);
+    expect(() => isBackward({ first: 3, last: 3 })).toThrow(
+      expect.objectContaining({
+        faults: [
+          expect.objectContaining({
+            path: ['last'],
+            code: 'CONFLICTING',
+            message: 'must not be given together with first',
+          }),
+        ],
+      }),
+    );
+  });
+});
+
+describe('a cursor', () => {
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const byTime = (...values: unknown[]) => encode(['things_CREATED_AT', ...values]);
+  const byLabel = (...values: unknown[]) => encode(['things_LABEL', ...values]);
+
+  test.each(['', ' ', 'ä🙂', 'x'.repeat(1000)])('has the values of its row: %s', (label) => {
+    const ordering = orderingOf('LABEL');
+    const { values } = planOf({ after: cursorOf({ ...ONE, label }, ordering) }, ordering);
+    expect([values['page.after.0'], values['page.after.1']]).toEqual([label, ONE.id]);
+  });
+
+  test.each([
+    ['nothing', ''],
+    ['another list', cursorOf(ONE, orderingOf('CREATED_AT', 'ASC', 'others'))],
+    ['another column', cursorOf(ONE, orderingOf('LABEL'))],
+    ['text that is not JSON', Buffer.from('{').toString('base64url')],
+    ['no value', byTime()],
+    ['one value', byTime(ONE.createdAt)],
+    ['a third value', byTime(ONE.createdAt, ONE.id, ONE.id)],
+    ['an id that is none', byTime(ONE.createdAt, 'x')],
+    ['a time that is none', byTime('yesterday', ONE.id)],
+    ['a time of another form', byTime('2026-03-01T00:00:00Z', ONE.id)],
+    ['a time in the year 0', byTime('0000-03-01T00:00:00.000Z', ONE.id)],
+    ['a number', byTime(5, ONE.id)],
+    ['another form of the same bytes', `${cursorOf()}=`],
+    ['a space', ` ${cursorOf()}`],
+  ])('with %s is refused', (_, cursor) => {
+    const fault = { code: 'BAD_FORMAT', message: 'is not a cursor of this list and order' };
+    expect(() => planOf({ after: cursor })).toThrow(
+      expect.objectContaining({ faults: [{ path: ['after'], ...fault }] }),
+    );
+    expect(() => planOf({ last: 1, before: cursor })).toThrow(
+      expect.objectContaining({ faults: [{ path: ['before'], ...fault }] }),
+    );
+  });
+
+  test('has up to 4096 characters', () => {
+    // 3072 bytes, of which each three become four characters.
+    const rest = 3072 - JSON.stringify(['things_LABEL', '', ONE.id]).length;
+    const label = '🙂'.repeat(700) + 'x'.repeat(rest - 2800);
+    const ordering = orderingOf('LABEL');
+    const cursor = cursorOf({ ...ONE, label }, ordering);
+    expect(cursor).toHaveLength(4096);
+    expect(planOf({ after: cursor }, ordering).values['page.after.0']).toBe(label);
+    const longer = cursorOf({ ...ONE, label: `${label}x` }, ordering);
+    expect(() => planOf({ after: longer }, ordering)).toThrow('is not a cursor of this list and order');
+  });
+
+  test.each([
+    ['NUL', byLabel('a\0', ONE.id)],
+    ['more than 1000 characters', byLabel('x'.repeat(1001), ONE.id)],
+  ])('with a text of %s is refused', (_, cursor) => {
+    expect(() => planOf({ after: cursor }, orderingOf('LABEL'))).toThrow('is not a cursor of this list and order');
+  });
+});
