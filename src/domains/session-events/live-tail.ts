@@ -11,9 +11,9 @@ import { type SessionEventRow, findSlice } from './queries.ts';
 
 /** Interval of retries while the database is unreachable. */
 const RETRY_MS = 500;
-const MAX_PAGE_ROWS = 200;
+const MAX_TAIL_PAGE_ROWS = 200;
 /** A page ends with the event that reaches this size. Each client that does not read keeps one page in memory. */
-const MAX_PAGE_BYTES = 256 * 1024;
+const MAX_TAIL_PAGE_BYTES = 256 * 1024;
 
 export interface Tail {
   readonly sessionId: SessionId;
@@ -86,7 +86,7 @@ async function readPage(
     requireAccess(current.actor, READ_SESSIONS);
     // The head is read before the page, so that the page contains everything that was appended before the session was finished.
     const head = await readStreamHead(current, sessionId);
-    const slice = await findSlice(current, sessionId, filter, { ...window, maxBytes: MAX_PAGE_BYTES });
+    const slice = await findSlice(current, sessionId, filter, { ...window, maxBytes: MAX_TAIL_PAGE_BYTES });
     if (!slice) throw notFound('session');
     return { ...slice, lastId: head.lastId, isFinished: head.isFinished };
   } catch (error) {
@@ -100,6 +100,9 @@ function rowsLike(events: readonly SessionEventRow[]): number {
   const characters = events.reduce((sum, { eventData }) => sum + eventData.length, 0);
   return Math.max(
     1,
-    Math.min(MAX_PAGE_ROWS, Math.floor((MAX_PAGE_BYTES * events.length) / (characters || 1)) || MAX_PAGE_ROWS),
+    Math.min(
+      MAX_TAIL_PAGE_ROWS,
+      Math.floor((MAX_TAIL_PAGE_BYTES * events.length) / (characters || 1)) || MAX_TAIL_PAGE_ROWS,
+    ),
   );
 }

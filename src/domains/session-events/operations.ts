@@ -49,22 +49,9 @@ export const listSessionEvents = guarded(
     if (!slice) throw notFound('session');
     const events = slice.events.slice(0, limit);
     const last = events.at(-1)?.id;
-    const hasMore =
-      slice.events.length > limit || (slice.isFull && (await hasEventsAfter(context, sessionId, { messageId }, last)));
-    return { events, nextCursor: String(last ?? cursor), hasMore };
+    return { events, nextCursor: String(last ?? cursor), hasMore: slice.isFull };
   },
 );
-
-/** Checks for more events with a query, because a page that ended at its maximum size does not show it. */
-async function hasEventsAfter(
-  context: OperationContext,
-  sessionId: SessionId,
-  filter: SessionEventFilter,
-  after: number | undefined,
-): Promise<boolean> {
-  const next = await slicesOf(context, filter, { after, limit: 1 }, ['id'])([sessionId]);
-  return (next.get(sessionId)?.events.length ?? 0) > 0;
-}
 
 /** The arguments of a list of events in GraphQL. */
 export interface SessionEventList {

@@ -11,15 +11,17 @@ export const MAX_PAGE_BYTES = 16 * 1024 * 1024;
 
 const db = queriesOn<object>();
 
-/** The events of a page up to the event that reaches the maximum size. */
+/** The events of a page up to the event that reaches the maximum size; `isFollowed` says of each whether the page continues after it. */
 export function withinBytes<Row>(
   page: SelectQueryBuilder<object, never, Row>,
   direction: 'asc' | 'desc',
   maxBytes: RawBuilder<number | undefined>,
 ) {
-  const bytes = sql`sum(octet_length("eventData")) over (order by id ${sql.raw(direction)} rows unbounded preceding)`;
+  const order = sql`order by id ${sql.raw(direction)}`;
+  const bytes = sql`sum(octet_length("eventData")) over (${order} rows unbounded preceding)`.as('bytes');
+  const isFollowed = sql<boolean>`lead(id) over (${order}) is not null`.as('isFollowed');
   return db
-    .selectFrom(db.selectFrom(page.as('p')).selectAll('p').select(bytes.as('bytes')).as('c'))
+    .selectFrom(db.selectFrom(page.as('p')).selectAll('p').select([bytes, isFollowed]).as('c'))
     .selectAll('c')
     .where(sql<boolean>`bytes - octet_length("eventData") < ${maxBytes}::bigint`);
 }
@@ -31,8 +33,8 @@ const large = new LRUCache<string, true>({ max: 1_000 });
 const BYTES_PER_CHARACTER = 3;
 
 /**
- * The rows of a page. PostgreSQL cuts it at the maximum size only if it may be larger, because cutting takes a third of the time of a usual page:
- * reading of a large page is stopped, and its statement is sent again with the cut.
+ * The rows of a page. PostgreSQL cuts it at the usual maximum only if it may be larger, because cutting takes a third of the time of a usual
+ * page: reading of a large page is stopped, and its statement is sent again with the cut. A smaller maximum is likely to be reached.
  */
 export async function cutWhereLarge<Row>(
   reader: Sql,
@@ -40,8 +42,8 @@ export async function cutWhereLarge<Row>(
   maxBytes: number,
   statement: (isCut: boolean) => Statement<Row>,
 ): Promise<Row[]> {
-  if (!sessionIds.some((id) => large.has(id))) {
-    const rows = await reader.allUpTo(Math.floor(maxBytes / BYTES_PER_CHARACTER), statement(false));
+  if (maxBytes >= MAX_PAGE_BYTES && !sessionIds.some((id) => large.has(id))) {
+    const rows = await reader.allUpTo(Math.floor(MAX_PAGE_BYTES / BYTES_PER_CHARACTER), statement(false));
     if (rows) return rows;
     for (const id of sessionIds) large.set(id, true);
   }

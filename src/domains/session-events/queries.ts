@@ -52,7 +52,7 @@ export interface SessionEventWindow {
 export interface SessionEventSlice {
   /** In ascending order. */
   readonly events: readonly SessionEventRow[];
-  /** Whether the page ended at its limit or its maximum size, so that more events can follow. */
+  /** Whether the page has as many events as its limit, or was cut at its maximum size before further events. */
   readonly isFull: boolean;
 }
 
@@ -85,7 +85,7 @@ const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBoo
 const namesOf = (given: Partial<Given>) =>
   keysOf(CONDITIONS).filter((name) => given[name] !== undefined && given[name] !== null);
 
-/** With one session the id is a constant, so that the planner selects the partition. With several it is selected at run time. */
+/** With one session PostgreSQL selects the partition of its events while planning, with several while executing. */
 const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;
 
 /** The sessions with the given ids that the caller can read. */
@@ -108,7 +108,7 @@ const selectionOf = (name: keyof SessionEventRow) =>
 
 const pages = preparedByShape<Given>();
 
-/** A page of the events of each session, by session id; a session that the caller cannot read has none. */
+/** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
 export function slicesOf(
   { actor, sql: reader }: OperationContext,
   filter: SessionEventFilter,
@@ -133,6 +133,7 @@ export function slicesOf(
           .limit(sql<number>`${value('limit')}`);
         // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
         const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
+        if (isCut) selection.push(sql.ref('page.isFollowed').as('isFollowed'));
         return readableSessions(role, value, only !== undefined)
           .leftJoinLateral(
             sql<object>`${isCut ? withinBytes(page, direction, value('maxBytes')) : page}`.as<'page'>(sql`page`),
@@ -145,25 +146,27 @@ export function slicesOf(
       ? await cutWhereLarge(reader, sessionIds, maxBytes, statement)
       : await reader.all(statement(false));
     // The selected columns have the names of the row's properties.
-    return toSlices(rows as unknown as PageRow[], { only, limit: window.limit, maxBytes, backward });
+    return toSlices(rows as unknown as PageRow[], { only, limit: window.limit, backward });
   };
 }
 
-/** A row of a page. For a session without events all other columns are null. `sessionId` is not selected for a single session. */
-type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
+/**
+ * A row of a page. For a session without events all other columns are null. `sessionId` is not selected for a single session, and `isFollowed`
+ * only if the page was cut.
+ */
+type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId; readonly isFollowed?: boolean | null };
 
 interface SliceOptions {
   readonly only: string | undefined;
   readonly limit: number;
-  readonly maxBytes: number;
   readonly backward: boolean;
 }
 
 function toSlices(
   rows: readonly PageRow[],
-  { only, limit, maxBytes, backward }: SliceOptions,
+  { only, limit, backward }: SliceOptions,
 ): Map<SessionId, SessionEventSlice> {
-  const slices = new Map<SessionId, SessionEventRow[]>();
+  const slices = new Map<SessionId, PageRow[]>();
   for (const row of rows) {
     if (only !== undefined) row.sessionId = only;
     let events = slices.get(row.sessionId);
@@ -175,14 +178,10 @@ function toSlices(
       sessionId,
       {
         events: backward ? events.toReversed() : events,
-        isFull: events.length === limit || bytesOf(events) >= maxBytes,
+        isFull: events.length === limit || events.at(-1)?.isFollowed === true,
       },
     ]),
   );
-}
-
-function bytesOf(events: readonly SessionEventRow[]): number {
-  return events.reduce((sum, { eventData }) => sum + Buffer.byteLength(eventData ?? ''), 0);
 }
 
 /** A page of the events of one session; undefined when the caller cannot read the session. */

@@ -224,6 +224,18 @@ test('a page has at most 16 MiB, and the next page continues after it, on both A
   const start = await connection(id, { last: 100, before: backward.pageInfo.startCursor });
   expect([backward, start].map(ids)).toEqual([range(8, 24), range(1, 7)]);
   expect([backward, start].map(({ pageInfo }) => pageInfo.hasPreviousPage)).toEqual([true, false]);
+
+  // The last event reaches the maximum, so the page is cut where the events end.
+  const last = await list(id, '?limit=1000&cursor=7');
+  expect([last.body.items.length, last.headers.has('Link')]).toEqual([17, false]);
+  expect(await connection(id, { first: 100, after: '7' })).toMatchObject({
+    nodes: { length: 17 },
+    pageInfo: { hasNextPage: false },
+  });
+  expect(await connection(id, { last: 100, before: '18' })).toMatchObject({
+    nodes: { length: 17 },
+    pageInfo: { hasPreviousPage: false },
+  });
 });
 
 describe('who may read events', () => {
