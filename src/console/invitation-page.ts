@@ -6,6 +6,7 @@ import { html, valueOf } from './html.ts';
 import { Empty, Loading, PageFrame, Secret } from './parts.ts';
 
 const KEPT = 'invitation';
+const ATTEMPT = 'invitation-attempt';
 
 /**
  * Takes the token from the fragment of the URL, where it reaches no log. It is removed from the URL and the history at once, and kept in this
@@ -18,6 +19,19 @@ function takeToken(): string {
     history.replaceState(null, '', location.pathname);
   }
   return sessionStorage.getItem(KEPT) ?? '';
+}
+
+/**
+ * The idempotency key of this tab. Every attempt sends the same one, even after a reload: if the answer to the first was lost, the next one gets
+ * it, with the first API key, which is never shown again.
+ */
+function keyOfAttempt(): string {
+  const kept = sessionStorage.getItem(ATTEMPT);
+  if (kept !== null) return kept;
+  // Not `randomUUID`, which browsers have only on secure origins.
+  const random = crypto.getRandomValues(new Uint32Array(4)).join('-');
+  sessionStorage.setItem(ATTEMPT, random);
+  return random;
 }
 
 interface Joined {
@@ -35,6 +49,7 @@ export function InvitationPage({ isStranger }: { readonly isStranger: boolean })
   useEffect(() => (isStranger ? undefined : look()), []);
   const onJoined = (one: Joined) => {
     sessionStorage.removeItem(KEPT);
+    sessionStorage.removeItem(ATTEMPT);
     setJoined(one);
   };
   if (joined) return html`<${Welcome} joined=${joined} />`;
@@ -93,21 +108,35 @@ interface Accepted {
   readonly apiKey?: { readonly key: string };
 }
 
+async function acceptWithoutKey(input: { token: string; name?: string }): Promise<Accepted & { status: number }> {
+  const response = await fetch('/v1/invitations/accept', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': keyOfAttempt() },
+    body: JSON.stringify(input),
+  });
+  return { ...((await response.json()) as Accepted), status: response.status };
+}
+
+function conflictOf(error: string | undefined): string {
+  return error?.startsWith('Idempotency-Key')
+    ? 'Your account was created with the name that you entered first. Enter that name again to see your API key.'
+    : 'The invited address already has an account. Sign in with its key.';
+}
+
 function CreateAccount({ token, onJoined }: StepProps): VNode {
   const [name, setName] = useState('');
   const create = async () => {
-    const response = await fetch('/v1/invitations/accept', {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ token, ...(name && { name }) }),
-    });
-    const { error, organization: joined, apiKey } = (await response.json()) as Accepted;
-    if (response.status === 409) return 'The invited address already has an account. Sign in with its key.';
-    if (!joined || !apiKey) return error ?? `The gateway answered ${response.status}.`;
-    await signIn(apiKey.key);
-    organization.set(joined.id);
-    onJoined({ name: joined.name, key: apiKey.key });
-    return undefined;
+    try {
+      const { status, error, organization: joined, apiKey } = await acceptWithoutKey({ token, ...(name && { name }) });
+      if (status === 409) return conflictOf(error);
+      if (!joined || !apiKey) return error ?? `The gateway answered ${status}.`;
+      await signIn(apiKey.key);
+      organization.set(joined.id);
+      onJoined({ name: joined.name, key: apiKey.key });
+      return undefined;
+    } catch (cause) {
+      return `The gateway cannot be reached (${String(cause)}). Try again with the same name.`;
+    }
   };
   return html`<section class="panel" aria-labelledby="new-account">
     <h2 id="new-account">I have no account</h2>

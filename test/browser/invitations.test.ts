@@ -85,6 +85,31 @@ test.each(full ? [WIDE, PHONE] : [WIDE])(
   },
 );
 
+test('a person whose answer is lost sends the form again, even after a reload, and sees their key', async () => {
+  const { key } = await site.createKey();
+  const { page } = await site.open('/members', { key });
+  const stranger = await site.open(await invite(page, 'lost@example.com'));
+  // The gateway creates the account, but its answer does not arrive.
+  await stranger.page.route('**/v1/invitations/accept', async (route) => {
+    if (route.request().method() !== 'POST') return route.fallback();
+    expect((await route.fetch()).status()).toBe(201);
+    await route.abort();
+  });
+  const name = stranger.page.getByLabel('Your name (optional)');
+  await name.fill('Lena Lost');
+  await name.press('Enter');
+  await stranger.page.getByText('The gateway cannot be reached').waitFor();
+  await stranger.page.unroute('**/v1/invitations/accept');
+  await stranger.page.reload();
+  await name.press('Enter');
+  await stranger.page.getByText('Enter that name again').waitFor();
+  await name.fill('Lena Lost');
+  await name.press('Enter');
+  await stranger.page.getByRole('heading', { name: 'Welcome', level: 1 }).waitFor();
+  expect(await stranger.page.locator('.secret code').textContent()).toMatch(/^wgk_[0-9A-Za-z]{36}$/);
+  expect(await stranger.page.evaluate(() => sessionStorage.length)).toBe(0);
+});
+
 test('the page of a revoked invitation reports that it was not found', async () => {
   const { key } = await site.createKey();
   const { page, problems } = await site.open('/members', { key });

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { HttpAnswer, HttpRequest } from './messages.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../ids.ts';
 import type { Access, OperationContext } from '../operation.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -55,16 +56,25 @@ export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.Zod
   readonly respond?: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
 }
 
-/** A route without an API key, because the credential is in its input. It takes no idempotency key, because that belongs to a user. */
+/** A route without an API key, because the credential is in its input. */
 export interface KeylessRoute<
   Input extends z.ZodType = z.ZodType,
   Output extends z.ZodType = z.ZodType,
 > extends RouteBase<Input, Output> {
   readonly access: 'keyless';
+  /** The credential in the input, which works once. An idempotency key belongs to it. A write calls `onNewAccount`. */
+  readonly credentialOf: (input: z.output<Input>) => string;
   readonly run: (context: PublicContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
 }
 
 export type AnyRoute = Route | KeylessRoute;
+
+/** An account that a request without a caller has created, with its first API key and its organization. */
+export interface NewAccount {
+  readonly userId: UserId;
+  readonly apiKeyId: ApiKeyId;
+  readonly organizationId: OrganizationId;
+}
 
 /** The context of an operation without a caller. */
 export type PublicContext = Omit<
@@ -81,6 +91,8 @@ export type PublicContext = Omit<
 > & {
   /** The user of the signed-in browser; undefined without a valid cookie, even on requests from other sites. */
   readonly signedInUserId: () => Promise<string | undefined>;
+  /** Called with the account that the request has created, because its stored answer belongs to that account. */
+  readonly onNewAccount?: (account: NewAccount) => void;
 };
 
 /** A page without an API key, because its query or form carries the permission. */

@@ -176,7 +176,7 @@ export async function acceptInvitationWithoutKey(
   { token, name }: AcceptInvitationWithoutKeyInput,
 ): Promise<AcceptedInvitation & CreatedApiKey> {
   try {
-    return await requested.fork().transactional(async (em) => {
+    return await requested.transactional(async (em) => {
       const at = now();
       const invitation = await takeInvitation(em, token, at);
       const user = em.create(User, { id: newId(), email: invitation.email, name: name ?? null, createdAt: at });

@@ -1,19 +1,16 @@
-import { createHash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Logger } from 'pino';
-import { isObject } from '../../core/is-object.ts';
-import { ConflictError, invalid, unauthenticated } from '../../core/errors.ts';
+import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
-import type { Database } from '../../core/postgres/connections.ts';
 import { createKeyedQueue } from '../../core/keyed-queue.ts';
-import { placeOfAnswer } from './entity.ts';
+import { type Answered, type Change, hash, openAnswer, requireSameRequest, storeAnswer } from './answers.ts';
+import { type KeylessParts, type KeylessRequest, type KeylessWork, runKeyless } from './keyless.ts';
 import { type AnsweredRequest, requireStandingRights } from './standing-rights.ts';
-import { type KeyPlace, claimKey, releaseClaim, keepAnswer, readAnswer, setLockTimeout } from './queries.ts';
+import { type KeyPlace, claimKey, releaseClaim, readAnswer, setLockTimeout } from './queries.ts';
 
 export interface KeyedRequest {
   readonly context: OperationContext;
@@ -29,11 +26,6 @@ export interface KeyedRequest {
 export interface Outcome {
   readonly text: string;
   readonly isSuccess: boolean;
-}
-
-export interface Answered {
-  readonly text: string;
-  readonly isReplayed: boolean;
 }
 
 const WAIT_MS = 10_000;
@@ -59,23 +51,16 @@ interface Claim extends KeyedRequest {
   readonly change: Change;
 }
 
-type Change = Pick<AnsweredRequest, 'operation' | 'targetType' | 'targetId'>;
-
 type Work = (context: OperationContext) => Promise<Outcome>;
 
-export interface IdempotencyParts {
-  readonly database: Pick<Database, 'em'>;
-  readonly sql: Sql;
-  readonly secrets: SecretBox;
+export interface IdempotencyParts extends KeylessParts {
   readonly outbound: Pick<Outbound, 'totalTimeoutMs'>;
-  readonly now: () => Date;
-  readonly newId: () => string;
   readonly log: Pick<Logger, 'warn' | 'error'>;
 }
 
 /**
- * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization and is stored
- * for 24 hours; then `maintenance.ts` deletes it.
+ * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization, or without a
+ * caller to the credential in the input (`keyless.ts`). It is stored for 24 hours; then `maintenance.ts` deletes it.
  *
  * Only successful answers are stored. A request with an error has changed nothing and can be retried with the same key. The answer is stored in
  * the transaction of the change, so a crash cannot separate them. Concurrent requests with the same key wait for the first one.
@@ -111,15 +96,27 @@ export class Idempotency {
       token: this.#parts.newId(),
       change: { operation: null, targetType: null, targetId: null },
     };
-    const release = await this.#queue.take(`${actor.userId} ${digest}`, this.#waitMs);
-    if (!release) throw stillRunning();
-    try {
+    return this.#queued(`${actor.userId} ${digest}`, async () => {
       for (;;) {
         const answered = await this.#attempt(claim, work, deadline - performance.now());
         if (answered) return answered;
         if (performance.now() > deadline) throw stillRunning();
         await delay(POLL_MS);
       }
+    });
+  }
+
+  /** The same for a request without a caller. @throws ConflictError (409) like `run`; all errors of `work`. */
+  async runKeyless(request: KeylessRequest, work: KeylessWork): Promise<Answered> {
+    const digest = hash([request.operation, request.credential, request.key]);
+    return this.#queued(digest, () => runKeyless(this.#parts, { ...request, digest }, work));
+  }
+
+  async #queued(name: string, run: () => Promise<Answered>): Promise<Answered> {
+    const release = await this.#queue.take(name, this.#waitMs);
+    if (!release) throw stillRunning();
+    try {
+      return await run();
     } finally {
       release();
     }
@@ -195,7 +192,7 @@ export class Idempotency {
       onChange: noteIn(claim.change),
     });
     if (isSuccess) {
-      await this.#keep(sqlWithin(em), claim, text);
+      await storeAnswer(this.#parts, sqlWithin(em), claim, text);
       await em.commit();
       await context.settleChanges(ended);
       topics.forEach((topic) => context.notifier.publish(topic));
@@ -217,37 +214,16 @@ export class Idempotency {
       );
       throw error;
     }
-    if (outcome.isSuccess) await this.#keep(sql, claim, outcome.text);
+    if (outcome.isSuccess) await storeAnswer(this.#parts, sql, claim, outcome.text);
     else await release();
     return { text: outcome.text, isReplayed: false };
   }
 
-  async #keep(connection: Sql, { place, token, change }: Claim, text: string): Promise<void> {
-    const answer = await this.#parts.secrets.seal(text, placeOfAnswer(place.userId, place.digest));
-    await connection.all(keepAnswer({ ...place, ...change, claim: token, answer }));
-  }
-
   async #replay({ place, fingerprint, context }: Claim, stored: StoredAnswer): Promise<Answered | undefined> {
-    if (stored.fingerprint !== fingerprint)
-      throw new ConflictError(
-        'WRONG_STATE',
-        'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request',
-      );
+    requireSameRequest(stored, fingerprint);
     if (stored.answer === null) return undefined;
     await requireStandingRights(context, stored);
-    try {
-      return {
-        text: await this.#parts.secrets.open(stored.answer, placeOfAnswer(place.userId, place.digest)),
-        isReplayed: true,
-      };
-    } catch (error) {
-      if (!(error instanceof SecretError)) throw error;
-      this.#parts.log.error({ err: error }, 'a stored answer cannot be decrypted');
-      throw new ConflictError(
-        'WRONG_STATE',
-        'Idempotency-Key: the request has succeeded, but its answer can no longer be read',
-      );
-    }
+    return openAnswer(this.#parts, place, stored.answer);
   }
 }
 
@@ -264,19 +240,4 @@ function stillRunning(): ConflictError {
     'WRONG_STATE',
     'Idempotency-Key: a request with this key is still running; retry later to get its answer',
   );
-}
-
-/** SHA-256 of the JSON of a value with sorted properties. */
-function hash(value: unknown): string {
-  try {
-    return createHash('sha256').update(JSON.stringify(value, sorted)).digest('hex');
-  } catch (error) {
-    // A deep value can overflow the stack before it reaches the bound of the parser.
-    throw error instanceof RangeError ? invalid('', 'the input is nested too deeply') : error;
-  }
-}
-
-function sorted(_: string, value: unknown): unknown {
-  if (!isObject(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }

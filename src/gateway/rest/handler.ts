@@ -18,7 +18,7 @@ import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
-import { runWithKey } from './keyed-call.ts';
+import { runKeylessWithKey, runWithKey } from './keyed-call.ts';
 import { inputJsonSchema } from './openapi-schemas.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';
@@ -118,9 +118,15 @@ export async function answerKeylessRest(
   request: HttpRequest,
   route: KeylessRoute,
   context: PublicContext,
+  { idempotency }: Dependencies,
 ): Promise<HttpAnswer> {
-  const input = parseInput(route.input, await bodyOf(request, route));
-  return answerDocument(route, await route.run(context, input));
+  const body = await bodyOf(request, route);
+  const input = parseInput(route.input, body);
+  const run = async (inner: PublicContext) => answerDocument(route, await route.run(inner, input));
+  const key = idempotencyKeyOf(request.headers);
+  if (key === undefined) return run(context);
+  const credential = route.credentialOf(input);
+  return runKeylessWithKey(idempotency, { route, context, key, input: body, credential }, run);
 }
 
 async function runRoute(

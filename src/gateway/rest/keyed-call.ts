@@ -1,6 +1,7 @@
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import type { Route } from '../../core/http/route.ts';
+import type { KeylessRoute, PublicContext, Route } from '../../core/http/route.ts';
+import type { Answered } from '../idempotency/answers.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { REPLAYED_HEADER } from '../request-headers.ts';
 
@@ -12,6 +13,14 @@ export interface KeyedCall {
   readonly key: string;
   /** The input before validation, because defaults that the schema adds can change between requests. */
   readonly input: object;
+}
+
+export interface KeylessCall {
+  readonly route: KeylessRoute;
+  readonly context: PublicContext;
+  readonly key: string;
+  readonly input: object;
+  readonly credential: string;
 }
 
 interface StoredResponse {
@@ -27,13 +36,31 @@ export async function runWithKey(
   run: (context: OperationContext) => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
   const { operationId: operation, callsOut = false } = route;
-  const { text, isReplayed } = await idempotency.run({ context, key, operation, input, callsOut }, async (inner) => {
-    const { status, headers, body } = await run(inner);
-    if (typeof body !== 'string' && body !== null) throw new TypeError('the answer of a write must be text');
-    const stored: StoredResponse = { status, headers, body: body ?? '' };
-    return { text: JSON.stringify(stored), isSuccess: status < 400 };
+  const answered = await idempotency.run({ context, key, operation, input, callsOut }, async (inner) => {
+    const answer = await run(inner);
+    return { text: toText(answer), isSuccess: answer.status < 400 };
   });
-  // The text was written above, in this request or an earlier one.
+  return fromText(answered);
+}
+
+/** The same for a request without a caller. */
+export async function runKeylessWithKey(
+  idempotency: Idempotency,
+  { route, ...call }: KeylessCall,
+  run: (context: PublicContext) => Promise<HttpAnswer>,
+): Promise<HttpAnswer> {
+  const request = { ...call, operation: route.operationId };
+  return fromText(await idempotency.runKeyless(request, async (inner) => toText(await run(inner))));
+}
+
+function toText({ status, headers, body }: HttpAnswer): string {
+  if (typeof body !== 'string' && body !== null) throw new TypeError('the answer of a write must be text');
+  const stored: StoredResponse = { status, headers, body: body ?? '' };
+  return JSON.stringify(stored);
+}
+
+function fromText({ text, isReplayed }: Answered): HttpAnswer {
+  // `toText` has written the text, in this request or an earlier one.
   const { status, headers, body } = JSON.parse(text) as StoredResponse;
   return answerWith(body === '' ? null : body, {
     status,

@@ -127,7 +127,7 @@ function headersOf(route: AnyRoute, status: number): object {
     ...(status === STATUS_OF.unauthenticated ? (['WWW-Authenticate'] as const) : []),
     ...(status === STATUS_OF.unauthenticated || isKeyless(route) ? [] : LIMIT_HEADERS),
     ...(status === STATUS_OF.rateLimited || status === STATUS_OF.unavailable ? (['Retry-After'] as const) : []),
-    ...(status === route.status && isWrite(route) && !isKeyless(route) ? ([REPLAYED_HEADER] as const) : []),
+    ...(status === route.status && isWrite(route) ? ([REPLAYED_HEADER] as const) : []),
     ...(Object.keys(route.headers ?? {}) as HeaderName[]),
   ];
   return {
@@ -177,8 +177,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
 }
 
 function requestHeadersOf(route: AnyRoute): string[] {
-  if (isKeyless(route)) return [];
-  return isWrite(route) ? [ORGANIZATION_HEADER, KEY_HEADER] : [ORGANIZATION_HEADER];
+  return [...(isKeyless(route) ? [] : [ORGANIZATION_HEADER]), ...(isWrite(route) ? [KEY_HEADER] : [])];
 }
 
 function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {

@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
+import { isObject } from '../../core/is-object.ts';
+import { ConflictError, invalid } from '../../core/errors.ts';
+import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
+import type { Sql } from '../../core/postgres/sql.ts';
+import { placeOfAnswer } from './entity.ts';
+import { type KeyPlace, keepAnswer } from './queries.ts';
+import type { AnsweredRequest } from './standing-rights.ts';
+
+/** The rules that are the same for all stored answers, with and without a caller. */
+
+export interface Answered {
+  readonly text: string;
+  readonly isReplayed: boolean;
+}
+
+/** The operation and the changed object, for the checks before a replay. */
+export type Change = Pick<AnsweredRequest, 'operation' | 'targetType' | 'targetId'>;
+
+export interface AnswerParts {
+  readonly secrets: SecretBox;
+  readonly log: Pick<Logger, 'error'>;
+}
+
+/** SHA-256 of the JSON of a value with sorted properties. */
+export function hash(value: unknown): string {
+  try {
+    return createHash('sha256').update(JSON.stringify(value, sorted)).digest('hex');
+  } catch (error) {
+    // A deep value can overflow the stack before it reaches the bound of the parser.
+    throw error instanceof RangeError ? invalid('', 'the input is nested too deeply') : error;
+  }
+}
+
+function sorted(_: string, value: unknown): unknown {
+  if (!isObject(value)) return value;
+  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** @throws ConflictError (409) when the stored answer belongs to another request. */
+export function requireSameRequest(stored: { readonly fingerprint: string }, fingerprint: string): void {
+  if (stored.fingerprint === fingerprint) return;
+  throw new ConflictError(
+    'WRONG_STATE',
+    'Idempotency-Key: was used for another request; use a new key for each request, and the same key only to retry a request',
+  );
+}
+
+/** An attempt, which `token` identifies, and what it has changed. */
+interface Attempt {
+  readonly place: KeyPlace;
+  readonly token: string;
+  readonly change: Change;
+}
+
+/** Stores the answer of an attempt, encrypted. */
+export async function storeAnswer(
+  { secrets }: AnswerParts,
+  connection: Sql,
+  { place, token, change }: Attempt,
+  text: string,
+): Promise<void> {
+  const answer = await secrets.seal(text, placeOfAnswer(place.userId, place.digest));
+  await connection.all(keepAnswer({ ...place, ...change, claim: token, answer }));
+}
+
+/** Decrypts a stored answer. @throws ConflictError (409) when its encryption key is no longer known. */
+export async function openAnswer(
+  { secrets, log }: AnswerParts,
+  { userId, digest }: KeyPlace,
+  answer: string,
+): Promise<Answered> {
+  try {
+    return { text: await secrets.open(answer, placeOfAnswer(userId, digest)), isReplayed: true };
+  } catch (error) {
+    if (!(error instanceof SecretError)) throw error;
+    log.error({ err: error }, 'a stored answer cannot be decrypted');
+    throw new ConflictError(
+      'WRONG_STATE',
+      'Idempotency-Key: the request has succeeded, but its answer can no longer be read',
+    );
+  }
+}
