@@ -1,6 +1,6 @@
 import { chmod, chown, copyFile, cp, mkdir, readFile, readdir, readlink, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   base,
   checkout,
@@ -89,7 +89,9 @@ test('PostgreSQL starts in a checkout whose install scripts did not run, as an o
   for (const standing of credentials) expect(standing).toEqual({ uid, capabilities: 0n });
 });
 
-describe.runIf(isRootOnLinux)('started by root', () => {
+describe('started by root', () => {
+  beforeEach(({ skip }) => skip(!isRootOnLinux, 'this user is not root on Linux'));
+
   const ordinary = expect.toSatisfy((uid: number) => uid > 0);
 
   test.for([

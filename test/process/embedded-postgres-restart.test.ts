@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { readdir, rename } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { EmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import {
@@ -93,7 +92,7 @@ test.each([...MOMENTS, ['when the new process exists', undefined] as const])(
     const { pid } = server;
     const isReached = () => (moment ? moment.test(lines.join('\n')) : server.pid !== pid);
     kill(server);
-    while (reports.length === 0 || !isReached()) await setImmediate();
+    await expect.poll(() => reports.length > 0 && isReached(), { interval: 1 }).toBe(true);
     await server.stop();
     await server.exited;
     expect(lines.join('\n')).not.toContain('immediate shutdown');
@@ -109,7 +108,7 @@ test.each(MOMENTS)('kill -9 of the owner during a restart, %s, leaves no server'
   let logged = '';
   owner.child.stderr.on('data', (chunk: Buffer) => (logged += chunk.toString()));
   process.kill(pid, 'SIGKILL');
-  while (!moment.test(logged)) await setImmediate();
+  await expect.poll(() => logged, { interval: 1 }).toMatch(moment);
   await killOwner(owner.child);
   await (await startInProcess()).stop();
   await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
