@@ -13,8 +13,8 @@ export function answerTooLarge(maxBytes = MAX_ANSWER_BYTES): DomainError {
 }
 
 /**
- * Whether a value is larger as JSON, without serializing it: a value that was read once can be answered many times. The result may be too
- * small, because each character counts as one byte, but never too large.
+ * Whether the JSON of a value is certainly larger than `maxBytes`, without serializing it: a value that was read once can be answered many times.
+ * The estimate counts one byte per character, so it is never too high.
  */
 export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
   return sizeOf(value, maxBytes) > maxBytes;

@@ -215,7 +215,7 @@ export function write<Input, Result>(
 
 const LOST_AUTHORITY = Symbol('lost authority');
 
-/** Call if a change was not made: the reason may be a loss of rights. @throws DomainError as `refuseLostAuthority` in that case. */
+/** Call if a change was not made: the caller may have lost the rights. @throws what `refuseLostAuthority` throws, in that case. */
 export async function requireAuthority(context: OperationContext): Promise<void> {
   if (!(await isAuthorized(context.sql.primary, authorityValues(context)))) await refuseLostAuthority(context);
 }
@@ -276,7 +276,7 @@ export function requireOrganization(actor: Actor, organizationId = actor.organiz
   if (organization?.id !== organizationId) {
     throw invalid(
       '',
-      'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one',
+      'a request acts in one organization: send the header X-Organization-Id with the id or slug of the organization that you want',
     );
   }
   if (!organization) throw invalid('', 'missing required organization information', 'REQUIRED');
@@ -286,6 +286,6 @@ export function requireOrganization(actor: Actor, organizationId = actor.organiz
 /** @throws ForbiddenError (403) if the caller is not an administrator of the organization. */
 export function requireAdmin(actor: Actor): ActingOrganization {
   const organization = requireOrganization(actor);
-  if (organization.role !== 'admin') throw new ForbiddenError('only an admin of the organization may do this');
+  if (organization.role !== 'admin') throw new ForbiddenError('only administrators of the organization can do this');
   return organization;
 }

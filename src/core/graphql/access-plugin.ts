@@ -25,7 +25,7 @@ class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
     if (!access || !resolver) return resolver;
     const isOfActing = refusalOf(config)?.actingOrganization === true;
     return (parent, args, context, info) => {
-      // Plugins have no type for the context. Such a field belongs to an organization.
+      // The types of plugins do not know these: the context is an OperationContext, and the parent of such a field an organization.
       const { actor, onRefusal } = context as OperationContext;
       try {
         requireAccess(actor, access, isOfActing ? (parent as { readonly id: string }).id : undefined);

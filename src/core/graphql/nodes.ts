@@ -108,7 +108,7 @@ export function uuidsOf(keys: readonly string[]): string[] {
 
 const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')];
 
-/** Splits a key that ends in a time (milliseconds since 1970) and a UUID, joined by colons. Undefined for other text. */
+/** Splits a key `milliseconds:uuid` into a time (milliseconds since 1970) and an id. Undefined for other text. */
 export function placeFromKey(key: string): { readonly moment: string; readonly id: string } | undefined {
   const [, milliseconds = '', given = ''] = /^(-?\d{1,15}):([^:]+)$/.exec(key) ?? [];
   const [id] = uuidsOf([given]);

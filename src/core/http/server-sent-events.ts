@@ -3,7 +3,7 @@
 /** Interval of comments, which keep intermediaries from closing an idle connection. */
 const PING_MS = 8_000;
 
-/** The header with which a client resumes (section 9.2.3). */
+/** The header with which a client resumes (HTML, section 9.2.3). */
 export const LAST_EVENT_ID_HEADER = 'Last-Event-ID';
 
 export const EVENT_STREAM_HEADERS = {

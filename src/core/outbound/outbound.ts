@@ -236,7 +236,7 @@ function refused(hostname: string): OutboundError {
 }
 
 function noPublicAddress(hostname: string, cause?: unknown): OutboundError {
-  return new OutboundError(`the name ${hostname} cannot be resolved, or not only to public addresses`, {
+  return new OutboundError(`the name ${hostname} cannot be resolved, or has an address that is not public`, {
     cause,
   });
 }

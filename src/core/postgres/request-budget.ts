@@ -5,7 +5,7 @@ import { type Parse, WIRE_TYPES } from './wire-types.ts';
 /** Maximum number of concurrent statements of a request; others wait. */
 const MAX_IN_FLIGHT = 4;
 
-/** A statement fails with this if it must be sent again when the request may produce a large answer. */
+/** A statement fails with this when its rows make the answer large. It is sent again when the request may produce a large answer. */
 export class Postponed extends Error {}
 
 /** A statement fails with this if its rows have more characters than it allows. */

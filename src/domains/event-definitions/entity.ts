@@ -4,7 +4,7 @@ import { columnNames } from '../../core/postgres/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
 
-/** The standard primary objects. The name of a custom object is allowed too (section 2.1). */
+/** The standard primary objects. The name of a custom object is allowed too (Custom Event Definition API, section 2.1). */
 export const PRIMARY_OBJECTS = [
   'APPOINTMENT',
   'COMPANY',

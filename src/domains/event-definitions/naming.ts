@@ -3,13 +3,13 @@ import { fold } from '../../core/text/fold.ts';
 import { cut, firstFree } from '../../core/text/numbered-names.ts';
 import { propertyMeantBy } from './default-properties.ts';
 
-/** Pattern of all event and property names, whether given or generated (section 2.1). */
+/** Pattern of all event and property names, whether given or generated (Custom Event Definition API, section 2.1). */
 export const NAME_PATTERN = /^[a-z][a-z0-9_]{0,49}$/;
 
 /** Maximum length of a name in characters. Names are ASCII, so this is also the length in bytes. */
 export const NAME_MAX_LENGTH = 50;
 
-/** Prefix of the names of default properties (section 2.4). Custom properties cannot use it. */
+/** Prefix of the names of default properties (Custom Event Definition API, section 2.4). Custom properties cannot use it. */
 export const RESERVED_PREFIX = 'svc_';
 
 /**

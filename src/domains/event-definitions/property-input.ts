@@ -14,7 +14,7 @@ import {
   referenceInput,
 } from './shared-input.ts';
 
-/** Maximum number of custom properties of a definition. Default properties do not count (section 8). */
+/** Maximum number of custom properties of a definition. Default properties do not count (Custom Event Definition API, section 8). */
 export const MAX_CUSTOM_PROPERTIES = 50;
 
 const propertyName = nameInput
@@ -47,7 +47,10 @@ const options = z
   )
   .meta({ description: 'Options for the type `enumeration`, 1 to 5,000. Absent or empty for every other type.' });
 
-/** An enumeration must have at least one option; other types must have none (section 2.2). An empty list is the same as none. */
+/**
+ * An enumeration must have at least one option; other types must have none (Custom Event Definition API, section 2.2). An empty list is the same
+ * as none.
+ */
 function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>, context: z.RefinementCtx): void {
   const isEmpty = Array.isArray(given) && given.length === 0;
   const refuse = (...broken: Parameters<typeof rule>) =>

@@ -1,9 +1,9 @@
-/** The types of properties (section 2.2). The type of a property never changes. */
+/** The types of properties (Custom Event Definition API, section 2.2). The type of a property never changes. */
 export const PROPERTY_TYPES = ['bool', 'date', 'datetime', 'enumeration', 'number', 'string'] as const;
 
 export type PropertyType = (typeof PROPERTY_TYPES)[number];
 
-/** The field type that is stored for each property type (section 2.2). */
+/** The field type that is stored for each property type (Custom Event Definition API, section 2.2). */
 export const FIELD_TYPE_OF = {
   bool: 'radio',
   date: 'date',

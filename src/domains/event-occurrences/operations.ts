@@ -62,7 +62,7 @@ async function send(context: OperationContext, sending: Sending): Promise<Readon
   const { id: organizationId } = requireOrganization(context.actor);
   const checked = await checkAll(context, sending);
   const fresh = await withoutKnown(context, organizationId, checked);
-  // Occurrences of NO_OBJECT are counted, but not stored (section 2.5).
+  // Occurrences of NO_OBJECT are counted, but not stored (Custom Event Definition API, section 2.5).
   const kept = fresh.filter(({ definition }) => definition.primaryObject !== 'NO_OBJECT');
   const objects = await findObjects(
     context,

@@ -29,7 +29,7 @@ const LONG_TEXT = 1024;
 const LONG_TEXT_NAME = /url|referrer|link/;
 
 /**
- * Checks a value of an occurrence against the type of its property (sections 2.2 and 8):
+ * Checks a value of an occurrence against the type of its property (Custom Event Definition API, sections 2.2 and 8):
  * - `bool`: `true` or `false`, also as a string;
  * - `number`: at most 15 digits, at most one of them a decimal, also as a string;
  * - `date`: `YYYY-MM-DD`, or a time exactly at midnight UTC. A time is ISO 8601 with `Z` or an offset, or a UNIX timestamp in milliseconds,

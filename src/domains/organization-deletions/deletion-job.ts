@@ -8,8 +8,8 @@ import { deleteOrganizationRow, lockOrganization } from '../organizations/operat
 import { deletionJobTopic } from '../user-deletions/operations.ts';
 import { deleteContentsOf, deleteRestOf, lockJob, purgeSessions } from '../user-deletions/deletion-operations.ts';
 
-/** Deletes a batch of rows of an organization that belong to the gateway and not to a domain. @returns how many were deleted. */
-type DeleteMore = (em: EntityManager, organizationId: OrganizationId, batch: number) => Promise<number>;
+/** Deletes a batch of the rows of an organization in tables of `gateway`, such as stored answers. @returns how many were deleted. */
+type DeleteGatewayRows = (em: EntityManager, organizationId: OrganizationId, batch: number) => Promise<number>;
 
 const BATCH = 5_000;
 
@@ -17,7 +17,7 @@ const BATCH = 5_000;
  * Deletes an organization. The job can be interrupted at any point and run again, even by two workers at once: nobody can access the organization
  * since the request, and every step is repeated until nothing is left.
  */
-export function organizationDeletionJob(deleteMore: DeleteMore): JobHandler {
+export function organizationDeletionJob(deleteMore: DeleteGatewayRows): JobHandler {
   return jobHandler({
     queue: 'organization-deletion',
     data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
@@ -52,7 +52,7 @@ async function begin({ em, now, sql }: JobContext, id: DeletionJobId): Promise<O
 async function finish(
   context: JobContext,
   target: { readonly deletionJobId: DeletionJobId; readonly id: string },
-  deleteMore: DeleteMore,
+  deleteMore: DeleteGatewayRows,
 ): Promise<boolean> {
   const { em, now } = context;
   return em.fork().transactional(async (transaction) => {

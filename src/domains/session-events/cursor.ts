@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { invalid } from '../../core/errors.ts';
 
-/** The cursor of events in both APIs: the id of the last event seen, in decimal digits (section 4.7). */
+/** The cursor of events in both APIs: the id of the last event seen, in decimal digits (Workspace Management API, section 4.7). */
 
 const PATTERN = /^\d+$/;
 const RULE = 'must be the id of an event, in decimal digits';

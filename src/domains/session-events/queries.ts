@@ -242,7 +242,7 @@ export async function findEvents(
   // The selected columns have the names of the row's properties.
   return rows as unknown as SessionEventRow[];
 }
-/** The documented JSON of an event (section 6). The recorded JSON text of its data is inserted unchanged. */
+/** The documented JSON of an event (Workspace Management API, section 6). The recorded JSON text of its data is inserted unchanged. */
 export function eventToJson(row: SessionEventRow): string {
   const { id, createdAt, eventType, messageId, sessionId, provider, eventData } = row;
   const message = messageId === null ? 'null' : `"${messageId}"`;

@@ -10,7 +10,7 @@ export interface SessionStateFlags {
   readonly current: SessionState;
 }
 
-/** The documented state object (section 3), whose booleans follow from the state. */
+/** The documented state object (Workspace Management API, section 3), whose booleans follow from the state. */
 export function stateFlags(current: SessionState): SessionStateFlags {
   return {
     isQueued: current === 'queued',

@@ -34,7 +34,7 @@ export class RefusedKeyError extends DomainError {
  * Finds the caller by the `Authorization` header (RFC 6750, section 2.1), or without it by the cookie of a signed-in browser. Missing, malformed,
  * unknown, expired and revoked keys get the same answer; a malformed key costs no query. The key is looked up on every request, so that a
  * revoked key is refused at once in every process. `onKey` runs as soon as the key is known to be valid, before all other checks.
- * @throws DomainError (401); like `chooseOrganization` for the header `X-Organization-Id`.
+ * @throws DomainError (401); ValidationError (400) or NotFoundError (404) for `X-Organization-Id`, see `chooseOrganization`.
  */
 export async function authenticate(
   headers: HttpHeaders,
@@ -45,7 +45,8 @@ export async function authenticate(
   const known = await findCaller(headers, parts);
   if (!known || !canAct(known)) throw new RefusedKeyError(known);
   await onKey?.(known.keyId);
-  // A failure does not refuse the request: a database without disk space can still be read.
+  // Not while the primary is away, when `position` is null. A failure does not refuse the request: a database without disk space can still be
+  // read.
   if (known.isStale && known.position !== null)
     await noteKeyUse(sql, known.keyId, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
@@ -77,12 +78,12 @@ export async function admit(
   parts: AuthenticationParts,
   onKey: (keyId: ApiKeyId) => Promise<void>,
 ): Promise<Admitted> {
-  const [actor, isThere] = await Promise.all([
+  const [actor, hasBodyArrived] = await Promise.all([
     authenticate(request.headers, parts, onKey),
-    // The lookup is sent in the same phase of the event loop or later, so it is not older than the body.
+    // The lookup is sent in this phase of the event loop or later. A body that is complete by the next phase is not newer than the rights.
     request.body === null || inNextPhase(() => request.hasArrived === true),
   ]);
-  return { actor, whenRead: isThere ? async () => actor : () => findAgain(request.headers, parts) };
+  return { actor, whenRead: hasBodyArrived ? async () => actor : () => findAgain(request.headers, parts) };
 }
 
 function inNextPhase<Result>(look: () => Result): Promise<Result> {

@@ -10,7 +10,7 @@ interface Known {
   cost: number;
 }
 
-/** `checkCost` with a memory: the cost of an operation is computed again only if a variable that it depends on has changed. */
+/** Caches `checkCost`: the cost of an operation is computed again only if a variable that it depends on has changed. */
 export function createCosts(): (request: CostedRequest) => number {
   const known = new WeakMap<OperationDefinitionNode, Known>();
   return (request) => {

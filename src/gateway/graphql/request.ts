@@ -18,7 +18,7 @@ export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLP
   return requireObject(body);
 }
 
-/** Reads query parameters. `variables` and `extensions` are JSON, the others are text (section 6.1). */
+/** Reads query parameters. `variables` and `extensions` are JSON, the others are text (GraphQL over HTTP, section 6.1). */
 function readQuery(query: URLSearchParams): GraphQLParams {
   const names = [...new Set(query.keys())];
   const repeated = names.filter((name) => query.getAll(name).length > 1);

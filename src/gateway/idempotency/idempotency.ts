@@ -31,9 +31,9 @@ export interface Outcome {
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
 /**
- * Lifetime of a claim, in timeouts of outbound requests. It must be longer than the longest operation, so that none runs twice at the same time:
- * three for waiting for another token refresh, an own refresh, and the request; three more for reading the tools of the payload; and two for the
- * database.
+ * Lifetime of a claim, as a multiple of the timeout of an outbound request. It must be longer than the longest operation, so that none runs twice
+ * at the same time: three for waiting until another request has refreshed a token, refreshing it, and the request; three more for reading the
+ * tools of the payload; and two for the database.
  */
 const CLAIM_IN_OUTBOUND_TIMEOUTS = 8;
 interface StoredAnswer extends AnsweredRequest {

@@ -77,7 +77,7 @@ describe('redirects', () => {
         '127.0.0.1 is not a public address',
         '[::ffff:7f00:1] is not a public address',
         'localhost is not a public address',
-        'the name inside.example cannot be resolved, or not only to public addresses',
+        'the name inside.example cannot be resolved, or has an address that is not public',
       ]);
       expect(victim.connectionCount - before).toBe(0);
     },

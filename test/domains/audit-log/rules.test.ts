@@ -83,7 +83,7 @@ describe('who can read the audit log', () => {
       scopes: ['sessions.read', 'sessions.record'],
     });
     for (const [key, message] of [
-      [member.key, 'only an admin of the organization may do this'],
+      [member.key, 'only administrators of the organization can do this'],
       [narrow.key, 'the API key lacks the scope organizations.write'],
     ] as const)
       expect((await read(key)).errors).toMatchObject([{ message, extensions: { code: 'FORBIDDEN' } }]);

@@ -167,7 +167,7 @@ describe('a caller with several organizations', () => {
     const { first, second } = await createKeysInTwoOrganizations();
     const { data, errors } = await gateway.graphql(first.key, LIST, {}, { 'X-Organization-Id': second.organization });
     const message =
-      'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one';
+      'a request acts in one organization: send the header X-Organization-Id with the id or slug of the organization that you want';
     expect({ data, errors: errors?.map((error) => [error.message, error.extensions?.['code']]) }).toEqual({
       data: {
         viewer: {

@@ -101,7 +101,7 @@ describe('inviting', () => {
       [REVOKE, { invitationId: id }],
     ] as const) {
       expect(await mutate(member.key, query, input)).toEqual(
-        refused('Forbidden', 'only an admin of the organization may do this'),
+        refused('Forbidden', 'only administrators of the organization can do this'),
       );
       expect(await mutate(bare.key, query, input)).toEqual(
         refused('Forbidden', 'the API key lacks the scope organizations.write'),

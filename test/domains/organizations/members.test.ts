@@ -54,7 +54,7 @@ describe('members', () => {
     ];
     for (const [query, input] of tries) {
       expect(await mutate(member.key, query, input)).toEqual(
-        refused('Forbidden', 'only an admin of the organization may do this'),
+        refused('Forbidden', 'only administrators of the organization can do this'),
       );
       expect(await mutate(bare.key, query, input)).toEqual(
         refused('Forbidden', 'the API key lacks the scope organizations.write'),

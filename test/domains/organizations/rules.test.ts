@@ -200,7 +200,7 @@ describe('changing an organization', () => {
     const bare = await gateway.createKey({ scopes: ['social'] });
     const foreign = await gateway.createKey();
     expect(await mutate(member.key, UPDATE, { organizationId: admin.organizationId, name: 'X' })).toEqual(
-      refused('Forbidden', 'only an admin of the organization may do this'),
+      refused('Forbidden', 'only administrators of the organization can do this'),
     );
     expect(await mutate(bare.key, UPDATE, { organizationId: bare.organizationId, name: 'X' })).toEqual(
       refused('Forbidden', 'the API key lacks the scope organizations.write'),

@@ -108,7 +108,7 @@ describe('viewer', () => {
         {
           path: ['viewer', 'organizations', 'nodes', 0, 'apiKeys'],
           message:
-            'a request acts in one organization: send the header X-Organization-Id with the id or slug of this one',
+            'a request acts in one organization: send the header X-Organization-Id with the id or slug of the organization that you want',
           extensions: { code: 'INVALID_INPUT' },
         },
       ],
