@@ -14,12 +14,16 @@ import {
   TOOL_RESULT_STATUSES,
   recordedEvent,
 } from '../../src/domains/session-events/event-data.ts';
+import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 import { full } from '../support/proof.ts';
 
 const script = fileURLToPath(new URL('../../docs/examples/make-agent-run.ts', import.meta.url));
 
 async function print(...args: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], { maxBuffer: 64 * 1024 * 1024 });
+  const { stdout } = await promisify(execFile)(process.execPath, [script, ...args], {
+    env: { ...process.env, ...NODE_ENVIRONMENT },
+    maxBuffer: 64 * 1024 * 1024,
+  });
   return stdout;
 }
 

@@ -1,13 +1,14 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
+import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 import { checkout } from '../support/processes/process.ts';
 
 test('a rejection that nothing awaits any longer does not end the process', async () => {
   const { stdout } = await promisify(execFile)(
     process.execPath,
     ['--no-warnings', 'test/support/executor/rejections.ts'],
-    { cwd: checkout },
+    { cwd: checkout, env: { ...process.env, ...NODE_ENVIRONMENT } },
   );
   expect(stdout).toBe(`in a list: gave_up: nested_promise at Query.list
 in a property: gave_up: nested_promise at Query.a

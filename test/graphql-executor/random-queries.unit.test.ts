@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { seed } from '../support/exploration.ts';
+import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 import { checkout } from '../support/processes/process.ts';
 import { full, proof } from '../support/proof.ts';
 
@@ -15,7 +16,11 @@ const SIZE = full ? [3000, 12, 8] : [50, 8, 5];
 
 test(`random queries get the same answers as from graphql and cause no other unhandled rejections (SEED=${seed})`, async () => {
   const script = ['--no-warnings', 'test/support/executor/fuzz.ts', seed, ...SIZE].map(String);
-  const { stdout } = await promisify(execFile)(process.execPath, script, { cwd: checkout, maxBuffer: 2 ** 26 });
+  const { stdout } = await promisify(execFile)(process.execPath, script, {
+    cwd: checkout,
+    env: { ...process.env, ...NODE_ENVIRONMENT },
+    maxBuffer: 2 ** 26,
+  });
   const { figures, differences } = JSON.parse(stdout) as Outcome;
   expect(differences).toEqual([]);
   const often = ['compiled', 'gave up', 'interpreted from the start', 'mutations'].filter(

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UsageError } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { NODE_ENVIRONMENT } from '../../support/processes/node-arguments.ts';
 import { checkout } from '../../support/processes/process.ts';
 import { createSession, eventsOf, readAll } from '../../support/fixtures/sessions.ts';
 
@@ -68,7 +69,7 @@ test('the process ends with status 0 after all input, and with a hint and status
   const env = { DATABASE_URL: gateway.databaseUrl, ENCRYPTION_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}` };
   const start = () =>
     spawn(process.execPath, [join(checkout, 'src/cli.ts'), 'events', 'import', '--session', id, '-'], {
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...NODE_ENVIRONMENT, ...env },
       stdio: 'pipe',
     });
   const interrupted = start();
