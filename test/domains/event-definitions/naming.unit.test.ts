@@ -8,6 +8,7 @@ import {
   firstFreeName,
   freePropertyName,
   nameFromLabel,
+  nameTaken,
 } from '../../../src/domains/event-definitions/naming.ts';
 
 const kinds = ['event', 'property'] as const;
@@ -136,6 +137,19 @@ describe('nameFromLabel', () => {
 test('baseNameFor throws for a label that gives no name, because validation should have refused it', () => {
   expect(baseNameFor('2nd visit', 'event')).toBe('e_2nd_visit');
   expect(() => baseNameFor('!?', 'event')).toThrow(new Error('the schema accepted a label that gives no name'));
+});
+
+test('the error of a taken name states whether it was used before', () => {
+  expect(nameTaken('order')).toMatchObject({
+    reason: 'NAME_TAKEN',
+    inputPath: ['name'],
+    message: 'name: order is taken by another event definition; choose another name',
+  });
+  expect(nameTaken('order', true)).toMatchObject({
+    reason: 'NAME_USED_BEFORE',
+    inputPath: ['name'],
+    message: 'name: order was used by a deleted event definition and can never be used again; choose another name',
+  });
 });
 
 describe('firstFreeName', () => {
