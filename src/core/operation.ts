@@ -4,6 +4,7 @@ import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.t
 import type { LiveTails, Resumption } from './live-tails.ts';
 import type { Timing } from './timing.ts';
 import type { Notifier } from './postgres/notifications.ts';
+import type { Caches } from './caches.ts';
 import type { Outbound } from './outbound/outbound.ts';
 import type { SecretBox } from './secrets/secrets.ts';
 import { conflictOf } from './postgres/failures.ts';
@@ -103,12 +104,13 @@ export interface OperationContext {
   readonly secrets: SecretBox;
   /** The only way to request URLs that came from outside. */
   readonly outbound: Outbound;
+  readonly caches: Caches;
 }
 
 /** The dependencies of work without a caller, such as jobs and the OAuth callback. */
 export type WorkContext = Pick<
   OperationContext,
-  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound'
+  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound' | 'caches'
 >;
 
 /** The configuration of operations. */

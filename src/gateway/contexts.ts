@@ -36,6 +36,7 @@ export function operationContext(
     liveTails: dependencies.liveTails,
     secrets: dependencies.secrets,
     outbound: dependencies.outbound,
+    caches: dependencies.caches,
     settings: settingsOf(dependencies),
   };
   return Object.defineProperties(context as Source & OperationContext, MADE_WHEN_READ);
@@ -72,7 +73,7 @@ const MADE_WHEN_READ = {
 
 /** The context of work outside requests, such as jobs, with its own unit of work. */
 export function workContext(dependencies: Dependencies): WorkContext {
-  const { database, sql, notifier, secrets, outbound, now, newId } = dependencies;
+  const { database, sql, notifier, secrets, outbound, caches, now, newId } = dependencies;
   return {
     em: database.em.fork(),
     sql,
@@ -81,6 +82,7 @@ export function workContext(dependencies: Dependencies): WorkContext {
     newId,
     secrets,
     outbound,
+    caches,
     settings: settingsOf(dependencies),
   };
 }

@@ -7,6 +7,7 @@ import { LargeAnswers } from '../core/postgres/large-answers.ts';
 import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
 import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
+import { Caches } from '../core/caches.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
 import { type Outages, watchOutages } from '../core/postgres/outages.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/replicas.ts';
@@ -18,7 +19,7 @@ import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
-import { type BrowserSessions, createBrowserSessions } from './admission/browser-session.ts';
+import { BrowserSessions } from './admission/browser-session.ts';
 import { type SignInLinks, createSignInLinks } from './admission/sign-in-links.ts';
 import { versionsOf } from './topic-versions.ts';
 import { type Metrics, createMetrics } from './telemetry/metrics.ts';
@@ -44,6 +45,7 @@ export interface Dependencies {
   readonly appendQueue: KeyedQueue;
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
+  readonly caches: Caches;
   readonly idempotency: Idempotency;
   readonly trustedDocuments: TrustedDocuments;
   /** Address on which the gateway listens, set when it listens. With `PORT=0` the port is not known before. */
@@ -100,13 +102,14 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     sql,
     replicas,
     keys: createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now }),
-    browserSessions: createBrowserSessions({ secrets, now, publicUrl: () => publicUrlOf({ config, address }) }),
+    browserSessions: new BrowserSessions({ secrets, now, publicUrl: () => publicUrlOf({ config, address }) }),
     signInLinks: createSignInLinks({ now }),
     outages,
     notifier,
     appendQueue: createKeyedQueue(),
     secrets,
     outbound,
+    caches: new Caches(),
     trustedDocuments: await readTrustedDocuments(config.PERSISTED_OPERATIONS),
     idempotency: new Idempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
     address,

@@ -1,7 +1,7 @@
 import type { Sql } from '../core/postgres/sql.ts';
 import { apiKeyTopic } from '../domains/api-keys/entity.ts';
 import { readKeyVersions } from '../domains/api-keys/operations.ts';
-import { topicOf } from '../domains/mcp-connections/status.ts';
+import { mcpConnectionTopic } from '../domains/mcp-connections/status.ts';
 import { readConnectionVersions } from '../domains/mcp-connections/versions.ts';
 import {
   readLastSessionChanges,
@@ -21,7 +21,7 @@ const FOLLOWED = [
   { topicOf: sessionTopic, read: readSessionVersions },
   { topicOf: sessionsTopic, read: readLastSessionChanges },
   { topicOf: apiKeyTopic, read: readKeyVersions },
-  { topicOf, read: readConnectionVersions },
+  { topicOf: mcpConnectionTopic, read: readConnectionVersions },
   { topicOf: deletionJobTopic, read: readDeletionJobVersions },
 ] as const;
 

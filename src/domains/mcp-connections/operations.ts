@@ -34,7 +34,7 @@ import {
   findReferenced,
   pageOfConnections,
 } from './queries.ts';
-import { topicOf } from './status.ts';
+import { mcpConnectionTopic } from './status.ts';
 import { clientOf } from './oauth/client.ts';
 import { applyUpdate } from './update.ts';
 
@@ -168,7 +168,7 @@ export const updateMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
   async (context: OperationContext, input: UpdateMcpConnectionInput): Promise<McpConnection> => {
     const connection = await update(context, input);
-    context.notifier.publish(topicOf(connection.id));
+    context.notifier.publish(mcpConnectionTopic(connection.id));
     return connection;
   },
 );
@@ -188,7 +188,7 @@ export const deleteMcpConnection = guarded(
   WRITE_MCP_CONNECTIONS,
   async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnection> => {
     const { connection, credentials } = await remove(context, { mcpConnectionId });
-    context.notifier.publish(topicOf(connection.id));
+    context.notifier.publish(mcpConnectionTopic(connection.id));
     const { tokens, registration, clientSecret } = credentials;
     const server = connection.authorizationServer;
     const client = clientOf(connection, server, registration, clientSecret);
@@ -226,7 +226,8 @@ export const readMcpConnection = guarded(
   READ_MCP_CONNECTIONS,
   async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnectionRow> => {
     const [row] = await findConnections(context, [mcpConnectionId]);
-    return row ?? Promise.reject(notFound('MCP connection'));
+    if (!row) throw notFound('MCP connection');
+    return row;
   },
 );
 

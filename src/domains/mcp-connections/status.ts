@@ -27,8 +27,8 @@ const ACTION_OF: Readonly<Record<Status, NextAction>> = {
 export const AUTHORIZATION_LIFETIME_MS = 10 * 60 * 1000;
 
 /** The notification topic for changes of a connection. */
-export function topicOf(connectionId: McpConnectionId): string {
-  return `mcp_connection/${connectionId}`;
+export function mcpConnectionTopic(connectionId: McpConnectionId): string {
+  return `mcp-connection:${connectionId}`;
 }
 
 export interface Standing {

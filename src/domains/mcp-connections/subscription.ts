@@ -5,7 +5,7 @@ import { apiKeyTopic } from '../api-keys/entity.ts';
 import type { McpConnectionReference } from './input.ts';
 import { readMcpConnections } from './operations.ts';
 import type { McpConnectionRow } from './queries.ts';
-import { standingOf, topicOf } from './status.ts';
+import { standingOf, mcpConnectionTopic } from './status.ts';
 
 /** An event of the subscription: the new state of the connection, or its deletion. */
 export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: McpConnectionId };
@@ -21,7 +21,7 @@ export async function* followMcpConnection(
 ): AsyncGenerator<McpConnectionChange, void, undefined> {
   const { signal } = context;
   // A revoked key does not change the connection, so the topic of the key is needed too.
-  const topics = [topicOf(mcpConnectionId), apiKeyTopic(context.actor.keyId)];
+  const topics = [mcpConnectionTopic(mcpConnectionId), apiKeyTopic(context.actor.keyId)];
   const live = context.liveTails.open(context.actor, topics, signal);
   let last: string | undefined;
   try {

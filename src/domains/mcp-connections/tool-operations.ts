@@ -3,7 +3,6 @@ import { LRUCache } from 'lru-cache';
 import type { McpConnectionId } from '../../core/ids.ts';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import { type Actor, type OperationContext, guarded, write } from '../../core/operation.ts';
-import type { Outbound } from '../../core/outbound/outbound.ts';
 import { filterOf } from '../../core/postgres/reach.ts';
 import { McpConnection } from './entity.ts';
 import type { McpConnectionReference } from './input.ts';
@@ -42,18 +41,21 @@ async function loadVisible(em: EntityManager, actor: Actor, id: McpConnectionId)
   return connection;
 }
 
-/** The cache is bounded by the size of the JSON, because a server decides how long the descriptions of its tools are. */
-const CACHE = {
-  ttl: 30_000,
-  maxSize: 16 * 1024 * 1024,
-  sizeCalculation: (tools: Tool[]) => JSON.stringify(tools).length,
-};
+/**
+ * Tools are read with the credentials of the connection and returned only to callers who can see it. The cache is bounded by the size of the
+ * JSON, because a server decides how long the descriptions of its tools are.
+ */
+const newToolCache = () =>
+  new LRUCache<string, Tool[]>({
+    ttl: 30_000,
+    maxSize: 16 * 1024 * 1024,
+    sizeCalculation: (tools) => JSON.stringify(tools).length,
+  });
 /** Maximum number of servers that one request can call, because each call can take up to its timeout. */
 const MAX_SERVERS = 10;
 
-/** One cache for each gateway. Tools are read with the credentials of the connection and returned only to callers who can see it. */
-const caches = new WeakMap<Outbound, LRUCache<string, Tool[]>>();
-const asked = new WeakMap<object, number>();
+/** Number of servers that each request has called. */
+const asked = new WeakMap<OperationContext, number>();
 
 /** The tools of the server, cached for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
 export async function readTools(
@@ -61,8 +63,7 @@ export async function readTools(
   row: Pick<McpConnectionRow, 'id' | 'type' | 'updatedAt'>,
 ): Promise<Tool[] | null> {
   if (row.type === 'stdio') return null;
-  const cache = caches.get(context.outbound) ?? new LRUCache<string, Tool[]>(CACHE);
-  caches.set(context.outbound, cache);
+  const cache = context.caches.of(newToolCache);
   const key = `${row.id} ${row.updatedAt}`;
   const known = cache.get(key);
   if (known) return known;

@@ -11,7 +11,7 @@ import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { targetOf } from '../policy.ts';
 import { hashState, ping } from '../remote/connect.ts';
 import { noteFailure } from '../remote/session.ts';
-import { topicOf } from '../status.ts';
+import { mcpConnectionTopic } from '../status.ts';
 import { exchange } from './authorization-flow.ts';
 
 /** Completes authorizations that a user has granted or refused. The browser that opens the callback has no API key. */
@@ -64,7 +64,7 @@ export async function completeAuthorization(context: CallbackContext, callback: 
     if (!(await keep(context, taken, tokens))) return UNKNOWN;
     await ping(context.outbound.begin(), connection, { accessToken: tokens.access_token });
     await context.em.fork().transactional(async (em) => (await lockSame(em, connection))?.connect(context.now()));
-    context.notifier.publish(topicOf(connection.id));
+    context.notifier.publish(mcpConnectionTopic(connection.id));
     return { kind: 'connected', name };
   } catch (error) {
     const noted = await noteFailure(context, connection.id, error);
@@ -115,7 +115,7 @@ async function fail({ em, now, notifier }: WorkContext, connection: McpConnectio
     .transactional(async (transaction) =>
       (await lockSame(transaction, connection))?.stop('AUTHORIZATION_REQUIRED', error.message, now()),
     );
-  notifier.publish(topicOf(connection.id));
+  notifier.publish(mcpConnectionTopic(connection.id));
   return error.message;
 }
 

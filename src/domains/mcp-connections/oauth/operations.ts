@@ -7,7 +7,7 @@ import { McpAuthorization, type McpConnection } from '../entity.ts';
 import type { McpConnectionReference } from '../input.ts';
 import { WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from '../policy.ts';
 import { noteFailure } from '../remote/session.ts';
-import { AUTHORIZATION_LIFETIME_MS, topicOf } from '../status.ts';
+import { AUTHORIZATION_LIFETIME_MS, mcpConnectionTopic } from '../status.ts';
 import { usableToken } from './token-refresh.ts';
 
 /** Result of creating or authorizing a connection. `authorizationUrl` is null unless a user must authorize it. */
@@ -93,7 +93,7 @@ export const authorizeMcpConnection = guarded(
       { access: WRITE_MCP_CONNECTIONS, operation: 'authorizeMcpConnection', target: (to) => targetOf(to.connection) },
     );
     const result = await save(context, { mcpConnectionId });
-    context.notifier.publish(topicOf(mcpConnectionId));
+    context.notifier.publish(mcpConnectionTopic(mcpConnectionId));
     return result;
   },
 );

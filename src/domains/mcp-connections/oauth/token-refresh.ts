@@ -10,7 +10,7 @@ import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { fetchClientToken, refresh } from './authorization-flow.ts';
 import { clientOf } from './client.ts';
 import { explainRemote } from '../remote/errors.ts';
-import { topicOf } from '../status.ts';
+import { mcpConnectionTopic } from '../status.ts';
 
 /**
  * Refreshes access tokens before they expire, one caller at a time over all processes. A caller takes a lease on the row, so that no
@@ -42,7 +42,7 @@ const claim = (id: McpConnectionId, tokenVersion: number) =>
     .returning('id');
 
 /** Concurrent calls for one connection in one process share one promise. */
-const asking = new WeakMap<WorkContext['outbound'], Map<string, Promise<Token | undefined>>>();
+const newCallMap = () => new Map<string, Promise<Token | undefined>>();
 
 /**
  * A valid token; undefined when there is none. With `refused`, only a token newer than that version.
@@ -53,11 +53,10 @@ export function usableToken(
   connectionId: McpConnectionId,
   refused?: number,
 ): Promise<Token | undefined> {
-  const here = asking.get(context.outbound) ?? new Map<string, Promise<Token | undefined>>();
-  asking.set(context.outbound, here);
+  const calls = context.caches.of(newCallMap);
   const key = `${connectionId} ${refused}`;
-  const found = here.get(key) ?? findToken(context, connectionId, refused).finally(() => here.delete(key));
-  here.set(key, found);
+  const found = calls.get(key) ?? findToken(context, connectionId, refused).finally(() => calls.delete(key));
+  calls.set(key, found);
   return found;
 }
 
@@ -158,7 +157,7 @@ async function commit(
     );
     if (connection && connection.tokenVersion === seen.tokenVersion) await change(connection, transaction);
   });
-  notifier.publish(topicOf(seen.id));
+  notifier.publish(mcpConnectionTopic(seen.id));
 }
 
 async function lose(em: EntityManager, connection: McpConnection, reason: string, at: Date): Promise<void> {

@@ -8,7 +8,7 @@ import { forgetTokens, readCredentials } from '../credentials.ts';
 import { McpConnection } from '../entity.ts';
 import { type Access, type ServerInfo, withServer } from './client.ts';
 import { AuthorizationNeeded, MisconfiguredError } from './errors.ts';
-import { type Status, topicOf } from '../status.ts';
+import { type Status, mcpConnectionTopic } from '../status.ts';
 import { usableToken } from '../oauth/token-refresh.ts';
 
 /** Uses an existing connection with its credentials, refreshes the tokens as needed, and records the outcome in the status. */
@@ -77,7 +77,7 @@ async function noteSuccess({ em, now, notifier }: WorkContext, id: McpConnection
     locked.connect(now());
     return true;
   });
-  if (isNews) notifier.publish(topicOf(id));
+  if (isNews) notifier.publish(mcpConnectionTopic(id));
 }
 
 /** Records the failure in the status. A status that `usableToken` has set stays. @returns the error to throw. */
@@ -108,7 +108,7 @@ export async function noteFailure(
     connection.stop(status, (isKnown && connection.statusReason) || error.message, now());
     return toRemoteFailure(error, connection);
   });
-  notifier.publish(topicOf(id));
+  notifier.publish(mcpConnectionTopic(id));
   return noted;
 }
 
