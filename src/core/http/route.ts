@@ -12,7 +12,7 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
   readonly path: string;
   /** More paths for the same operation, for older clients. OpenAPI lists only `path`. */
   readonly aliases?: readonly string[];
-  /** The name of the operation, the same as that of its GraphQL mutation. */
+  /** The name of the operation. Its GraphQL mutation has the same name, but calls MCP connections MCP servers. */
   readonly operationId: string;
   readonly tag: string;
   readonly summary: string;
@@ -45,16 +45,30 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
 }
 
 /** A route that requires an API key. */
-export interface Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> extends RouteBase<
+interface KeyedRoute<Input extends z.ZodType, Output extends z.ZodType> extends RouteBase<Input, Output> {
+  /** The access of the operation, checked before the input is read. */
+  readonly access: Access;
+}
+
+/** A route whose operation returns the data of the answer. */
+export interface DataRoute<
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+> extends KeyedRoute<Input, Output> {
+  readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
+}
+
+/** A route that reads, and creates the whole answer, as text or as a stream. */
+interface RespondingRoute<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> extends KeyedRoute<
   Input,
   Output
 > {
-  /** The access of the operation, checked before the input is read. */
-  readonly access: Access;
-  readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
-  /** Replaces `run` if the answer is produced as text or streamed. */
-  readonly respond?: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
+  readonly respond: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
 }
+
+export type Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> =
+  | DataRoute<Input, Output>
+  | RespondingRoute<Input, Output>;
 
 /** A route without an API key, because the credential is in its input. */
 export interface KeylessRoute<

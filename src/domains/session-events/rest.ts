@@ -94,7 +94,6 @@ export const sessionEventRoutes = [
         schema: { type: 'string' },
       },
     },
-    run: () => Promise.reject(new Error('answered by respond')),
     respond: async (context, input, request) =>
       wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
   }),

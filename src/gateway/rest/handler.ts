@@ -2,6 +2,7 @@ import { inRest } from '../../core/text/wording.ts';
 import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
 import {
+  type DataRoute,
   type AnyRoute,
   type KeylessRoute,
   type Method,
@@ -100,13 +101,13 @@ export async function answerRest(
   const input = parseInput(route.input, whole);
   const context = operationContext(dependencies, current, exchange);
   // A stream continues to read, and closes its budget itself.
-  if (route.respond) return runRoute(route, readingContext(context, dependencies), input, request);
+  if ('respond' in route) return route.respond(readingContext(context, dependencies), input, request);
   try {
-    if (!isWrite(route)) return await runRoute(route, readingContext(context, dependencies), input, request);
+    if (!isWrite(route)) return await runRoute(route, readingContext(context, dependencies), input);
     const key = idempotencyKeyOf(request.headers);
-    if (key === undefined) return await runRoute(route, context, input, request);
+    if (key === undefined) return await runRoute(route, context, input);
     return await runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
-      runRoute(route, inner, input, request),
+      runRoute(route, inner, input),
     );
   } finally {
     context.budget.close();
@@ -129,13 +130,7 @@ export async function answerKeylessRest(
   return runKeylessWithKey(idempotency, { route, context, key, input: body, credential }, run);
 }
 
-async function runRoute(
-  route: Route,
-  context: OperationContext,
-  input: unknown,
-  request: HttpRequest,
-): Promise<HttpAnswer> {
-  if (route.respond) return route.respond(context, input, request);
+async function runRoute(route: DataRoute, context: OperationContext, input: unknown): Promise<HttpAnswer> {
   return answerDocument(route, await route.run(context, input));
 }
 
