@@ -6,7 +6,7 @@ export type Arguments = Readonly<Record<string, unknown>>;
 /** Creates the arguments of a field for its next object. */
 export type NextArguments = () => Arguments;
 
-const NONE: Arguments = Object.freeze(Object.create(null) as Arguments);
+const NONE: Arguments = Object.freeze(Object.create(null));
 
 /**
  * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object gets its own arguments, because a resolver may change them.
@@ -26,7 +26,7 @@ export function argumentsOf(
   if (isMadeAnew) return coerce;
   const entries = Object.entries(first);
   return () => {
-    const copy = Object.create(null) as Record<string, unknown>;
+    const copy: Record<string, unknown> = Object.create(null);
     for (const [name, value] of entries) copy[name] = value;
     return copy;
   };

@@ -29,7 +29,7 @@ export function completeLeaf(type: GraphQLLeafType): Complete {
   if (!isEnumType(type)) return convert;
   // Other values, such as a function as the internal value of an enum, are not results.
   const plain = type.getValues().filter(({ value }) => /^(?:string|number|symbol)$/.test(typeof value));
-  const names = new Map(plain.map(({ name, value }) => [value as unknown, name]));
+  const names = new Map<unknown, string>(plain.map(({ name, value }) => [value, name]));
   return (value) => names.get(value) ?? convert(value);
 }
 

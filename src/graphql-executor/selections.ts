@@ -32,7 +32,7 @@ export class Selections {
   constructor(schema: GraphQLSchema, document: DocumentNode, variables: VariableValues) {
     this.#schema = schema;
     this.#variables = variables;
-    const fragments = Object.create(null) as Record<string, FragmentDefinitionNode>;
+    const fragments: Record<string, FragmentDefinitionNode> = Object.create(null);
     for (const node of document.definitions) {
       if (node.kind === Kind.FRAGMENT_DEFINITION) fragments[node.name.value] = node;
     }

@@ -110,8 +110,7 @@ function listCoercer(type: GraphQLList<GraphQLInputType>): Coerce {
   const coerceItem = coercerOf(type.ofType);
   return (value) => {
     // For example a Set, which JSON does not have.
-    if (typeof value === 'object' && value !== null && !Array.isArray(value) && Symbol.iterator in value)
-      return coerceInputValue(value, type);
+    if (isObject(value) && Symbol.iterator in value) return coerceInputValue(value, type);
     const items: unknown[] = [];
     // A single value counts as a list with one item.
     for (const given of Array.isArray(value) ? value : [value]) {
@@ -130,9 +129,8 @@ function objectCoercer(type: GraphQLInputObjectType): Coerce {
   const names = new Set(definitions.map(({ name }) => name));
   // Created on demand, because a type may contain itself.
   let fields: { name: string; coerce: Coerce; isRequired: boolean }[] | undefined;
-  return (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
-    const given = value as Readonly<Record<string, unknown>>;
+  return (given) => {
+    if (!isObject(given)) return undefined;
     for (const name of Object.keys(given)) if (!names.has(name) && given[name] !== undefined) return undefined;
     const object: Record<string, unknown> = {};
     fields ??= definitions.map(({ name, type: of }) => ({
@@ -152,6 +150,10 @@ function objectCoercer(type: GraphQLInputObjectType): Coerce {
     }
     return object;
   };
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function leafCoercer(type: GraphQLLeafType): Coerce {

@@ -8,7 +8,7 @@ export function formatTable(rows: readonly object[]): string {
   const names = Object.keys(first);
   const cells = [
     names.map((name) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).toUpperCase()),
-    ...rows.map((row) => names.map((name) => cellOf((row as Readonly<Record<string, unknown>>)[name]))),
+    ...rows.map((row) => names.map((name) => cellOf(Reflect.get(row, name)))),
   ];
   const widths = names.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
   const lines = cells.map((line) =>

@@ -32,20 +32,23 @@ interface ReadRow {
 const checking = new WeakMap<FieldNode, FieldNode | null>();
 
 /**
- * Returns `row`, of which only the key is known, after reading the field below it that checks it; null if the caller may not see it. Undefined
+ * Returns a row, of which only the key is known, after reading the field below it that checks it; null if the caller may not see it. Undefined
  * if there is no such field or it fails otherwise: then the row must be read.
  */
 export async function readThrough<Row extends object>(
-  row: Row,
+  key: Partial<Row>,
   context: object,
   info: GraphQLResolveInfo,
 ): Promise<Row | null | undefined> {
   const type = getNamedType(info.returnType);
   const node = isObjectType(type) ? checkingFieldOf(info, type) : undefined;
   if (!node || !isObjectType(type)) return undefined;
+  // Only fields that need no other column of the row are read below it.
+  const row = key as Row;
   try {
     const value = await readField(row, node, context, { ...info, parentType: type });
-    (row as ReadRow)[READ] = { node, value };
+    const marked: ReadRow = row;
+    marked[READ] = { node, value };
     return row;
   } catch (error) {
     return error instanceof NotFoundError ? null : undefined;

@@ -111,8 +111,8 @@ function below(
 
 function addColumns({ found }: Collecting, type: GraphQLObjectType, name: string): boolean {
   const { columns, pothosExposedField } = type.getFields()[name]?.extensions ?? {};
-  const needed = columns ?? (typeof pothosExposedField === 'string' ? [pothosExposedField] : undefined);
+  const needed: unknown = columns ?? (typeof pothosExposedField === 'string' ? [pothosExposedField] : undefined);
   if (!Array.isArray(needed)) return false;
-  for (const column of needed as string[]) found.add(column);
+  for (const column of needed) found.add(String(column));
   return true;
 }

@@ -54,6 +54,5 @@ function codeOf(error: Error): string | undefined {
 export function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
   if (!(error instanceof UniqueConstraintViolationException)) return undefined;
   // The exception has a copy of the driver's field `constraint`.
-  const { constraint } = error as { constraint?: string };
-  return constraint === undefined ? undefined : conflicts[constraint];
+  return 'constraint' in error ? conflicts[String(error.constraint)] : undefined;
 }

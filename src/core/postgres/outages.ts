@@ -86,10 +86,12 @@ async function ask(pool: Pool): Promise<string | undefined> {
   const client = createProbe(pool);
   try {
     await client.connect();
-    const { rows } = await client.query<{ isStandby: boolean; isReadOnly: boolean }>({
+    // The types of the driver lack the timeout.
+    const probe: QueryConfig & { readonly query_timeout: number | undefined } = {
       text: `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only')::boolean as "isReadOnly"`,
       query_timeout: pool.options.connectionTimeoutMillis,
-    } as QueryConfig);
+    };
+    const { rows } = await client.query<{ isStandby: boolean; isReadOnly: boolean }>(probe);
     if (rows[0]?.isStandby === true) return 'the server is a standby';
     return rows[0]?.isReadOnly === true ? 'the database accepts no writes (default_transaction_read_only)' : undefined;
   } catch (error) {

@@ -112,7 +112,7 @@ class WatchedReplicas implements Replicas {
     if (this.#isLooking) return;
     this.#isLooking = true;
     const position = await this.#primary({ text: `select ${POSITION} as position`, values: [] }).then(
-      ([row]) => (row as { position: number | null }).position ?? undefined,
+      ([row]) => (row && 'position' in row && typeof row.position === 'number' ? row.position : undefined),
       () => undefined,
     );
     await Promise.all(this.#replicas.map((replica) => replica.probe(position)));

@@ -42,26 +42,27 @@ export interface RunOptions {
 
 export function createSql(options: RunOptions): Sql {
   const { run, onPrimary = run, attempt = run, budget, canStop = budget !== undefined } = options;
-  const within = (how: Run, statement: Statement<unknown>) =>
-    budget ? budget.run(() => how(statement, budget)) : how(statement);
-  // The rows have the type of the query.
-  const all = async <Row>(query: Compilable<Row> | Statement<Row>) => (await within(run, statementOf(query))) as Row[];
+  const within = async <Row>(how: Run, query: Compilable<Row> | Statement<Row>) => {
+    const statement = statementOf(query);
+    const rows = budget ? budget.run(() => how(statement, budget)) : how(statement);
+    // The rows have the type of the query.
+    return (await rows) as Row[];
+  };
+  const all = <Row>(query: Compilable<Row> | Statement<Row>) => within(run, query);
   const sql: Sql = {
     all,
     first: async (query) => (await all(query))[0],
-    allUpTo: async <Row>(maxLength: number, query: Compilable<Row> | Statement<Row>) => {
+    allUpTo: async (maxLength, query) => {
       if (!canStop) return undefined;
       try {
-        return (await within(run, { ...statementOf(query), maxLength })) as Row[];
+        return await within(run, { ...statementOf(query), maxLength });
       } catch (error) {
         if (error instanceof TooLong) return undefined;
         throw error;
       }
     },
-    attempt: async <Row>(query: Compilable<Row> | Statement<Row>) =>
-      (await within(attempt, statementOf(query))) as Row[],
-    query: async <Row extends object>(text: string, values: readonly unknown[]) =>
-      (await within(run, { text, values })) as Row[],
+    attempt: (query) => within(attempt, query),
+    query: (text, values) => within(run, { text, values }),
     primary: undefined as never,
   };
   return Object.assign(sql, {

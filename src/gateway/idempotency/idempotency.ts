@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { Logger } from 'pino';
+import { isObject } from '../../core/is-object.ts';
 import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -159,7 +160,7 @@ export class Idempotency {
     });
     await transaction.all(setLockTimeout({ timeout: `${Math.max(1, Math.ceil(leftMs))}ms` }));
     const taken = await transaction.all(claimed).catch((error: unknown) => {
-      const { code } = error as { code?: unknown };
+      const code = isObject(error) ? error['code'] : undefined;
       if (code === LOCK_NOT_AVAILABLE) throw stillRunning();
       // The account was deleted during the request.
       throw code === FOREIGN_KEY_VIOLATION ? unauthenticated() : error;

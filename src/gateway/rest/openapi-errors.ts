@@ -14,7 +14,7 @@ interface DescribedError {
   readonly field?: string;
 }
 
-const DESCRIBED: Readonly<Partial<Record<ErrorStatus, DescribedError>>> = {
+const DESCRIPTIONS = {
   400: {
     description:
       'The input is invalid, organization information is missing, or `X-Organization-Id` names another organization than that of a bound key.',
@@ -74,10 +74,11 @@ const DESCRIBED: Readonly<Partial<Record<ErrorStatus, DescribedError>>> = {
     message: 'the database is unreachable; try again',
     category: 'INTERNAL_ERROR',
   },
-};
+} satisfies Partial<Record<ErrorStatus, DescribedError>>;
+const DESCRIBED: Readonly<Record<number, DescribedError>> = DESCRIPTIONS;
 
 export function describedError(status: number): DescribedError {
-  const found = DESCRIBED[status as ErrorStatus];
+  const found = DESCRIBED[status];
   if (!found) throw new Error(`no description of errors with the status ${status}`);
   return found;
 }

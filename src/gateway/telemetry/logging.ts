@@ -1,4 +1,5 @@
 import { type LogFn, type Logger, destination, pino } from 'pino';
+import { isObject } from '../../core/is-object.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import type { Config } from '../../core/config.ts';
 import { createLineFormat } from './terminal-log.ts';
@@ -44,8 +45,8 @@ const QUIET_MS = 60_000;
 function quietOutages() {
   const lastLine = new Map<string, number>();
   return function logMethod(this: Logger, given: Parameters<LogFn>, method: LogFn, level: number): void {
-    const [fields] = given as readonly unknown[];
-    const error = level >= WARN && typeof fields === 'object' && fields !== null && 'err' in fields && fields.err;
+    const [fields]: readonly unknown[] = given;
+    const error = level >= WARN && isObject(fields) && fields['err'];
     const trouble = error ? databaseTrouble(error) : undefined;
     if (!trouble) return method.apply(this, given);
     const now = performance.now();

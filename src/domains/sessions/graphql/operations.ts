@@ -81,7 +81,7 @@ builder.queryField('session', (t) =>
       if (key === undefined) return null;
       const columns = selectedColumns<SessionRow>(info, 'Session');
       if (columns?.join() === 'id') {
-        const session = await readThrough({ id: key } as SessionRow, context, info);
+        const session = await readThrough<SessionRow>({ id: key }, context, info);
         if (session !== undefined) return session;
       }
       return (await readSessions(context, [key], columns))[0] ?? null;
