@@ -1,3 +1,4 @@
+import { isRepresentable } from './text/timestamps.ts';
 import { rule } from './validation.ts';
 import { z } from 'zod';
 
@@ -22,8 +23,7 @@ export function momentInput() {
     .transform((value, context) => {
       const moment = momentOf(value);
       if (moment === undefined) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', RULE) });
-      // PostgreSQL has no year 0.
-      else if (!/^(?!0000)\d{4}-/.test(moment)) context.addIssue('must be between the years 1 and 9999');
+      else if (!isRepresentable(Date.parse(moment))) context.addIssue('must be between the years 1 and 9999');
       return moment ?? z.NEVER;
     });
 }

@@ -81,6 +81,14 @@ export function text(bounds: { min?: number; max: number }) {
     .refine(isStorable, rule('BAD_FORMAT', NOT_STORABLE));
 }
 
+/** An e-mail address, in lower case: case is ignored. */
+export function emailAddress() {
+  return z
+    .email('must be an e-mail address')
+    .max(254)
+    .transform((value) => value.toLowerCase());
+}
+
 /** Characters of a URI (RFC 3986, section 2). URL parsers accept and remove others, such as spaces and line breaks. */
 const HTTP_URI = /^https?:\/\/(?![/?#])(?:[A-Za-z0-9\-._~:/?#[\]@!$&'()*+,;=]|%[0-9A-Fa-f]{2})+$/i;
 const USER_INFORMATION = /^[^/?#]*\/\/[^/?#]*@/;

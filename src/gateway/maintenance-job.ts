@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
+import { DAY_MS } from '../core/text/timestamps.ts';
 import type { Config } from '../core/config.ts';
 import { type JobHandler, jobHandler } from '../core/jobs.ts';
 import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
@@ -13,7 +14,6 @@ import { deleteExpiredKeys } from './idempotency/maintenance.ts';
 type Cleanup = (em: EntityManager, at: Date, batch: number) => Promise<number>;
 
 const BATCH = 1_000;
-const DAY_MS = 86_400_000;
 
 /** Deletes expired rows once an hour. It can be interrupted at any point; the next run continues. */
 export function maintenanceJob({ AUDIT_RETENTION_DAYS: days }: Pick<Config, 'AUDIT_RETENTION_DAYS'>): JobHandler {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { z } from 'zod';
+import { DAY_MS } from '../core/text/timestamps.ts';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
 import { ROLES, SCOPES } from '../core/operation.ts';
 import { helpOf } from './command-help.ts';
@@ -147,7 +148,7 @@ function sessionIdOf(text: string): string {
   return id;
 }
 
-const UNIT_MS = { d: 86_400_000, h: 3_600_000 } as const;
+const UNIT_MS = { d: DAY_MS, h: 3_600_000 } as const;
 
 function ageOf(text: string): number {
   const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(text) ?? [];

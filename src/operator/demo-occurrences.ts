@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/text/timestamps.ts';
 import type { OperationContext } from '../core/operation.ts';
 import { type SendEventOccurrenceInput, sendEventOccurrencesInput } from '../domains/event-occurrences/input.ts';
 import { sendEventOccurrences } from '../domains/event-occurrences/operations.ts';
@@ -13,7 +14,6 @@ const PRODUCTS = [
 /** Number of visits for each order. */
 const VISITS_PER_ORDER = 4;
 
-const DAY_MS = 86_400_000;
 /** Time between two visits of a day. */
 const STEP_MS = 25 * 60_000;
 

@@ -1,6 +1,7 @@
 import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
+import { isRepresentable } from '../text/timestamps.ts';
 import { isObject } from '../is-object.ts';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from '../errors.ts';
@@ -106,14 +107,12 @@ export function uuidsOf(keys: readonly string[]): string[] {
   return keys.filter((key) => UUID.test(key)).map((key) => key.toLowerCase());
 }
 
-const [FIRST_MOMENT, LAST_MOMENT] = [Date.parse('0001-01-01T00:00:00.000Z'), Date.parse('9999-12-31T23:59:59.999Z')];
-
 /** Splits a key `milliseconds:uuid` into a time (milliseconds since 1970) and an id. Undefined for other text. */
 export function placeFromKey(key: string): { readonly moment: string; readonly id: string } | undefined {
   const [, milliseconds = '', given = ''] = /^(-?\d{1,15}):([^:]+)$/.exec(key) ?? [];
   const [id] = uuidsOf([given]);
   const moment = Number(milliseconds);
-  if (id === undefined || moment < FIRST_MOMENT || moment > LAST_MOMENT) return undefined;
+  if (id === undefined || !isRepresentable(moment)) return undefined;
   return { moment: new Date(moment).toISOString(), id };
 }
 

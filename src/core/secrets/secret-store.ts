@@ -1,6 +1,7 @@
 import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../ids.ts';
 import { type Readable, anyOf } from '../postgres/queries.ts';
+import { rotate } from './rotation.ts';
 import type { SealedColumn } from './secret-check.ts';
 import type { SecretBox, SecretPlace } from './secrets.ts';
 
@@ -97,45 +98,34 @@ export async function deleteSecretsOf(em: EntityManager, table: string, ids: rea
     .execute();
 }
 
-const ROTATION_BATCH = 200;
-
 /**
- * Encrypts again every secret that is not encrypted under the current key, in batches with separate transactions. It can be interrupted and
- * run again, while the gateway runs.
+ * Encrypts again every secret that is not encrypted with the current key.
  * @returns the number of secrets that were encrypted again.
  * @throws SecretError naming the place of a secret that cannot be decrypted; earlier batches stay rotated.
  */
-export async function rotateSecrets(em: EntityManager, box: SecretBox): Promise<number> {
-  let rotated = 0;
-  let after: Pick<StoredSecret, 'ownerTable' | 'ownerId' | 'field'> | undefined;
-  for (;;) {
-    const from = after;
-    const batch = await em.fork().transactional(async (transaction) => {
-      const rows = await transaction.find(
-        StoredSecret,
-        from
-          ? {
-              $or: [
-                { ownerTable: { $gt: from.ownerTable } },
-                { ownerTable: from.ownerTable, ownerId: { $gt: from.ownerId } },
-                { ownerTable: from.ownerTable, ownerId: from.ownerId, field: { $gt: from.field } },
-              ],
-            }
-          : {},
-        {
-          orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' },
-          limit: ROTATION_BATCH,
-          lockMode: LockMode.PESSIMISTIC_WRITE,
-        },
-      );
-      for (const row of rows.filter(({ sealed }) => box.isStale(sealed))) {
-        const place = placeOf({ table: row.ownerTable, id: row.ownerId }, row.field);
-        row.sealed = await box.seal(await box.open(row.sealed, place), place);
-        rotated += 1;
-      }
-      return rows;
-    });
-    after = batch.at(-1);
-    if (batch.length < ROTATION_BATCH) return rotated;
-  }
+export function rotateSecrets(em: EntityManager, box: SecretBox): Promise<number> {
+  return rotate<StoredSecret>(em, {
+    read: (transaction, after, limit) =>
+      transaction.find(StoredSecret, after ? followers(after) : {}, {
+        orderBy: { ownerTable: 'asc', ownerId: 'asc', field: 'asc' },
+        limit,
+        lockMode: LockMode.PESSIMISTIC_WRITE,
+      }),
+    reseal: async (row) => {
+      if (!box.isStale(row.sealed)) return false;
+      const place = placeOf({ table: row.ownerTable, id: row.ownerId }, row.field);
+      row.sealed = await box.seal(await box.open(row.sealed, place), place);
+      return true;
+    },
+  });
+}
+
+function followers({ ownerTable, ownerId, field }: StoredSecret) {
+  return {
+    $or: [
+      { ownerTable: { $gt: ownerTable } },
+      { ownerTable, ownerId: { $gt: ownerId } },
+      { ownerTable, ownerId, field: { $gt: field } },
+    ],
+  };
 }

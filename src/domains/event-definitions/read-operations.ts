@@ -25,26 +25,45 @@ import {
   pageOfDefinitions,
 } from './queries.ts';
 
+/** The definition with this id or name; undefined when it does not exist, belongs to another organization, or is deleted. */
+export async function lookUpEventDefinition(
+  context: OperationContext,
+  eventName: string,
+  selected?: Columns<EventDefinitionRow>,
+): Promise<EventDefinitionRow | undefined> {
+  const organization = requireEventDefinitions(context.actor);
+  return findDefinition(context, referenceTo(eventName, organization.number), selected);
+}
+
+/** The same with its custom properties. */
+export async function lookUpEventDefinitionWithProperties(
+  context: OperationContext,
+  eventName: string,
+  selected: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> } = {},
+): Promise<EventDefinitionWithProperties | undefined> {
+  const organization = requireEventDefinitions(context.actor);
+  return findDefinitionWithProperties(context, referenceTo(eventName, organization.number), selected);
+}
+
 /** Reads a definition. @throws NotFoundError when it does not exist, belongs to another organization, or is deleted. */
 export async function readEventDefinition(
   context: OperationContext,
   { eventName }: EventDefinitionReference,
   selected?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow> {
-  const organization = requireEventDefinitions(context.actor);
-  const row = await findDefinition(context, referenceTo(eventName, organization.number), selected);
-  return row ?? Promise.reject(notFound('event definition'));
+  const row = await lookUpEventDefinition(context, eventName, selected);
+  if (!row) throw notFound('event definition');
+  return row;
 }
 
 /** Reads a definition with its custom properties. @throws NotFoundError like `readEventDefinition`. */
 export async function readEventDefinitionWithProperties(
   context: OperationContext,
   { eventName }: EventDefinitionReference,
-  selected: { asked?: Columns<EventDefinitionRow>; askedOfProperties?: Columns<EventPropertyRow> } = {},
 ): Promise<EventDefinitionWithProperties> {
-  const organization = requireEventDefinitions(context.actor);
-  const row = await findDefinitionWithProperties(context, referenceTo(eventName, organization.number), selected);
-  return row ?? Promise.reject(notFound('event definition'));
+  const row = await lookUpEventDefinitionWithProperties(context, eventName);
+  if (!row) throw notFound('event definition');
+  return row;
 }
 
 /** The definitions with these ids that the caller can see, in any order. */

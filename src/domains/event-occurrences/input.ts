@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../../core/is-object.ts';
 import { momentInput } from '../../core/moment-input.ts';
-import { optional, rule, text } from '../../core/validation.ts';
+import { optional, rule, text, emailAddress } from '../../core/validation.ts';
 
 /** Maximum number of occurrences in one request. */
 export const MAX_OCCURRENCES = 500;
@@ -34,12 +34,7 @@ export const sendEventOccurrenceInput = z.strictObject({
   eventName: z.string().min(1, 'must not be empty').max(255, 'must be at most 255 characters'),
   properties,
   /** E-mail address of a contact. Case is ignored. */
-  email: optional(
-    z
-      .email('must be an e-mail address')
-      .max(254)
-      .transform((value) => value.toLowerCase()),
-  ),
+  email: optional(emailAddress()),
   /** Token of a visitor, for a contact whose e-mail address is unknown. */
   utk: optional(text({ min: 1, max: 255 })),
   objectId: optional(objectId),

@@ -1,3 +1,4 @@
+import { DAY_MS, isRepresentable } from '../../core/text/timestamps.ts';
 import { type InputFault, type InputFaultCode } from '../../core/errors.ts';
 import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/validation.ts';
 import type { EventProperty } from '../event-definitions/entity.ts';
@@ -13,9 +14,6 @@ export type PropertyValue = string | number | boolean;
 /** A valid value in its stored form, or the fault of an invalid value. */
 export type CheckedValue = { readonly value: PropertyValue } | { readonly fault: Omit<InputFault, 'path'> };
 
-const DAY_MS = 86_400_000;
-const FIRST_MS = Date.parse('0001-01-01T00:00:00.000Z');
-const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 const DAY = /^\d{4}-\d\d-\d\d$/;
 const MOMENT =
   /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
@@ -88,8 +86,7 @@ function checkDateTime(value: unknown): CheckedValue {
 /** Milliseconds since 1970; undefined when the value is not a time. A day means midnight UTC of that day. */
 function momentOf(value: unknown): number | undefined {
   const moment = typeof value === 'string' ? parseMoment(value) : value;
-  const isKept = Number.isInteger(moment) && Number(moment) >= FIRST_MS && Number(moment) <= LAST_MS;
-  return isKept ? Number(moment) : undefined;
+  return typeof moment === 'number' && Number.isInteger(moment) && isRepresentable(moment) ? moment : undefined;
 }
 
 function parseMoment(written: string): number | undefined {

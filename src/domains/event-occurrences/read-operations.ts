@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
@@ -27,7 +28,6 @@ import type { SearchEventOccurrencesInput } from './search-input.ts';
 import { type FoundOccurrence, pageOfFoundOccurrences } from './search-queries.ts';
 import { monthOf, nextMonth } from './send-queries.ts';
 
-const DAY_MS = 86_400_000;
 const DEFAULT_DAYS = 30;
 
 /** A page of the occurrences of each definition, sorted by `occurredAt`. A deleted definition has none. */

@@ -2,18 +2,15 @@ import { z } from 'zod';
 import type { InvitationId } from '../../core/ids.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import { ROLES } from '../../core/operation.ts';
-import { idSchema, optional, text, withDefault } from '../../core/validation.ts';
-
-/** An e-mail address. Case is ignored. */
-const email = z
-  .email('must be an e-mail address')
-  .max(254)
-  .transform((value) => value.toLowerCase());
+import { emailAddress, idSchema, optional, text, withDefault } from '../../core/validation.ts';
 
 /** Text that is not a token is accepted here, because it gets the same 404 as an unknown token. */
 const token = text({ min: 1, max: 255 });
 
-export const inviteOrganizationMemberInput = z.strictObject({ email, role: withDefault(z.enum(ROLES), 'member') });
+export const inviteOrganizationMemberInput = z.strictObject({
+  email: emailAddress(),
+  role: withDefault(z.enum(ROLES), 'member'),
+});
 export type InviteOrganizationMemberInput = z.output<typeof inviteOrganizationMemberInput>;
 
 /** Conditions on a list of invitations. All that are given must be met; null is the same as absent; an empty list matches nothing. */

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { DAY_MS } from '../../core/text/timestamps.ts';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
 import type { InvitationId, OrganizationId } from '../../core/ids.ts';
@@ -42,7 +43,7 @@ export { deleteExpiredInvitations, deleteInvitationsOf, deleteInvitationsTo } fr
 
 /** Maximum number of open invitations of an organization. */
 export const MAX_OPEN_INVITATIONS = 100;
-const LIFETIME_MS = 7 * 86_400_000;
+const LIFETIME_MS = 7 * DAY_MS;
 
 /** A new invitation with its token. The token is not stored. */
 export interface CreatedInvitation {

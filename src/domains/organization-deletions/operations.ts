@@ -32,7 +32,8 @@ const begin = write(
     const { em, actor, now, newId } = context;
     const { id } = actingOrganization(actor, organizationId);
     await lockOrganization(em, id);
-    const organization = await em.findOneOrFail(Organization, { id }, { failHandler: () => notFound('organization') });
+    const organization = await em.findOne(Organization, { id });
+    if (!organization) throw notFound('organization');
     if (confirmSlug !== (organization.slug ?? id))
       throw invalid('confirmSlug', `must be the ${organization.slug == null ? 'id' : 'slug'} of the organization`);
     const at = now();

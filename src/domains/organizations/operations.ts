@@ -153,11 +153,12 @@ export async function findOrCreateOrganization(
 export const updateOrganization = write(
   async ({ em, actor, now }, { organizationId, expectedUpdatedAt, ...changes }: UpdateOrganizationInput) => {
     if (organizationId !== actor.organization?.id) throw notFound('organization');
-    const organization = await em.findOneOrFail(
+    const organization = await em.findOne(
       Organization,
       { id: organizationId },
-      { failHandler: () => notFound('organization'), lockMode: LockMode.PESSIMISTIC_WRITE },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
+    if (!organization) throw notFound('organization');
     requireUnchanged(organization, { expectedUpdatedAt });
     if (Object.values(changes).some((value) => value !== undefined)) organization.update(changes, now());
     return organization;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { momentInput } from '../../core/moment-input.ts';
+import { createdBetween } from '../../core/moment-input.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { idSchema, text, withDefault } from '../../core/validation.ts';
 import { cursorSchema } from './cursor.ts';
@@ -50,7 +50,6 @@ export const sessionEventFilter = z.strictObject({
   messageId: z.uuid().nullish(),
   delivery: z.enum(DELIVERIES).nullish(),
   scope: z.enum(SCOPE_KINDS).nullish(),
-  createdFrom: momentInput().nullish(),
-  createdBefore: momentInput().nullish(),
+  ...createdBetween,
 });
 export type SessionEventFilter = z.output<typeof sessionEventFilter>;

@@ -25,7 +25,8 @@ export const readSession = guarded(
   readSessions.access,
   async (context: OperationContext, { sessionId }: SessionReference): Promise<SessionRow> => {
     const [session] = await readSessions(context, [sessionId]);
-    return session ?? Promise.reject(notFound('session'));
+    if (!session) throw notFound('session');
+    return session;
   },
 );
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
-import { momentInput } from '../../core/moment-input.ts';
+import { createdBetween } from '../../core/moment-input.ts';
 import type { ArtifactId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
@@ -167,8 +167,7 @@ export const sessionFilter = z.strictObject({
   agents: anyOf(shortText),
   isPinned: z.boolean().nullish(),
   title: text({ max: 1000 }).nullish(),
-  createdFrom: momentInput().nullish(),
-  createdBefore: momentInput().nullish(),
+  ...createdBetween,
 });
 export type SessionFilter = z.output<typeof sessionFilter>;
 

@@ -231,7 +231,8 @@ export async function lockSession(
     visibility: session.visibility,
   };
   requireChange(actor, owned ?? undefined, what);
-  return session ?? Promise.reject(notFound(what));
+  if (!session) throw notFound(what);
+  return session;
 }
 
 // For the deletion of accounts and organizations.

@@ -2,7 +2,14 @@ import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kys
 import { keysOf } from '../../core/keys-of.ts';
 import { counted, readCount } from '../../core/postgres/counts.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
-import { type Ordering, type Page, type PageArguments, type PageValues, planPage } from '../../core/postgres/keyset.ts';
+import {
+  type Order,
+  type Page,
+  type PageArguments,
+  type PageValues,
+  orderingBy,
+  planPage,
+} from '../../core/postgres/keyset.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
 import {
   type Readable,
@@ -58,21 +65,19 @@ export async function findSessions(
 
 export type SessionOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
 
-/** The property that each order sorts by. */
 const ORDERED_BY = {
-  CREATED_AT: 'createdAt',
-  UPDATED_AT: 'updatedAt',
-  LAST_SEEN_AT: 'lastSeenAt',
-} as const satisfies Record<SessionOrderField, keyof SessionRow>;
-
-export interface SessionOrder {
-  readonly field: SessionOrderField;
-  readonly direction: 'ASC' | 'DESC';
-}
+  name: 'SESSION',
+  prefix: 's.',
+  columns: {
+    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+    UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
+    LAST_SEEN_AT: { property: 'lastSeenAt', type: 'timestamptz' },
+  },
+} as const;
 
 export interface SessionList {
   readonly filter: SessionFilter;
-  readonly order: SessionOrder;
+  readonly order: Order<SessionOrderField>;
   readonly page: PageArguments;
   readonly columns?: Columns<SessionRow>;
 }
@@ -144,17 +149,9 @@ export async function pageOfSessions(
   { filter, order, page, columns: asked }: SessionList,
 ): Promise<Page<SessionRow>> {
   const { role, ...caller } = callerOf(actor);
-  const property = ORDERED_BY[order.field];
-  const ordering: Ordering<SessionRow> = {
-    name: `SESSION_${order.field}`,
-    columns: [
-      { sql: `s.${snake(property)}`, type: 'timestamptz', of: (row) => row[property] },
-      { sql: 's.id', type: 'uuid', of: ({ id }) => id },
-    ],
-    direction: order.direction,
-  };
+  const ordering = orderingBy<SessionRow, SessionOrderField>(ORDERED_BY, order);
   const plan = planPage(ordering, page);
-  const names = sessionColumns(asked, property);
+  const names = sessionColumns(asked, ordering.property);
   const conditions = namesIn(filter);
   const rows = await reader.all(
     sessionPages(

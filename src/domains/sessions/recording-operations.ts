@@ -34,7 +34,8 @@ export const createSession = guarded(
 /** Reads the session again after the commit. */
 async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
   const [row] = await findSessions(context, [id]);
-  return row ?? Promise.reject(notFound('session'));
+  if (!row) throw notFound('session');
+  return row;
 }
 
 const insertSession = write(

@@ -1,10 +1,11 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
+import { rotate } from '../../core/secrets/rotation.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import type { Readable } from '../../core/postgres/queries.ts';
 import { IdempotencyKey, type IdempotencyTables, placeOfAnswer } from './entity.ts';
 
-/** Maintenance of stored answers: deletes expired ones, and re-encrypts them when the encryption key changes. */
+/** Maintenance of stored answers: deletes expired ones, and encrypts them again when the encryption key changes. */
 
 /** Deletes a batch of expired keys, except those that are being reused now. @returns how many were deleted. */
 export async function deleteExpiredKeys(em: EntityManager, at: Date, batch: number): Promise<number> {
@@ -43,36 +44,28 @@ export async function deleteKeysOfOrganization(
   return Number(numDeletedRows);
 }
 
-const ROTATION_BATCH = 200;
-
 /**
- * Re-encrypts every stored answer that is not encrypted with the current key, in batches, each in its own transaction. It can be interrupted and
- * run again. Answers that cannot be decrypted are skipped; they expire.
- * @returns how many were re-encrypted.
+ * Encrypts again every stored answer that is not encrypted with the current key. Answers that cannot be decrypted are skipped; they expire.
+ * @returns how many were encrypted again.
  */
-export async function rotateAnswers(em: EntityManager, box: SecretBox): Promise<number> {
-  let rotated = 0;
-  let after = { user: '00000000-0000-0000-0000-000000000000', digest: '' };
-  for (;;) {
-    const from = after;
-    const batch = await em.fork().transactional(async (transaction) => {
-      const rows = await transaction.find(
+export function rotateAnswers(em: EntityManager, box: SecretBox): Promise<number> {
+  return rotate<IdempotencyKey>(em, {
+    read: (transaction, after, limit) =>
+      transaction.find(
         IdempotencyKey,
+        { answer: { $ne: null }, ...(after && followers(after)) },
         {
-          answer: { $ne: null },
-          $or: [{ user: { $gt: from.user } }, { user: from.user, digest: { $gt: from.digest } }],
+          orderBy: { user: 'asc', digest: 'asc' },
+          limit,
+          lockMode: LockMode.PESSIMISTIC_WRITE,
         },
-        { orderBy: { user: 'asc', digest: 'asc' }, limit: ROTATION_BATCH, lockMode: LockMode.PESSIMISTIC_WRITE },
-      );
-      for (const row of rows) {
-        if (row.answer != null && box.isStale(row.answer) && (await reseal(row, row.answer, box))) rotated += 1;
-      }
-      return rows;
-    });
-    const last = batch.at(-1);
-    if (!last || batch.length < ROTATION_BATCH) return rotated;
-    after = { user: last.user.id, digest: last.digest };
-  }
+      ),
+    reseal: async (row) => row.answer != null && box.isStale(row.answer) && reseal(row, row.answer, box),
+  });
+}
+
+function followers({ user, digest }: IdempotencyKey) {
+  return { $or: [{ user: { $gt: user.id } }, { user: user.id, digest: { $gt: digest } }] };
 }
 
 async function reseal(row: IdempotencyKey, sealed: string, box: SecretBox): Promise<boolean> {

@@ -1,3 +1,4 @@
+import { isObject } from '../../../core/is-object.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
@@ -28,8 +29,8 @@ import {
   type NamePreview,
   listEventDefinitions,
   previewEventDefinitionName,
-  readEventDefinition,
-  readEventDefinitionWithProperties,
+  lookUpEventDefinition,
+  lookUpEventDefinitionWithProperties,
 } from '../read-operations.ts';
 import { PropertyInput } from './property-types.ts';
 import './property-operations.ts';
@@ -123,7 +124,7 @@ builder.queryFields((t) => ({
       }),
     },
     validate: acceptingIds(eventDefinitionArguments, { id: 'EventDefinition', name: 'EventDefinition' }),
-    resolve: (_, { id, name }, context, info) => orNull(readSelected(context, id ?? name ?? '', info)),
+    resolve: (_, { id, name }, context, info) => lookUpSelected(context, id ?? name ?? '', info),
   }),
   eventDefinitionNamePreview: t.field({
     type: NamePreviewType,
@@ -140,22 +141,14 @@ builder.queryFields((t) => ({
   }),
 }));
 
-/** Reads a definition; its properties are read by the same statement when they are selected. */
-function readSelected(context: OperationContext, name: string, info: GraphQLResolveInfo): Promise<EventDefinitionRow> {
+/** Looks up a definition. The same statement reads its properties if they are selected. */
+async function lookUpSelected(context: OperationContext, name: string, info: GraphQLResolveInfo) {
   const asked = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
   const askedOfProperties = selectedColumns<EventPropertyRow>(info, 'EventProperty', 'properties');
-  return askedOfProperties?.length
-    ? readEventDefinitionWithProperties(context, { eventName: name }, { asked, askedOfProperties })
-    : readEventDefinition(context, { eventName: name }, asked);
-}
-
-async function orNull<Result>(reading: Promise<Result>): Promise<Result | null> {
-  try {
-    return await reading;
-  } catch (error) {
-    if (error instanceof NotFoundError) return null;
-    throw error;
-  }
+  const row = askedOfProperties?.length
+    ? await lookUpEventDefinitionWithProperties(context, name, { asked, askedOfProperties })
+    : await lookUpEventDefinition(context, name, asked);
+  return row ?? null;
 }
 
 const MatchingRuleInput = builder.inputType('PrimaryObjectRuleInput', {
@@ -181,7 +174,7 @@ const CustomMatchingIdInput = builder.inputType('CustomMatchingIdInput', {
 
 /** Merges `primaryObject` and `customObjectName` into one field, as in REST, where `primaryObject` can be the name of a custom object. */
 const withObjectOfBothFields = z.preprocess((value, context) => {
-  const { customObjectName, ...given } = value as Readonly<Record<string, unknown>>;
+  const { customObjectName, ...given } = isObject(value) ? value : {};
   const isCustom = given['primaryObject'] === CUSTOM_OBJECT;
   const refuse = (code: InputFaultCode, message: string) =>
     context.addIssue({ code: 'custom', path: ['customObjectName'], ...rule(code, message) });

@@ -205,7 +205,8 @@ export async function definitionOf(definitionId: EventDefinitionId, context: Gra
   const selected = selectedColumns<EventDefinitionRow>(info, 'EventDefinition');
   const load = eventDefinitionsById(context, selected);
   const definition = await resolveBatched({ context, info }, definitionId, load, selected);
-  return definition ?? Promise.reject(notFound('event definition'));
+  if (!definition) throw notFound('event definition');
+  return definition;
 }
 
 builder.objectField(EventProperty, 'eventDefinition', (t) =>
