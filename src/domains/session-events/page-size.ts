@@ -1,8 +1,8 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { SessionId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { type Statement, queriesOn } from '../../core/postgres/queries.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
 
 /** Bounds the size of a page of events. */
 
@@ -27,7 +27,7 @@ export function withinBytes<Row>(
 }
 
 /** The ids of sessions that had a large page. */
-const large = new LRUCache<string, true>({ max: 1_000 });
+const newLargeSessions = () => new LRUCache<SessionId, true>({ max: 1_000 });
 
 /** Maximum size of a character in UTF-8, in bytes for each unit of UTF-16. */
 const BYTES_PER_CHARACTER = 3;
@@ -37,11 +37,12 @@ const BYTES_PER_CHARACTER = 3;
  * page: reading of a large page is stopped, and its statement is sent again with the cut. A smaller maximum is likely to be reached.
  */
 export async function cutWhereLarge<Row>(
-  reader: Sql,
+  { sql: reader, caches }: Pick<OperationContext, 'sql' | 'caches'>,
   sessionIds: readonly SessionId[],
   maxBytes: number,
   statement: (isCut: boolean) => Statement<Row>,
 ): Promise<Row[]> {
+  const large = caches.of(newLargeSessions);
   if (maxBytes >= MAX_PAGE_BYTES && !sessionIds.some((id) => large.has(id))) {
     const rows = await reader.allUpTo(Math.floor(MAX_PAGE_BYTES / BYTES_PER_CHARACTER), statement(false));
     if (rows) return rows;

@@ -110,7 +110,7 @@ const pages = preparedByShape<Given>();
 
 /** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
 export function slicesOf(
-  { actor, sql: reader }: OperationContext,
+  { actor, sql: reader, caches }: OperationContext,
   filter: SessionEventFilter,
   { backward = false, maxBytes = MAX_PAGE_BYTES, ...window }: SessionEventWindow,
   asked?: Columns<SessionEventRow>,
@@ -143,7 +143,7 @@ export function slicesOf(
       });
     };
     const rows = names.includes('eventData')
-      ? await cutWhereLarge(reader, sessionIds, maxBytes, statement)
+      ? await cutWhereLarge({ sql: reader, caches }, sessionIds, maxBytes, statement)
       : await reader.all(statement(false));
     // The selected columns have the names of the row's properties.
     return toSlices(rows as unknown as PageRow[], { only, limit: window.limit, backward });
