@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { CHANGE, REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
+import { CHANGE, LEAVE, REMOVE } from '../../support/fixtures/organizations.ts';
 import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 let gateway: TestGateway;
@@ -8,7 +8,6 @@ beforeAll(async () => {
   gateway = await startTestGateway();
 });
 afterAll(() => gateway.close());
-const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
 
 describe('concurrent requests', () => {
   test('19 creations with one name on two gateways all succeed, with different slugs; of 19 with one given slug, one succeeds', async () => {
@@ -41,21 +40,69 @@ describe('concurrent requests', () => {
   });
 
   test.each([
-    ['demote', CHANGE, { role: 'MEMBER' }],
-    ['remove', REMOVE, {}],
-  ])('two admins who %s each other at the same time: one admin remains', async (_, query, input) => {
-    for (let round = 0; round < 10; round += 1) {
-      const one = await gateway.createKey();
-      const two = await gateway.createKey({ organization: one.organization, role: 'admin' });
-      await Promise.all([
-        mutate(one.key, query, { userId: two.userId, ...input }),
-        mutate(two.key, query, { userId: one.userId, ...input }),
-      ]);
-      const admins = await gateway.dependencies.sql.query(
-        `select 1 from membership where organization_id = $1 and role = 'admin'`,
-        [one.organizationId],
-      );
-      expect(admins).toHaveLength(1);
+    ['demote each other', CHANGE, (userId: string) => ({ userId, role: 'MEMBER' }), /^(?:Conflict|Forbidden)Error$/],
+    ['remove each other', REMOVE, (userId: string) => ({ userId }), /^(?:ConflictError|401)$/],
+    ['leave', LEAVE, () => ({}), /^ConflictError$/],
+  ])(
+    'of two administrators who %s at the same time on two gateways, one remains',
+    async (_, query, inputFor, refusal) => {
+      const peer = await startSecondGateway(gateway);
+      try {
+        for (let round = 0; round < 10; round += 1) {
+          const { one, two, admins } = await twoAdministrators();
+          const outcomes = await Promise.all([
+            send(gateway, one.key, query, inputFor(two.userId)),
+            send(peer, two.key, query, inputFor(one.userId)),
+          ]);
+          expect(outcomes).toEqual(
+            expect.arrayContaining([expect.stringMatching(refusal), expect.stringMatching(/Payload$/)]),
+          );
+          expect(await admins()).toHaveLength(1);
+        }
+      } finally {
+        await peer.close();
+      }
+    },
+  );
+
+  test('of two administrators who leave and demote each other at the same time on two gateways, one remains', async () => {
+    const peer = await startSecondGateway(gateway);
+    try {
+      for (let round = 0; round < 10; round += 1) {
+        const { one, two, admins } = await twoAdministrators();
+        await Promise.all([
+          send(gateway, one.key, LEAVE, {}),
+          send(peer, two.key, CHANGE, { userId: one.userId, role: 'MEMBER' }),
+          send(peer, two.key, LEAVE, {}),
+          send(gateway, one.key, CHANGE, { userId: two.userId, role: 'MEMBER' }),
+        ]);
+        expect(await admins()).toHaveLength(1);
+      }
+    } finally {
+      await peer.close();
     }
   });
 });
+
+async function twoAdministrators() {
+  const one = await gateway.createKey();
+  const two = await gateway.createKey({ organization: one.organization, role: 'admin' });
+  const admins = () =>
+    gateway.dependencies.sql.query(`select 1 from membership where organization_id = $1 and role = 'admin'`, [
+      one.organizationId,
+    ]);
+  return { one, two, admins };
+}
+
+/** Sends a mutation with one field. @returns the type of its result, or the status of a response without result. */
+async function send(to: Pick<TestGateway, 'fetch'>, key: string, query: string, input: object): Promise<string> {
+  const response = await to.fetch(
+    new Request('http://gateway/graphql', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({ query, variables: { input } }),
+    }),
+  );
+  const { data } = (await response.json()) as { data?: Record<string, { __typename: string }> };
+  return Object.values(data ?? {})[0]?.__typename ?? String(response.status);
+}
