@@ -109,7 +109,7 @@ describe('Apollo', () => {
     expect(await apollo.readOverview(asMember)).toEqual({
       name: expect.any(String),
       changes: null,
-      refused: expect.stringContaining('only an admin'),
+      refused: expect.stringContaining('only administrators'),
     });
     const seen: number[] = [];
     await apollo.followSession(asMember, ids[0] ?? '', (id) => seen.push(id));
