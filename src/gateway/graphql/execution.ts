@@ -19,12 +19,12 @@ import { type Execute, createExecutor } from '../../graphql-executor/executor.ts
 import type { RateLimits } from '../admission/rate-limits.ts';
 import { followingContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { KEY_HEADER } from '../request-headers.ts';
+import { IDEMPOTENCY_KEY_HEADER } from '../request-headers.ts';
 import { schema } from '../schema.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { notAcceptable } from './answer.ts';
 import { masked, maskedStream, toHttpError, tooLarge } from './errors.ts';
-import { executeWithKey } from './keyed-mutation.ts';
+import { executeIdempotent } from './idempotent-mutation.ts';
 import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
 import { refusalOfRoot } from './root-access.ts';
@@ -138,8 +138,8 @@ async function perform(
 ): Promise<ExecutionResult> {
   if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
     return masked(await run({ ...args, contextValue: readingContext(operation, dependencies) }), logs);
-  if (!headers.has(KEY_HEADER)) return masked(await run({ ...args, contextValue: operation }), logs);
-  return executeWithKey(dependencies.idempotency, { run, args, context: operation, headers, log: logs.log });
+  if (!headers.has(IDEMPOTENCY_KEY_HEADER)) return masked(await run({ ...args, contextValue: operation }), logs);
+  return executeIdempotent(dependencies.idempotency, { run, args, context: operation, headers, log: logs.log });
 }
 
 /** Runs a subscription until it ends, or its client disconnects. */

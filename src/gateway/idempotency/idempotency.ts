@@ -13,7 +13,7 @@ import { type KeylessParts, type KeylessRequest, type KeylessWork, runKeyless } 
 import { type AnsweredRequest, requireStandingRights } from './standing-rights.ts';
 import { type KeyPlace, claimKey, releaseClaim, readAnswer, setLockTimeout } from './queries.ts';
 
-export interface KeyedRequest {
+export interface IdempotentRequest {
   readonly context: OperationContext;
   readonly key: string;
   /** The operation and its input. Both must be equal for a retry of the same request. */
@@ -43,7 +43,7 @@ interface StoredAnswer extends AnsweredRequest {
 }
 
 /** A request with the values of its row. */
-interface Claim extends KeyedRequest {
+interface Claim extends IdempotentRequest {
   readonly place: KeyPlace;
   readonly fingerprint: string;
   /** Identifies this attempt. */
@@ -86,7 +86,7 @@ export class Idempotency {
    * @throws ConflictError (409) when the key was used for another request, or its request is still running after 10 seconds; ForbiddenError (403)
    * and NotFoundError (404) like `requireStandingRights`; all errors of `work`.
    */
-  async run(request: KeyedRequest, work: Work): Promise<Answered> {
+  async run(request: IdempotentRequest, work: Work): Promise<Answered> {
     const deadline = performance.now() + this.#waitMs;
     const { actor } = request.context;
     const digest = hash([actor.organization?.id ?? null, request.key]);

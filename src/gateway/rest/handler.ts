@@ -19,7 +19,7 @@ import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
-import { runKeylessWithKey, runWithKey } from './keyed-call.ts';
+import { runKeylessIdempotent, runIdempotent } from './idempotent-call.ts';
 import { inputJsonSchema } from './openapi-schemas.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';
@@ -106,7 +106,7 @@ export async function answerRest(
     if (!isWrite(route)) return await runRoute(route, readingContext(context, dependencies), input);
     const key = idempotencyKeyOf(request.headers);
     if (key === undefined) return await runRoute(route, context, input);
-    return await runWithKey(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
+    return await runIdempotent(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
       runRoute(route, inner, input),
     );
   } finally {
@@ -127,7 +127,7 @@ export async function answerKeylessRest(
   const key = idempotencyKeyOf(request.headers);
   if (key === undefined) return run(context);
   const credential = route.credentialOf(input);
-  return runKeylessWithKey(idempotency, { route, context, key, input: body, credential }, run);
+  return runKeylessIdempotent(idempotency, { route, context, key, input: body, credential }, run);
 }
 
 async function runRoute(route: DataRoute, context: OperationContext, input: unknown): Promise<HttpAnswer> {

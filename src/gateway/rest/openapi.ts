@@ -1,6 +1,11 @@
 import { STATUS_OF } from '../../core/errors.ts';
 import { type AnyRoute, isKeyless, isWrite, pathParameters, takesBody } from '../../core/http/route.ts';
-import { KEY_HEADER, MAX_KEY, ORGANIZATION_HEADER, REPLAYED_HEADER } from '../request-headers.ts';
+import {
+  IDEMPOTENCY_KEY_HEADER,
+  MAX_IDEMPOTENCY_KEY,
+  ORGANIZATION_HEADER,
+  REPLAYED_HEADER,
+} from '../request-headers.ts';
 import { ERROR_SCHEMAS, describedError, errorExample, errorStatuses, familyOf } from './openapi-errors.ts';
 import { INTRODUCTION, TAGS } from './openapi-introduction.ts';
 import { type JsonSchema, inputJsonSchema, outputJsonSchema, withSharedDefinitions } from './openapi-schemas.ts';
@@ -54,12 +59,12 @@ const PARAMETERS = {
       "Id or slug of the organization to act in. An unbound key needs it when its user has several organizations; 404 when the user is not a member. A bound key does not need it; 400 when it names another organization than the key's.",
     schema: { type: 'string' },
   },
-  [KEY_HEADER]: {
-    name: KEY_HEADER,
+  [IDEMPOTENCY_KEY_HEADER]: {
+    name: IDEMPOTENCY_KEY_HEADER,
     in: 'header',
     description:
       'Makes a retry safe: for 24 hours the same key with the same input gets the stored answer of the first request, with `Idempotent-Replayed: true`. The same key with other input is 409. Errors are not stored.',
-    schema: { type: 'string', minLength: 1, maxLength: MAX_KEY },
+    schema: { type: 'string', minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
   },
 };
 
@@ -177,7 +182,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
 }
 
 function requestHeadersOf(route: AnyRoute): string[] {
-  return [...(isKeyless(route) ? [] : [ORGANIZATION_HEADER]), ...(isWrite(route) ? [KEY_HEADER] : [])];
+  return [...(isKeyless(route) ? [] : [ORGANIZATION_HEADER]), ...(isWrite(route) ? [IDEMPOTENCY_KEY_HEADER] : [])];
 }
 
 function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {

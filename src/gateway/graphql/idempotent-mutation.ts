@@ -20,7 +20,7 @@ import type { HttpHeaders } from '../../core/http/messages.ts';
 import { RawJson, stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import type { Execute } from '../../graphql-executor/executor.ts';
 import type { Idempotency, Outcome } from '../idempotency/idempotency.ts';
-import { KEY_HEADER, REPLAYED_HEADER, idempotencyKeyOf } from '../request-headers.ts';
+import { IDEMPOTENCY_KEY_HEADER, REPLAYED_HEADER, idempotencyKeyOf } from '../request-headers.ts';
 import { toDomainError } from '../failures.ts';
 import { masked } from './errors.ts';
 import { refusalOfRoot } from './root-access.ts';
@@ -57,7 +57,7 @@ class NothingDone extends Error {
  * Runs a mutation with a single field once for its key. Requests are the same when the operation with its fragments and the values of its
  * variables are equal. A typed error is not stored; errors of nested fields are stored with the data.
  */
-export async function executeWithKey(
+export async function executeIdempotent(
   idempotency: Idempotency,
   { run, args, context, headers, log }: KeyedExecution,
 ): Promise<ExecutionResult> {
@@ -138,7 +138,7 @@ function callsOut(schema: GraphQLSchema, document: DocumentNode): boolean {
 }
 
 function severalFields(): GraphQLError {
-  const message = `${KEY_HEADER}: a mutation with this header can have only one field; send a separate request with its own key for each field`;
+  const message = `${IDEMPOTENCY_KEY_HEADER}: a mutation with this header can have only one field; send a separate request with its own key for each field`;
   return new GraphQLError(message, { extensions: { code: CODE_OF.invalid, http: { status: STATUS_OF.invalid } } });
 }
 

@@ -7,7 +7,7 @@ import { REPLAYED_HEADER } from '../request-headers.ts';
 
 /** Runs REST writes with an `Idempotency-Key`. */
 
-export interface KeyedCall {
+export interface IdempotentCall {
   readonly route: Route;
   readonly context: OperationContext;
   readonly key: string;
@@ -30,9 +30,9 @@ interface StoredResponse {
 }
 
 /** Answers with the result of `run`, or replays the stored answer with the same bytes. */
-export async function runWithKey(
+export async function runIdempotent(
   idempotency: Idempotency,
-  { route, context, key, input }: KeyedCall,
+  { route, context, key, input }: IdempotentCall,
   run: (context: OperationContext) => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
   const { operationId: operation, callsOut = false } = route;
@@ -44,7 +44,7 @@ export async function runWithKey(
 }
 
 /** The same for a request without a caller. */
-export async function runKeylessWithKey(
+export async function runKeylessIdempotent(
   idempotency: Idempotency,
   { route, ...call }: KeylessCall,
   run: (context: PublicContext) => Promise<HttpAnswer>,
