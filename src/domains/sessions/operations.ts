@@ -5,13 +5,14 @@ import { requireUnchanged } from '../../core/expected-version.ts';
 import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { type OperationContext, guarded, requireOrganization, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
+import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
 import { isLongerThan } from '../../core/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
 import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session } from './entity.ts';
-import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput } from './input.ts';
+import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import { projectsOf } from './project-queries.ts';
 import {
@@ -117,24 +118,9 @@ export const pinSession = guarded(
   ): Promise<SessionRow> => changeSession(context, 'pinSession', place, { isPinned }, selected),
 );
 
+const { sessionId: _sessionId, expectedUpdatedAt: _expectedUpdatedAt, ...CONFIGURATION } = updateSessionInput.shape;
 /** The columns that a change can write. Values of `jsonb` columns are JSON text, because the driver would convert lists to PostgreSQL arrays. */
-const CHANGEABLE = [
-  'agent',
-  'agentOptions',
-  'baseBranch',
-  'branchName',
-  'targetBranch',
-  'description',
-  'richContent',
-  'level',
-  'mcpServers',
-  'projectId',
-  'title',
-  'mode',
-  'sandboxSize',
-  'visibility',
-  'isPinned',
-] as const satisfies readonly (keyof SessionRow)[];
+const CHANGEABLE = [...keysOf(CONFIGURATION), 'isPinned'] as const satisfies readonly (keyof SessionRow)[];
 const AS_JSON: ReadonlySet<string> = new Set<keyof SessionRow>(['agentOptions', 'richContent']);
 
 /** The session to change, and the version of it that the client has read. */
