@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
 import { parseInput } from '../validation.ts';
-import { withPlainIds } from './nodes.ts';
+import { withPlainIds } from './global-ids.ts';
 import type { Access } from '../operation.ts';
 import { PAYLOAD, describeAccess } from './refusable.ts';
 

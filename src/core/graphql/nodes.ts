@@ -1,14 +1,13 @@
 import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
-import { isRepresentable } from '../text/timestamps.ts';
-import { isObject } from '../is-object.ts';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from '../errors.ts';
+import { parseGlobalId, toGlobalId } from './global-ids.ts';
 import type { Columns } from '../postgres/columns.ts';
 import { selectedColumns } from './selection.ts';
 
-/** Relay Global Object Identification. Global ids are encoded and decoded synchronously, because every row has one. */
+/** Relay Global Object Identification: types whose objects `node` and `nodes` find. */
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 type LoadNodes = (
@@ -18,16 +17,6 @@ type LoadNodes = (
 ) => Promise<Map<string, object>>;
 
 const loaders = new Map<string, LoadNodes>();
-
-export function toGlobalId(typename: string, key: string): string {
-  // Typenames and keys are ASCII; `btoa` is twice as fast as a Buffer, and every row has one.
-  return btoa(`${typename}:${key}`);
-}
-
-function parseGlobalId(id: string): { typename: string; key: string } | undefined {
-  const match = /^([A-Za-z]+):(.+)$/s.exec(Buffer.from(id.slice(0, 1000), 'base64').toString());
-  return match?.[1] && match[2] ? { typename: match[1], key: match[2] } : undefined;
-}
 
 /** Defines the fields of a type with such rows. */
 export type FieldsOf<Row extends object> = ObjectFieldBuilder<Types, Row>;
@@ -98,54 +87,6 @@ async function loadVisible(
     if (error instanceof DomainError && (error.kind === 'forbidden' || error.kind === 'invalid')) return new Map();
     throw error;
   }
-}
-
-const UUID = z.regexes.uuid();
-
-/** Filters keys that are UUIDs, because the database would refuse others. */
-export function uuidsOf(keys: readonly string[]): string[] {
-  return keys.filter((key) => UUID.test(key)).map((key) => key.toLowerCase());
-}
-
-/** Splits a key `milliseconds:uuid` into a time (milliseconds since 1970) and an id. Undefined for other text. */
-export function placeFromKey(key: string): { readonly moment: string; readonly id: string } | undefined {
-  const [, milliseconds = '', given = ''] = /^(-?\d{1,15}):([^:]+)$/.exec(key) ?? [];
-  const [id] = uuidsOf([given]);
-  const moment = Number(milliseconds);
-  if (id === undefined || !isRepresentable(moment)) return undefined;
-  return { moment: new Date(moment).toISOString(), id };
-}
-
-/** The key of a global id of the type, or the value unchanged: inputs accept both. */
-export function keyFromId(typename: string, value: unknown): unknown {
-  if (typeof value !== 'string') return value;
-  const id = parseGlobalId(value);
-  return id?.typename === typename ? id.key : value;
-}
-
-/** The same for any type. */
-function keyFromAnyId(value: unknown): unknown {
-  if (typeof value !== 'string' || UUID.test(value)) return value;
-  return parseGlobalId(value)?.key ?? value;
-}
-
-/** Replaces global ids of the given types by plain ids in these fields, which have one id or a list. `Node` is any type. */
-export function withPlainIds(value: unknown, types: Readonly<Record<string, string>>): unknown {
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, given]: [string, unknown]) => [key, plainIdOf(types[key], given)]),
-  );
-}
-
-function plainIdOf(type: string | undefined, given: unknown): unknown {
-  if (type === undefined) return given;
-  const keyOf = (id: unknown) => (type === 'Node' ? keyFromAnyId(id) : keyFromId(type, id));
-  return Array.isArray(given) ? given.map(keyOf) : keyOf(given);
-}
-
-/** Makes a schema accept global ids in these fields, too. */
-export function acceptingIds<Schema extends z.ZodType>(schema: Schema, types: Readonly<Record<string, string>>) {
-  return z.preprocess((value) => withPlainIds(value, types), schema);
 }
 
 const MAX_NODES = 100;

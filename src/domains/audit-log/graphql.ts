@@ -1,7 +1,8 @@
 import type { AuditSource, Refusal, RequestIdOrigin } from '../../core/audit.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { connectionType } from '../../core/graphql/connections.ts';
-import { acceptingIds, nodeType, placeFromKey, toGlobalId } from '../../core/graphql/nodes.ts';
+import { acceptingIds, placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
+import { nodeType } from '../../core/graphql/nodes.ts';
 import { orderType } from '../../core/graphql/orders.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';

@@ -1,7 +1,7 @@
 import { NotFoundError } from '../../core/errors.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { toGlobalId } from '../../core/graphql/nodes.ts';
+import { toGlobalId } from '../../core/graphql/global-ids.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';

@@ -1,7 +1,8 @@
 import { ConflictError } from '../../core/errors.ts';
 import { EXPECTED_UPDATED_AT } from '../../core/expected-version.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { nodeType, uuidsOf } from '../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../core/graphql/global-ids.ts';
+import { nodeType } from '../../core/graphql/nodes.ts';
 import { updateViewerInput } from './input.ts';
 import { type UserRow, readVisibleUsers, updateViewer } from './operations.ts';
 import { userRow } from './queries.ts';

@@ -7,7 +7,7 @@ import { connectionType } from '../../../core/graphql/connections.ts';
 import { ConflictError, type InputFaultCode, NotFoundError } from '../../../core/errors.ts';
 import { rule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { acceptingIds, toGlobalId } from '../../../core/graphql/nodes.ts';
+import { acceptingIds, toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';

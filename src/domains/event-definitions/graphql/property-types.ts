@@ -1,6 +1,7 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import type { InputFields } from '../../../core/graphql/mutations.ts';
-import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import { describeAccess } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { hasAccess } from '../../../core/operation.ts';

@@ -1,7 +1,8 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import { connectionType } from '../../../core/graphql/connections.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { acceptingIds, nodeType, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { acceptingIds, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import {

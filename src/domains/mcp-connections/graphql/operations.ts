@@ -5,7 +5,7 @@ import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, type Fault, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
 import { keyRule } from '../../../core/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { toGlobalId } from '../../../core/graphql/nodes.ts';
+import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { authorizeMcpConnection } from '../oauth/operations.ts';
 import { createMcpConnectionInput, mcpConnectionReference, updateMcpConnectionInput } from '../input.ts';
 import { testMcpConnection } from '../tool-operations.ts';

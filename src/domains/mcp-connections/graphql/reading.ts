@@ -1,7 +1,7 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
-import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';

@@ -1,4 +1,5 @@
-import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import { readMcpConnections } from '../operations.ts';
 import type { McpConnectionRow } from '../queries.ts';
 import { authorizationFields, identityFields, serverFields, statusFields, viewerFields } from './fields.ts';

@@ -2,7 +2,7 @@ import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { acceptingIds } from '../../../core/graphql/nodes.ts';
+import { acceptingIds } from '../../../core/graphql/global-ids.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { ApiKeyType } from '../../api-keys/graphql.ts';
 import { apiKeyRow } from '../../api-keys/operations.ts';

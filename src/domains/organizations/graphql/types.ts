@@ -1,7 +1,8 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType } from '../../../core/graphql/connections.ts';
-import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import {
   PRODUCT_FAMILIES,
   type ProductFamily,

@@ -3,7 +3,8 @@ import { type Connection, connectionType, toConnection } from '../../../core/gra
 import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
 import { READ_SESSIONS } from '../../sessions/policy.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';

@@ -1,6 +1,7 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';

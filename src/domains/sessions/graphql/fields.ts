@@ -1,6 +1,7 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../../core/graphql/builder.ts';
-import { type FieldsOf, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { type FieldsOf } from '../../../core/graphql/nodes.ts';
 import { resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';

@@ -5,7 +5,7 @@ import { connectionType } from '../../../core/graphql/connections.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
-import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { readThrough } from '../../../core/graphql/read-through.ts';

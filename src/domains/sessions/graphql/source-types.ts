@@ -1,6 +1,7 @@
 import { needs } from '../../../core/graphql/selection.ts';
 import type { GraphQLContext } from '../../../core/graphql/builder.ts';
-import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import type { SessionId } from '../../../core/ids.ts';
 import type { SessionSource, SourcePullRequest } from '../entity.ts';
 import type { ProjectRow } from '../project-queries.ts';

@@ -1,5 +1,6 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { nodeType, uuidsOf } from '../../../core/graphql/nodes.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
