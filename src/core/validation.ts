@@ -85,7 +85,7 @@ export function text(bounds: { min?: number; max: number }) {
 export function emailAddress() {
   return z
     .email('must be an e-mail address')
-    .max(254)
+    .max(254, 'must be at most 254 characters')
     .transform((value) => value.toLowerCase());
 }
 

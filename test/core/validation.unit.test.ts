@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { type Fault, ValidationError } from '../../src/core/errors.ts';
 import { inRest, wording } from '../../src/core/text/wording.ts';
 import {
+  emailAddress,
   httpUri,
   idSchema,
   isLongerThan,
@@ -268,6 +269,15 @@ describe('text', () => {
     expect(isLongerThan(EMOJI.repeat(4), 3)).toBe(true);
     expect(isLongerThan('', 0)).toBe(false);
   });
+});
+
+test('an e-mail address has up to 254 characters, and its case is ignored', () => {
+  const long = `${'a'.repeat(60)}@${'b'.repeat(60)}.${'c'.repeat(60)}.${'d'.repeat(60)}.${'e'.repeat(6)}.org`;
+  expect(long).toHaveLength(254);
+  expect(parseInput(emailAddress(), long)).toBe(long);
+  expect(parseInput(emailAddress(), 'Ann@Example.COM')).toBe('ann@example.com');
+  expect(faults(emailAddress(), 'ann')).toEqual(['field BAD_FORMAT: must be an e-mail address']);
+  expect(faults(emailAddress(), `a${long}`)).toEqual(['field TOO_LONG: must be at most 254 characters']);
 });
 
 describe('httpUri', () => {
