@@ -16,7 +16,7 @@ import { publicContext } from './public-context.ts';
 import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
 
 type Dispatch = (exchange: Exchange) => Promise<HttpAnswer>;
-type AdmitCaller = (exchange: Exchange, badAddress?: DomainError) => Promise<Admitted>;
+type AdmitCaller = (exchange: Exchange, badPath?: DomainError) => Promise<Admitted>;
 
 /** Passes each request to the handler of its path: a page, GraphQL, or REST. */
 export function createDispatch(
@@ -42,11 +42,11 @@ export function createDispatch(
 
 /** Checks the caller before the body is read: authentication (401), then the rate limit (429), then unknown paths (404, 405). */
 function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
-  return async (exchange, badAddress) => {
+  return async (exchange, badPath) => {
     const admitted = await admit(exchange.request, dependencies, async (keyId) => {
       exchange.keyId = keyId;
       exchange.limitHeaders = await limits?.countRequest(keyId);
-      if (badAddress) throw badAddress;
+      if (badPath) throw badPath;
     });
     exchange.actor = admitted.actor;
     return admitted;
@@ -57,7 +57,7 @@ function createAdmission(dependencies: Dependencies, limits: RateLimits | undefi
  * Only callers with a key learn which paths of the APIs exist; others get 401. Exceptions are removed APIs, OPTIONS requests, which browsers
  * send without a key, and requests for HTML.
  */
-async function refuseAddress(exchange: Exchange, error: DomainError, admitCaller: AdmitCaller): Promise<never> {
+async function refusePath(exchange: Exchange, error: DomainError, admitCaller: AdmitCaller): Promise<never> {
   const { request } = exchange;
   if (error.kind !== 'gone' && request.method !== 'OPTIONS' && !wantsHtml(request)) await admitCaller(exchange, error);
   throw error;
@@ -76,7 +76,7 @@ function createGraphQLDispatch(
     if (request.method !== 'GET' && request.method !== 'POST') {
       const headers = { Allow: 'GET, POST' };
       const error = new DomainError('methodNotAllowed', 'GraphQL accepts only GET and POST', { headers });
-      return refuseAddress(exchange, error, admitCaller);
+      return refusePath(exchange, error, admitCaller);
     }
     const { whenRead } = await admitCaller(exchange);
     const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
@@ -92,7 +92,7 @@ function createRestDispatch(
     const { request, url } = exchange;
     exchange.api = 'rest';
     const match = matchRoute(request.method, url.pathname, dependencies.now());
-    if (match instanceof DomainError) return refuseAddress(exchange, match, admitCaller);
+    if (match instanceof DomainError) return refusePath(exchange, match, admitCaller);
     const { route, parameters } = match;
     exchange.operation = route.operationId;
     exchange.routeHeaders = route.headers;

@@ -10,7 +10,7 @@ import { setSubscription as setSubscriptionOf } from '../domains/organizations/o
 import { findOperator, importSessionEvents } from '../domains/session-events/import.ts';
 import { pruneSessionEvents } from '../domains/session-events/prune.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
-import { createKeyFor } from './issue-key.ts';
+import { issueKey } from './issue-key.ts';
 import { listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
 import { operationContext, workContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
@@ -48,7 +48,7 @@ export async function runCommand(
       return { migrated: true };
     case 'keys create': {
       const { name: _, ...wanted } = command;
-      return createKeyFor(dependencies, wanted);
+      return issueKey(dependencies, wanted);
     }
     case 'keys list':
       return listKeys(sql, { ...command, at: now() });

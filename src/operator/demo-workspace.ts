@@ -4,7 +4,7 @@ import { createEventDefinition } from '../domains/event-definitions/operations.t
 import { Organization } from '../domains/organizations/entity.ts';
 import { sendDemoOccurrences } from './demo-occurrences.ts';
 import { createDemoSessions } from './demo-session.ts';
-import { type IssuedKey, createKeyFor } from './issue-key.ts';
+import { type IssuedKey, issueKey } from './issue-key.ts';
 import { operationContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 
@@ -44,7 +44,7 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
   const em = dependencies.database.em.fork();
   if ((await em.count(Organization)) > 0) return undefined;
   const demo = { email: 'demo@example.com', organization: 'demo', name: 'Demo', allOrganizations: true };
-  const issued = await createKeyFor(dependencies, demo);
+  const issued = await issueKey(dependencies, demo);
   const organization = await em.findOneOrFail(Organization, { slug: demo.organization });
   const actor: Actor = {
     keyId: issued.keyId,

@@ -42,12 +42,12 @@ interface WantedKey {
  * Creates a key, and its user, organization and membership if they do not exist. A new member gets the role `member`, or `admin` in an
  * organization that is created here; without a given role an existing one is unchanged.
  */
-export function createKeyFor(
+export function issueKey(
   dependencies: Dependencies,
   wanted: WantedKey & { organization: string; allOrganizations?: false },
 ): Promise<BoundKey>;
-export function createKeyFor(dependencies: Dependencies, wanted: WantedKey): Promise<IssuedKey>;
-export async function createKeyFor(
+export function issueKey(dependencies: Dependencies, wanted: WantedKey): Promise<IssuedKey>;
+export async function issueKey(
   { database, sql, config, now, newId }: Dependencies,
   wanted: WantedKey,
 ): Promise<IssuedKey> {

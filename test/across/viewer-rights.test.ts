@@ -2,7 +2,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/operation.ts';
-import { createKeyFor } from '../../src/operator/issue-key.ts';
+import { issueKey } from '../../src/operator/issue-key.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { invite } from '../support/fixtures/invitations.ts';
 import { createConnection } from '../support/fixtures/mcp-connections.ts';
@@ -231,7 +231,7 @@ test('event definitions: with the scope and the subscription the rights are true
 
 test("an organization shows the caller's role and its subscriptions, even to a request that acts in another organization", async () => {
   const other = await gateway.createKey({ email: member.email });
-  const { key } = await createKeyFor(gateway.dependencies, { email: member.email });
+  const { key } = await issueKey(gateway.dependencies, { email: member.email });
   const { data } = await gateway.graphql<{ viewer: { organizations: { nodes: object[] } } }>(
     key,
     '{ viewer { organizations { nodes { slug viewerRole viewerCanAdminister subscriptions { family level } } } } }',

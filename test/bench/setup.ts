@@ -6,7 +6,7 @@ import { readConfig } from '../../src/core/config.ts';
 import { migrate } from '../../src/core/postgres/migrations.ts';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
-import { createKeyFor } from '../../src/operator/issue-key.ts';
+import { issueKey } from '../../src/operator/issue-key.ts';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
 import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
 import { type Target, startTarget } from './process.ts';
@@ -80,7 +80,7 @@ async function prepare(
   try {
     await migrate(dependencies.database);
     const seeded = await readSeeded(url);
-    const { key, organizationId, userId } = await createKeyFor(dependencies, {
+    const { key, organizationId, userId } = await issueKey(dependencies, {
       email: 'bench@example.com',
       organization: 'bench',
     });

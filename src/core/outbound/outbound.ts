@@ -62,11 +62,11 @@ export interface Outbound {
 export class OutboundError extends TypeError {
   override readonly name = 'OutboundError';
   /** Whether a retry may succeed: false for requests that our rules refuse. */
-  readonly isPassing: boolean;
+  readonly isTemporary: boolean;
 
-  constructor(message: string, { isPassing = true, cause }: { isPassing?: boolean; cause?: unknown } = {}) {
+  constructor(message: string, { isTemporary = true, cause }: { isTemporary?: boolean; cause?: unknown } = {}) {
     super(message, { cause });
-    this.isPassing = isPassing;
+    this.isTemporary = isTemporary;
   }
 }
 
@@ -200,12 +200,12 @@ async function resolveByDns(hostname: string): Promise<string[]> {
 
 /** Checks that need only the URL. Parsing has already normalized decimal, octal, hexadecimal and full-width addresses. */
 function checkUrl(given: string | URL, allowPrivateNetwork: boolean): URL {
-  if (!URL.canParse(String(given))) throw new OutboundError('not a valid URL', { isPassing: false });
+  if (!URL.canParse(String(given))) throw new OutboundError('not a valid URL', { isTemporary: false });
   const url = new URL(given);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new OutboundError('only http and https URLs are allowed', { isPassing: false });
+    throw new OutboundError('only http and https URLs are allowed', { isTemporary: false });
   if (url.username !== '' || url.password !== '')
-    throw new OutboundError(`the URL of ${url.host} must not contain user information`, { isPassing: false });
+    throw new OutboundError(`the URL of ${url.host} must not contain user information`, { isTemporary: false });
   if (allowPrivateNetwork) return url;
   const address = literalOf(url.hostname);
   const name = url.hostname.replace(/\.+$/, '');
@@ -232,7 +232,7 @@ export function isPublicAddress(address: string): boolean {
 }
 
 function refused(hostname: string): OutboundError {
-  return new OutboundError(`${hostname} is not a public address`, { isPassing: false });
+  return new OutboundError(`${hostname} is not a public address`, { isTemporary: false });
 }
 
 function noPublicAddress(hostname: string, cause?: unknown): OutboundError {
@@ -251,7 +251,7 @@ function redirected(init: RequestInit, from: URL, to: URL, status: number): Requ
     throw new OutboundError(
       `${from.host} redirects a ${method} request to ${to.host}, which is not followed; use that address if it is intended`,
       {
-        isPassing: false,
+        isTemporary: false,
       },
     );
   }
@@ -269,7 +269,7 @@ function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal):
     return new OutboundError(
       `the port of ${host} belongs to another protocol, and is never requested (Fetch Standard, section 2.9)`,
       {
-        isPassing: false,
+        isTemporary: false,
         cause: error,
       },
     );

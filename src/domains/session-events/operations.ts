@@ -141,7 +141,7 @@ export const appendSessionEvents = guarded(
     const statement = appendStatement(context, { sessionId, batchId, events }, entry);
     const [head] = await inAppendQueue(context, sessionId, () =>
       context.sql.attempt(statement).catch((error: unknown) => {
-        if (isBatchTwin(error)) return [];
+        if (isDuplicateBatch(error)) return [];
         throw error;
       }),
     );
@@ -173,7 +173,7 @@ async function inAppendQueue<Result>(
   }
 }
 
-function isBatchTwin(error: unknown): boolean {
+function isDuplicateBatch(error: unknown): boolean {
   return error instanceof Error && 'constraint' in error && error.constraint === 'session_event_batch_pkey';
 }
 

@@ -242,12 +242,6 @@ export async function findEvents(
   // The selected columns have the names of the row's properties.
   return rows as unknown as SessionEventRow[];
 }
-/** The documented JSON of an event (Workspace Management API, section 6). The recorded JSON text of its data is inserted unchanged. */
-export function eventToJson(row: SessionEventRow): string {
-  const { id, createdAt, eventType, messageId, sessionId, provider, eventData } = row;
-  const message = messageId === null ? 'null' : `"${messageId}"`;
-  return `{"id":${id},"createdAt":"${createdAt}","eventType":${JSON.stringify(eventType)},"messageId":${message},"sessionId":"${sessionId}","provider":${JSON.stringify(provider)},"eventData":${eventData}}`;
-}
 
 /** Converts Relay arguments to a window; cursors are event ids. The limit is one more than the page size, to detect whether more follow. */
 export function windowOf(page: PageArguments, defaultSize: number): { window: SessionEventWindow; size: number } {

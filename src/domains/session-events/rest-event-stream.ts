@@ -1,6 +1,7 @@
 import { eventStream, writeEvent } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type SessionEventRow, eventToJson } from './queries.ts';
+import type { SessionEventRow } from './queries.ts';
+import { eventToJson } from './rest-document.ts';
 
 /**
  * Converts pages of events to server-sent events. The SSE id of an event is its cursor, so that a client can resume. `event: end` follows the

@@ -13,7 +13,7 @@ import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, appendSessionEventsInput, listSessionEventsInput } from './input.ts';
 import { appendSessionEvents, listSessionEvents } from './operations.ts';
-import { eventToJson } from './queries.ts';
+import { eventToJson } from './rest-document.ts';
 import { toEventStream } from './rest-event-stream.ts';
 import { tailSessionEvents } from './live-tail.ts';
 

@@ -60,13 +60,13 @@ export function statementCostOf(request: CostedRequest): number {
 export function checkCost(request: CostedRequest): number {
   const root = operationCost(request);
   if (root.total <= LIMITS.cost) return root.total;
-  const message = `The query costs ${root.total}; at most ${LIMITS.cost} are allowed. ${cheaper(root, LIMITS.cost)}`;
+  const message = `The query costs ${root.total}; at most ${LIMITS.cost} are allowed. ${adviceToReduce(root, LIMITS.cost)}`;
   throw limitError('TOO_COSTLY', message, LIMITS.cost, root.total);
 }
 
 /** Advice how to reduce the cost below `limit`: the most expensive path, and the page size there that would pass. */
 export function adviceFor(request: CostedRequest, limit: number): string {
-  return cheaper(operationCost(request), limit);
+  return adviceToReduce(operationCost(request), limit);
 }
 
 /** Page size of a connection without `first` and `last`. */
@@ -82,7 +82,7 @@ interface SelectionCost {
   /** The most expensive field of each kind, and the field with the most statements, for the message of a refusal. */
   readonly mostExpensiveOnce?: FieldCost | undefined;
   readonly mostExpensiveItem?: FieldCost | undefined;
-  readonly busiest?: FieldCost | undefined;
+  readonly mostStatements?: FieldCost | undefined;
 }
 
 interface FieldCost {
@@ -160,7 +160,7 @@ function plus(a: SelectionCost, b: SelectionCost): SelectionCost {
     statements: bounded(a.statements + b.statements),
     mostExpensiveOnce: larger('total', a.mostExpensiveOnce, b.mostExpensiveOnce),
     mostExpensiveItem: larger('total', a.mostExpensiveItem, b.mostExpensiveItem),
-    busiest: larger('statements', a.busiest, b.busiest),
+    mostStatements: larger('statements', a.mostStatements, b.mostStatements),
   };
 }
 
@@ -184,8 +184,8 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   const responseName = (node.alias ?? node.name).value;
   const cost: FieldCost = { responseName, total, statements, isItem: isPage, count, pageSize, selection };
   return isPage
-    ? { once: 0, perItem: total, statements, mostExpensiveItem: cost, busiest: cost }
-    : { once: total, perItem: 0, statements, mostExpensiveOnce: cost, busiest: cost };
+    ? { once: 0, perItem: total, statements, mostExpensiveItem: cost, mostStatements: cost }
+    : { once: total, perItem: 0, statements, mostExpensiveOnce: cost, mostStatements: cost };
 }
 
 /** Whether the field needs its own statement: every connection and count, and every field that is marked. */
@@ -233,7 +233,7 @@ function defaultOf(name: string, { args }: GraphQLField<unknown, unknown>): unkn
  * Advice: the connection with the largest page on the most expensive path for which a smaller page would pass. A smaller page does not reduce
  * the cost of statements, because lists do not multiply it.
  */
-function cheaper(root: FieldCost, limit: number): string {
+function adviceToReduce(root: FieldCost, limit: number): string {
   let advice: { place: string; pageSize: number; fits: number } | undefined;
   let dearest = '';
   for (const { path, objects, cost, field } of mostExpensivePath(root)) {
@@ -268,9 +268,9 @@ function* mostExpensivePath(root: FieldCost): Generator<Step> {
   while (step && path.length <= LIMITS.depth) {
     yield step;
     const { objects, field }: Step = step;
-    const { mostExpensiveItem, mostExpensiveOnce, busiest }: SelectionCost = field.selection;
+    const { mostExpensiveItem, mostExpensiveOnce, mostStatements }: SelectionCost = field.selection;
     let next: Step | undefined;
-    for (const child of [mostExpensiveOnce, mostExpensiveItem, busiest]) {
+    for (const child of [mostExpensiveOnce, mostExpensiveItem, mostStatements]) {
       if (!child) continue;
       const parents = objects * (child.isItem ? field.pageSize : 1);
       const cost = bounded(parents * child.total + child.statements);

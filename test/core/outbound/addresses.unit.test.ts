@@ -116,7 +116,7 @@ describe('addresses that are not public are refused and never contacted', () => 
     for (const scheme of ['http', 'https']) {
       const url = `${scheme}://${host}:${victim.port}/`;
       expect((await failure(outbound.begin().fetch(url))).message).toMatch(/is not a public address$/);
-      expect((await failure(outbound.check(url))).isPassing).toBe(false);
+      expect((await failure(outbound.check(url))).isTemporary).toBe(false);
     }
     expect({ contacts: victim.connectionCount - before, asked }).toEqual({ contacts: 0, asked: [] });
     await outbound.close();
@@ -155,7 +155,7 @@ describe('addresses that are not public are refused and never contacted', () => 
           await failure(outbound.check('https://innocent.example/')),
         ];
         await outbound.close();
-        return errors.map((error) => [error.message, error.isPassing]);
+        return errors.map((error) => [error.message, error.isTemporary]);
       }),
     );
     expect(outcomes).toEqual(
@@ -252,14 +252,14 @@ describe('schemes, user information and ports', () => {
     'about:blank',
   ])('only http and https URLs are allowed: %s', async (url) => {
     expect((await failure(free.begin().fetch(url))).message).toBe('only http and https URLs are allowed');
-    expect((await failure(free.check(url))).isPassing).toBe(false);
+    expect((await failure(free.check(url))).isTemporary).toBe(false);
   });
 
   test.each(['user:pass', 'user', ':pass'])('a URL with user information is refused: %s', async (user) => {
     expect(await failure(free.begin().fetch(`http://${user}@127.0.0.1:${victim.port}/`))).toMatchObject({
       name: 'OutboundError',
       message: `the URL of 127.0.0.1:${victim.port} must not contain user information`,
-      isPassing: false,
+      isTemporary: false,
     });
   });
 
@@ -267,14 +267,14 @@ describe('schemes, user information and ports', () => {
     expect(await failure(free.begin().fetch('http://127.0.0.1:25/'))).toMatchObject({
       message:
         'the port of 127.0.0.1:25 belongs to another protocol, and is never requested (Fetch Standard, section 2.9)',
-      isPassing: false,
+      isTemporary: false,
     });
   });
 
   test('text that is not a URL is refused', async () => {
     expect(await failure(free.begin().fetch('http://'))).toMatchObject({
       message: 'not a valid URL',
-      isPassing: false,
+      isTemporary: false,
     });
   });
 });

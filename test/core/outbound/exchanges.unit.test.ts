@@ -150,7 +150,7 @@ describe('redirects', () => {
         else void text(request).then((body) => response.end(`${request.method} ${body}`));
       };
       const asked = free.begin().fetch(victim.url, { method: 'POST', body: 'a=1' });
-      const described = (error: unknown) => (error instanceof OutboundError && !error.isPassing ? 'refused' : error);
+      const described = (error: unknown) => (error instanceof OutboundError && !error.isTemporary ? 'refused' : error);
       expect(await asked.then((response) => response.text(), described)).toBe(outcome);
     },
   );
@@ -159,7 +159,7 @@ describe('redirects', () => {
     other.handler = (_, response) => response.writeHead(status, { Location: victim.url }).end();
     const before = victim.connectionCount;
     const error = await failure(free.begin().fetch(other.url, { method: 'POST', body: 'client_secret=s' }));
-    expect(error.isPassing).toBe(false);
+    expect(error.isTemporary).toBe(false);
     expect(error.message).toBe(
       `127.0.0.1:${other.port} redirects a POST request to 127.0.0.1:${victim.port}, which is not followed; use that address if it is intended`,
     );

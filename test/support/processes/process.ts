@@ -10,7 +10,7 @@ import { readConfig } from '../../../src/core/config.ts';
 import { assemble } from '../../../src/gateway/assemble.ts';
 import { prepareDatabase } from '../../../src/gateway/prepare-database.ts';
 import { createLog } from '../../../src/gateway/telemetry/logging.ts';
-import { createKeyFor } from '../../../src/operator/issue-key.ts';
+import { issueKey as issueWithin } from '../../../src/operator/issue-key.ts';
 import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from './node-arguments.ts';
 import { copyDatabase, databaseUrl, onServer } from '../global-setup.ts';
 import type { GraphQLApi } from '../fixtures/sessions.ts';
@@ -83,7 +83,7 @@ export async function issueKey(
   const assembly = await assemble(readConfig(env), createLog('silent'), { joinRunning: true });
   try {
     await prepareDatabase(assembly.dependencies);
-    return (await createKeyFor(assembly.dependencies, { email, organization })).key;
+    return (await issueWithin(assembly.dependencies, { email, organization })).key;
   } finally {
     await assembly.close();
   }
