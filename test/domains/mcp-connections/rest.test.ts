@@ -57,6 +57,13 @@ test('the list is sorted by name, can be filtered, and its last page has a null 
   expect(await list(key, '?type=pipe')).toEqual({ error: 'type: must be one of "remote", "stdio"' });
 });
 
+test('arguments are stored exactly, also blank ones and those with characters of array literals', async () => {
+  const { key } = await gateway.createKey();
+  const args = ['', ' ', ' padded ', 'NULL', 'null', '{x}', 'a,b', 'say "hi"', 'back\\slash', 'line\nbreak'];
+  const { id } = await connect(key, 'exact', { args });
+  expect(await gateway.rest('GET', `${PATH}/${id}`, { key })).toMatchObject({ body: { args } });
+});
+
 test('a connection is read as it was created, a PATCH changes the given fields, and after its deletion it is 404', async () => {
   const { key } = await gateway.createKey();
   const created = await connect(key, 'local');

@@ -37,6 +37,7 @@ const echo: Gateway = async (request) => {
   if (pathname === '/empty') return answerWith(null, { status: 204 });
   if (pathname === '/wrong-length') return answerWith('as long as it is', { headers: { 'Content-Length': '3' } });
   if (pathname === '/large') return answerWith(Buffer.alloc(64 * 1024 * 1024));
+  if (pathname === '/stream') return answerWith(streamUntil(request.signal));
   if (pathname === '/wait') await once(request.signal, 'abort');
   try {
     entry.body = await readJson(request);
@@ -47,6 +48,11 @@ const echo: Gateway = async (request) => {
   const answer = answerJson({ method: request.method, path: pathname + search, body: entry.body });
   return request.method === 'HEAD' ? { ...answer, body: null } : answer;
 };
+
+async function* streamUntil(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('begun');
+  if (!signal.aborted) await once(signal, 'abort');
+}
 
 async function start(timeouts: Omit<ServeOptions, 'host' | 'port'> = {}): Promise<RunningServer> {
   const server = await serve(echo, { host: '127.0.0.1', port: 0, ...timeouts });
@@ -104,6 +110,18 @@ describe('requests', () => {
   test('CONNECT opens no tunnel', async () => {
     expect(await exchange(await start(), 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('');
     expect(received).toEqual([]);
+  });
+
+  test('invalid HTTP after the beginning of an answer closes the connection and adds nothing to the answer', async () => {
+    const socket = open(await start());
+    let text = '';
+    socket.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes('begun')) socket.write('hello\r\n\r\n');
+    });
+    socket.write('GET /stream HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'close');
+    expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\r\nbegun\r\n$/);
   });
 
   test('invalid HTTP and headers over 16 KiB get an error in the usual format, and the connection is closed', async () => {
