@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { DomainError } from '../errors.ts';
@@ -36,15 +36,15 @@ export class LargeAnswers {
 
   /** @throws DomainError 503 with `Retry-After` if it has to wait for too long. */
   async take(): Promise<() => void> {
-    if (this.#isTaken) await this.#turn();
+    if (this.#isTaken) await this.#untilFree();
     this.#isTaken = false;
     const end = this.tryTake();
     // Allow other requests to run between two large answers.
-    await nextTurn();
+    await nextIteration();
     return end ?? (() => undefined);
   }
 
-  #turn(): Promise<void> {
+  #untilFree(): Promise<void> {
     return new Promise((resolve, reject) => {
       const next = () => {
         clearTimeout(timer);

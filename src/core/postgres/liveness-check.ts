@@ -1,12 +1,12 @@
 import type { Socket } from 'node:net';
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
 import pg, { type Pool, type PoolClient } from 'pg';
 
 /** Interval of the check while connections are in use; at most a fifth of the silence that is allowed. */
-const BEAT_MS = 1_000;
+const CHECK_MS = 1_000;
 /** Interval of the check while the database is away. */
-const SEARCH_MS = 500;
-const ASK = 'select 1';
+const RETRY_MS = 500;
+const PROBE = 'select 1';
 
 /** Thrown instead of waiting for a database that does not answer; SQLSTATE 08006, connection failure. */
 class DatabaseSilentError extends Error {
@@ -25,7 +25,7 @@ class DatabaseSilentError extends Error {
  * @param silenceMs Maximum silence, including the interval; each of the two answers may take half of the rest.
  */
 export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string): void {
-  const intervalMs = Math.min(BEAT_MS, silenceMs / 5);
+  const intervalMs = Math.min(CHECK_MS, silenceMs / 5);
   const liveness = new Liveness(pool, (silenceMs - intervalMs) / 2, directUrl);
   liveness.refuseWhileAway();
   const timer = setInterval(() => {
@@ -41,16 +41,16 @@ export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string)
 class Liveness {
   readonly #pool: Pool;
   /** Maximum time for each of the two answers. */
-  readonly #patienceMs: number;
+  readonly #answerMs: number;
   readonly #directUrl: string | undefined;
   readonly #clients = new Set<PoolClient>();
   #probe: pg.Client | undefined;
   #isAway = false;
   #isChecking = false;
 
-  constructor(pool: Pool, patienceMs: number, directUrl: string | undefined) {
+  constructor(pool: Pool, answerMs: number, directUrl: string | undefined) {
     this.#pool = pool;
-    this.#patienceMs = patienceMs;
+    this.#answerMs = answerMs;
     this.#directUrl = directUrl;
     pool.on('connect', (client) => this.#clients.add(client));
     pool.on('remove', (client) => this.#clients.delete(client));
@@ -69,51 +69,51 @@ class Liveness {
   check(): void {
     if (this.#isChecking) return;
     this.#isChecking = true;
-    void this.#beat().finally(() => (this.#isChecking = false));
+    void this.#checkOnce().finally(() => (this.#isChecking = false));
   }
 
   end(): void {
     this.#probe?.end().catch(() => undefined);
   }
 
-  async #beat(): Promise<void> {
+  async #checkOnce(): Promise<void> {
     if (await this.#isAnswering()) return;
     // A single connection may be lost, so a fresh one is tried, and traffic on the others is observed, before the database counts as away.
-    const heard = new Map(Array.from(this.#clients, (client) => [client, bytesFrom(client)]));
+    const received = new Map(Array.from(this.#clients, (client) => [client, bytesFrom(client)]));
     if (await this.#isReachable()) return;
-    if (Array.from(this.#clients).some((client) => bytesFrom(client) > (heard.get(client) ?? 0))) return;
+    if (Array.from(this.#clients).some((client) => bytesFrom(client) > (received.get(client) ?? 0))) return;
     this.#isAway = true;
     for (const client of this.#clients) cut(client);
     while (this.#isAway && !this.#pool.ending) {
-      await delay(SEARCH_MS, undefined, { ref: false });
+      await delay(RETRY_MS, undefined, { ref: false });
       this.#isAway = !(await this.#isAnswering());
     }
   }
 
   #isReachable(): Promise<boolean> {
     if (this.#directUrl === undefined) return this.#isAnswering();
-    return isReachable(this.#pool, this.#directUrl, this.#patienceMs);
+    return isReachable(this.#pool, this.#directUrl, this.#answerMs);
   }
 
   async #isAnswering(): Promise<boolean> {
     const known = this.#probe;
     const client = known ?? createProbe(this.#pool);
-    const asked = known ? known.query(ASK) : client.connect().then(() => client.query(ASK));
+    const asked = known ? known.query(PROBE) : client.connect().then(() => client.query(PROBE));
     this.#probe = undefined;
     const kept = asked.then(() => void (this.#probe = client));
-    const isAnswered = await answersInTime(kept, this.#patienceMs);
+    const isAnswered = await answersInTime(kept, this.#answerMs);
     if (!this.#probe) cut(client);
     return isAnswered;
   }
 }
 
 /** Whether the pooler accepts a login and the database behind it answers. */
-async function isReachable({ options }: Pool, directUrl: string, patienceMs: number): Promise<boolean> {
+async function isReachable({ options }: Pool, directUrl: string, answerMs: number): Promise<boolean> {
   const asked = [new pg.Client(options), new pg.Client({ ...options, connectionString: directUrl })].map(
     async (client) => {
       client.on('error', () => undefined);
       try {
-        return await answersInTime(client.connect(), patienceMs);
+        return await answersInTime(client.connect(), answerMs);
       } finally {
         cut(client);
       }
@@ -132,15 +132,15 @@ export function createProbe({ options }: Pool): pg.Client {
 }
 
 /** Whether the database has answered in time. An error from the server, such as too many connections, is an answer. */
-async function answersInTime(asked: Promise<unknown>, patienceMs: number): Promise<boolean> {
+async function answersInTime(asked: Promise<unknown>, answerMs: number): Promise<boolean> {
   const answer = asked.then(
     () => true,
     (error: unknown) => error instanceof pg.DatabaseError && !error.code?.startsWith('57P'),
   );
-  const timeout = delay(patienceMs, undefined, { ref: false }).then(async () => {
+  const timeout = delay(answerMs, undefined, { ref: false }).then(async () => {
     // If this process itself was blocked, the time is over although the answer has arrived but is unread.
-    await nextTurn();
-    await nextTurn();
+    await nextIteration();
+    await nextIteration();
     return false;
   });
   return Promise.race([answer, timeout]);

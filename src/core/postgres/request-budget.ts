@@ -22,7 +22,7 @@ export class RequestBudget {
   #running = 0;
   readonly #waiting: (() => void)[] = [];
   #end: (() => void) | undefined;
-  #turn: Promise<void> | undefined;
+  #becomingLarge: Promise<void> | undefined;
   /** Counts renewals, so that statements from before a renewal do not start a large answer that nobody would end. */
   #round = 0;
   #isClosed = false;
@@ -55,11 +55,11 @@ export class RequestBudget {
   /** Waits until this request may produce a large answer, which lasts until it is renewed. @throws DomainError 503 */
   async becomeLarge(): Promise<void> {
     if (this.#end) return;
-    this.#turn ??= this.#takeTurn().finally(() => (this.#turn = undefined));
-    await this.#turn;
+    this.#becomingLarge ??= this.#takeLarge().finally(() => (this.#becomingLarge = undefined));
+    await this.#becomingLarge;
   }
 
-  async #takeTurn(): Promise<void> {
+  async #takeLarge(): Promise<void> {
     const round = this.#round;
     const end = await this.#large.take();
     if (round === this.#round) {
