@@ -8,6 +8,14 @@ export interface Timing {
   readonly recentMs: number;
   /** Interval in which each job queue is polled. */
   readonly jobPollMs: number;
+  /** Maximum time that a stop waits until traces are sent. */
+  readonly traceFlushMs: number;
 }
 
-export const DEFAULT_TIMING: Timing = { livePollMs: 5_000, appendWaitMs: 10_000, recentMs: 1_000, jobPollMs: 2_000 };
+export const DEFAULT_TIMING: Timing = {
+  livePollMs: 5_000,
+  appendWaitMs: 10_000,
+  recentMs: 1_000,
+  jobPollMs: 2_000,
+  traceFlushMs: 2_000,
+};

@@ -87,11 +87,11 @@ export interface DependencyOptions {
 /** Creates the dependencies for one database. No connection is opened before the first request needs one. */
 export async function createDependencies(options: DependencyOptions): Promise<Dependencies> {
   const { config, databaseUrl, secrets, log, now = () => new Date() } = options;
-  const tracing = await openTracing(config, log);
+  const timing = { ...DEFAULT_TIMING, ...options.timing };
+  const tracing = await openTracing(config, log, timing);
   const { database, pool, run, sql, replicas, outages, notifier } = await connectDatabase(options, tracing);
   const metrics = createMetrics({ pool, outages, countJobs: () => countJobs(sql), replicas });
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
-  const timing = { ...DEFAULT_TIMING, ...options.timing };
   const address: Dependencies['address'] = {};
   const outbound = openOutbound(options, { metrics, tracing });
   return {
@@ -200,10 +200,11 @@ function connectReplicas({
 async function openTracing(
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: Config,
   log: Logger,
+  timing: Timing,
 ): Promise<Tracing | undefined> {
   if (endpoint === undefined) return undefined;
   const { startTracing } = await import('../core/tracing/opentelemetry.ts');
-  return startTracing(endpoint, log);
+  return startTracing(endpoint, log, timing);
 }
 
 /** `PUBLIC_URL`, or the address that the gateway listens on. */

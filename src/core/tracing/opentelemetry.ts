@@ -14,13 +14,13 @@ import { defaultResource, detectResources, envDetector, resourceFromAttributes }
 import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentelemetry/sdk-trace';
 import type { Logger } from 'pino';
 import type { HttpHeaders } from '../http/messages.ts';
+import type { Timing } from '../timing.ts';
 import type { Span, SpanOptions, Tracing } from './tracing.ts';
 
 /** Tracing with OpenTelemetry. This file is loaded only if an endpoint is configured. */
 
 const KINDS = { server: SpanKind.SERVER, client: SpanKind.CLIENT, internal: SpanKind.INTERNAL } as const;
 const NAME = 'workspace-gateway';
-const FLUSH_MS = 2_000;
 const EXPORT_MS = 10_000;
 
 const propagator = new W3CTraceContextPropagator();
@@ -30,7 +30,11 @@ const getter = { keys: () => [], get: (headers: HttpHeaders, name: string) => he
  * Sends spans to `/v1/traces` of the endpoint in batches, as OTLP over HTTP; supports `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SERVICE_NAME` and
  * `OTEL_RESOURCE_ATTRIBUTES`. Nothing waits for spans: if they cannot be sent, that is logged and they are lost.
  */
-export function startTracing(endpoint: string, log: Pick<Logger, 'warn'>): Tracing {
+export function startTracing(
+  endpoint: string,
+  log: Pick<Logger, 'warn'>,
+  { traceFlushMs }: Pick<Timing, 'traceFlushMs'>,
+): Tracing {
   const provider = createProvider(endpoint, log);
   const tracer = provider.getTracer(NAME);
   const current = new AsyncLocalStorage<Context>();
@@ -58,7 +62,7 @@ export function startTracing(endpoint: string, log: Pick<Logger, 'warn'>): Traci
         () => true,
         () => false,
       );
-      if (!(await Promise.race([sent, delay(FLUSH_MS, false, { ref: false })]))) log.warn('traces not sent');
+      if (!(await Promise.race([sent, delay(traceFlushMs, false, { ref: false })]))) log.warn('traces not sent');
     },
   };
 }
