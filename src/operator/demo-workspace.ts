@@ -1,6 +1,7 @@
-import { type Actor, SCOPES } from '../core/operation.ts';
+import { type Actor, SCOPES, hasAccess } from '../core/operation.ts';
 import { createEventDefinitionInput } from '../domains/event-definitions/input.ts';
 import { createEventDefinition } from '../domains/event-definitions/operations.ts';
+import { EVENT_DEFINITIONS } from '../domains/event-definitions/policy.ts';
 import { Organization } from '../domains/organizations/entity.ts';
 import { sendDemoOccurrences } from './demo-occurrences.ts';
 import { createDemoSessions } from './demo-session.ts';
@@ -54,17 +55,17 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
       id: organization.id,
       number: organization.number,
       role: 'admin',
-      subscriptions: { marketing: 'professional' },
+      subscriptions: organization.subscriptions,
     },
     isOperator: true,
   };
-  for (const definition of DEMO_DEFINITIONS) {
-    await createEventDefinition(
-      operationContext(dependencies, actor, { requestId: 'demo' }),
-      createEventDefinitionInput.parse(definition),
-    );
+  const newContext = () => operationContext(dependencies, actor, { requestId: 'demo' });
+  // `DEFAULT_SUBSCRIPTION` may not include events.
+  if (hasAccess(actor, EVENT_DEFINITIONS)) {
+    for (const definition of DEMO_DEFINITIONS)
+      await createEventDefinition(newContext(), createEventDefinitionInput.parse(definition));
+    await sendDemoOccurrences(newContext());
   }
-  await sendDemoOccurrences(operationContext(dependencies, actor, { requestId: 'demo' }));
-  await createDemoSessions(operationContext(dependencies, actor, { requestId: 'demo' }));
+  await createDemoSessions(newContext());
   return issued;
 }

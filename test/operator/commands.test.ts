@@ -254,3 +254,18 @@ test('every command that changes something is recorded in the audit log without 
     { operation: 'rotateSecrets', type: 'Secret', target: null, count: 1 },
   ]);
 });
+
+test('seed creates only the data that DEFAULT_SUBSCRIPTION allows', async () => {
+  const other = await startTestGateway({ DEFAULT_SUBSCRIPTION: 'sales:free' });
+  try {
+    issuedKey.parse(await run('seed', other.dependencies));
+    const count = async (table: string) => {
+      const [row] = await other.dependencies.sql.query<{ count: number }>(`select count(*) as count from ${table}`, []);
+      return row?.count;
+    };
+    expect(await count('event_definition')).toBe(0);
+    expect(await count('session')).toBeGreaterThan(0);
+  } finally {
+    await other.close();
+  }
+});
