@@ -31,9 +31,9 @@ const NO_PAGE = { 'Content-Security-Policy': "default-src 'none'; frame-ancestor
 export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
   const clientLimits = createClientLimits({ now: dependencies.now, limit: dependencies.bounds.requestsOfClient });
-  const dispatch = createDispatch(dependencies, { cors, clientLimits });
-  const recordRefusals = createRefusalLog(dependencies);
   const unread = createUnreadAnswers(dependencies.bounds);
+  const dispatch = createDispatch(dependencies, { cors, clientLimits, unread });
+  const recordRefusals = createRefusalLog(dependencies);
   const { metrics, tracing } = dependencies;
 
   async function answerOrRefuse(exchange: Exchange): Promise<HttpAnswer> {

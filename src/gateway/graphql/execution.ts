@@ -37,6 +37,8 @@ export interface GraphQLCall {
   readonly headers: HttpHeaders;
   /** The log of the request, created when something is logged. */
   readonly logs: { readonly log: Logger };
+  /** @throws DomainError (503) when an answer of this size would exceed what may wait to be read. */
+  readonly requireRoom: (bytes: number) => void;
 }
 
 /** Executes or subscribes to a valid operation, after its cost was paid and counted. */
@@ -70,6 +72,8 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
         if (!isLarge(result)) return result;
         if (isSurelyTooLarge(result)) return tooLarge(call.logs);
         await call.operation.budget.becomeLarge();
+        // Before the text is written, which takes as much memory again.
+        call.requireRoom(sizeOfResult(result) ?? LARGE_BYTES);
         return result;
       }),
     async subscribe(args, call) {

@@ -1,11 +1,10 @@
-import type { Logger } from 'pino';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Result, answerResult, notAcceptable } from './answer.ts';
 import { toHttpError } from './errors.ts';
-import { createExecution } from './execution.ts';
+import { type GraphQLCall, createExecution } from './execution.ts';
 import { JSON_TYPE, MEDIA_TYPES, resultTypeFor } from './media-types.ts';
 import { createDocuments } from './persisted-documents.ts';
 import { createPipeline } from './pipeline.ts';
@@ -15,7 +14,7 @@ export type GraphQLApi = (
   request: HttpRequest,
   /** Creates the context after the body was read, with the caller's rights at that time. */
   openOperation: () => Promise<OperationContext>,
-  { requestId, logs }: { readonly requestId: string; readonly logs: { readonly log: Logger } },
+  { requestId, logs, requireRoom }: Omit<GraphQLCall, 'operation' | 'headers'> & { readonly requestId: string },
 ) => Promise<HttpAnswer>;
 
 /** GraphQL over HTTP for authenticated callers: reads a request, runs the pipeline, and answers. */
@@ -24,7 +23,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const runPipeline = createPipeline(createExecution(dependencies, limits));
 
-  return async (request, openOperation, { requestId, logs }) => {
+  return async (request, openOperation, { requestId, logs, requireRoom }) => {
     const mediaType = resultTypeFor(request.headers.get('accept'));
     const answer = (result: Result) => answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, logs });
     if (mediaType === undefined)
@@ -35,7 +34,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
     const operation = await openOperation();
     let result: Result;
     try {
-      result = await runPipeline(await reading, request, { operation, headers: request.headers, logs });
+      result = await runPipeline(await reading, request, { operation, headers: request.headers, logs, requireRoom });
     } catch (error) {
       result = { errors: [toHttpError(error)] };
     }

@@ -4,10 +4,12 @@ import type { Bounds } from '../bounds.ts';
 import { PART_LENGTH } from './send-response.ts';
 
 export interface UnreadAnswers {
+  /** @throws DomainError (503 with `Retry-After`) when an answer of this size would exceed the maximum. */
+  requireRoom(keyId: ApiKeyId | undefined, bytes: number): void;
   /**
    * Counts an answer until the client has read it or disconnected.
    * @returns a function to call then.
-   * @throws DomainError (503 with `Retry-After`) when the maximum is already waiting.
+   * @throws DomainError like `requireRoom`.
    */
   count(keyId: ApiKeyId | undefined, bytes: number): (() => void) | undefined;
 }
@@ -19,24 +21,27 @@ export function createUnreadAnswers({
 }: Pick<Bounds, 'unreadBytesOfKey' | 'unreadBytes'>): UnreadAnswers {
   const bytesOf = new Map<string, number>();
   let total = 0;
+  const requireRoom: UnreadAnswers['requireRoom'] = (keyId, bytes) => {
+    if ((bytesOf.get(keyId ?? '') ?? 0) + bytes <= maxOfKey && total + bytes <= max) return;
+    const message = 'too many large answers are waiting to be read; read them first, or request smaller ones';
+    throw new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } });
+  };
   return {
-    count(keyId = '', bytes) {
+    requireRoom,
+    count(keyId, bytes) {
       if (bytes <= PART_LENGTH) return undefined;
-      const ofKey = (bytesOf.get(keyId) ?? 0) + bytes;
-      if (ofKey > maxOfKey || total + bytes > max) {
-        const message = 'too many large answers are waiting to be read; read them first, or request smaller ones';
-        throw new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } });
-      }
-      bytesOf.set(keyId, ofKey);
+      requireRoom(keyId, bytes);
+      const key = keyId ?? '';
+      bytesOf.set(key, (bytesOf.get(key) ?? 0) + bytes);
       total += bytes;
       let isHeld = true;
       return () => {
         if (!isHeld) return;
         isHeld = false;
         total -= bytes;
-        const left = (bytesOf.get(keyId) ?? 0) - bytes;
-        if (left > 0) bytesOf.set(keyId, left);
-        else bytesOf.delete(keyId);
+        const left = (bytesOf.get(key) ?? 0) - bytes;
+        if (left > 0) bytesOf.set(key, left);
+        else bytesOf.delete(key);
       };
     },
   };
