@@ -212,6 +212,11 @@ export function notFound(what: string): NotFoundError {
   return new NotFoundError(`${what} not found`);
 }
 
+/** A name, or another unique `field`, that `holder` has already, such as `another organization`. */
+export function nameTaken(name: string, holder: string, field = 'name'): ConflictError {
+  return new ConflictError('NAME_TAKEN', `${name} is taken by ${holder}; choose another ${field}`, [field]);
+}
+
 export function unauthenticated(message = 'missing or invalid API key'): DomainError {
   // RFC 6750, section 3: a 401 names the scheme that would serve.
   return new DomainError('unauthenticated', message, { headers: { 'WWW-Authenticate': 'Bearer' } });

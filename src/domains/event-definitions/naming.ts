@@ -1,4 +1,4 @@
-import { ConflictError } from '../../core/errors.ts';
+import { ConflictError, nameTaken } from '../../core/errors.ts';
 import { fold } from '../../core/text/fold.ts';
 import { cut, firstFree } from '../../core/text/numbered-names.ts';
 import { propertyMeantBy } from './default-properties.ts';
@@ -58,12 +58,8 @@ function isReserved(propertyName: string): boolean {
 }
 
 /** The error for a name of an event definition that cannot be used. */
-export function nameTaken(name: string, byDeleted = false): ConflictError {
-  return byDeleted
-    ? new ConflictError(
-        'NAME_USED_BEFORE',
-        `${name} was used by a deleted event definition and can never be used again; choose another name`,
-        ['name'],
-      )
-    : new ConflictError('NAME_TAKEN', `${name} is taken by another event definition; choose another name`, ['name']);
+export function definitionNameTaken(name: string, byDeleted = false): ConflictError {
+  if (!byDeleted) return nameTaken(name, 'another event definition');
+  const message = `${name} was used by a deleted event definition and can never be used again; choose another name`;
+  return new ConflictError('NAME_USED_BEFORE', message, ['name']);
 }

@@ -11,7 +11,7 @@ import { lockOrganization } from '../organizations/operations.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
 import type { CreateEventDefinitionInput, EventDefinitionReference, UpdateEventDefinitionInput } from './input.ts';
-import { baseNameFor, firstFreeName, nameTaken } from './naming.ts';
+import { baseNameFor, firstFreeName, definitionNameTaken } from './naming.ts';
 import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
 import { namesLike } from './queries.ts';
@@ -67,7 +67,7 @@ export const createEventDefinition = write(
     access: EVENT_DEFINITIONS,
     operation: 'createEventDefinition',
     target: targetOf,
-    conflicts: { event_definition_name_unique: (input) => nameTaken(input.name ?? '') },
+    conflicts: { event_definition_name_unique: (input) => definitionNameTaken(input.name ?? '') },
   },
 );
 
@@ -89,7 +89,7 @@ async function generateName(sql: Sql, organization: ActingOrganization, label: s
 
 async function refuseTakenName(em: EntityManager, organization: ActingOrganization, name: string): Promise<void> {
   const taken = await em.findOne(EventDefinition, { organization: organization.id, name });
-  if (taken) throw nameTaken(name, taken.deletedAt != null);
+  if (taken) throw definitionNameTaken(name, taken.deletedAt != null);
 }
 
 function checkCustomMatching(

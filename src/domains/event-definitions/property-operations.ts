@@ -1,5 +1,5 @@
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
-import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, invalid, nameTaken, notFound } from '../../core/errors.ts';
 import { type OperationContext, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
@@ -66,13 +66,8 @@ export const addEventProperty = write(
     const definition = await lockDefinition(context, eventName);
     const present = await em.find(EventProperty, { definition });
     const names = new Set(present.map(({ name }) => name));
-    if (input.name !== undefined && names.has(input.name)) {
-      throw new ConflictError(
-        'NAME_TAKEN',
-        `${input.name} is taken by another property of this event definition; choose another name`,
-        ['name'],
-      );
-    }
+    if (input.name !== undefined && names.has(input.name))
+      throw nameTaken(input.name, 'another property of this event definition');
     if (present.length >= MAX_CUSTOM_PROPERTIES) {
       throw invalid(
         '',

@@ -8,7 +8,7 @@ import type { CountedPage } from '../../core/postgres/keyset.ts';
 import { defaultPropertiesOf, fullyQualifiedName } from './computed-fields.ts';
 import { referenceTo } from './definition-reference.ts';
 import type { EventDefinitionReference, SearchEventDefinitionsInput } from './input.ts';
-import { firstFreeName, nameFromLabel, nameTaken } from './naming.ts';
+import { firstFreeName, nameFromLabel, definitionNameTaken } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
 import { findDefinitionsWithProperties } from './queries-with-properties.ts';
@@ -187,7 +187,7 @@ export async function previewEventDefinitionName(
   return {
     name,
     isFree: !holder,
-    reason: holder ? nameTaken(name, holder.deletedAt !== null).message : undefined,
+    reason: holder ? definitionNameTaken(name, holder.deletedAt !== null).message : undefined,
     nextFreeName: firstFreeName(name, new Set(taken.map((definition) => definition.name))),
   };
 }

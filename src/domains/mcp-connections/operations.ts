@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ConflictError, ForbiddenError, type InputFault, ValidationError, notFound } from '../../core/errors.ts';
+import { ForbiddenError, type InputFault, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
@@ -40,11 +40,12 @@ import { applyUpdate } from './update.ts';
 
 export { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from './deletion.ts';
 
-const CONFLICTS = { mcp_connection_shared_name_unique: nameTaken, mcp_connection_personal_name_unique: nameTaken };
+const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
 
-function nameTaken({ name = '' }: { name?: string }): ConflictError {
-  return new ConflictError('NAME_TAKEN', `${name} is taken by another MCP connection; choose another name`, ['name']);
-}
+const CONFLICTS = {
+  mcp_connection_shared_name_unique: connectionNameTaken,
+  mcp_connection_personal_name_unique: connectionNameTaken,
+};
 
 const CREATION = {
   access: WRITE_MCP_CONNECTIONS,
@@ -110,7 +111,7 @@ async function refuseTakenName(
     visibility,
     ...(visibility === 'personal' && { owner: actor.userId }),
   });
-  if (taken > 0) throw nameTaken({ name });
+  if (taken > 0) throw connectionNameTaken({ name });
 }
 
 function serverOf({ serverUrl, authType, clientId, scope }: RemoteInput) {

@@ -1,6 +1,6 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { ConflictError, notFound } from '../../core/errors.ts';
+import { ConflictError, nameTaken, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import { ANYBODY, type OperationContext, guarded, requireScope, write } from '../../core/operation.ts';
@@ -76,13 +76,9 @@ export const createOrganization = write(
     target: ({ organization }) => targetOf(organization),
     conflicts: {
       organization_slug_unique: ({ slug }) =>
-        new ConflictError(
-          'NAME_TAKEN',
-          slug === undefined
-            ? 'another organization just took the generated slug; try again'
-            : `${slug} is taken by another organization; choose another slug`,
-          ['slug'],
-        ),
+        slug === undefined
+          ? new ConflictError('NAME_TAKEN', 'another organization just took the generated slug; try again', ['slug'])
+          : nameTaken(slug, 'another organization', 'slug'),
     },
   },
 );

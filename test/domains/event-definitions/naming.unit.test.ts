@@ -8,7 +8,7 @@ import {
   firstFreeName,
   freePropertyName,
   nameFromLabel,
-  nameTaken,
+  definitionNameTaken,
 } from '../../../src/domains/event-definitions/naming.ts';
 
 const kinds = ['event', 'property'] as const;
@@ -140,12 +140,12 @@ test('baseNameFor throws for a label that gives no name, because validation shou
 });
 
 test('the error of a taken name states whether it was used before', () => {
-  expect(nameTaken('order')).toMatchObject({
+  expect(definitionNameTaken('order')).toMatchObject({
     reason: 'NAME_TAKEN',
     inputPath: ['name'],
     message: 'name: order is taken by another event definition; choose another name',
   });
-  expect(nameTaken('order', true)).toMatchObject({
+  expect(definitionNameTaken('order', true)).toMatchObject({
     reason: 'NAME_USED_BEFORE',
     inputPath: ['name'],
     message: 'name: order was used by a deleted event definition and can never be used again; choose another name',
