@@ -12,7 +12,8 @@ LABEL org.opencontainers.image.title="workspace-gateway" \
   org.opencontainers.image.description="A GraphQL and REST gateway over a coding agent's workspace and custom event definitions" \
   org.opencontainers.image.licenses="MIT" \
   org.opencontainers.image.version="0.1.0"
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled \
+  MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./

@@ -16,7 +16,9 @@ export function operationContext(
   actor: Actor,
   { request, requestId, requestIdOrigin = 'gateway', onRefusal = () => undefined }: Origin,
 ): OperationContext {
-  const budget = new RequestBudget(dependencies.bounds.answerBytes, dependencies.largeAnswers);
+  const { bounds, largeAnswers, unreadAnswers } = dependencies;
+  const refusalOf = (bytes: number) => unreadAnswers.refusalOf(actor.keyId, bytes);
+  const budget = new RequestBudget(bounds.answerBytes, largeAnswers, refusalOf);
   const context: Source & Omit<OperationContext, keyof typeof MADE_WHEN_READ> = {
     [SOURCE]: { database: dependencies.database, request },
     sql: createSql({ run: dependencies.run, budget }),

@@ -17,6 +17,7 @@ import { type Tracing, observeStatements } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
+import { type UnreadAnswers, createUnreadAnswers } from './http/unread-answers.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
 import { BrowserSessions } from './admission/browser-session.ts';
@@ -60,6 +61,7 @@ export interface Dependencies {
   readonly liveTails: LiveTails;
   readonly bounds: Bounds;
   readonly largeAnswers: LargeAnswers;
+  readonly unreadAnswers: UnreadAnswers;
   /** Closes the connections to the database. */
   close(): Promise<void>;
 }
@@ -121,6 +123,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     timing,
     bounds,
     largeAnswers: new LargeAnswers(),
+    unreadAnswers: createUnreadAnswers(bounds),
     liveTails: openLiveTails({ notifier, sql, now, timing, bounds, log }),
     close: () => closeAll({ notifier, outbound, replicas, database, tracing }),
   };

@@ -11,7 +11,6 @@ import type { Dependencies } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
 import { createGraphQLApi } from './graphql/handler.ts';
 import type { Cors } from './http/cors.ts';
-import type { UnreadAnswers } from './http/unread-answers.ts';
 import { createPages } from './answer-pages.ts';
 import { publicContext } from './public-context.ts';
 import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
@@ -22,15 +21,14 @@ type AdmitCaller = (exchange: Exchange, badPath?: DomainError) => Promise<Admitt
 interface DispatchParts {
   readonly cors: Cors | undefined;
   readonly clientLimits: ClientLimits;
-  readonly unread: UnreadAnswers;
 }
 
 /** Passes each request to the handler of its path: a page, GraphQL, or REST. */
-export function createDispatch(dependencies: Dependencies, { cors, clientLimits, unread }: DispatchParts): Dispatch {
+export function createDispatch(dependencies: Dependencies, { cors, clientLimits }: DispatchParts): Dispatch {
   const limits = createRateLimits(dependencies);
   const admitCaller = createAdmission(dependencies, limits);
   const answerPage = createPages(dependencies, clientLimits);
-  const answerGraphQL = createGraphQLDispatch(dependencies, { limits, admitCaller, unread });
+  const answerGraphQL = createGraphQLDispatch(dependencies, { limits, admitCaller });
   const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller });
   return async (exchange) => {
     const preflight = cors?.preflight(exchange.request);
@@ -69,11 +67,7 @@ async function refusePath(exchange: Exchange, error: DomainError, admitCaller: A
 
 function createGraphQLDispatch(
   dependencies: Dependencies,
-  {
-    limits,
-    admitCaller,
-    unread,
-  }: { readonly limits: RateLimits | undefined; readonly admitCaller: AdmitCaller; readonly unread: UnreadAnswers },
+  { limits, admitCaller }: { readonly limits: RateLimits | undefined; readonly admitCaller: AdmitCaller },
 ): Dispatch {
   const graphql = createGraphQLApi(dependencies, limits);
   return async (exchange) => {
@@ -87,8 +81,7 @@ function createGraphQLDispatch(
     }
     const { whenRead } = await admitCaller(exchange);
     const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
-    const requireRoom = (bytes: number) => unread.requireRoom(exchange.keyId, bytes);
-    return graphql(request, openOperation, { requestId, logs: exchange, requireRoom });
+    return graphql(request, openOperation, { requestId, logs: exchange });
   };
 }
 

@@ -11,7 +11,6 @@ import { Exchange } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
 import { type Cors, createCors } from './http/cors.ts';
-import { createUnreadAnswers } from './http/unread-answers.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
 import { whileOpen } from './telemetry/observe.ts';
@@ -31,8 +30,7 @@ const NO_PAGE = { 'Content-Security-Policy': "default-src 'none'; frame-ancestor
 export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
   const clientLimits = createClientLimits({ now: dependencies.now, limit: dependencies.bounds.requestsOfClient });
-  const unread = createUnreadAnswers(dependencies.bounds);
-  const dispatch = createDispatch(dependencies, { cors, clientLimits, unread });
+  const dispatch = createDispatch(dependencies, { cors, clientLimits });
   const recordRefusals = createRefusalLog(dependencies);
   const { metrics, tracing } = dependencies;
 
@@ -40,7 +38,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     try {
       const answer = await dispatch(exchange);
       const bytes = bytesOf(answer.body);
-      return { ...answer, bytes, onClose: unread.count(exchange.keyId, bytes ?? 0) };
+      return { ...answer, bytes, onClose: dependencies.unreadAnswers.count(exchange.keyId, bytes ?? 0) };
     } catch (error) {
       exchange.onRefusal(error, exchange.operation);
       return answerError(toDomainError(error, exchange.log), exchange);

@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.t
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { issueKey } from '../../src/operator/issue-key.ts';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
-import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 
@@ -40,6 +40,7 @@ export async function setUp(directory: string, events: number, say: (line: strin
     const caller = await prepare(postgres.url, encryptionKeys, events, say);
     const baselineEnv = { DATABASE_URL: postgres.url, PUBLIC_URL, POOL: String(POOL) };
     const gatewayEnv = {
+      ...NODE_ENVIRONMENT,
       DATABASE_URL: postgres.url,
       PUBLIC_URL,
       PORT: '0',

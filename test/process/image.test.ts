@@ -99,9 +99,10 @@ test('a worker whose port is taken does not start', async () => {
 
 const workerCommand = async () => commandOf(await readFile(join(checkout, 'compose.yaml'), 'utf8'));
 
-test('containers and tests start node with the same arguments as npm start, and tests also with the same variables', async () => {
+test('containers and tests start node with the same arguments and variables as npm start', async () => {
   expect(NODE_ARGUMENTS).not.toEqual([]);
-  expect(NODE_ENVIRONMENT).toEqual({ NODE_COMPILE_CACHE: expect.stringContaining('node_modules/') });
+  expect(image.environment).toMatchObject({ ...NODE_ENVIRONMENT, NODE_COMPILE_CACHE: '/tmp/compiled' });
+  expect(NODE_ENVIRONMENT).toMatchObject({ NODE_COMPILE_CACHE: expect.stringContaining('node_modules/') });
   const command = (program: string) => ['node', ...NODE_ARGUMENTS, program];
   expect(image.command).toEqual(command('src/main.ts'));
   expect(await workerCommand()).toEqual(command('src/worker.ts'));

@@ -1,5 +1,6 @@
 import { answerTooLarge } from '../answer-size.ts';
-import { LARGE_BYTES, type LargeAnswers } from './large-answers.ts';
+import type { DomainError } from '../errors.ts';
+import { type EndLargeAnswer, LARGE_BYTES, type LargeAnswers } from './large-answers.ts';
 import { type Parse, WIRE_TYPES } from './wire-types.ts';
 
 /** Maximum number of concurrent statements of a request; others wait. */
@@ -11,25 +12,39 @@ export class Postponed extends Error {}
 /** A statement fails with this if its rows have more characters than it allows. */
 export class TooLong extends Error {}
 
+/** The error if an answer of so many bytes would be too much for the memory, because clients do not read earlier ones. */
+type RefusalOf = (bytes: number) => DomainError | undefined;
+
 /**
  * The limits of one request: a few concurrent statements, and as many bytes as its answer may have. Bytes of all its statements count as they
- * arrive, before rows are parsed. Requests that read much run one at a time.
+ * arrive, before rows are parsed. Requests that read much run one at a time, and only while the process can keep their answers in memory.
  */
 export class RequestBudget {
   readonly #maxBytes: number;
   readonly #large: LargeAnswers;
+  readonly #refusalOf: RefusalOf;
+  #refusal: DomainError | undefined;
   #bytes = 0;
+  #answerBytes = 0;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
-  #end: (() => void) | undefined;
+  #end: EndLargeAnswer | undefined;
   #becomingLarge: Promise<void> | undefined;
   /** Counts renewals, so that statements from before a renewal do not start a large answer that nobody would end. */
   #round = 0;
   #isClosed = false;
 
-  constructor(maxBytes: number, large: LargeAnswers) {
+  constructor(maxBytes: number, large: LargeAnswers, refusalOf: RefusalOf = () => undefined) {
     this.#maxBytes = maxBytes;
     this.#large = large;
+    this.#refusalOf = refusalOf;
+  }
+
+  /** @throws DomainError if so many bytes cannot wait to be read, or a statement was stopped because of that. */
+  requireRoom(bytes: number): void {
+    this.#answerBytes = bytes;
+    this.#refusal ??= this.#refusalOf(bytes);
+    if (this.#refusal) throw this.#refusal;
   }
 
   /** Counts received bytes. @throws DomainError `ANSWER_TOO_LARGE` beyond the maximum of an answer. */
@@ -41,8 +56,8 @@ export class RequestBudget {
   /** Resets the count and lets others produce large answers: for endless answers that leave in parts. */
   renew(): void {
     this.#round += 1;
+    this.#end?.(Math.max(this.#bytes, this.#answerBytes));
     this.#bytes = 0;
-    this.#end?.();
     this.#end = undefined;
   }
 
@@ -65,7 +80,7 @@ export class RequestBudget {
     if (round === this.#round) {
       this.#end = end;
     } else {
-      end();
+      end(0);
       throw answerTooLarge(this.#maxBytes);
     }
   }
@@ -91,8 +106,12 @@ export class RequestBudget {
           if (own > maxLength) throw stop(new TooLong(), { isSentAgain: true });
           if (this.#bytes > this.#maxBytes || round !== this.#round)
             throw stop(answerTooLarge(this.#maxBytes), { isSentAgain: false });
-          if (this.#bytes > LARGE_BYTES && isRepeatable && !(this.#end ??= this.#large.tryTake()))
-            throw stop(new Postponed(), { isSentAgain: true });
+          if (this.#bytes > LARGE_BYTES) {
+            this.#refusal ??= this.#refusalOf(this.#bytes);
+            if (this.#refusal) throw stop(this.#refusal, { isSentAgain: false });
+            if (isRepeatable && !(this.#end ??= this.#large.tryTake()))
+              throw stop(new Postponed(), { isSentAgain: true });
+          }
           return parse(text);
         };
       },
@@ -106,6 +125,7 @@ export class RequestBudget {
     try {
       // Check again after waiting: earlier statements may have used up the budget.
       this.take(0);
+      this.requireRoom(0);
       if (this.#isClosed) throw answerTooLarge(this.#maxBytes);
       return await work();
     } finally {

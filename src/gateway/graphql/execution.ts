@@ -14,6 +14,8 @@ import { LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { LARGE_BYTES } from '../../core/postgres/large-answers.ts';
+import { RawJson } from '../../core/text/raw-json.ts';
+import { stringifyInSteps } from '../../core/text/stepwise-json.ts';
 import { sizeOfResult } from '../../graphql-executor/compiled-result.ts';
 import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
@@ -37,8 +39,6 @@ export interface GraphQLCall {
   readonly headers: HttpHeaders;
   /** The log of the request, created when something is logged. */
   readonly logs: { readonly log: Logger };
-  /** @throws DomainError (503) when an answer of this size would exceed what may wait to be read. */
-  readonly requireRoom: (bytes: number) => void;
 }
 
 /** Executes or subscribes to a valid operation, after its cost was paid and counted. */
@@ -68,13 +68,16 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
     execute: (args, call) =>
       paid(args, call, async () => {
         const result = await observe(args, () => perform(run, args, call, dependencies));
+        const { budget } = call.operation;
+        // When a statement was stopped for lack of room, only its fields have an error.
+        budget.requireRoom(0);
         // A small read can give a large answer too, when the same object is selected many times.
         if (!isLarge(result)) return result;
         if (isSurelyTooLarge(result)) return tooLarge(call.logs);
-        await call.operation.budget.becomeLarge();
+        await budget.becomeLarge();
         // Before the text is written, which takes as much memory again.
-        call.requireRoom(sizeOfResult(result) ?? LARGE_BYTES);
-        return result;
+        budget.requireRoom(sizeOfResult(result) ?? LARGE_BYTES);
+        return { ...result, ...(result.data && { data: await writtenInSteps(result.data) }) };
       }),
     async subscribe(args, call) {
       if (!acceptsEvents(call.headers.get('accept')))
@@ -87,6 +90,11 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
 function isLarge(result: ExecutionResult): boolean {
   const size = sizeOfResult(result);
   return size === undefined ? isSurelyLarger(result, LARGE_BYTES) : size > LARGE_BYTES;
+}
+
+/** The data as JSON text, which replaces the value and is inserted into the answer unchanged. */
+async function writtenInSteps(data: ExecutionResult['data']): Promise<Record<string, unknown>> {
+  return new RawJson(await stringifyInSteps(data)) as unknown as Record<string, unknown>;
 }
 
 function createRun({ executions, interpretations }: Metrics, log: Logger): Execute {

@@ -14,7 +14,7 @@ export type GraphQLApi = (
   request: HttpRequest,
   /** Creates the context after the body was read, with the caller's rights at that time. */
   openOperation: () => Promise<OperationContext>,
-  { requestId, logs, requireRoom }: Omit<GraphQLCall, 'operation' | 'headers'> & { readonly requestId: string },
+  { requestId, logs }: Omit<GraphQLCall, 'operation' | 'headers'> & { readonly requestId: string },
 ) => Promise<HttpAnswer>;
 
 /** GraphQL over HTTP for authenticated callers: reads a request, runs the pipeline, and answers. */
@@ -23,7 +23,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const runPipeline = createPipeline(createExecution(dependencies, limits));
 
-  return async (request, openOperation, { requestId, logs, requireRoom }) => {
+  return async (request, openOperation, { requestId, logs }) => {
     const mediaType = resultTypeFor(request.headers.get('accept'));
     const answer = (result: Result) => answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, logs });
     if (mediaType === undefined)
@@ -34,7 +34,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
     const operation = await openOperation();
     let result: Result;
     try {
-      result = await runPipeline(await reading, request, { operation, headers: request.headers, logs, requireRoom });
+      result = await runPipeline(await reading, request, { operation, headers: request.headers, logs });
     } catch (error) {
       result = { errors: [toHttpError(error)] };
     }

@@ -31,7 +31,7 @@ export async function send(
     await Promise.race([once(incoming, 'close'), delay(lingerMs, undefined, { ref: false })]);
     outgoing.end();
   } else if (body.length > PART_LENGTH) {
-    await sendParts(outgoing, partsOf(body, encoding === 'latin1'), unreadTimeoutMs);
+    await sendParts(outgoing, partsOf(body, encoding), unreadTimeoutMs);
   } else {
     outgoing.setTimeout(unreadTimeoutMs);
     // A string is sent in one write together with the headers. Bytes would be copied first.
@@ -52,7 +52,7 @@ export async function sendStream(
 
 async function sendParts(
   outgoing: ServerResponse,
-  parts: Iterable<Uint8Array | string> | AsyncIterable<Uint8Array>,
+  parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   unreadTimeoutMs: number,
 ): Promise<void> {
   let taken = -1;
@@ -76,22 +76,14 @@ async function* eachInParts(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
   for await (const chunk of body) yield* partsOf(chunk);
 }
 
-function partsOf(body: Uint8Array): Generator<Uint8Array, void, undefined>;
-function partsOf(body: Uint8Array | string, isAscii: boolean): Generator<Uint8Array | string, void, undefined>;
-/** ASCII text is yielded as bytes, because a stream would write it as UTF-8. */
-function* partsOf(body: Uint8Array | string, isAscii = false): Generator<Uint8Array | string, void, undefined> {
-  for (let start = 0; start < body.length;) {
-    let end = start + PART_LENGTH;
-    if (typeof body === 'string') {
-      // A surrogate pair must not be split.
-      if (isHighSurrogate(body.charCodeAt(end - 1))) end += 1;
-      const part = body.slice(start, end);
-      yield isAscii ? Buffer.from(part, 'latin1') : part;
-    } else yield body.subarray(start, end);
-    start = end;
+function* partsOf(
+  body: Uint8Array | string,
+  encoding: 'latin1' | 'utf8' = 'utf8',
+): Generator<Uint8Array, void, undefined> {
+  // Other text than ASCII takes two bytes per character while it waits to be read, and cannot be split anywhere.
+  const whole = typeof body === 'string' && encoding === 'utf8' ? Buffer.from(body) : body;
+  for (let start = 0; start < whole.length; start += PART_LENGTH) {
+    const end = start + PART_LENGTH;
+    yield typeof whole === 'string' ? Buffer.from(whole.slice(start, end), 'latin1') : whole.subarray(start, end);
   }
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd8_00 && unit <= 0xdb_ff;
 }

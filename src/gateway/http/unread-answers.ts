@@ -4,12 +4,12 @@ import type { Bounds } from '../bounds.ts';
 import { PART_LENGTH } from './send-response.ts';
 
 export interface UnreadAnswers {
-  /** @throws DomainError (503 with `Retry-After`) when an answer of this size would exceed the maximum. */
-  requireRoom(keyId: ApiKeyId | undefined, bytes: number): void;
+  /** The error (503 with `Retry-After`) if an answer of this size would exceed the maximum. */
+  refusalOf(keyId: ApiKeyId | undefined, bytes: number): DomainError | undefined;
   /**
    * Counts an answer until the client has read it or disconnected.
    * @returns a function to call then.
-   * @throws DomainError like `requireRoom`.
+   * @throws DomainError as above.
    */
   count(keyId: ApiKeyId | undefined, bytes: number): (() => void) | undefined;
 }
@@ -21,16 +21,17 @@ export function createUnreadAnswers({
 }: Pick<Bounds, 'unreadBytesOfKey' | 'unreadBytes'>): UnreadAnswers {
   const bytesOf = new Map<string, number>();
   let total = 0;
-  const requireRoom: UnreadAnswers['requireRoom'] = (keyId, bytes) => {
-    if ((bytesOf.get(keyId ?? '') ?? 0) + bytes <= maxOfKey && total + bytes <= max) return;
+  const refusalOf: UnreadAnswers['refusalOf'] = (keyId, bytes) => {
+    if ((bytesOf.get(keyId ?? '') ?? 0) + bytes <= maxOfKey && total + bytes <= max) return undefined;
     const message = 'too many large answers are waiting to be read; read them first, or request smaller ones';
-    throw new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } });
+    return new DomainError('unavailable', message, { headers: { 'Retry-After': '1' } });
   };
   return {
-    requireRoom,
+    refusalOf,
     count(keyId, bytes) {
       if (bytes <= PART_LENGTH) return undefined;
-      requireRoom(keyId, bytes);
+      const refusal = refusalOf(keyId, bytes);
+      if (refusal) throw refusal;
       const key = keyId ?? '';
       bytesOf.set(key, (bytesOf.get(key) ?? 0) + bytes);
       total += bytes;

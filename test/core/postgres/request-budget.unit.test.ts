@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { DomainError } from '../../../src/core/errors.ts';
 import { LARGE_BYTES, LargeAnswers } from '../../../src/core/postgres/large-answers.ts';
 import { Postponed, RequestBudget, TooLong } from '../../../src/core/postgres/request-budget.ts';
 
@@ -17,13 +18,13 @@ describe('large answers', () => {
       order.push(`${name} begins`);
       await setImmediate();
       order.push(`${name} ends`);
-      endOther();
+      endOther(0);
     });
     expect(large.tryTake()).toBeUndefined();
     order.push('first ends');
-    end();
+    end(0);
     // Has no effect any more.
-    end();
+    end(0);
     await Promise.all(others);
     expect(order).toEqual(['first ends', 'second begins', 'second ends', 'third begins', 'third ends']);
     await setImmediate();
@@ -51,8 +52,8 @@ describe('large answers', () => {
         message: 'too many large answers are being produced; try again, or request smaller ones',
         headers: { 'Retry-After': '1' },
       });
-      end();
-      (await next)();
+      end(0);
+      (await next)(0);
       expect(await last).toBeInstanceOf(Function);
       expect(vi.getTimerCount()).toBe(0);
     });
@@ -111,7 +112,7 @@ describe('the bytes of a request', () => {
     expect(() => budget.take(1)).toThrow(tooLarge);
   });
 
-  test('make its answer large from 2 MiB, which waits for other large answers', () => {
+  test('make its answer large from 1 MiB, which waits for other large answers', () => {
     const budget = budgetOf(4 * LARGE_BYTES);
     const first = reading(budget);
     first.read(LARGE_BYTES);
@@ -120,6 +121,32 @@ describe('the bytes of a request', () => {
     expect(first.onExceeded).toHaveBeenCalledOnce();
     // The postponed statement is sent again, so its bytes do not count.
     budget.take(4 * LARGE_BYTES);
+  });
+
+  test('are read only while the process has room for them; then all statements of the request are refused', async () => {
+    const refusal = new DomainError('unavailable', 'no room');
+    const room = 2 * LARGE_BYTES;
+    const budget = new RequestBudget(4 * LARGE_BYTES, large, (bytes) => (bytes > room ? refusal : undefined));
+    const { read, onExceeded } = reading(budget);
+    read(room);
+    budget.requireRoom(room);
+    expect(onExceeded).not.toHaveBeenCalled();
+    expect(() => read(1)).toThrow(refusal);
+    expect(onExceeded).toHaveBeenCalledOnce();
+    // A later statement is not sent.
+    budget.renew();
+    const work = vi.fn<() => Promise<void>>();
+    await expect(budget.run(work)).rejects.toBe(refusal);
+    expect(work).not.toHaveBeenCalled();
+    expect(() => budget.requireRoom(0)).toThrow(refusal);
+  });
+
+  test('of an answer without room are refused before it waits for other large answers', () => {
+    const refusal = new DomainError('unavailable', 'no room');
+    large.tryTake();
+    const { read } = reading(new RequestBudget(4 * LARGE_BYTES, large, () => refusal));
+    expect(read(LARGE_BYTES)).toHaveLength(LARGE_BYTES);
+    expect(() => read(1)).toThrow(refusal);
   });
 
   test('of a statement that cannot be sent again are read although another large answer is produced', () => {
@@ -138,7 +165,7 @@ describe('the bytes of a request', () => {
       await budget.becomeLarge();
       budget[end]();
       await setImmediate();
-      large.tryTake()?.();
+      large.tryTake()?.(0);
       await setImmediate();
     }
     const budget = budgetOf(10);
@@ -157,7 +184,7 @@ describe('the bytes of a request', () => {
     const budget = budgetOf(10);
     const waiting = budget.becomeLarge();
     budget.close();
-    end?.();
+    end?.(0);
     await expect(waiting).rejects.toThrow(tooLarge);
     await setImmediate();
     expect(large.tryTake()).toBeInstanceOf(Function);
