@@ -40,7 +40,7 @@ export class RequestBudget {
     this.#refusalOf = refusalOf;
   }
 
-  /** @throws DomainError if so many bytes cannot wait to be read, or a statement was stopped because of that. */
+  /** Notes the size of the answer. @throws DomainError if so many bytes cannot wait to be read, or a statement was stopped because of that. */
   requireRoom(bytes: number): void {
     this.#answerBytes = bytes;
     this.#refusal ??= this.#refusalOf(bytes);
@@ -106,11 +106,11 @@ export class RequestBudget {
           if (own > maxLength) throw stop(new TooLong(), { isSentAgain: true });
           if (this.#bytes > this.#maxBytes || round !== this.#round)
             throw stop(answerTooLarge(this.#maxBytes), { isSentAgain: false });
-          if (this.#bytes > LARGE_BYTES) {
-            this.#refusal ??= this.#refusalOf(this.#bytes);
+          if (this.#bytes > LARGE_BYTES && isRepeatable) {
+            // Streams renew their budget first. They leave in parts, so they need no room.
+            if (round === 0) this.#refusal ??= this.#refusalOf(this.#bytes);
             if (this.#refusal) throw stop(this.#refusal, { isSentAgain: false });
-            if (isRepeatable && !(this.#end ??= this.#large.tryTake()))
-              throw stop(new Postponed(), { isSentAgain: true });
+            if (!(this.#end ??= this.#large.tryTake())) throw stop(new Postponed(), { isSentAgain: true });
           }
           return parse(text);
         };
@@ -125,7 +125,7 @@ export class RequestBudget {
     try {
       // Check again after waiting: earlier statements may have used up the budget.
       this.take(0);
-      this.requireRoom(0);
+      if (this.#refusal) throw this.#refusal;
       if (this.#isClosed) throw answerTooLarge(this.#maxBytes);
       return await work();
     } finally {

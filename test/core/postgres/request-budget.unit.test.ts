@@ -149,6 +149,17 @@ describe('the bytes of a request', () => {
     expect(() => read(1)).toThrow(refusal);
   });
 
+  test.each([
+    ['a stream, which is renewed before each part', true],
+    ['a statement that cannot be sent again', false],
+  ])('of %s are read without room', (_, isRepeatable) => {
+    const budget = new RequestBudget(4 * LARGE_BYTES, large, () => new DomainError('unavailable', 'no room'));
+    if (isRepeatable) budget.renew();
+    const { read } = reading(budget, { isRepeatable });
+    expect(read(2 * LARGE_BYTES)).toHaveLength(2 * LARGE_BYTES);
+    expect(read(1)).toBe('x');
+  });
+
   test('of a statement that cannot be sent again are read although another large answer is produced', () => {
     expect(large.tryTake()).toBeInstanceOf(Function);
     const { read } = reading(budgetOf(4 * LARGE_BYTES), { isRepeatable: false });
