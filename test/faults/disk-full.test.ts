@@ -41,17 +41,19 @@ function fill(file: string): void {
 
 /** Makes PostgreSQL write its log until it needs another file. It ends, because the disk has no space for that file. */
 async function endPostgres(dataDir: string): Promise<void> {
-  const url = await findRunningEmbeddedPostgres(dataDir);
-  if (url === undefined) return;
-  const client = new pg.Client(url);
-  client.on('error', () => undefined);
-  try {
-    await client.connect();
-    for (;;) await client.query(`select pg_logical_emit_message(false, 'test', repeat('x', 1000000), true)`);
-  } catch {
-    // It has ended.
-  } finally {
-    await client.end().catch(() => undefined);
+  for (;;) {
+    const url = await findRunningEmbeddedPostgres(dataDir);
+    if (url === undefined) return;
+    const client = new pg.Client(url);
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      for (;;) await client.query(`select pg_logical_emit_message(false, 'test', repeat('x', 1000000), true)`);
+    } catch {
+      // It has ended, or only this connection has.
+    } finally {
+      await client.end().catch(() => undefined);
+    }
   }
 }
 

@@ -4,6 +4,8 @@ import type { SupervisedProcess } from './process.ts';
 /** Pause between two starts: none before the first, then this one, growing. */
 const FIRST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 5_000;
+/** How long the last lines of a process that has ended are awaited: its children can keep the output open. */
+const LAST_LINES_MS = 1_000;
 
 /** Fast shutdown; immediate shutdown, which recovers at the next start; and a kill for a stopped or hanging process. */
 export const shutdowns = [
@@ -87,6 +89,8 @@ class Keeper {
       const began = performance.now();
       const status = await running.exited;
       if (this.#stopping.signal.aborted) return;
+      // Its last lines, which give the reason, may arrive after its end.
+      await Promise.race([running.closed, delay(LAST_LINES_MS, undefined, { ref: false })]);
       // A server that ends right after its start is restarted as slowly as one that does not start.
       if (performance.now() - began > LONGEST_PAUSE_MS) this.#pauseMs = 0;
       const how = status === null ? 'by a signal' : `with status ${status}`;
