@@ -57,14 +57,22 @@ export async function readSessionDetails(
   }));
 }
 
-const NO_CONTENT = {
-  description: null,
-  diffSummary: null,
-  externalId: null,
-  externalUrl: null,
-  projectId: null,
-  sourcePullRequest: null,
-} as const satisfies Partial<SessionRow>;
+/** The columns with content. The fields of GraphQL for them are marked with `CONTENT` in `graphql/fields.ts`. */
+export const CONTENT_COLUMNS = [
+  'agentOptions',
+  'description',
+  'diffSummary',
+  'externalId',
+  'externalUrl',
+  'projectId',
+  'richContent',
+  'sourcePullRequest',
+] as const satisfies readonly (keyof SessionRow)[];
+
+const NO_CONTENT = Object.fromEntries(CONTENT_COLUMNS.map((name) => [name, null])) as Record<
+  (typeof CONTENT_COLUMNS)[number],
+  null
+>;
 
 function isUuid(value: string | null): value is string {
   return z.uuid().safeParse(value).success;

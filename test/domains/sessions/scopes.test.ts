@@ -1,6 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import { isObjectType } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../../src/core/operation.ts';
+import { CONTENT_COLUMNS } from '../../../src/domains/sessions/details.ts';
+import { READ_SESSION_CONTENT } from '../../../src/domains/sessions/policy.ts';
+import { schema } from '../../../src/gateway/schema.ts';
+import { caseFaults } from '../../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
@@ -42,6 +47,35 @@ const CONTENT = [
   'sourcePullRequest { title }',
 ];
 const nameOf = (field: string) => field.split(' ')[0] ?? '';
+
+/** The fields of Session that are no content: a key that can only record sessions reads them if it may read the objects in them. */
+const NO_CONTENT = [
+  ...['agent', 'agentId', 'artifactType', 'baseBranch', 'branchName', 'createdAt', 'creator', 'databaseId', 'events'],
+  ...['htmlUrl', 'id', 'isPinned', 'kind', 'lastQueuedAt', 'lastSeenAt', 'level', 'mcpServers', 'mode'],
+  ...['sandboxSize', 'sessionType', 'sessionSource', 'state', 'targetBranch', 'title', 'updatedAt'],
+  ...['viewerCanRecord', 'viewerCanUpdate', 'visibility'],
+];
+
+test('each field of Session is content or not, and each column with content is content in both APIs', () => {
+  const type = schema.getType('Session');
+  const fields = isObjectType(type) ? Object.values(type.getFields()) : [];
+  const content = fields
+    .filter(({ extensions }) => extensions['access'] === READ_SESSION_CONTENT)
+    .map(({ name }) => name);
+  const listed = [...NO_CONTENT, ...CONTENT.map(nameOf)];
+  expect(
+    caseFaults(
+      'CONTENT or NO_CONTENT in test/domains/sessions/scopes.test.ts',
+      listed,
+      fields.map(({ name }) => name),
+    ),
+  ).toBe('');
+  expect(content.toSorted()).toEqual(CONTENT.map(nameOf).toSorted());
+  // In REST the columns are null, and objects of other tables are absent.
+  const others = ['artifacts', 'project'];
+  const where = 'CONTENT_COLUMNS in src/domains/sessions/details.ts';
+  expect(caseFaults(where, [...CONTENT_COLUMNS, ...others], content)).toBe('');
+});
 
 /** Runs a mutation. Returns the session in its payload, and the fields of it that are refused. */
 async function shown(key: string, mutation: string, input: object, fields: string) {

@@ -110,7 +110,10 @@ test('fields for addresses have the type URL, fields for days the type Date, and
       (/[a-z]At$/.test(name) && type !== 'DateTime'),
   );
   // The data of a session event is returned as the runner sent it.
-  expect(faults.map(({ coordinate }) => coordinate)).toEqual(['SessionEventData.snapshotCreatedAt']);
+  expect(
+    faults.map(({ coordinate }) => coordinate),
+    'fields named …Url have the type URL (input: httpUri), …On Date, …At DateTime; see CONTRIBUTING.md, "A field"',
+  ).toEqual(['SessionEventData.snapshotCreatedAt']);
 });
 
 test('a type has an id if and only if it implements Node', () => {
