@@ -13,6 +13,7 @@ import { answerGraphQLError } from './graphql/errors.ts';
 import { type Cors, createCors } from './http/cors.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
+import { PART_LENGTH } from './http/send-response.ts';
 import { whileOpen } from './telemetry/observe.ts';
 
 export type Gateway = (request: HttpRequest) => Promise<HttpAnswer>;
@@ -38,7 +39,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
     try {
       const answer = await dispatch(exchange);
       const bytes = bytesOf(answer.body);
-      return { ...answer, bytes, onClose: dependencies.unreadAnswers.count(exchange.keyId, bytes ?? 0) };
+      const onClose = dependencies.unreadAnswers.count(exchange.keyId, bytes ?? 0);
+      return { ...answer, body: compact(answer.body, bytes), bytes, onClose };
     } catch (error) {
       exchange.onRefusal(error, exchange.operation);
       return answerError(toDomainError(error, exchange.log), exchange);
@@ -59,7 +61,10 @@ export function createGateway(dependencies: Dependencies): Gateway {
       onClose?.();
       return { status, headers, body: null };
     }
-    return whileOpen({ status, headers, body, bytes, onClose }, (by) => metrics.tails.inc({ api: exchange.api }, by));
+    const counted = dependencies.unreadAnswers.countParts(exchange.keyId, body);
+    return whileOpen({ status, headers, body: counted, bytes, onClose }, (by) =>
+      metrics.tails.inc({ api: exchange.api }, by),
+    );
   }
 
   if (!tracing) return (request) => handle(request);
@@ -148,6 +153,12 @@ function answerError(
  */
 function bytesOf(body: HttpAnswer['body']): number | undefined {
   return typeof body === 'string' ? answerBytes(body) : undefined;
+}
+
+/** A large text that is not ASCII as bytes, because its characters take two bytes each while it waits to be read. */
+function compact(body: HttpAnswer['body'], bytes: number | undefined): HttpAnswer['body'] {
+  const isLarge = bytes !== undefined && bytes > PART_LENGTH;
+  return typeof body === 'string' && isLarge && body.length !== bytes ? Buffer.from(body) : body;
 }
 
 /** Discards a body that is not sent, so that a stream can release its resources. */

@@ -4,7 +4,7 @@ import { type Socket, connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
+import { type RunningServer, type ServeOptions, serve } from '../../src/gateway/http/server.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
 import { EventStream, append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
@@ -31,9 +31,8 @@ afterEach(async () => {
 });
 afterAll(() => gateway.close());
 
-async function start(unreadTimeoutMs?: number): Promise<RunningServer> {
-  const timeout = unreadTimeoutMs !== undefined && { unreadTimeoutMs };
-  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, ...timeout });
+async function start(timeouts: Pick<ServeOptions, 'unreadTimeoutMs' | 'lingerMs'> = {}): Promise<RunningServer> {
+  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, ...timeouts });
   servers.push(server);
   return server;
 }
@@ -70,24 +69,26 @@ async function ask(server: RunningServer, caller: Caller): Promise<{ status: num
 }
 
 /** Sends the request, and reads only the first bytes of the answer. */
-async function askWithoutReading(server: RunningServer, caller: Caller): Promise<Socket> {
+async function askWithoutReading(server: RunningServer, caller: Caller, accept = 'application/json'): Promise<Socket> {
+  const body = bodyFor(caller);
+  return sendWithoutReading(server, [
+    'POST /graphql HTTP/1.1',
+    'Host: x',
+    `Authorization: Bearer ${caller.key}`,
+    'Content-Type: application/json',
+    `Accept: ${accept}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    '',
+    body,
+  ]);
+}
+
+async function sendWithoutReading(server: RunningServer, lines: readonly string[]): Promise<Socket> {
   const { hostname, port } = new URL(server.url);
   const socket = connect(Number(port), hostname);
   sockets.add(socket);
   socket.on('error', () => undefined);
-  const body = bodyFor(caller);
-  socket.write(
-    [
-      'POST /graphql HTTP/1.1',
-      'Host: x',
-      `Authorization: Bearer ${caller.key}`,
-      'Content-Type: application/json',
-      'Accept: application/json',
-      `Content-Length: ${Buffer.byteLength(body)}`,
-      '',
-      body,
-    ].join('\r\n'),
-  );
+  socket.write(lines.join('\r\n'));
   await once(socket, 'readable');
   return socket;
 }
@@ -121,6 +122,45 @@ test('all keys together have at most 128 MiB of unread answers', async () => {
   const second = await ask(server, caller);
   first.destroy();
   expect(second).toEqual(tooMany);
+});
+
+test.each(['application/graphql-response+json', 'text/event-stream'])(
+  'unread answers as %s count too',
+  async (accept) => {
+    const server = await start();
+    const caller = await createCaller();
+    for (let count = 0; count < Math.floor((64 * MIB) / bytes); count += 1)
+      await askWithoutReading(server, caller, accept);
+    expect(await ask(server, caller)).toEqual(tooMany);
+  },
+);
+
+test('unread answers to requests that announce a body, and do not send it, count too', async () => {
+  const server = await start({ lingerMs: 1 });
+  const caller = await createCaller();
+  const { query, variables } = JSON.parse(bodyFor(caller)) as { query: string; variables: object };
+  const search = new URLSearchParams({ query, variables: JSON.stringify(variables) });
+  const headers = ['Host: x', `Authorization: Bearer ${caller.key}`, 'Accept: application/json', 'Content-Length: 100'];
+  for (let count = 0; count < Math.floor((64 * MIB) / bytes); count += 1)
+    await sendWithoutReading(server, [`GET /graphql?${search} HTTP/1.1`, ...headers, '', '']);
+  expect(await ask(server, caller)).toEqual(tooMany);
+});
+
+test('a client that does not read a live tail with events of 1 MB does not block large answers', async () => {
+  const server = await start();
+  const caller = await createCaller();
+  for (let pair = 0; pair < 10; pair += 1)
+    for (const characters of [200_000, 1_000_000])
+      await append(gateway, caller.key, caller.sessionId, eventsOf(1, { data: { text: 'x'.repeat(characters) } }));
+  await sendWithoutReading(server, [
+    `GET /v1/sessions/${caller.sessionId}/events HTTP/1.1`,
+    'Host: x',
+    `Authorization: Bearer ${caller.key}`,
+    'Accept: text/event-stream',
+    '',
+    '',
+  ]);
+  for (let count = 0; count < 5; count += 1) expect(await ask(server, caller)).toEqual(answered);
 });
 
 test('a client that reads nothing is disconnected, even while it sends data; then the key is served again', async () => {
@@ -180,7 +220,7 @@ test('a client that reads slowly gets the whole of a large answer', async () => 
 test('a stream without events is not disconnected', async () => {
   controlIntervals();
   // Shorter than the interval of the comments that a stream sends.
-  const server = await start(1_000);
+  const server = await start({ unreadTimeoutMs: 1_000 });
   const { key, sessionId } = await createCaller();
   const response = await fetch(`${server.url}/graphql`, {
     method: 'POST',

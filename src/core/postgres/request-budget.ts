@@ -59,6 +59,7 @@ export class RequestBudget {
     this.#end?.(Math.max(this.#bytes, this.#answerBytes));
     this.#bytes = 0;
     this.#end = undefined;
+    this.#becomingLarge = undefined;
   }
 
   /** Call when the request is answered: running statements are not read to their end. */
@@ -70,8 +71,12 @@ export class RequestBudget {
   /** Waits until this request may produce a large answer, which lasts until it is renewed. @throws DomainError 503 */
   async becomeLarge(): Promise<void> {
     if (this.#end) return;
-    this.#becomingLarge ??= this.#takeLarge().finally(() => (this.#becomingLarge = undefined));
-    await this.#becomingLarge;
+    const waiting = (this.#becomingLarge ??= this.#takeLarge());
+    try {
+      await waiting;
+    } finally {
+      if (this.#becomingLarge === waiting) this.#becomingLarge = undefined;
+    }
   }
 
   async #takeLarge(): Promise<void> {
@@ -106,9 +111,10 @@ export class RequestBudget {
           if (own > maxLength) throw stop(new TooLong(), { isSentAgain: true });
           if (this.#bytes > this.#maxBytes || round !== this.#round)
             throw stop(answerTooLarge(this.#maxBytes), { isSentAgain: false });
-          if (this.#bytes > LARGE_BYTES && isRepeatable) {
-            // Streams renew their budget first. They leave in parts, so they need no room.
-            if (round === 0) this.#refusal ??= this.#refusalOf(this.#bytes);
+          // Streams renew their budget first. Their pages are a little larger than one event, and need no room, because they leave in parts.
+          const isStream = round > 0;
+          if (this.#bytes > (isStream ? 2 * LARGE_BYTES : LARGE_BYTES) && isRepeatable) {
+            if (!isStream) this.#refusal ??= this.#refusalOf(this.#bytes);
             if (this.#refusal) throw stop(this.#refusal, { isSentAgain: false });
             if (!(this.#end ??= this.#large.tryTake())) throw stop(new Postponed(), { isSentAgain: true });
           }

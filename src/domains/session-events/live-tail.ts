@@ -59,6 +59,8 @@ async function* follow(
         continue;
       }
       const { events, isFull, lastId } = page;
+      // Nothing is held while the client reads, which may take long, or never end.
+      context.budget.renew();
       if (events.length > 0) yield events;
       cursor = events.at(-1)?.id ?? cursor;
       limit = rowsLike(events);

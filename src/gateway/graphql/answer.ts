@@ -1,11 +1,11 @@
 import { type ExecutionResult, GraphQLError } from 'graphql';
-import { type FetchAPI, type YogaServerInstance, getSSEProcessor, processRegularResult } from 'graphql-yoga';
+import { type FetchAPI, type YogaServerInstance, processRegularResult } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
-import { EVENT_STREAM_HEADERS } from '../../core/http/server-sent-events.ts';
+import { EVENT_STREAM_HEADERS, writeEvent } from '../../core/http/server-sent-events.ts';
 import { masked, toJson } from './errors.ts';
-import { EVENT_STREAM } from './media-types.ts';
-import { subscriptionStream } from './subscription-stream.ts';
+import { EVENT_STREAM, JSON_TYPE } from './media-types.ts';
+import { COMPLETE, subscriptionStream } from './subscription-stream.ts';
 
 /** Converts the result of an execution, or the error that prevented it, to an HTTP response. */
 
@@ -31,9 +31,8 @@ class PlainResponse {
   }
 }
 
-// The parts of the fetch API that Yoga's result processors use.
-const fetchAPI = { Response: PlainResponse, ReadableStream, TextEncoder } as unknown as FetchAPI;
-const processEvents = getSSEProcessor();
+// The part of the fetch API that Yoga's result processor uses.
+const fetchAPI = { Response: PlainResponse } as unknown as FetchAPI;
 
 /** Yoga determines the status and the headers. The events of a subscription are written here, with their ids. */
 export function answerResult(result: Result, options: AnswerOptions): HttpAnswer {
@@ -42,12 +41,16 @@ export function answerResult(result: Result, options: AnswerOptions): HttpAnswer
     return answerWith(events, { headers: EVENT_STREAM_HEADERS });
   }
   const finished = finishedResult(result ?? {}, options);
-  const response =
-    options.mediaType === EVENT_STREAM
-      ? processEvents(finished, fetchAPI, EVENT_STREAM)
-      : processRegularResult(finished, fetchAPI, options.mediaType);
-  const { status, headers, body } = response as unknown as PlainResponse;
-  return answerWith(body, { status, headers });
+  const isEvent = options.mediaType === EVENT_STREAM;
+  const regular = processRegularResult(finished, fetchAPI, isEvent ? JSON_TYPE : options.mediaType);
+  const { status, headers, body } = regular as unknown as PlainResponse;
+  if (!isEvent || typeof body !== 'string') return answerWith(body, { status, headers });
+  // One text, which is counted until the client has read it. Yoga would send it as a stream.
+  const event = `:\n\n${writeEvent({ event: 'next', data: body })}${COMPLETE}`;
+  return answerWith(event, {
+    status,
+    headers: { ...headers, 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-cache' },
+  });
 }
 
 /** Adds the request id to the result. */

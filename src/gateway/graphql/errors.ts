@@ -70,8 +70,9 @@ export async function* maskedStream(
 ): AsyncGenerator<ExecutionResult, void, undefined> {
   try {
     for await (const result of results) {
-      yield isSurelyTooLarge(result) ? tooLarge(logs) : masked(result, logs);
+      // Before the event is sent, so that nothing is held while the client reads.
       budget.renew();
+      yield isSurelyTooLarge(result) ? tooLarge(logs) : masked(result, logs);
     }
   } catch (error) {
     yield { errors: [toGraphQLError(error, logs.log)] };

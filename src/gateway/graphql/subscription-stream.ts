@@ -4,6 +4,9 @@ import { eventStream, writeEvent } from '../../core/http/server-sent-events.ts';
 /** The property with the id of a result's event, if the events of the subscription have ids. */
 const EVENT_ID = Symbol('event id');
 
+/** The last event of every stream. */
+export const COMPLETE = 'event: complete\ndata:\n\n';
+
 type FollowedResult = ExecutionResult & { readonly [EVENT_ID]?: string | undefined };
 
 /** Adds the id of the event to a result. It is not part of the JSON. */
@@ -29,5 +32,5 @@ async function* partsOf(
 ): AsyncGenerator<string, void, undefined> {
   for (let next = await source.next(); next.done !== true; next = await source.next())
     yield writeEvent({ event: 'next', id: next.value[EVENT_ID], data: toJson(next.value) });
-  yield 'event: complete\ndata:\n\n';
+  yield COMPLETE;
 }

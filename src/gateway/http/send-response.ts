@@ -25,13 +25,14 @@ export async function send(
   outgoing.writeHead(status, length > 0 ? { ...headers, 'Content-Length': String(length) } : headers);
   // As many bytes as characters: the text is ASCII. Node reserves three bytes per character for a text that it writes as UTF-8.
   const encoding = typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
-  if (!incoming.complete) {
+  if (length > PART_LENGTH) {
+    incoming.resume();
+    await sendParts(outgoing, partsOf(body, encoding), unreadTimeoutMs);
+  } else if (!incoming.complete) {
     if (length > 0) outgoing.write(body, encoding);
     incoming.resume();
     await Promise.race([once(incoming, 'close'), delay(lingerMs, undefined, { ref: false })]);
     outgoing.end();
-  } else if (body.length > PART_LENGTH) {
-    await sendParts(outgoing, partsOf(body, encoding), unreadTimeoutMs);
   } else {
     outgoing.setTimeout(unreadTimeoutMs);
     // A string is sent in one write together with the headers. Bytes would be copied first.

@@ -190,6 +190,18 @@ describe('the bytes of a request', () => {
     expect(large.tryTake()).toBeInstanceOf(Function);
   });
 
+  test('of a repeated request wait anew for other large answers', async () => {
+    const end = large.tryTake();
+    const budget = budgetOf(10);
+    const earlier = budget.becomeLarge();
+    budget.renew();
+    const later = budget.becomeLarge();
+    end?.(0);
+    await expect(earlier).rejects.toThrow(tooLarge);
+    await later;
+    expect(large.tryTake()).toBeUndefined();
+  });
+
   test('of a request that was closed while it waited for another large answer start none', async () => {
     const end = large.tryTake();
     const budget = budgetOf(10);
