@@ -133,8 +133,9 @@ test.each(LISTS.map((list) => [list.coordinate, list] as const))('%s', async (_,
       expect([condition.name, value, edges.length, totalCount]).toEqual([condition.name, value, totalCount, whole]);
       if (literals.includes(value)) found.add(totalCount);
     }
-    const advice = `${condition.name} selects all objects: its condition belongs into queries.ts`;
-    expect(found.size, advice).toBeGreaterThan(1);
+    // Some value selects another number of objects than no condition.
+    const fault = found.size > 1 ? undefined : `${condition.name} selects all objects: queries.ts lacks its condition`;
+    expect(fault).toBeUndefined();
   }
   const field = fieldsOf(argument('orderBy')).find(({ name }) => name === 'field');
   const order = field && getNamedType(field.type);

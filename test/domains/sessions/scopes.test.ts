@@ -49,12 +49,13 @@ const CONTENT = [
 const nameOf = (field: string) => field.split(' ')[0] ?? '';
 
 /** The fields of Session that are no content: a key that can only record sessions reads them if it may read the objects in them. */
-const NO_CONTENT = [
-  ...['agent', 'agentId', 'artifactType', 'baseBranch', 'branchName', 'createdAt', 'creator', 'databaseId', 'events'],
-  ...['htmlUrl', 'id', 'isPinned', 'kind', 'lastQueuedAt', 'lastSeenAt', 'level', 'mcpServers', 'mode'],
-  ...['sandboxSize', 'sessionType', 'sessionSource', 'state', 'targetBranch', 'title', 'updatedAt'],
-  ...['viewerCanRecord', 'viewerCanUpdate', 'visibility'],
-];
+const NO_CONTENT = `
+  agent agentId artifactType baseBranch branchName createdAt creator databaseId events htmlUrl id
+  isPinned kind lastQueuedAt lastSeenAt level mcpServers mode sandboxSize sessionType sessionSource
+  state targetBranch title updatedAt viewerCanRecord viewerCanUpdate visibility
+`
+  .trim()
+  .split(/\s+/);
 
 test('each field of Session is content or not, and each column with content is content in both APIs', () => {
   const type = schema.getType('Session');
