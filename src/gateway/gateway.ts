@@ -13,7 +13,7 @@ import { answerGraphQLError } from './graphql/errors.ts';
 import { type Cors, createCors } from './http/cors.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
-import { PART_LENGTH } from './http/send-response.ts';
+import { compact } from './http/send-response.ts';
 import { whileOpen } from './telemetry/observe.ts';
 
 export type Gateway = (request: HttpRequest) => Promise<HttpAnswer>;
@@ -40,7 +40,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
       const answer = await dispatch(exchange);
       const bytes = bytesOf(answer.body);
       const onClose = dependencies.unreadAnswers.count(exchange.keyId, bytes ?? 0);
-      return { ...answer, body: compact(answer.body, bytes), bytes, onClose };
+      // Here, so that nothing keeps the text.
+      return { ...answer, body: compact(answer.body, bytes ?? 0), bytes, onClose };
     } catch (error) {
       exchange.onRefusal(error, exchange.operation);
       return answerError(toDomainError(error, exchange.log), exchange);
@@ -153,12 +154,6 @@ function answerError(
  */
 function bytesOf(body: HttpAnswer['body']): number | undefined {
   return typeof body === 'string' ? answerBytes(body) : undefined;
-}
-
-/** A large text that is not ASCII as bytes, because its characters take two bytes each while it waits to be read. */
-function compact(body: HttpAnswer['body'], bytes: number | undefined): HttpAnswer['body'] {
-  const isLarge = bytes !== undefined && bytes > PART_LENGTH;
-  return typeof body === 'string' && isLarge && body.length !== bytes ? Buffer.from(body) : body;
 }
 
 /** Discards a body that is not sent, so that a stream can release its resources. */

@@ -19,15 +19,15 @@ export async function send(
   { status, headers, body: given, bytes }: HttpAnswer & { readonly body: Uint8Array | string | null },
   { unreadTimeoutMs, lingerMs }: { readonly unreadTimeoutMs: number; readonly lingerMs: number },
 ): Promise<void> {
-  const body = given ?? '';
-  const length = bytes ?? Buffer.byteLength(body);
+  const length = bytes ?? Buffer.byteLength(given ?? '');
+  const body = compact(given ?? '', length);
   // Answers to HEAD and with status 204 have no body, and no Content-Length.
   outgoing.writeHead(status, length > 0 ? { ...headers, 'Content-Length': String(length) } : headers);
   // As many bytes as characters: the text is ASCII. Node reserves three bytes per character for a text that it writes as UTF-8.
   const encoding = typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
   if (length > PART_LENGTH) {
     incoming.resume();
-    await sendParts(outgoing, partsOf(body, encoding), unreadTimeoutMs);
+    await sendParts(outgoing, partsOf(body), unreadTimeoutMs);
   } else if (!incoming.complete) {
     if (length > 0) outgoing.write(body, encoding);
     incoming.resume();
@@ -77,14 +77,15 @@ async function* eachInParts(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uin
   for await (const chunk of body) yield* partsOf(chunk);
 }
 
-function* partsOf(
-  body: Uint8Array | string,
-  encoding: 'latin1' | 'utf8' = 'utf8',
-): Generator<Uint8Array, void, undefined> {
-  // Other text than ASCII takes two bytes per character while it waits to be read, and cannot be split anywhere.
-  const whole = typeof body === 'string' && encoding === 'utf8' ? Buffer.from(body) : body;
-  for (let start = 0; start < whole.length; start += PART_LENGTH) {
+/** A large text that is not ASCII as bytes: it takes two bytes per character while it waits to be read, and cannot be split anywhere. */
+export function compact<Body>(body: Body, bytes: number): Body | Uint8Array {
+  return typeof body === 'string' && bytes > PART_LENGTH && body.length !== bytes ? Buffer.from(body) : body;
+}
+
+/** A text must be ASCII. */
+function* partsOf(body: Uint8Array | string): Generator<Uint8Array, void, undefined> {
+  for (let start = 0; start < body.length; start += PART_LENGTH) {
     const end = start + PART_LENGTH;
-    yield typeof whole === 'string' ? Buffer.from(whole.slice(start, end), 'latin1') : whole.subarray(start, end);
+    yield typeof body === 'string' ? Buffer.from(body.slice(start, end), 'latin1') : body.subarray(start, end);
   }
 }
