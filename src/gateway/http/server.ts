@@ -41,7 +41,7 @@ export interface ServeOptions {
   readonly unreadTimeoutMs?: number;
   /** A keep-alive connection is closed when no request arrives for this time. */
   readonly keepAliveTimeoutMs?: number;
-  /** How long a peer whose body was refused can continue to send. A reset at once could prevent it from reading the answer. */
+  /** How long a peer whose headers or body were refused can continue to send. A reset at once could prevent it from reading the answer. */
   readonly lingerMs?: number;
 }
 
@@ -65,7 +65,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
     if (isStopping) outgoing.setHeader('Connection', 'close');
     void answer(gateway, incoming, outgoing, { lingerMs, unreadTimeoutMs });
   });
-  server.on('clientError', refuse);
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuse(error, socket, lingerMs));
   server.listen(port, host);
   await once(server, 'listening');
   const stop = (graceMs: number) => {
@@ -251,8 +251,15 @@ const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/** Answers a malformed or slow request in the common error format, and closes the connection. */
-function refuse(error: NodeJS.ErrnoException, socket: Duplex & { _httpMessage?: ServerResponse | null }): void {
+/**
+ * Answers a malformed or slow request in the common error format, and closes the connection. What the client still sends is read and discarded
+ * for at most `lingerMs`: closing a connection with unread data resets it, and the client could lose the answer.
+ */
+function refuse(
+  error: NodeJS.ErrnoException,
+  socket: Duplex & { _httpMessage?: ServerResponse | null },
+  lingerMs: number,
+): void {
   if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) {
     socket.destroy();
     return;
@@ -271,5 +278,10 @@ function refuse(error: NodeJS.ErrnoException, socket: Duplex & { _httpMessage?: 
     `X-Request-Id: ${randomUUID()}`,
     'Connection: close',
   ];
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  // The HTTP parser must not see the rest.
+  socket.removeAllListeners('data');
+  socket.on('data', () => undefined);
+  const deadline = setTimeout(() => socket.destroy(), lingerMs).unref();
+  socket.once('close', () => clearTimeout(deadline));
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
 }

@@ -7,6 +7,9 @@ import { readJson } from '../../../src/core/http/request-body.ts';
 import { DomainError } from '../../../src/core/errors.ts';
 import { answerJson, answerWith } from '../../../src/core/http/messages.ts';
 
+/** Longer than any test takes. */
+const PATIENT = 60_000;
+
 const running: RunningServer[] = [];
 const sockets = new Set<Socket>();
 
@@ -140,7 +143,34 @@ describe('requests', () => {
     );
     expect(received).toEqual([]);
   });
+
+  test('a client that still sends its refused headers can read the answer', async () => {
+    const { socket, answer } = await sendRefused(await start({ lingerMs: PATIENT }));
+    const sent = new Promise<unknown>((resolve) => socket.write(Buffer.alloc(8 * 1024 * 1024, 'a'), resolve));
+    expect([answer.slice(0, 12), (await sent) ?? 'sent']).toEqual(['HTTP/1.1 431', 'sent']);
+  });
+
+  test('a client that sends refused headers without end is cut off', async () => {
+    const { socket } = await sendRefused(await start({ lingerMs: 50 }));
+    const error = new Promise<Error>((resolve) => {
+      const send = (failure?: Error | null) => (failure ? resolve(failure) : socket.write(Buffer.alloc(1024), send));
+      send();
+    });
+    expect(await error).toHaveProperty('code', expect.stringMatching(/^(?:EPIPE|ECONNRESET)$/));
+  });
 });
+
+/** Sends headers that are too large, and reads the answer to its end. The connection stays open in the other direction. */
+async function sendRefused({ url }: RunningServer): Promise<{ socket: Socket; answer: string }> {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(url).port), allowHalfOpen: true });
+  socket.on('error', () => undefined);
+  sockets.add(socket);
+  let answer = '';
+  socket.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+  socket.write(`GET / HTTP/1.1\r\nX: ${'a'.repeat(20_000)}`);
+  await once(socket, 'end');
+  return { socket, answer };
+}
 
 describe('answers', () => {
   test('have one Content-Length with the actual length; HEAD gets the headers of GET', async () => {
