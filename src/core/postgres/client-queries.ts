@@ -1,4 +1,5 @@
 import type { PoolClient } from 'pg';
+import { StatementQuery } from './statement-query.ts';
 
 type Query = (...given: unknown[]) => unknown;
 
@@ -10,7 +11,7 @@ export function makePromises(client: PoolClient): void {
   const query: Query = client.query.bind(client);
   Object.assign(client, {
     query: (...given: unknown[]) => {
-      if (typeof given.at(-1) === 'function' || isSubmittable(given[0])) return query(...given);
+      if (typeof given.at(-1) === 'function' || isCursor(given[0])) return query(...given);
       return new Promise((resolve, reject) => {
         query(...given, (error: unknown, result: unknown) => (error ? reject(error) : resolve(result)));
       }).catch(rethrowHere);
@@ -18,9 +19,17 @@ export function makePromises(client: PoolClient): void {
   });
 }
 
-/** Whether it is a cursor, which sends its own statements. */
-function isSubmittable(query: unknown): boolean {
-  return typeof query === 'object' && query !== null && 'submit' in query;
+/** Whether it is a cursor of the driver, which sends its own statements. */
+export function isCursor(query: unknown): boolean {
+  return typeof query === 'object' && query !== null && 'submit' in query && !(query instanceof StatementQuery);
+}
+
+/** Runs a statement on a connection whose promises are made here. */
+export async function rowsOf(client: PoolClient, statement: StatementQuery): Promise<object[]> {
+  // The driver's type of the method knows only cursors.
+  const query: (statement: StatementQuery) => unknown = client.query.bind(client);
+  await query(statement);
+  return statement.rows;
 }
 
 /** Throws the error with the stack of the caller instead of that of the socket. */

@@ -110,8 +110,8 @@ export function columnNames<Tables, Table extends keyof Tables>(
 export interface Statement<Row> {
   readonly text: string;
   readonly values: readonly unknown[];
-  /** Reading stops when the rows have more characters. */
-  readonly maxLength?: number | undefined;
+  /** Reading stops when the rows have more bytes. */
+  readonly maxBytes?: number | undefined;
   readonly '~row'?: Row;
 }
 

@@ -1,7 +1,6 @@
 import { answerTooLarge } from '../answer-size.ts';
 import type { DomainError } from '../errors.ts';
 import { type EndLargeAnswer, LARGE_BYTES, type LargeAnswers } from './large-answers.ts';
-import { type Parse, WIRE_TYPES } from './wire-types.ts';
 
 /** Maximum number of concurrent statements of a request; others wait. */
 const MAX_IN_FLIGHT = 4;
@@ -9,7 +8,7 @@ const MAX_IN_FLIGHT = 4;
 /** A statement fails with this when its rows make the answer large. It is sent again when the request may produce a large answer. */
 export class Postponed extends Error {}
 
-/** A statement fails with this if its rows have more characters than it allows. */
+/** A statement fails with this if its rows have more bytes than it allows. */
 export class TooLong extends Error {}
 
 /** The error if an answer of so many bytes would be too much for the memory, because clients do not read earlier ones. */
@@ -90,11 +89,14 @@ export class RequestBudget {
     }
   }
 
-  /** The driver's parsers, which count their input. `onExceeded` is called once, when the rest is not needed. */
-  typesCounting(
+  /**
+   * The function that counts the bytes of each row of a statement before it is read, and throws the error that ends the statement. `onExceeded`
+   * is called before it throws: the rest is not needed.
+   */
+  counting(
     onExceeded: () => void,
-    { isRepeatable, maxLength = Infinity }: { readonly isRepeatable: boolean; readonly maxLength?: number | undefined },
-  ): typeof WIRE_TYPES {
+    { isRepeatable, maxBytes = Infinity }: { readonly isRepeatable: boolean; readonly maxBytes?: number | undefined },
+  ): (bytes: number) => void {
     let own = 0;
     const round = this.#round;
     const stop = (error: Error, { isSentAgain }: { isSentAgain: boolean }): Error => {
@@ -102,25 +104,19 @@ export class RequestBudget {
       onExceeded();
       return error;
     };
-    return {
-      getTypeParser: (type, format) => {
-        const parse: Parse = WIRE_TYPES.getTypeParser(type, format);
-        return (text) => {
-          own += text.length;
-          if (round === this.#round) this.#bytes += text.length;
-          if (own > maxLength) throw stop(new TooLong(), { isSentAgain: true });
-          if (this.#bytes > this.#maxBytes || round !== this.#round)
-            throw stop(answerTooLarge(this.#maxBytes), { isSentAgain: false });
-          // Streams renew their budget first. Their pages are a little larger than one event, and need no room, because they leave in parts.
-          const isStream = round > 0;
-          if (this.#bytes > (isStream ? 2 * LARGE_BYTES : LARGE_BYTES) && isRepeatable) {
-            if (!isStream) this.#refusal ??= this.#refusalOf(this.#bytes);
-            if (this.#refusal) throw stop(this.#refusal, { isSentAgain: false });
-            if (!(this.#end ??= this.#large.tryTake())) throw stop(new Postponed(), { isSentAgain: true });
-          }
-          return parse(text);
-        };
-      },
+    return (bytes) => {
+      own += bytes;
+      if (round === this.#round) this.#bytes += bytes;
+      if (own > maxBytes) throw stop(new TooLong(), { isSentAgain: true });
+      if (this.#bytes > this.#maxBytes || round !== this.#round)
+        throw stop(answerTooLarge(this.#maxBytes), { isSentAgain: false });
+      // Streams renew their budget first. Their pages are a little larger than one event, and need no room, because they leave in parts.
+      const isStream = round > 0;
+      if (this.#bytes > (isStream ? 2 * LARGE_BYTES : LARGE_BYTES) && isRepeatable) {
+        if (!isStream) this.#refusal ??= this.#refusalOf(this.#bytes);
+        if (this.#refusal) throw stop(this.#refusal, { isSentAgain: false });
+        if (!(this.#end ??= this.#large.tryTake())) throw stop(new Postponed(), { isSentAgain: true });
+      }
     };
   }
 

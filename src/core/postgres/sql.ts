@@ -2,9 +2,10 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
+import { rowsOf } from './client-queries.ts';
 import { type Statement, statementOf } from './queries.ts';
 import { Postponed, type RequestBudget, TooLong } from './request-budget.ts';
-import { WIRE_TYPES } from './wire-types.ts';
+import { StatementQuery } from './statement-query.ts';
 
 /** Runs typed queries as prepared statements, without entities. Changes use entities. */
 export interface Sql {
@@ -16,10 +17,10 @@ export interface Sql {
    */
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
   /**
-   * The same, or undefined when the rows have more characters than `maxLength`: the rest is not read. Undefined, too, where a statement cannot
+   * The same, or undefined when the rows have more bytes than `maxBytes`: the rest is not read. Undefined, too, where a statement cannot
    * be stopped: within a transaction, and in work that has no budget.
    */
-  allUpTo<Row>(maxLength: number, query: Compilable<Row> | Statement<Row>): Promise<Row[] | undefined>;
+  allUpTo<Row>(maxBytes: number, query: Compilable<Row> | Statement<Row>): Promise<Row[] | undefined>;
   /** Runs a statement whose failure the caller handles: within a transaction it has a savepoint. */
   attempt<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]>;
   /** The same on the primary, for changes and after notifications. Often this already is the primary. */
@@ -52,10 +53,10 @@ export function createSql(options: RunOptions): Sql {
   const sql: Sql = {
     all,
     first: async (query) => (await all(query))[0],
-    allUpTo: async (maxLength, query) => {
+    allUpTo: async (maxBytes, query) => {
       if (!canStop) return undefined;
       try {
-        return await within(run, { ...statementOf(query), maxLength });
+        return await within(run, { ...statementOf(query), maxBytes });
       } catch (error) {
         if (error instanceof TooLong) return undefined;
         throw error;
@@ -77,6 +78,14 @@ export function createSql(options: RunOptions): Sql {
 const MAX_TEXTS = 500;
 const USES_BEFORE_PREPARING = 2;
 
+interface KnownText {
+  uses: number;
+  /** The name under which connections prepare it. */
+  readonly name: string;
+  /** Whether it may be sent twice. */
+  readonly isRead: boolean;
+}
+
 export interface RunOnOptions {
   /** Whether statements may be prepared on a connection for later requests. */
   readonly canPrepare?: boolean;
@@ -84,17 +93,17 @@ export interface RunOnOptions {
 
 /** Runs statements on the connections of a pool. A statement that is repeated is prepared on each connection. */
 export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run {
-  const known = new LRUCache<string, { uses: number; readonly name: string }>({ max: MAX_TEXTS });
+  const known = new LRUCache<string, KnownText>({ max: MAX_TEXTS });
   let made = 0;
-  const nameOf = (text: string) => {
-    if (!canPrepare) return undefined;
+  const knownOf = (text: string) => {
     let entry = known.get(text);
-    if (!entry) known.set(text, (entry = { uses: 0, name: `r${(made += 1)}` }));
+    if (!entry) known.set(text, (entry = { uses: 0, name: `r${(made += 1)}`, isRead: READS.test(text) }));
     entry.uses += 1;
-    return entry.uses > USES_BEFORE_PREPARING ? entry.name : undefined;
+    return entry;
   };
-  async function send({ text, values, maxLength }: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
-    const name = nameOf(text);
+  async function send({ text, values, maxBytes }: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
+    const { uses, name: ownName, isRead } = knownOf(text);
+    const name = canPrepare && uses > USES_BEFORE_PREPARING ? ownName : undefined;
     const client = await pool.connect();
     let isReleased = false;
     // Close a connection whose answer is not read to the end, so that the rest is not even received.
@@ -103,10 +112,8 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
       isReleased = true;
     };
     try {
-      const types = budget
-        ? budget.typesCounting(() => release(true), { isRepeatable: READS.test(text), maxLength })
-        : WIRE_TYPES;
-      const { rows } = await client.query<object>({ name, text, values: [...values], types });
+      const onBytes = budget?.counting(() => release(true), { isRepeatable: isRead, maxBytes });
+      const rows = await rowsOf(client, new StatementQuery({ name, text, values, onBytes }));
       release();
       return rows;
     } catch (error) {
@@ -129,7 +136,6 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
   };
 }
 
-/** Statements that may be sent twice. */
 const READS = /^\s*(?:select|with)\b(?![^]*\b(?:insert|update|delete)\b)/i;
 
 /**

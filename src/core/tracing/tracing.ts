@@ -1,6 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { HttpHeaders } from '../http/messages.ts';
 import { isObject } from '../is-object.ts';
+import { isCursor } from '../postgres/client-queries.ts';
 
 /**
  * Traces requests from their arrival to SQL and to other servers. Without tracing there is no `Tracing` object, and its code is not loaded.
@@ -73,7 +74,7 @@ export function observeStatements(pool: Pool, { tracing, onSql }: StatementObser
 
 /** Undefined for a cursor, which sends its own statements. */
 function textOf(query: unknown): string | undefined {
-  const text = isObject(query) && !('submit' in query) ? query['text'] : query;
+  const text = isObject(query) && !isCursor(query) ? query['text'] : query;
   return typeof text === 'string' ? text : undefined;
 }
 

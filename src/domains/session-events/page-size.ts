@@ -29,9 +29,6 @@ export function withinBytes<Row>(
 /** The ids of sessions that had a large page. */
 const newLargeSessions = () => new LRUCache<SessionId, true>({ max: 1_000 });
 
-/** Maximum size of a character in UTF-8, in bytes for each unit of UTF-16. */
-const BYTES_PER_CHARACTER = 3;
-
 /**
  * The rows of a page. PostgreSQL cuts it at the usual maximum only if it may be larger, because cutting takes a third of the time of a usual
  * page: reading of a large page is stopped, and its statement is sent again with the cut. A smaller maximum is likely to be reached.
@@ -44,7 +41,7 @@ export async function cutWhereLarge<Row>(
 ): Promise<Row[]> {
   const large = caches.of(newLargeSessions);
   if (maxBytes >= MAX_PAGE_BYTES && !sessionIds.some((id) => large.has(id))) {
-    const rows = await reader.allUpTo(Math.floor(MAX_PAGE_BYTES / BYTES_PER_CHARACTER), statement(false));
+    const rows = await reader.allUpTo(MAX_PAGE_BYTES, statement(false));
     if (rows) return rows;
     for (const id of sessionIds) large.set(id, true);
   }

@@ -1,0 +1,105 @@
+import type { Connection, Submittable } from 'pg';
+import { prepareValue } from 'pg/lib/utils.js';
+import { type Field, type ReadRow, compiledRowReader, rowReader } from './row-readers.ts';
+
+/** A connection of the driver, which knows the texts of its prepared statements by their names. */
+interface PreparingConnection extends Connection {
+  readonly parsedStatements: Readonly<Record<string, string>>;
+}
+
+/** The readers of the prepared statements of a connection, by their names. */
+const READERS = new WeakMap<Connection, Map<string, ReadRow>>();
+
+export interface StatementOptions {
+  /** The name under which each connection prepares it; without one it is parsed each time. One name has one text. */
+  readonly name: string | undefined;
+  readonly text: string;
+  readonly values: readonly unknown[];
+  /** Called with the size of each row before it is read. If it throws, the statement fails with that error, and no further row is read. */
+  readonly onBytes?: ((bytes: number) => void) | undefined;
+}
+
+type Callback = (error: unknown, query?: StatementQuery) => void;
+
+/**
+ * A statement that `client.query` sends instead of an object of the driver's own class. It takes a third less time: PostgreSQL describes the
+ * rows of a prepared statement once for each connection instead of at each execution, and compiled code creates them. PostgreSQL refuses a
+ * prepared statement whose columns have changed, so a description stays valid.
+ */
+export class StatementQuery implements Submittable {
+  readonly name: string | undefined;
+  readonly text: string;
+  readonly rows: object[] = [];
+  /** Set by the client. */
+  callback: Callback | undefined;
+  readonly #values: (string | Buffer | null)[];
+  readonly #onBytes: StatementOptions['onBytes'];
+  #connection: Connection | undefined;
+  #read: ReadRow | undefined;
+  #failure: unknown;
+
+  constructor({ name, text, values, onBytes }: StatementOptions) {
+    this.name = name;
+    this.text = text;
+    this.#values = values.map((value) => prepareValue(value));
+    this.#onBytes = onBytes;
+  }
+
+  submit(connection: Connection): void {
+    const { name = '', text } = this;
+    const { parsedStatements } = connection as PreparingConnection;
+    const isPrepared = name !== '' && parsedStatements[name] !== undefined;
+    this.#connection = connection;
+    this.#read = isPrepared ? READERS.get(connection)?.get(name) : undefined;
+    connection.stream.cork();
+    if (!isPrepared) connection.parse({ name, text, types: [] }, true);
+    connection.bind({ statement: name, values: this.#values }, true);
+    if (!this.#read) connection.describe({ type: 'P' }, true);
+    connection.execute(null, true);
+    connection.sync();
+    connection.stream.uncork();
+  }
+
+  handleRowDescription({ fields }: { readonly fields: readonly Field[] }): void {
+    if (this.name === undefined || !this.#connection) {
+      this.#read = rowReader(fields);
+      return;
+    }
+    this.#read = compiledRowReader(fields);
+    let readers = READERS.get(this.#connection);
+    if (!readers) READERS.set(this.#connection, (readers = new Map<string, ReadRow>()));
+    readers.set(this.name, this.#read);
+  }
+
+  handleDataRow({ fields, length }: { readonly fields: readonly (string | null)[]; readonly length: number }): void {
+    if (this.#failure !== undefined || !this.#read) return;
+    try {
+      // The message has a length of four bytes, a count of two, and a length of four for each column.
+      this.#onBytes?.(length - 6 - 4 * fields.length);
+      this.rows.push(this.#read(fields));
+    } catch (error) {
+      this.#failure = error;
+    }
+  }
+
+  handleReadyForQuery(): void {
+    this.callback?.(this.#failure, this);
+  }
+
+  handleError(error: unknown): void {
+    // Errors of a connection that was closed because of the failure are only a consequence.
+    this.callback?.(this.#failure ?? error);
+  }
+
+  handleCommandComplete(): void {
+    // Its rows are complete when the connection is ready for the next statement.
+  }
+
+  handleEmptyQuery(): void {
+    // Statements have a text.
+  }
+
+  handlePortalSuspended(): void {
+    // All rows are requested at once.
+  }
+}

@@ -1,0 +1,61 @@
+import pg from 'pg';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { runOn } from '../../../src/core/postgres/sql.ts';
+import { makePromises } from '../../../src/core/postgres/client-queries.ts';
+
+let pool: pg.Pool;
+let run: (text: string, ...values: unknown[]) => Promise<object[]>;
+beforeEach(() => {
+  // One connection, so that all statements of a test use it.
+  pool = new pg.Pool({ connectionString: inject('serverUrl'), options: '-c TimeZone=UTC', max: 1 });
+  pool.on('connect', makePromises);
+  const send = runOn(pool);
+  run = (text, ...values) => send({ text, values });
+});
+afterEach(() => pool.end());
+
+/** A statement is prepared at its third use, and its rows are described once. */
+const USES = [1, 2, 3, 4, 5];
+
+test('rows and values are the same, whether a statement is prepared or not', async () => {
+  const values = [null, "it's é😀", 7, true, new Date('2026-03-01T10:20:30.500Z'), ['a"b', '\\', ''], { a: [1] }];
+  const text = `select $1::text as "none", $2::text as "text", $3::bigint as "count", $4::boolean as "yes", $5::timestamptz as "at",
+    $6::text[] as "list", $7::jsonb as "json", 'quote"' as "a ""name"""`;
+  const row = {
+    none: null,
+    text: "it's é😀",
+    count: 7,
+    yes: true,
+    at: '2026-03-01T10:20:30.500Z',
+    list: ['a"b', '\\', ''],
+    json: { a: [1] },
+    'a "name"': 'quote"',
+  };
+  for (const _ of USES) expect(await run(text, ...values)).toEqual([row]);
+  for (const _ of USES) expect(await run('select generate_series(1, $1::int) as n', 3)).toHaveLength(3);
+});
+
+test('a statement without rows returns none, and one that failed can be sent again', async () => {
+  await run('create temporary table t (a int primary key)');
+  for (const use of USES) expect(await run('insert into t values ($1)', use)).toEqual([]);
+  const divide = 'select 1 / $1::int as n';
+  for (const _ of USES) await expect(run(divide, 0)).rejects.toThrow('division by zero');
+  for (const _ of USES) expect(await run(divide, 1)).toEqual([{ n: 1 }]);
+  for (const _ of USES) await expect(run('select wrong')).rejects.toThrow('column "wrong" does not exist');
+  for (const _ of USES) await expect(run('select $1::int', 'x')).rejects.toThrow('invalid input syntax');
+});
+
+test('rows of columns that have changed are refused, not misread', async () => {
+  await run('create temporary table t as select 1 as a, 2 as b');
+  const text = 'select * from t';
+  for (const _ of USES) expect(await run(text)).toEqual([{ a: 1, b: 2 }]);
+  await run("alter table t drop column a, add column c text default 'new'");
+  await expect(run(text)).rejects.toThrow('cached plan must not change result type');
+});
+
+test('a value that cannot be sent fails before anything is sent', async () => {
+  const circular: { self?: unknown } = {};
+  circular.self = circular;
+  await expect(run('select $1::text as n', circular)).rejects.toThrow('circular');
+  expect(await run('select 1 as n')).toEqual([{ n: 1 }]);
+});
