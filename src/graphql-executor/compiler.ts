@@ -6,6 +6,7 @@ import {
   type GraphQLOutputType,
   type GraphQLSchema,
   type OperationDefinitionNode,
+  OperationTypeNode,
   TypeNameMetaFieldDef,
   defaultFieldResolver,
   defaultTypeResolver,
@@ -27,7 +28,7 @@ export interface CompiledQuery {
 }
 
 /**
- * Compiles a query to JavaScript that produces its answer (GraphQL, section 6) as long as there is no error and no unusual value. Otherwise
+ * Compiles a query, or a mutation with one field, to JavaScript that produces its answer (GraphQL, section 6) as long as there is no error and no unusual value. Otherwise
  * the code gives up, so it neither creates errors nor propagates nulls. An answer object is one literal, and a field needs no closure, path or
  * error location. The code is valid for the current values of the variables that `conditionsOf` names.
  * @throws NotCompiled for documents that are too large or not supported.
@@ -38,10 +39,10 @@ export function compileQuery(
   operation: OperationDefinitionNode,
   variables: VariableValues,
 ): CompiledQuery {
-  const type = schema.getQueryType();
+  const type = schema.getRootType(operation.operation);
   if (!type) throw new NotCompiled('invalid_request');
   const selections = new Selections(schema, document, variables);
-  const { code, size } = new Compiler(schema, selections).compile(type, operation);
+  const { code, size } = new Compiler(schema, selections, operation).compile(type);
   const statics = { schema, fragments: selections.fragments, operation };
   return { run: (execution) => runQuery(code, execution, statics), size };
 }
@@ -70,15 +71,19 @@ class Compiler {
   readonly #types: (GraphQLObjectType | GraphQLAbstractType)[] = [];
   readonly #leaves = new Map<GraphQLLeafType, Complete>();
   readonly #nodes: SelectedField['nodes'][] = [];
+  readonly #operation: OperationDefinitionNode;
 
-  constructor(schema: GraphQLSchema, selections: Selections) {
+  constructor(schema: GraphQLSchema, selections: Selections, operation: OperationDefinitionNode) {
     this.#schema = schema;
     this.#selections = selections;
+    this.#operation = operation;
   }
 
-  compile(type: GraphQLObjectType, { selectionSet }: OperationDefinitionNode): { code: QueryCode; size: number } {
-    const fields = this.#selections.fieldsOf(type, [selectionSet]);
+  compile(type: GraphQLObjectType): { code: QueryCode; size: number } {
+    const fields = this.#selections.fieldsOf(type, [this.#operation.selectionSet]);
     const selected = [...fields];
+    // Several mutations are executed one after another (section 6.2.2).
+    if (this.#isMutation() && selected.length > 1) throw new NotCompiled('mutation');
     const root = selected.map(([name, field]) => this.#rootField(type, name, field));
     const leaves = [...this.#leaves.values()];
     const resolvers = this.#fields.map(({ definition }) => definition.resolve ?? defaultFieldResolver);
@@ -120,17 +125,25 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
   #resolvedField(parentType: GraphQLObjectType, name: string, field: SelectedField, path: Path | undefined): string {
     const index = this.#fields.push({ ...field, parentType, path }) - 1;
     const complete = this.#completion(field.definition.type, { field, path, index: () => index });
+    const isChange = this.#isMutation() && path !== undefined && path.prev === undefined;
+    const resolved = isChange
+      ? `x.change(${index}, resolve${index})`
+      : `resolve${index}(s, x.args(${index}), x.context, x.info(${index}))`;
     return this.#function(
       'field',
       's, x, r',
       `try {
-    const v = resolve${index}(s, x.args(${index}), x.context, x.info(${index}));
+    const v = ${resolved};
     if (isPromise(v)) x.wait(${index}, v, (v) => { r.${name} = ${complete('v')}; });
     else r.${name} = ${complete('v')};
   } catch (error) {
     throw x.fail(${index}, error);
   }`,
     );
+  }
+
+  #isMutation(): boolean {
+    return this.#operation.operation === OperationTypeNode.MUTATION;
   }
 
   #completion(type: GraphQLOutputType, origin: Origin): CompletionOf {

@@ -16,6 +16,7 @@ import { CompiledResult } from './compiled-result.ts';
 import { type CompiledQuery, compileQuery } from './compiler.ts';
 import { memoryOf, tokensOf } from './document-size.ts';
 import { type ExecutionPath, type GaveUpReason, NotCompiled, type NotCompiledReason } from './outcome.ts';
+import { Replay } from './replay.ts';
 import type { RunResult } from './running.ts';
 import { conditionsOf } from './selections.ts';
 import { isTraced } from './tracing-channels.ts';
@@ -106,6 +107,7 @@ class Executor {
   readonly #isIncremental: boolean;
   readonly #plans = new WeakMap<DocumentNode, Map<string, Plan>>();
   readonly #compiled: LRUCache<Variant, CompiledQuery>;
+  #replay: Replay | undefined;
 
   constructor(schema: GraphQLSchema, options: ExecutorOptions) {
     this.#schema = schema;
@@ -141,7 +143,11 @@ class Executor {
       this.#options.onExecution?.('gave_up', result.gaveUp.reason, result.gaveUp.field);
       this.#options.beforeRetry?.(args);
       // Coerce again, because resolvers may have changed the values of variables.
-      return interpret(plan, args, plan.coerceVariables(args.variableValues ?? {}) ?? variables);
+      const again = plan.coerceVariables(args.variableValues ?? {}) ?? variables;
+      const { outcome } = result.gaveUp;
+      if (!outcome || !this.#replay) return interpret(plan, args, again);
+      this.#replay.set(again, outcome);
+      return interpret(plan, args, again, this.#replay.schema);
     };
     const { rootValue, contextValue: context } = args;
     const result = code.run({ rootValue, context, variables, sizeOf: this.#options.sizeOf ?? (() => 0) });
@@ -221,6 +227,8 @@ class Executor {
   #compile(variant: Variant, { validated }: Plan, variables: VariableValues): CompiledQuery | NotCompiledReason {
     const { document, operation } = validated;
     try {
+      // Created before any mutation is called.
+      if (operation.operation === OperationTypeNode.MUTATION) this.#replay ??= new Replay(this.#schema);
       const code = compileQuery(this.#schema, document, operation, variables);
       this.#compiled.set(variant, code, { size: BYTES_A_CHARACTER * code.size + memoryOf(document) });
       return code;
@@ -246,13 +254,12 @@ function interpret(
   { validated }: Plan,
   { rootValue, contextValue, variableValues: rawVariableValues }: ExecutionArgs,
   variableValues: VariableValues,
+  schema = validated.schema,
 ): MaybePromise<ExecutionResult> {
-  return executeRootSelectionSet({ ...validated, rootValue, contextValue, variableValues, rawVariableValues });
+  return executeRootSelectionSet({ ...validated, schema, rootValue, contextValue, variableValues, rawVariableValues });
 }
 
 function refusalOf(document: DocumentNode, operation: OperationTypeNode): NotCompiledReason | undefined {
-  // A mutation runs once.
-  if (operation === OperationTypeNode.MUTATION) return 'mutation';
   if (operation === OperationTypeNode.SUBSCRIPTION) return 'subscription';
   if (document.definitions.some((node) => node.kind === Kind.FRAGMENT_DEFINITION && node.variableDefinitions?.length))
     return 'fragment_arguments';

@@ -8,13 +8,13 @@ export type NotCompiledReason =
   | 'gives_up'
   // Properties of the request.
   | 'invalid_request'
-  | 'mutation'
   | 'subscription'
   | 'execution_options'
   | 'other_schema'
   | 'incremental_schema'
   | 'traced'
-  // Properties of the document.
+  // Properties of the document; a mutation with several fields.
+  | 'mutation'
   | 'too_large'
   | 'introspection'
   | 'unknown_field'

@@ -1,6 +1,7 @@
-import type { FieldNode, GraphQLObjectType, GraphQLResolveInfo } from 'graphql';
+import type { FieldNode, GraphQLFieldResolver, GraphQLObjectType, GraphQLResolveInfo } from 'graphql';
 import { type NextArguments, argumentsOf } from './arguments.ts';
 import { type GaveUpReason, GivenUp, giveUp } from './outcome.ts';
+import type { Outcome } from './replay.ts';
 import type { SelectedField } from './selections.ts';
 import { silence } from './silence.ts';
 import type { VariableValues } from './variables.ts';
@@ -41,6 +42,8 @@ export interface GaveUp {
   readonly reason: GaveUpReason;
   /** `Query.session` */
   readonly field: string;
+  /** Of the resolver of a mutation, if it was called. */
+  readonly outcome: Outcome | undefined;
 }
 
 export type RunResult = { readonly data: Answer; readonly size: number } | { readonly gaveUp: GaveUp };
@@ -81,7 +84,8 @@ export class Running {
   readonly #infos: GraphQLResolveInfo[] = [];
   #open = 0;
   #end: (() => void) | undefined;
-  #gaveUp: GaveUp | undefined;
+  #gaveUp: Omit<GaveUp, 'outcome'> | undefined;
+  #outcome: Outcome | undefined;
   #abort: AbortController | undefined;
 
   constructor(
@@ -102,7 +106,7 @@ export class Running {
     this.size = size;
     const resultOf = (): RunResult => {
       this.#abort?.abort();
-      return this.#gaveUp ? { gaveUp: this.#gaveUp } : { data, size: this.size };
+      return this.#gaveUp ? { gaveUp: { ...this.#gaveUp, outcome: this.#outcome } } : { data, size: this.size };
     };
     try {
       for (const putField of putFields) putField(this, data);
@@ -123,6 +127,20 @@ export class Running {
     if (typeof value === 'string') this.size += value.length + 2;
     else if (typeof value === 'object' && value !== null) this.size += this.#sizeOf(value);
     return value;
+  }
+
+  /** Calls the resolver of a mutation, and records its outcome, because it must not be called again. */
+  change(index: number, resolve: GraphQLFieldResolver<unknown, unknown>): unknown {
+    const args = this.args(index);
+    const info = this.info(index);
+    try {
+      const value = resolve(this.rootValue, args, this.context, info);
+      this.#outcome = { value };
+      return value;
+    } catch (error) {
+      this.#outcome = { error };
+      throw error;
+    }
   }
 
   /** The arguments of a field for its next object. */

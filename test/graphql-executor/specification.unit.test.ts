@@ -334,33 +334,3 @@ test.each(Object.entries(CASES))('%s', async (_, { sdl, types, data, errors, pat
     path.startsWith('gave_up') ? 'interpreted: gives_up' : path,
   ]);
 });
-
-test('6.2.2: the fields of a mutation are executed serially, each once', async () => {
-  const log: string[] = [];
-  const step = (name: string) => async () => {
-    log.push(`${name} begins`);
-    await Promise.resolve();
-    log.push(`${name} ends`);
-    return {
-      name,
-      get bad() {
-        throw new Error('bad');
-      },
-    };
-  };
-  const schema = schemaOf(
-    'type Query { a: Int } type Mutation { a: A b: A } type A { name: String bad: Int inner: A }',
-    {
-      Mutation: { fields: { a: step('a'), b: step('b') } },
-      A: { fields: { inner: step('inner') } },
-    },
-  );
-  const run = observedExecutor(schema);
-  for (let index = 0; index < 3; index += 1) {
-    log.length = 0;
-    const { result, path } = await run({ query: 'mutation { b { name bad } a { name inner { name } } }' });
-    expect(path).toBe('interpreted: mutation');
-    expect(result).toMatchObject({ data: { b: { name: 'b', bad: null }, a: { name: 'a', inner: { name: 'inner' } } } });
-    expect(log).toEqual(['b begins', 'b ends', 'a begins', 'a ends', 'inner begins', 'inner ends']);
-  }
-});
