@@ -45,10 +45,12 @@ export class StatementQuery implements Submittable {
     this.#onBytes = onBytes;
   }
 
-  submit(connection: Connection): void {
+  /** @returns the error if it cannot be sent. */
+  submit(connection: Connection): Error | undefined {
     const { name = '', text } = this;
-    const { parsedStatements } = connection as PreparingConnection;
-    const isPrepared = name !== '' && parsedStatements[name] !== undefined;
+    const prepared = name ? (connection as PreparingConnection).parsedStatements[name] : undefined;
+    const isPrepared = prepared !== undefined;
+    if (isPrepared && prepared !== text) return new Error(`the name ${name} is that of another prepared statement`);
     this.#connection = connection;
     this.#read = isPrepared ? READERS.get(connection)?.get(name) : undefined;
     connection.stream.cork();
@@ -58,6 +60,7 @@ export class StatementQuery implements Submittable {
     connection.execute(null, true);
     connection.sync();
     connection.stream.uncork();
+    return undefined;
   }
 
   handleRowDescription({ fields }: { readonly fields: readonly Field[] }): void {

@@ -53,6 +53,16 @@ test('rows of columns that have changed are refused, not misread', async () => {
   await expect(run(text)).rejects.toThrow('cached plan must not change result type');
 });
 
+test('a name that is that of another statement is refused', async () => {
+  for (const _ of USES) expect(await run('select 1 as n')).toEqual([{ n: 1 }]);
+  // Counts names from the beginning, like the first.
+  const other = runOn(pool);
+  const uses = USES.map(() => other({ text: 'select 2 as n', values: [] }).catch(String));
+  const refusal = 'Error: the name r1 is that of another prepared statement';
+  expect(await Promise.all(uses)).toEqual([[{ n: 2 }], [{ n: 2 }], refusal, refusal, refusal]);
+  expect(await run('select 1 as n')).toEqual([{ n: 1 }]);
+});
+
 test('a value that cannot be sent fails before anything is sent', async () => {
   const circular: { self?: unknown } = {};
   circular.self = circular;
