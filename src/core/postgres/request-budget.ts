@@ -29,8 +29,9 @@ export class RequestBudget {
   readonly #waiting: (() => void)[] = [];
   #end: EndLargeAnswer | undefined;
   #becomingLarge: Promise<void> | undefined;
-  /** Counts renewals, so that statements from before a renewal do not start a large answer that nobody would end. */
+  /** Counts resets, so that statements from before a reset do not start a large answer that nobody would end. */
   #round = 0;
+  #isStream = false;
   #isClosed = false;
 
   constructor(maxBytes: number, large: LargeAnswers, refusalOf: RefusalOf = () => undefined) {
@@ -52,8 +53,14 @@ export class RequestBudget {
     if (this.#bytes > this.#maxBytes) throw answerTooLarge(this.#maxBytes);
   }
 
-  /** Resets the count and lets others produce large answers: for endless answers that leave in parts. */
+  /** Resets the count and lets others produce large answers, before each part of an endless answer. */
   renew(): void {
+    this.#isStream = true;
+    this.restart();
+  }
+
+  /** Resets the count and lets others produce large answers, before the request is executed again. */
+  restart(): void {
     this.#round += 1;
     this.#end?.(Math.max(this.#bytes, this.#answerBytes));
     this.#bytes = 0;
@@ -64,7 +71,7 @@ export class RequestBudget {
   /** Call when the request is answered: running statements are not read to their end. */
   close(): void {
     this.#isClosed = true;
-    this.renew();
+    this.restart();
   }
 
   /** Waits until this request may produce a large answer, which lasts until it is renewed. @throws DomainError 503 */
@@ -110,10 +117,9 @@ export class RequestBudget {
       if (own > maxBytes) throw stop(new TooLong(), { isSentAgain: true });
       if (this.#bytes > this.#maxBytes || round !== this.#round)
         throw stop(answerTooLarge(this.#maxBytes), { isSentAgain: false });
-      // Streams renew their budget first. Their pages are a little larger than one event, and need no room, because they leave in parts.
-      const isStream = round > 0;
-      if (this.#bytes > (isStream ? 2 * LARGE_BYTES : LARGE_BYTES) && isRepeatable) {
-        if (!isStream) this.#refusal ??= this.#refusalOf(this.#bytes);
+      // The pages of streams are a little larger than one event, and need no room, because they leave in parts.
+      if (this.#bytes > (this.#isStream ? 2 * LARGE_BYTES : LARGE_BYTES) && isRepeatable) {
+        if (!this.#isStream) this.#refusal ??= this.#refusalOf(this.#bytes);
         if (this.#refusal) throw stop(this.#refusal, { isSentAgain: false });
         if (!(this.#end ??= this.#large.tryTake())) throw stop(new Postponed(), { isSentAgain: true });
       }

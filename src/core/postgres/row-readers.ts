@@ -16,12 +16,13 @@ const parserOf = ({ dataTypeID }: Field): Parse => WIRE_TYPES.getTypeParser(data
 
 /** For rows that are read a few times. */
 export function rowReader(fields: readonly Field[]): ReadRow {
-  const columns = fields.map((field) => ({ name: field.name, parse: parserOf(field) }));
+  const names = fields.map(({ name }) => name);
+  const parsers = fields.map(parserOf);
   return (texts) => {
     const row: Record<string, unknown> = {};
-    for (const [index, { name, parse }] of columns.entries()) {
+    for (let index = 0; index < names.length; index += 1) {
       const text = texts[index];
-      row[name] = text == null ? null : parse(text);
+      row[names[index] ?? ''] = text == null ? null : parsers[index]?.(text);
     }
     return row;
   };

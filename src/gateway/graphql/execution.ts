@@ -106,7 +106,7 @@ function createRun({ executions, interpretations }: Metrics, log: Logger): Execu
     },
     sizeOf,
     // The reads of the failed compiled execution do not count.
-    beforeRetry: (args) => operationOf(args).budget.renew(),
+    beforeRetry: (args) => operationOf(args).budget.restart(),
   });
   return async (args) => {
     const result = withRefusalFirst(await execute(args), args);

@@ -142,7 +142,10 @@ describe('the bytes of a request', () => {
   test('of an answer without room are refused before it waits for other large answers', () => {
     const refusal = new DomainError('unavailable', 'no room');
     large.tryTake();
-    const { read } = reading(new RequestBudget(4 * LARGE_BYTES, large, () => refusal));
+    const budget = new RequestBudget(4 * LARGE_BYTES, large, () => refusal);
+    // As before the query is executed again.
+    budget.restart();
+    const { read } = reading(budget);
     read(LARGE_BYTES);
     expect(() => read(1)).toThrow(refusal);
   });
@@ -191,7 +194,7 @@ describe('the bytes of a request', () => {
     const end = large.tryTake();
     const budget = budgetOf(10);
     const earlier = budget.becomeLarge();
-    budget.renew();
+    budget.restart();
     const later = budget.becomeLarge();
     end?.(0);
     await expect(earlier).rejects.toThrow(tooLarge);
