@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { makePromises } from '../../src/core/postgres/client-queries.ts';
 import { databaseTrouble } from '../../src/core/postgres/failures.ts';
 import { POSITION, type Replicas, createReplicas } from '../../src/core/postgres/replicas.ts';
 import { runOn } from '../../src/core/postgres/sql.ts';
@@ -16,6 +17,7 @@ beforeAll(async () => {
   servers = await startPrimaryWithStandby();
   primary = new pg.Pool({ connectionString: servers.primaryUrl });
   primary.on('error', () => undefined);
+  primary.on('connect', makePromises);
   const log = { info: () => undefined };
   replicas = createReplicas({ urls: [servers.standbyUrl], primary: runOn(primary), poolOptions: {}, log });
 });
