@@ -28,9 +28,9 @@ export interface CompiledQuery {
 }
 
 /**
- * Compiles a query, or a mutation with one field, to JavaScript that produces its answer (GraphQL, section 6) as long as there is no error and no unusual value. Otherwise
- * the code gives up, so it neither creates errors nor propagates nulls. An answer object is one literal, and a field needs no closure, path or
- * error location. The code is valid for the current values of the variables that `conditionsOf` names.
+ * Compiles a query, or a mutation with one field, to JavaScript that produces its answer (GraphQL, section 6) as long as there is no error and
+ * no unusual value. Otherwise the code gives up, so it neither creates errors nor propagates nulls. An answer object is one literal, and a field
+ * needs no closure, path or error location. The code is valid for the current values of the variables that `conditionsOf` names.
  * @throws NotCompiled for documents that are too large or not supported.
  */
 export function compileQuery(

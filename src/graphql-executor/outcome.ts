@@ -13,7 +13,8 @@ export type NotCompiledReason =
   | 'other_schema'
   | 'incremental_schema'
   | 'traced'
-  // Properties of the document; a mutation with several fields.
+  // Properties of the document.
+  // A mutation with several fields.
   | 'mutation'
   | 'too_large'
   | 'introspection'
