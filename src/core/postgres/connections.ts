@@ -4,6 +4,7 @@ import { Migrator } from '@mikro-orm/migrations';
 import type { Pool, PoolClient } from 'pg';
 import { followQueries, makePromises } from './client-queries.ts';
 import { cut, watchLiveness } from './liveness-check.ts';
+import { RowClient } from './row-client.ts';
 import { WIRE_TYPES } from './wire-types.ts';
 
 export type Database = MikroORM;
@@ -64,6 +65,7 @@ export async function openDatabase({
       connectionTimeoutMillis: waitMs,
       application_name: 'gateway',
       types: WIRE_TYPES,
+      Client: RowClient,
       // Closing a connection also frees its prepared statements, including those that are no longer used.
       maxLifetimeSeconds: 600,
       ...(!isPooled && { onConnect: (client: PoolClient) => setUpSession(client, waitMs) }),

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { databaseTrouble } from './failures.ts';
 import { type Run, runOn } from './sql.ts';
 import { makePromises } from './client-queries.ts';
+import { RowClient } from './row-client.ts';
 import { WIRE_TYPES } from './wire-types.ts';
 
 /**
@@ -211,7 +212,7 @@ class PolledReplica implements Replica {
 
 function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   const { host: _host, port: _port, user: _user, password: _password, database: _database, ...shared } = options;
-  const pool = new pg.Pool({ ...shared, connectionString: url, types: WIRE_TYPES });
+  const pool = new pg.Pool({ ...shared, connectionString: url, types: WIRE_TYPES, Client: RowClient });
   // An idle connection that ends is discarded; the next check finds the reason.
   pool.on('error', () => undefined);
   pool.on('connect', makePromises);

@@ -2,12 +2,13 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { runOn } from '../../../src/core/postgres/sql.ts';
 import { makePromises } from '../../../src/core/postgres/client-queries.ts';
+import { RowClient } from '../../../src/core/postgres/row-client.ts';
 
 let pool: pg.Pool;
 let run: (text: string, ...values: unknown[]) => Promise<object[]>;
 beforeEach(() => {
   // One connection, so that all statements of a test use it.
-  pool = new pg.Pool({ connectionString: inject('serverUrl'), options: '-c TimeZone=UTC', max: 1 });
+  pool = new pg.Pool({ connectionString: inject('serverUrl'), options: '-c TimeZone=UTC', max: 1, Client: RowClient });
   pool.on('connect', makePromises);
   const send = runOn(pool);
   run = (text, ...values) => send({ text, values });
