@@ -106,9 +106,13 @@ export function resolveBatched<Result, Otherwise = undefined>(
 
 function nameOf({ names }: Batches, info: GraphQLResolveInfo, { args, detail }: Omit<Named, 'name'>): string {
   const known = names.get(info);
-  if (known && known.args === args && known.detail === detail) return known.name;
+  if (known && known.args === args && isSame(known.detail, detail)) return known.name;
   // Undefined means all columns, which differs from no columns.
   const name = `${info.parentType.name}.${info.fieldName}(${args ? JSON.stringify(args) : ''})${detail?.join() ?? '*'}`;
   names.set(info, { args, detail, name });
   return name;
+}
+
+function isSame(a: readonly string[] | undefined, b: readonly string[] | undefined): boolean {
+  return a === b || (a?.length === b?.length && (a?.every((name, index) => name === b?.[index]) ?? false));
 }

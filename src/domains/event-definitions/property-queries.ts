@@ -1,11 +1,13 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { groupBy } from '../../core/group-by.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { type OperationContext, requireOrganization } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
   anyOf,
+  columns,
   packedRows,
   preparedByShape,
   queriesOn,
@@ -33,24 +35,28 @@ const MOMENTS = ['createdAt', 'updatedAt'] as const;
 
 const propertiesByDefinition = preparedByShape<{ organizationId: OrganizationId; ids: readonly EventDefinitionId[] }>();
 
-/** The custom properties of definitions that the caller can see, by definition id, in order of creation. */
+/**
+ * The custom properties of definitions that the caller can see, by definition id, in order of creation. They are sorted here, because
+ * PostgreSQL takes as long to sort them as to read them.
+ */
 export function customPropertiesOf(
   { actor, sql: reader }: OperationContext,
   asked?: Columns<EventPropertyRow>,
 ): LoadBatch<EventDefinitionId, readonly EventPropertyRow[]> {
   return async (ids) => {
-    const { names, packed, unpack } = packedProperties(asked);
+    const names = withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS, 'definitionId', 'position');
     const rows = await reader.all(
       propertiesByDefinition(names.join(), { organizationId: requireOrganization(actor).id, ids }, (value) =>
         db
           .selectFrom('event_property as p')
-          .select(['p.definition_id as definitionId', packed.as('packed')])
+          .select(columns('p', names))
           .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
-          .where('p.definition_id', '=', anyOf('uuid', value('ids')))
-          .groupBy('p.definition_id'),
+          .where('p.definition_id', '=', anyOf('uuid', value('ids'))),
       ),
     );
-    return new Map(rows.map((row) => [row.definitionId, unpack(row.packed)]));
+    const found = groupBy(rows, ({ definitionId }) => definitionId);
+    for (const properties of found.values()) properties.sort((a, b) => a.position - b.position);
+    return found;
   };
 }
 

@@ -1,8 +1,17 @@
+import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { ArtifactId, PullRequestId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  columns,
+  preparedByShape,
+  queriesOn,
+  snake,
+} from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import {
@@ -43,6 +52,68 @@ export function artifactsOf(
     );
     return groupBy(rows, ({ sessionId }) => sessionId);
   };
+}
+
+export type ArtifactWithPullRequests = ArtifactRow & { readonly pullRequests: readonly PullRequestRow[] };
+
+/** The pull requests that were read together with an artifact. */
+export function pullRequestsWith(
+  artifact: ArtifactRow & Partial<ArtifactWithPullRequests>,
+): readonly PullRequestRow[] | undefined {
+  return artifact.pullRequests;
+}
+
+const artifactsWithPullRequests = preparedByShape<{ ids: readonly SessionId[] }>();
+
+/** Names the columns of an artifact in a row of its pull request. */
+const ofArtifact = (name: string) => `artifact ${name}`;
+
+/** The artifacts of sessions with their pull requests, both in order of creation, in one statement, which is cheaper than two. */
+export function artifactsWithPullRequestsOf(
+  { sql: reader }: OperationContext,
+  { asked, askedOfPullRequests }: { asked?: Columns<ArtifactRow>; askedOfPullRequests?: Columns<PullRequestRow> } = {},
+): LoadBatch<SessionId, ArtifactWithPullRequests[]> {
+  return async (ids) => {
+    const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
+    const pullRequestNames = withColumns<PullRequestRow>(askedOfPullRequests, PULL_REQUEST_COLUMNS, 'id');
+    const rows = await reader.all(
+      artifactsWithPullRequests([...names, '', ...pullRequestNames].join(), { ids }, (value) =>
+        db
+          .selectFrom('artifact as a')
+          .leftJoin('pull_request as r', 'r.artifact_id', 'a.id')
+          .select(names.map((name) => sql.ref(`a.${snake(name)}`).as(ofArtifact(name))))
+          .select(columns('r', pullRequestNames))
+          .where('a.session_id', '=', anyOf('uuid', value('ids')))
+          .orderBy('a.session_id')
+          .orderBy('a.created_at')
+          .orderBy('a.id')
+          .orderBy('r.created_at')
+          .orderBy('r.id'),
+      ),
+    );
+    return groupBy(artifactsIn(rows, names), ({ sessionId }) => sessionId);
+  };
+}
+
+type JoinedRow = Readonly<Record<string, unknown>>;
+
+/** The artifacts of joined rows, which follow each other for each artifact. A row with its further columns is the pull request. */
+function artifactsIn(rows: readonly JoinedRow[], names: readonly (keyof ArtifactRow)[]): ArtifactWithPullRequests[] {
+  const artifacts: ArtifactWithPullRequests[] = [];
+  let pullRequests: JoinedRow[] = [];
+  let last: unknown;
+  for (const row of rows) {
+    const id = row[ofArtifact('id')];
+    if (id !== last) {
+      pullRequests = [];
+      const artifact = { ...Object.fromEntries(names.map((name) => [name, row[ofArtifact(name)]])), pullRequests };
+      // It has the requested columns.
+      artifacts.push(artifact as unknown as ArtifactWithPullRequests);
+      last = id;
+    }
+    if (row['id'] !== null) pullRequests.push(row);
+  }
+  return artifacts;
 }
 
 const pullRequestsByArtifact = preparedByShape<{ ids: readonly ArtifactId[] }>();

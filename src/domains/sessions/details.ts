@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { notFound } from '../../core/errors.ts';
 import { type OperationContext, guarded, hasAccess } from '../../core/operation.ts';
-import { type ArtifactRow, type PullRequestRow, artifactsOf, pullRequestsOf } from './artifact-queries.ts';
+import { type ArtifactWithPullRequests, artifactsWithPullRequestsOf } from './artifact-queries.ts';
 import type { SessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
 import { READ_SESSION_CONTENT } from './policy.ts';
@@ -12,12 +12,8 @@ import type { SessionRow } from './queries.ts';
 
 export interface SessionDetails {
   readonly session: SessionRow;
-  readonly artifacts: readonly ArtifactDetails[];
+  readonly artifacts: readonly ArtifactWithPullRequests[];
   readonly project: ProjectRow | undefined;
-}
-
-export interface ArtifactDetails extends ArtifactRow {
-  readonly pullRequests: readonly PullRequestRow[];
 }
 
 /** Reads one session. @throws NotFoundError when the caller cannot read it. */
@@ -31,7 +27,7 @@ export const readSession = guarded(
 );
 
 /**
- * Reads the details of sessions in the given order, with three statements for any number of sessions. The caller has checked that the sessions
+ * Reads the details of sessions in the given order, with two statements for any number of sessions. The caller has checked that the sessions
  * can be read. Without the right to read the content, the content fields are null, because REST cannot return data together with an error.
  */
 export async function readSessionDetails(
@@ -42,17 +38,12 @@ export async function readSessionDetails(
     return sessions.map((session) => ({ session: { ...session, ...NO_CONTENT }, artifacts: [], project: undefined }));
   const projectIds = new Set(sessions.flatMap(({ projectId }) => (isUuid(projectId) ? [projectId] : [])));
   const [artifacts, projects] = await Promise.all([
-    sessions.length > 0 ? artifactsOf(context)(sessions.map(({ id }) => id)) : undefined,
+    sessions.length > 0 ? artifactsWithPullRequestsOf(context)(sessions.map(({ id }) => id)) : undefined,
     projectIds.size > 0 ? projectsOf(context)([...projectIds]) : undefined,
   ]);
-  const artifactIds = Array.from(artifacts?.values() ?? []).flatMap((rows) => rows.map(({ id }) => id));
-  const pullRequests = artifactIds.length > 0 ? await pullRequestsOf(context)(artifactIds) : undefined;
   return sessions.map((session) => ({
     session,
-    artifacts: (artifacts?.get(session.id) ?? []).map((artifact) => ({
-      ...artifact,
-      pullRequests: pullRequests?.get(artifact.id) ?? [],
-    })),
+    artifacts: artifacts?.get(session.id) ?? [],
     project: session.projectId === null ? undefined : projects?.get(session.projectId),
   }));
 }

@@ -61,7 +61,7 @@ export const listSessions = guarded(
 
 export type { SessionRow } from './queries.ts';
 // Objects of sessions that the caller can read.
-export { artifactsOf, pullRequestsOf } from './artifact-queries.ts';
+export { artifactsOf, artifactsWithPullRequestsOf, pullRequestsOf } from './artifact-queries.ts';
 export { projectsOf };
 export { readLastSessionChanges, readSessionVersions } from './queries.ts';
 

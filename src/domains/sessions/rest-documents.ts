@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { readOnly } from '../../core/http/route.ts';
 import type { PullRequestRow } from './artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from './derived.ts';
-import type { ArtifactDetails, SessionDetails } from './details.ts';
+import type { ArtifactWithPullRequests } from './artifact-queries.ts';
+import type { SessionDetails } from './details.ts';
 import type { ProjectRow } from './project-queries.ts';
 import {
   ARTIFACT_TYPES,
@@ -122,12 +123,25 @@ export const sessionDocument = z
   })
   .meta({ id: 'Session' });
 
-function toPullRequestDocument({
-  artifactId: _artifactId,
-  organizationId: _organizationId,
-  ...pullRequest
-}: PullRequestRow): z.input<typeof pullRequestDocument> {
-  return pullRequest;
+function toPullRequestDocument(row: PullRequestRow): z.input<typeof pullRequestDocument> {
+  const { id, url, title, status, isDraft, sourceBranch, baseBranch, headSha, createdAt, updatedAt, agent } = row;
+  const { diff, author, codeRepository } = row;
+  return {
+    id,
+    url,
+    title,
+    status,
+    isDraft,
+    sourceBranch,
+    baseBranch,
+    headSha,
+    createdAt,
+    updatedAt,
+    agent,
+    diff,
+    author,
+    codeRepository,
+  };
 }
 
 function toArtifactDocument({
@@ -136,7 +150,7 @@ function toArtifactDocument({
   createdAt,
   updatedAt,
   pullRequests,
-}: ArtifactDetails): z.input<typeof artifactDocument> {
+}: ArtifactWithPullRequests): z.input<typeof artifactDocument> {
   return { id, type, createdAt, updatedAt, pullRequests: pullRequests.map(toPullRequestDocument) };
 }
 

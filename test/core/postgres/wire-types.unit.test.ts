@@ -17,9 +17,16 @@ test.for([
   expect(toIso(text)).toBe(expected);
 });
 
-test('bigint is a number, times and dates are text, and other types are parsed by the driver', () => {
-  const { INT8, TIMESTAMPTZ, DATE, BOOL } = pg.types.builtins;
+test('integers are numbers, times and dates are text, and other types are parsed by the driver', () => {
+  const { INT4, INT8, JSON: JSON_TYPE, JSONB, TIMESTAMPTZ, DATE, BOOL } = pg.types.builtins;
   const parsed = (type: number, text: string) => WIRE_TYPES.getTypeParser(type)(text);
+  expect(parsed(INT4, '-7')).toBe(-7);
+  for (const json of [JSON_TYPE, JSONB]) {
+    expect(parsed(json, '[]')).toEqual([]);
+    expect(parsed(json, '[]')).not.toBe(parsed(json, '[]'));
+    expect(parsed(json, '[{"a": null}]')).toEqual([{ a: null }]);
+    expect(parsed(json, 'null')).toBeNull();
+  }
   expect(parsed(INT8, '9007199254740991')).toBe(9_007_199_254_740_991);
   expect(parsed(TIMESTAMPTZ, '2026-03-01 10:20:30+00')).toBe('2026-03-01T10:20:30.000Z');
   expect(parsed(DATE, '2026-03-01')).toBe('2026-03-01');

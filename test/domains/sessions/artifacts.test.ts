@@ -59,6 +59,67 @@ describe('recordArtifact and recordPullRequest', () => {
     ).toEqual({ session: { artifacts: wanted } });
   });
 
+  test('artifacts that are selected several times with other fields of their pull requests have the selected ones', async () => {
+    const id = await createSession(gateway, key);
+    const [one, two, none] = [await artifactOf(id), await artifactOf(id), await artifactOf(id, 'PLAN')];
+    for (const [artifactId, urls] of [
+      [two, ['c']],
+      [one, ['a', 'b']],
+    ] as const)
+      for (const url of urls)
+        await mutate(gateway, key, 'recordPullRequest', { artifactId, ...input, url: `https://example.com/${url}` });
+    const query = `query($id: ID!, $no: Boolean!) { session(id: $id) {
+      urls: artifacts { databaseId pullRequests { url } }
+      bare: artifacts { databaseId }
+      both: artifacts { pullRequests { title artifact { databaseId } } again: pullRequests { agent } }
+      names: artifacts { pullRequests { __typename } }
+      whole: artifacts { pullRequests { codeRepository { id } viewerCanUpdate: __typename ... on PullRequest { status } } }
+      left: artifacts { type pullRequests @include(if: $no) { url } }
+      merged: artifacts { type pullRequests { url } } merged: artifacts { pullRequests { title } }
+    } }`;
+    const { data } = await gateway.graphql(key, query, { id, no: false });
+    const of = <Value>(make: (artifactId: string, url: string) => Value): Value[][] => [
+      ['a', 'b'].map((url) => make(one, `https://example.com/${url}`)),
+      [make(two, 'https://example.com/c')],
+      [],
+    ];
+    const ids = [one, two, none];
+    const listed = <Field>(field: string, lists: Field[]) => lists.map((list) => ({ [field]: list }));
+    expect(data).toEqual({
+      session: {
+        bare: listed('databaseId', ids),
+        urls: of((_, url) => ({ url })).map((pullRequests, index) => ({ databaseId: ids[index], pullRequests })),
+        both: of((databaseId) => ({ title: 'First', artifact: { databaseId } })).map((pullRequests) => ({
+          pullRequests,
+          again: pullRequests.map(() => ({ agent: 'coder' })),
+        })),
+        names: listed(
+          'pullRequests',
+          of(() => ({ __typename: 'PullRequest' })),
+        ),
+        whole: of(() => ({ viewerCanUpdate: 'PullRequest', status: 'OPEN' })).map((pullRequests) => ({
+          pullRequests: pullRequests.map((each) => ({ ...each, codeRepository: { id: expect.any(String) } })),
+        })),
+        left: listed('type', ['PULL_REQUEST', 'PULL_REQUEST', 'PLAN']),
+        merged: of((_, url) => ({ url, title: 'First' })).map((pullRequests, index) => ({
+          type: index < 2 ? 'PULL_REQUEST' : 'PLAN',
+          pullRequests,
+        })),
+      },
+    });
+  });
+
+  test('one statement reads artifacts with their pull requests', async () => {
+    const id = await createSession(gateway, key);
+    await mutate(gateway, key, 'recordPullRequest', { artifactId: await artifactOf(id), ...input });
+    const statementsFor = async (fields: string) => {
+      gateway.statements.length = 0;
+      await gateway.graphql(key, `query($id: ID!) { session(id: $id) { artifacts { ${fields} } } }`, { id });
+      return gateway.statements.length;
+    };
+    expect(await statementsFor('type pullRequests { url }')).toBe(await statementsFor('type'));
+  });
+
   test('recording a pull request with a known URL updates it, and twenty concurrent recordings of one URL create one', async () => {
     const artifactId = await artifactOf(await createSession(gateway, key));
     const first = await mutate<{ pullRequest: { databaseId: string; createdAt: string } }>(

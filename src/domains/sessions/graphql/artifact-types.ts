@@ -5,7 +5,7 @@ import { nodeType } from '../../../core/graphql/nodes.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
+import { type ArtifactRow, type PullRequestRow, pullRequestsWith } from '../artifact-queries.ts';
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { pullRequestsOf, readArtifacts, readPullRequests } from '../operations.ts';
 import { ArtifactTypeEnum } from './enums.ts';
@@ -88,9 +88,11 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
       type: [PullRequestType],
       description: 'Pull requests of the artifact, at most 100, in the order of recording.',
       extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSION_CONTENT), ...needs<ArtifactRow>('id') },
-      resolve: ({ id }, _, context, info) => {
+      resolve: (artifact, _, context, info) => {
+        const known = pullRequestsWith(artifact);
+        if (known) return known;
         const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
-        return resolveBatched({ context, info }, id, pullRequestsOf(context, selected), selected, NONE);
+        return resolveBatched({ context, info }, artifact.id, pullRequestsOf(context, selected), selected, NONE);
       },
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the artifact was recorded.' }),

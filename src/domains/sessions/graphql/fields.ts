@@ -10,9 +10,9 @@ import { readMcpConnections } from '../../mcp-connections/operations.ts';
 import { READ_MCP_CONNECTIONS } from '../../mcp-connections/policy.ts';
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/operations.ts';
-import type { ArtifactRow } from '../artifact-queries.ts';
+import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../derived.ts';
-import { artifactsOf, projectsOf } from '../operations.ts';
+import { artifactsOf, artifactsWithPullRequestsOf, projectsOf } from '../operations.ts';
 import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
 import { ArtifactType } from './artifact-types.ts';
@@ -59,8 +59,12 @@ export function taskFields(t: Fields) {
       description: 'The results of the session, at most 1,000, in the order of recording.',
       extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
       resolve: ({ id }, _, context, info) => {
-        const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
-        return resolveBatched({ context, info }, id, artifactsOf(context, selected), selected, NONE);
+        const asked = selectedColumns<ArtifactRow>(info, 'Artifact');
+        const askedOfPullRequests = selectedColumns<PullRequestRow>(info, 'PullRequest', 'pullRequests');
+        if (!askedOfPullRequests?.length)
+          return resolveBatched({ context, info }, id, artifactsOf(context, asked), asked, NONE);
+        const load = artifactsWithPullRequestsOf(context, { asked, askedOfPullRequests });
+        return resolveBatched({ context, info }, id, load, [...(asked ?? ['*']), '', ...askedOfPullRequests], NONE);
       },
     }),
   };
