@@ -112,6 +112,8 @@ export interface Statement<Row> {
   readonly values: readonly unknown[];
   /** Reading stops when the rows have more bytes. */
   readonly maxBytes?: number | undefined;
+  /** Whether columns of the type `json` are returned as the text that is stored. */
+  readonly jsonAsText?: boolean;
   readonly '~row'?: Row;
 }
 

@@ -17,8 +17,8 @@ export interface Sql {
    */
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
   /**
-   * The same, or undefined when the rows have more bytes than `maxBytes`: the rest is not read. Undefined, too, where a statement cannot
-   * be stopped: within a transaction, and in work that has no budget.
+   * Like `all`, but undefined when the rows have more bytes than `maxBytes`: the rest is not read. Undefined, too, where a statement cannot
+   * be stopped: within a transaction, and in work that has no budget. Columns of the type `json` are returned as the text that is stored.
    */
   allUpTo<Row>(maxBytes: number, query: Compilable<Row> | Statement<Row>): Promise<Row[] | undefined>;
   /** Runs a statement whose failure the caller handles: within a transaction it has a savepoint. */
@@ -56,7 +56,7 @@ export function createSql(options: RunOptions): Sql {
     allUpTo: async (maxBytes, query) => {
       if (!canStop) return undefined;
       try {
-        return await within(run, { ...statementOf(query), maxBytes });
+        return await within(run, { ...statementOf(query), maxBytes, jsonAsText: true });
       } catch (error) {
         if (error instanceof TooLong) return undefined;
         throw error;
@@ -101,7 +101,10 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     entry.uses += 1;
     return entry;
   };
-  async function send({ text, values, maxBytes }: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
+  async function send(
+    { text, values, maxBytes, jsonAsText }: Statement<unknown>,
+    budget?: RequestBudget,
+  ): Promise<object[]> {
     const { uses, name: ownName, isRead } = knownOf(text);
     const name = canPrepare && uses > USES_BEFORE_PREPARING ? ownName : undefined;
     const client = await pool.connect();
@@ -113,7 +116,7 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     };
     try {
       const onBytes = budget?.counting(() => release(true), { isRepeatable: isRead, maxBytes });
-      const rows = await rowsOf(client, new StatementQuery({ name, text, values, onBytes }));
+      const rows = await rowsOf(client, new StatementQuery({ name, text, values, onBytes, jsonAsText }));
       release();
       return rows;
     } catch (error) {

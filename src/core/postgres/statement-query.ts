@@ -17,6 +17,8 @@ export interface StatementOptions {
   readonly values: readonly unknown[];
   /** Called with the size of each row before it is read. If it throws, the statement fails with that error, and no further row is read. */
   readonly onBytes?: ((bytes: number) => void) | undefined;
+  /** Whether columns of the type `json` are returned as text; the same for each use of a name. */
+  readonly jsonAsText?: boolean | undefined;
 }
 
 type Callback = (error: unknown, query?: StatementQuery) => void;
@@ -34,15 +36,17 @@ export class StatementQuery implements Submittable {
   callback: Callback | undefined;
   readonly #values: (string | Buffer | null)[];
   readonly #onBytes: StatementOptions['onBytes'];
+  readonly #jsonAsText: boolean;
   #connection: Connection | undefined;
   #read: ReadRow | undefined;
   #failure: unknown;
 
-  constructor({ name, text, values, onBytes }: StatementOptions) {
+  constructor({ name, text, values, onBytes, jsonAsText = false }: StatementOptions) {
     this.name = name;
     this.text = text;
     this.#values = values.map((value) => prepareValue(value));
     this.#onBytes = onBytes;
+    this.#jsonAsText = jsonAsText;
   }
 
   /** @returns the error if it cannot be sent. */
@@ -65,10 +69,10 @@ export class StatementQuery implements Submittable {
 
   handleRowDescription({ fields }: { readonly fields: readonly Field[] }): void {
     if (this.name === undefined || !this.#connection) {
-      this.#read = rowReader(fields);
+      this.#read = rowReader(fields, this.#jsonAsText);
       return;
     }
-    this.#read = compiledRowReader(fields);
+    this.#read = compiledRowReader(fields, this.#jsonAsText);
     let readers = READERS.get(this.#connection);
     if (!readers) READERS.set(this.#connection, (readers = new Map<string, ReadRow>()));
     readers.set(this.name, this.#read);

@@ -103,8 +103,15 @@ function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[
   return conditions.reduce((found, name) => found.where(CONDITIONS[name](value)), events);
 }
 
-const selectionOf = (name: keyof SessionEventRow) =>
-  name === 'eventData' ? sql`e.event_data::text`.as(name) : sql.ref(`e.${snake(name)}`).as(name);
+/** Only a page that is cut needs the cast, for which PostgreSQL copies the data several times: `allUpTo` returns JSON as text. */
+const selectionOf = (name: keyof SessionEventRow, isCut: boolean) =>
+  name === 'eventData' && isCut ? sql`e.event_data::text`.as(name) : sql.ref(`e.${snake(name)}`).as(name);
+
+/**
+ * No page has more events. PostgreSQL expects a variable limit to return a tenth of the rows. With this constant below it, that is not a
+ * tenth of a long session, and PostgreSQL plans the statement once instead of at each execution, which takes a quarter of the time of a page.
+ */
+const MAX_ROWS = MAX_PAGE + 1;
 
 const pages = preparedByShape<Given>();
 
@@ -126,10 +133,14 @@ export function slicesOf(
       const shape = [role, direction, only !== undefined, isCut, ...conditions, '', ...names].join();
       return pages(shape, { ...filter, ...window, ...caller, maxBytes, sessionIds }, (value) => {
         const sessionId = only === undefined ? sql<string>`s.id` : theOnly(value);
-        const page = eventsOf(sessionId, conditions, value)
-          .select(names.map(selectionOf))
+        const longest = eventsOf(sessionId, conditions, value)
+          .select(names.map((name) => selectionOf(name, isCut)))
           .orderBy('e.session_id', direction)
           .orderBy('e.id', direction)
+          .limit(sql.lit(MAX_ROWS));
+        const page = db
+          .selectFrom(longest.as('longest'))
+          .selectAll('longest')
           .limit(sql<number>`${value('limit')}`);
         // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
         const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
@@ -237,7 +248,7 @@ export async function findEvents(
       )
       .innerJoin('session as s', 's.id', 'k.session_id')
       .where(within(readableBy(callerOf(actor)), 's'))
-      .select(names.map(selectionOf)),
+      .select(names.map((name) => selectionOf(name, true))),
   );
   // The selected columns have the names of the row's properties.
   return rows as unknown as SessionEventRow[];
