@@ -41,20 +41,28 @@ const compiled = new LRUCache<string, ReadRow>({ max: 1_000 });
 export function compiledRowReader(fields: readonly Field[], jsonAsText = false): ReadRow {
   const key = [jsonAsText, ...fields.map(({ name, dataTypeID }) => `${dataTypeID} ${name}`)].join();
   let read = compiled.get(key);
-  if (!read) compiled.set(key, (read = compile(fields, parsersOf(fields, jsonAsText))));
+  if (!read) {
+    const names = fields.map(({ name }) => name);
+    compiled.set(key, (read = compileRow(names, parsersOf(fields, jsonAsText))));
+  }
   return read;
 }
 
-function compile(fields: readonly Field[], parsers: readonly Parse[]): ReadRow {
-  const columns = fields.map(({ name }, index) => {
-    const text = `texts[${index}]`;
-    const value = parsers[index] === unparsed ? text : `(${text} === null ? null : parsers[${index}](${text}))`;
-    return `${JSON.stringify(name)}: ${value}`;
+/** Creates rows with these properties from lists of values. Values that are not null are parsed; a value without a parser stays as it is. */
+export function compileRow<Value>(
+  names: readonly string[],
+  parsers: readonly (((value: Value) => unknown) | undefined)[],
+): (values: readonly (Value | null)[]) => object {
+  const properties = names.map((name, index) => {
+    const value = `values[${index}]`;
+    const parser = parsers[index];
+    const isParsed = parser && parser !== unparsed;
+    return `${JSON.stringify(name)}: ${isParsed ? `(${value} === null ? null : parsers[${index}](${value}))` : value}`;
   });
   // The names are those of our statements, as string literals.
   // oxlint-disable-next-line typescript/no-implied-eval
-  const make = new Function('parsers', `return (texts) => ({ ${columns.join(', ')} })`) as (
-    parsers: readonly Parse[],
-  ) => ReadRow;
+  const make = new Function('parsers', `return (values) => ({ ${properties.join(', ')} })`) as (
+    given: typeof parsers,
+  ) => (values: readonly (Value | null)[]) => object;
   return make(parsers);
 }

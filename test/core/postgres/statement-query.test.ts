@@ -36,6 +36,16 @@ test('rows and values are the same, whether a statement is prepared or not', asy
   for (const _ of USES) expect(await run('select generate_series(1, $1::int) as n', 3)).toHaveLength(3);
 });
 
+test('JSON is returned as the text that is stored where that is asked for', async () => {
+  const text = `select '{"a" : [1.0]}'::json as "json", '{"a" : [1.0]}'::jsonb as "jsonb", 7 as "n", null::json as "none"`;
+  const row = { jsonb: { a: [1] }, n: 7, none: null };
+  const send = runOn(pool);
+  for (const _ of USES) {
+    expect(await send({ text, values: [], jsonAsText: true })).toEqual([{ ...row, json: '{"a" : [1.0]}' }]);
+    expect(await send({ text: `${text} limit 1`, values: [] })).toEqual([{ ...row, json: { a: [1] } }]);
+  }
+});
+
 test('a statement without rows returns none, and one that failed can be sent again', async () => {
   await run('create temporary table t (a int primary key)');
   for (const use of USES) expect(await run('insert into t values ($1)', use)).toEqual([]);
