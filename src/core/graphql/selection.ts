@@ -24,7 +24,8 @@ const remembered = new WeakMap<FieldNode, Map<string, readonly string[] | undefi
 
 /**
  * The columns that are selected of the objects of a type, below the current field: of its object, of the objects in its list or connection, or
- * below `path` in a payload. `@skip` and `@include` are ignored.
+ * below `path`, for example in a payload. `@skip` and `@include` are ignored, but undefined if they are on the path, so that nothing is read
+ * ahead for a field that may be left out.
  */
 export function selectedColumns<Row>(info: GraphQLResolveInfo, type: string, ...path: readonly string[]): Columns<Row> {
   // A field that is selected in several places has several nodes.
@@ -63,6 +64,8 @@ function collect(
   path: readonly string[],
 ): boolean {
   return set.selections.every((selection) => {
+    const isConditional = path.length > 0 && (selection.directives?.length ?? 0) > 0;
+    if (isConditional && (selection.kind !== Kind.FIELD || selection.name.value === path[0])) return false;
     if (selection.kind === Kind.FIELD) return collectField(collecting, selection, parent, path);
     const { schema, fragments } = collecting.info;
     const fragment = selection.kind === Kind.FRAGMENT_SPREAD ? fragments[selection.name.value] : selection;

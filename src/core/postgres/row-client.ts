@@ -32,14 +32,18 @@ class RowParser extends Parser {
   }
 }
 
+/** The bytes of a row that are decoded at once: a text that is kept, such as an id, keeps all of them in memory. */
+const MAX_AT_ONCE = 4096;
+
 /**
- * Reads the columns of a row: a count of two bytes, then for each column a length of four bytes, -1 for null, and its text. All bytes are
- * decoded at once as Latin-1, and texts are slices of that. This is right if all of them are ASCII: if no other bytes than those of the
- * lengths exceed 127. Otherwise each text is decoded as UTF-8, as the driver does for each row.
+ * Reads the columns of a row: a count of two bytes, then for each column a length of four bytes, -1 for null, and its text. The bytes of a
+ * short row are decoded at once as Latin-1, and texts are slices of that. This is right if all of them are ASCII: if no other bytes than those
+ * of the lengths exceed 127. Otherwise each text is decoded as UTF-8, as the driver does for each row.
  */
 export function readFields(bytes: Buffer, start: number, size: number): (string | null)[] {
-  const row = bytes.toString('latin1', start, start + size);
   const count = bytes.readInt16BE(start);
+  if (size > MAX_AT_ONCE) return readUtf8Fields(bytes, start, count);
+  const row = bytes.toString('latin1', start, start + size);
   // One that grows takes a third more time.
   // oxlint-disable-next-line unicorn/no-new-array
   const fields = new Array<string | null>(count);

@@ -120,6 +120,21 @@ describe('recordArtifact and recordPullRequest', () => {
     expect(await statementsFor('type pullRequests { url }')).toBe(await statementsFor('type'));
   });
 
+  test.each([
+    ['pullRequests @include(if: false) { url }', ''],
+    ['... on Artifact @include(if: false) { pullRequests { url } }', ''],
+    ['...F @skip(if: true)', 'fragment F on Artifact { pullRequests { url } }'],
+  ])('pull requests that are left out are not read: %s', async (left, fragment) => {
+    const id = await createSession(gateway, key);
+    await mutate(gateway, key, 'recordPullRequest', { artifactId: await artifactOf(id), ...input });
+    gateway.statements.length = 0;
+    const query = `query($id: ID!) { session(id: $id) { artifacts { type ${left} } } } ${fragment}`;
+    expect(await gateway.graphql(key, query, { id })).toMatchObject({
+      data: { session: { artifacts: [{ type: 'PULL_REQUEST' }] } },
+    });
+    expect(gateway.statements.filter((statement) => statement.includes('"pull_request"'))).toEqual([]);
+  });
+
   test('recording a pull request with a known URL updates it, and twenty concurrent recordings of one URL create one', async () => {
     const artifactId = await artifactOf(await createSession(gateway, key));
     const first = await mutate<{ pullRequest: { databaseId: string; createdAt: string } }>(
