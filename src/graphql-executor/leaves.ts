@@ -46,11 +46,14 @@ export function checkValue(value: unknown): void {
   if (typeof value === 'function') giveUp('function_value');
   if (typeof value !== 'object' || value === null) return;
   if (value instanceof Error) giveUp('error_value');
-  if ('then' in value && typeof value.then === 'function') {
+  if (isThenable(value)) {
     silence(value, [], {});
     giveUp('nested_promise');
   }
 }
+
+/** Without `in`, which takes much longer for objects of many shapes. */
+const isThenable = (value: { readonly then?: unknown }) => typeof value.then === 'function';
 
 /** Gives up, in addition, on values without properties. */
 export function checkObject(value: unknown): void {

@@ -133,23 +133,23 @@ export function slicesOf(
       const shape = [role, direction, only !== undefined, isCut, ...conditions, '', ...names].join();
       return pages(shape, { ...filter, ...window, ...caller, maxBytes, sessionIds }, (value) => {
         const sessionId = only === undefined ? sql<string>`s.id` : theOnly(value);
-        const longest = eventsOf(sessionId, conditions, value)
+        const events = eventsOf(sessionId, conditions, value)
           .select(names.map((name) => selectionOf(name, isCut)))
           .orderBy('e.session_id', direction)
-          .orderBy('e.id', direction)
-          .limit(sql.lit(MAX_ROWS));
-        const page = db
-          .selectFrom(longest.as('longest'))
-          .selectAll('longest')
-          .limit(sql<number>`${value('limit')}`);
+          .orderBy('e.id', direction);
+        const limit = sql<number>`${value('limit')}`;
+        // A page that is cut has one limit, because PostgreSQL would sort it again above two.
+        const page = isCut
+          ? withinBytes(events.limit(limit), direction, value('maxBytes'))
+          : db
+              .selectFrom(events.limit(sql.lit(MAX_ROWS)).as('longest'))
+              .selectAll('longest')
+              .limit(limit);
         // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
         const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
         if (isCut) selection.push(sql.ref('page.isFollowed').as('isFollowed'));
         return readableSessions(role, value, only !== undefined)
-          .leftJoinLateral(
-            sql<object>`${isCut ? withinBytes(page, direction, value('maxBytes')) : page}`.as<'page'>(sql`page`),
-            (join) => join.onTrue(),
-          )
+          .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
           .select(only === undefined ? [...selection, sql.ref('s.id').as('sessionId')] : selection);
       });
     };

@@ -13,7 +13,8 @@ type Part<Field extends keyof EventData> = NonNullable<EventData[Field]>;
 
 /** The value of an enumeration; null for an unknown value, which is available in `eventDataJson`. */
 function known<Value extends string>(values: readonly Value[], value: string | null | undefined): Value | null {
-  return values.find((each) => each === value) ?? null;
+  for (const each of values) if (each === value) return each;
+  return null;
 }
 const NULL_IF_UNKNOWN = 'Null when it was not recorded, or has another value, which is in `eventDataJson`.';
 
