@@ -64,7 +64,16 @@ function signalAll(signal: NodeJS.Signals): void {
   const pid = postgres?.pid ?? 0;
   process.kill(pid, signal);
   const children = execFileSync('ps', ['-o', 'pid=', '--ppid', String(pid)], { encoding: 'utf8' });
-  for (const child of children.split('\n').map(Number).filter(Boolean)) process.kill(child, signal);
+  for (const child of children.split('\n').map(Number).filter(Boolean)) signalIfRunning(child, signal);
+}
+
+/** Workers of PostgreSQL end by themselves. */
+function signalIfRunning(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ESRCH')) throw error;
+  }
 }
 
 beforeAll(async () => {
