@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../is-object.ts';
 import { isRepresentable } from '../text/timestamps.ts';
+import { isUuid } from '../text/uuids.ts';
 
 /**
  * Global ids (Relay Global Object Identification): the name of a type and a key within it. They are encoded and decoded synchronously, because
@@ -17,11 +18,9 @@ export function parseGlobalId(id: string): { typename: string; key: string } | u
   return match?.[1] && match[2] ? { typename: match[1], key: match[2] } : undefined;
 }
 
-const UUID = z.regexes.uuid();
-
 /** Filters keys that are UUIDs, because the database would refuse others. */
 export function uuidsOf(keys: readonly string[]): string[] {
-  return keys.filter((key) => UUID.test(key)).map((key) => key.toLowerCase());
+  return keys.filter((key) => isUuid(key)).map((key) => key.toLowerCase());
 }
 
 /** Splits a key `milliseconds:uuid` into a time (milliseconds since 1970) and an id. Undefined for other text. */
@@ -42,7 +41,7 @@ export function keyFromId(typename: string, value: unknown): unknown {
 
 /** The same for any type. */
 function keyFromAnyId(value: unknown): unknown {
-  if (typeof value !== 'string' || UUID.test(value)) return value;
+  if (typeof value !== 'string' || isUuid(value)) return value;
   return parseGlobalId(value)?.key ?? value;
 }
 

@@ -1,7 +1,7 @@
-import { z } from 'zod';
 import { notFound } from '../../core/errors.ts';
 import { type OperationContext, guarded, hasAccess } from '../../core/operation.ts';
 import { type ArtifactWithPullRequests, artifactsWithPullRequestsOf } from './artifact-queries.ts';
+import { isUuid } from '../../core/text/uuids.ts';
 import type { SessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
 import { READ_SESSION_CONTENT } from './policy.ts';
@@ -36,7 +36,9 @@ export async function readSessionDetails(
 ): Promise<SessionDetails[]> {
   if (!hasAccess(context.actor, READ_SESSION_CONTENT))
     return sessions.map((session) => ({ session: { ...session, ...NO_CONTENT }, artifacts: [], project: undefined }));
-  const projectIds = new Set(sessions.flatMap(({ projectId }) => (isUuid(projectId) ? [projectId] : [])));
+  const projectIds = new Set(
+    sessions.flatMap(({ projectId }) => (projectId !== null && isUuid(projectId) ? [projectId] : [])),
+  );
   const [artifacts, projects] = await Promise.all([
     sessions.length > 0 ? artifactsWithPullRequestsOf(context)(sessions.map(({ id }) => id)) : undefined,
     projectIds.size > 0 ? projectsOf(context)([...projectIds]) : undefined,
@@ -64,10 +66,3 @@ const NO_CONTENT = Object.fromEntries(CONTENT_COLUMNS.map((name) => [name, null]
   (typeof CONTENT_COLUMNS)[number],
   null
 >;
-
-/** The pattern alone, because a schema would be created at each use. */
-const UUID = z.regexes.uuid();
-
-function isUuid(value: string | null): value is string {
-  return value !== null && UUID.test(value);
-}

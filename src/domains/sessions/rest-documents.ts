@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { readOnly } from '../../core/http/route.ts';
-import type { PullRequestRow } from './artifact-queries.ts';
+import type { ArtifactWithPullRequests, PullRequestRow } from './artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from './derived.ts';
-import type { ArtifactWithPullRequests } from './artifact-queries.ts';
 import type { SessionDetails } from './details.ts';
 import type { ProjectRow } from './project-queries.ts';
 import {
