@@ -22,7 +22,7 @@ export interface Measured {
 }
 
 /** Length of the warm-up in rounds. V8 optimizes the code of a workload for about ten seconds, which takes up to a third of its CPU time. */
-const WARM_UP = 4;
+export const WARM_UP = 4;
 
 /** Compares the answers of one workload, then measures baseline and gateway alternately. */
 export async function measureWork(

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { buildSchema, introspectionFromSchema } from 'graphql';
-import { afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
@@ -96,17 +96,18 @@ test('sessionChanged keeps the list current: it shows changed and new sessions w
   let changes = 0;
   app.follow(() => (changes += 1));
   // After the first change arrives, the subscription is active.
-  await vi.waitFor(async () => {
+  const change = async () => {
     await mutate(gateway, key, 'updateSession', { sessionId: ids[0], title: `Followed ${changes}` });
-    expect(changes).toBeGreaterThan(0);
-  });
+    return changes;
+  };
+  await expect.poll(change).toBeGreaterThan(0);
   const before = requests.length;
   await mutate(gateway, key, 'updateSession', { sessionId: ids[1], title: 'Changed elsewhere' });
-  await vi.waitFor(() => expect(titles()).toContain('Changed elsewhere'));
+  await expect.poll(titles).toContain('Changed elsewhere');
   const created = await createSession(gateway, key, { title: 'New elsewhere' });
-  await vi.waitFor(() => expect(titles()[0]).toBe('New elsewhere'));
+  await expect.poll(() => titles()[0]).toBe('New elsewhere');
   await moveTo(gateway, key, created, 'IN_PROGRESS');
-  await vi.waitFor(() => expect(app.board().viewer.organization.sessions.nodes[0]?.state.current).toBe('IN_PROGRESS'));
+  await expect.poll(() => app.board().viewer.organization.sessions.nodes[0]?.state.current).toBe('IN_PROGRESS');
   expect(titles()).toHaveLength(3);
   expect(requests.length - before).toBe(0);
 });

@@ -25,8 +25,12 @@ const TOPICS_PER_PAYLOAD = 100;
 const RECONNECT_MS = 500;
 const CONNECT_MS = 5_000;
 
+/** Its transaction does not wait for the disk: after a crash of the database, listeners read everything again. */
 const notification = prepared<{ payload: string }>()((value) =>
-  queriesOn<object>().selectNoFrom(raw`pg_notify(${raw.lit(CHANNEL)}, ${value('payload')})`.as('sent')),
+  queriesOn<object>().selectNoFrom([
+    raw`set_config('synchronous_commit', 'off', true)`.as('unwaited'),
+    raw`pg_notify(${raw.lit(CHANNEL)}, ${value('payload')})`.as('sent'),
+  ]),
 );
 
 export interface NotifierOptions {

@@ -3,6 +3,7 @@ import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '
 import { type AuthorityValues, authorityValues, hasAuthority } from '../../core/authority.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import type { OperationContext, Role } from '../../core/operation.ts';
+import { jsonArray, textArray, timestamptzArray, uuidArray } from '../../core/postgres/binary-arrays.ts';
 import { type Statement, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
 import type { SessionTables } from '../sessions/entity.ts';
@@ -14,7 +15,6 @@ const db = queriesOn<SessionEventTables & SessionTables>();
 /** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */
 const afterHead = queriesOn<SessionEventTables & { head: { base: number } }>();
 
-/** Lists whose items have no special characters are sent as one text, which is cheaper than an array with escaped elements. */
 interface Given extends AuditValues, AuthorityValues {
   readonly sessionId: SessionId;
   readonly organizationId: OrganizationId;
@@ -22,12 +22,11 @@ interface Given extends AuditValues, AuthorityValues {
   readonly count: number;
   readonly batchId: string | null;
   readonly now: Date;
-  readonly createdAt: string;
-  readonly eventType: readonly string[];
-  readonly messageId: string;
-  readonly provider: readonly string[];
-  /** One line for each event. JSON from `JSON.stringify` contains no line breaks. */
-  readonly eventData: string;
+  readonly createdAt: Buffer;
+  readonly eventType: Buffer;
+  readonly messageId: Buffer;
+  readonly provider: Buffer;
+  readonly eventData: Buffer;
 }
 
 const appends = preparedByShape<Given>();
@@ -50,11 +49,11 @@ export function appendStatement(
     count: events.length,
     batchId,
     now: context.now(),
-    createdAt: events.map(({ createdAt }) => createdAt).join(),
-    eventType: events.map(({ eventType }) => eventType),
-    messageId: events.map(({ messageId }) => messageId).join(),
-    provider: events.map(({ provider }) => provider),
-    eventData: events.map(({ eventData }) => eventData).join('\n'),
+    createdAt: timestamptzArray(events.map(({ createdAt }) => createdAt)),
+    eventType: textArray(events.map(({ eventType }) => eventType)),
+    messageId: uuidArray(events.map(({ messageId }) => messageId)),
+    provider: textArray(events.map(({ provider }) => provider)),
+    eventData: jsonArray(events.map(({ eventData }) => eventData)),
   };
   return appends(role, values, (value) => appendQuery(value, role));
 }
@@ -147,7 +146,7 @@ function storeEvents(value: ValueOf, { id, organizationId, at }: SharedValues) {
           'e.event_type',
           'e.message_id',
           'e.provider',
-          sql`e.event_data::json`.as('event_data'),
+          'e.event_data',
         ]),
     );
 }
@@ -161,8 +160,8 @@ function givenEvents(value: ValueOf) {
     event_data: string;
     position: number;
   }>`
-      unnest(string_to_array(${value('createdAt')}, ',', '')::timestamptz[], ${value('eventType')}::text[],
-        string_to_array(${value('messageId')}, ',', '')::uuid[], ${value('provider')}::text[], string_to_array(${value('eventData')}, e'\n'))
+      unnest(${value('createdAt')}::timestamptz[], ${value('eventType')}::text[], ${value('messageId')}::uuid[],
+        ${value('provider')}::text[], ${value('eventData')}::json[])
       with ordinality`;
 }
 

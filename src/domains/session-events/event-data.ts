@@ -89,7 +89,8 @@ export const eventData = z
     const json = JSON.stringify(value);
     const unstorable = ESCAPED.test(json) && textFault(value);
     if (unstorable) return refuse(unstorable);
-    if (Buffer.byteLength(json) <= MAX_EVENT_BYTES) return json;
+    // A character has at most three bytes.
+    if (json.length * 3 <= MAX_EVENT_BYTES || Buffer.byteLength(json) <= MAX_EVENT_BYTES) return json;
     return refuse({
       path: [],
       code: 'TOO_LONG',

@@ -66,12 +66,12 @@ test('the pool loses no capacity if a connection is lost in a transaction or at 
 test('a database that answers only some connections is busy, not unavailable: no connection is closed', async () => {
   const proxy = await startTcpProxy(gateway.databaseUrl);
   // Real time: a shorter wait could end before a busy machine answers.
-  const database = await openDatabase({ url: proxy.url, entities, poolMax: 2, waitMs: 1_500 });
+  const database = await openDatabase({ url: proxy.url, entities, poolMax: 2, waitMs: 3_000 });
   const em = database.em.fork();
   try {
+    // The first connection is that of the transaction. The liveness check opens the others, which get no answer.
+    proxy.stopForwardingNewConnections({ after: 1 });
     await em.begin();
-    // The liveness check of the database opens its connection after this, so that connection gets no answer.
-    proxy.stopForwardingNewConnections();
     const before = proxy.connections;
     // Each check opens two connections. The third connection shows that a check has ended.
     while (proxy.connections < before + 3) await em.execute('select 1');

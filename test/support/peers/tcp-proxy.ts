@@ -14,8 +14,8 @@ export interface TcpProxy {
   nextRequest(): Promise<void>;
   /** Drops all data without closing connections. */
   stopForwarding(): void;
-  /** Drops the data of new connections. */
-  stopForwardingNewConnections(): void;
+  /** Drops the data of new connections after the next `after` ones. */
+  stopForwardingNewConnections(options: { readonly after: number }): void;
   resumeForwarding(): void;
   /** Resets all connections and returns their number. */
   cut(): number;
@@ -27,7 +27,8 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let expected = Promise.withResolvers<void>();
   let delayMs = 0;
-  let isSilent = false;
+  /** Connections with a higher number forward no data. */
+  let lastForwarded = Infinity;
   let connections = 0;
   const server = createServer({ noDelay: true }, (client) => {
     connections += 1;
@@ -49,7 +50,7 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       sockets.delete(from);
       to.destroy();
     });
-    if (isSilent) from.pause();
+    if (connections > lastForwarded) from.pause();
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -73,12 +74,12 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       return expected.promise;
     },
     stopForwarding() {
-      isSilent = true;
+      lastForwarded = 0;
       for (const socket of sockets) socket.pause();
     },
-    stopForwardingNewConnections: () => (isSilent = true),
+    stopForwardingNewConnections: ({ after }) => (lastForwarded = connections + after),
     resumeForwarding() {
-      isSilent = false;
+      lastForwarded = Infinity;
       for (const socket of sockets) socket.resume();
     },
     cut,
