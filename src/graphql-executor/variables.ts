@@ -131,8 +131,8 @@ function objectCoercer(type: GraphQLInputObjectType): Coerce {
   let fields: { name: string; coerce: Coerce; isRequired: boolean }[] | undefined;
   return (given) => {
     if (!isObject(given)) return undefined;
+    for (const name of Object.keys(given)) if (!names.has(name) && given[name] !== undefined) return undefined;
     const object: Record<string, unknown> = {};
-    let known = 0;
     fields ??= definitions.map(({ name, type: of }) => ({
       name,
       coerce: coercerOf(of),
@@ -146,11 +146,8 @@ function objectCoercer(type: GraphQLInputObjectType): Coerce {
         const field = coerce(inner);
         if (field === undefined) return undefined;
         object[name] = field;
-        known += 1;
       }
     }
-    const givenNames = Object.keys(given);
-    if (givenNames.length > known && givenNames.some((name) => !names.has(name))) return undefined;
     return object;
   };
 }
