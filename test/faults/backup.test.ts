@@ -19,7 +19,7 @@ import {
   hasSystemPostgres,
   startSystemPostgres,
 } from '../support/processes/system-postgres.ts';
-import { proof } from '../support/proof.ts';
+import { full, proof } from '../support/proof.ts';
 
 /** Runs the commands of docs/operations.md, "Backup and restore". */
 
@@ -67,7 +67,7 @@ describe.skipIf(!hasSystemPostgres())('backup and restore', () => {
     expect(await call(url, key, 'POST', '/v1/mcp-connections', connection)).toMatchObject({ status: 201 });
 
     const before = startWriting(send, key, { prefix: 'before' });
-    await before.next(200);
+    await before.next(full ? 200 : 40);
     await before.stop();
     const meanwhile = startWriting(send, key, { prefix: 'meanwhile' });
     await meanwhile.next(20);
@@ -93,7 +93,7 @@ describe.skipIf(!hasSystemPostgres())('backup and restore', () => {
     expect(JSON.parse(rotated.stdout)).toMatchObject({ keyId: 'k2', rotated: 1 });
 
     const after = startWriting(send, key, { prefix: 'after' });
-    await after.next(50);
+    await after.next(full ? 50 : 10);
     await after.stop();
     expect(await after.check()).toEqual({ lost: [], doubled: [] });
     expect((await runCommands('Check', { DATABASE_URL: to.url })).trim()).toBe('');

@@ -57,6 +57,9 @@ async function endPostgres(dataDir: string): Promise<void> {
   }
 }
 
+/** How many writes are answered before the next step. */
+const WRITES = full ? 20 : 5;
+
 /** A gateway with its database on a small disk, and a client that writes. */
 async function startOn(disk: string) {
   const dataDir = join(disk, 'data');
@@ -87,20 +90,20 @@ async function fillRepeatedly(disk: string) {
   const reads = { running: [] as unknown[], ended: [] as unknown[] };
   const health: unknown[] = [];
   for (let round = 0; round < rounds; round += 1) {
-    await ledger.next(20);
+    await ledger.next(WRITES);
     const endsBefore = ends();
     fill(ballast);
-    await ledger.next(20, '503');
+    await ledger.next(WRITES, '503');
     fill(ballast);
     const isToEnd = round % 2 === 1;
     if (isToEnd) await endPostgres(dataDir);
     await expect.poll(ends).toBeGreaterThanOrEqual(endsBefore + (isToEnd ? 1 : 0));
-    await ledger.next(20, '503');
+    await ledger.next(WRITES, '503');
     reads[isToEnd ? 'ended' : 'running'].push(await get('/events/2026-03/event-definitions'));
     health.push(await get('/health/live'));
     rmSync(ballast);
   }
-  await ledger.next(20);
+  await ledger.next(WRITES);
   await ledger.stop();
   return { ledger, rounds, reads, health, ends: ends() };
 }
@@ -145,7 +148,7 @@ test('while the disk is full, a gateway whose database has ended stops at once a
 }) => {
   const disk = (await smallDisk(160)) ?? skip(NOT_ALLOWED);
   const { dataDir, ballast, env, ledger, ends, stop, startAgain } = await startOn(disk);
-  await ledger.next(20);
+  await ledger.next(WRITES);
   await ledger.stop();
   fill(ballast);
   await endPostgres(dataDir);

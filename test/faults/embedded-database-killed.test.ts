@@ -44,7 +44,7 @@ test('the gateway restarts the embedded database each time that it is killed und
   let kills = 0;
 
   for (let round = 1; round <= rounds; round += 1) {
-    await ledger.next(1 + Math.floor(next() * 40));
+    await ledger.next(1 + Math.floor(next() * (full ? 40 : 10)));
     const pid = await postmaster(DATA_DIR);
     process.kill(pid, 'SIGKILL');
     kills += 1;

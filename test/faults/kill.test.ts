@@ -23,6 +23,9 @@ const VICTIMS = ['gateway', 'gateway and database'] as const;
 const STAGES = ['the database starts', 'the lock is taken', 'the database is ready', 'it is ready'] as const;
 const ROUNDS = full ? 6 * VICTIMS.length * STAGES.length : 2;
 
+/** At most this many writes are acknowledged between two kills. */
+const WRITES = full ? 40 : 10;
+
 const linesOf = async (file: string) => (await readFile(file, 'utf8').catch(() => '')).split('\n');
 const pidIn = async (file: string) => Number((await linesOf(file))[0]);
 
@@ -71,7 +74,7 @@ test('no acknowledged write is lost or duplicated when the gateway is killed rep
     const victim = VICTIMS[round % VICTIMS.length];
     const stage = STAGES[Math.floor(round / VICTIMS.length + round) % STAGES.length] ?? 'it is ready';
     // The kill happens under load: one write has just been acknowledged, others are in progress.
-    await ledger.next(1 + Math.floor(next() * 40));
+    await ledger.next(1 + Math.floor(next() * WRITES));
     if (victim === 'gateway and database') kill(await pidIn(join(env.DATA_DIR, 'postgres/data/postmaster.pid')));
     await gateway.end('SIGKILL');
     gateway = undefined;
@@ -82,7 +85,7 @@ test('no acknowledged write is lost or duplicated when the gateway is killed rep
     }
     gateway = await startGateway(env);
   }
-  await ledger.next(20);
+  await ledger.next(WRITES / 2);
   await ledger.stop();
 
   // The seed is included so that a failure shows it: `SEED=…` repeats the same choices.

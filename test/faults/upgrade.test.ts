@@ -154,7 +154,7 @@ test('a gateway of an earlier commit and the current one serve the same database
   const present = await startGateway(env);
   const beside = before.acknowledged();
   const after = startWriting(through(present), key, { writers: 4, seed: 2, prefix: 'present' });
-  await Promise.all([before.next(full ? 1_000 : 40), after.next(full ? 1_000 : 40)]);
+  await Promise.all([before.next(full ? 1_000 : 20), after.next(full ? 1_000 : 20)]);
   await Promise.all([before.stop(), after.stop()]);
 
   for (const ledger of [before, after]) {
