@@ -52,11 +52,11 @@ async function createCaller(): Promise<Caller> {
   return { key, sessionId };
 }
 
-const bodyFor = ({ sessionId }: Caller) =>
-  JSON.stringify({
-    query: `query($id: ID!) { session(id: $id) { ${repeat(ALIASES, (index) => `a${index}: description`)} } }`,
-    variables: { id: sessionId },
-  });
+const SESSION = `{ ${repeat(ALIASES, (index) => `a${index}: description`)} }`;
+const QUERY = `query($id: ID!) { session(id: $id) ${SESSION} }`;
+const SUBSCRIPTION = `subscription($id: ID!) { sessionEvents(sessionId: $id) { session ${SESSION} } }`;
+
+const bodyFor = ({ sessionId }: Caller, query = QUERY) => JSON.stringify({ query, variables: { id: sessionId } });
 
 const bytes = ALIASES * Buffer.byteLength(TEXT);
 
@@ -71,8 +71,13 @@ async function ask(server: RunningServer, caller: Caller): Promise<{ status: num
 }
 
 /** Sends the request, and reads only the first bytes of the answer. */
-async function askWithoutReading(server: RunningServer, caller: Caller, accept = 'application/json'): Promise<Socket> {
-  const body = bodyFor(caller);
+async function askWithoutReading(
+  server: RunningServer,
+  caller: Caller,
+  accept = 'application/json',
+  query = QUERY,
+): Promise<Socket> {
+  const body = bodyFor(caller, query);
   return sendWithoutReading(server, [
     'POST /graphql HTTP/1.1',
     'Host: x',
@@ -136,6 +141,18 @@ test.each(['application/graphql-response+json', 'text/event-stream'])(
     expect(await ask(server, caller)).toEqual(tooMany);
   },
 );
+
+test('unread events of subscriptions count too', async () => {
+  const server = await start(PATIENT);
+  const caller = await createCaller();
+  await append(gateway, caller.key, caller.sessionId, eventsOf(1));
+  for (let count = 0; count < Math.floor((64 * MIB) / bytes); count += 1) {
+    const socket = await askWithoutReading(server, caller, 'text/event-stream', SUBSCRIPTION);
+    // The beginning of the event has arrived after the headers.
+    await expect.poll(() => socket.readableLength).toBeGreaterThan(10_000);
+  }
+  expect(await ask(server, caller)).toEqual(tooMany);
+});
 
 test('unread answers to requests that announce a body, and do not send it, count too', async () => {
   const server = await start({ ...PATIENT, lingerMs: 1 });
