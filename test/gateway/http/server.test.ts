@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Gateway } from '../../../src/gateway/gateway.ts';
+import { PART_LENGTH } from '../../../src/gateway/http/send-response.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/http/server.ts';
 import { readJson } from '../../../src/core/http/request-body.ts';
 import { DomainError } from '../../../src/core/errors.ts';
@@ -203,6 +204,22 @@ describe('answers', () => {
       expect(response.headers.get('content-length')).toBe(String(bytes.length));
       expect(JSON.parse(bytes.toString())).toEqual({ method: 'POST', path: '/', body });
     }
+  });
+
+  test.for([
+    ['fewer bytes than a part', 'x', PART_LENGTH - 1_000],
+    ['more bytes, all of one byte', 'x', PART_LENGTH + 1_000],
+    ['more bytes, but fewer characters', 'ä', PART_LENGTH - 1_000],
+    ['more bytes and more characters', 'ä', PART_LENGTH + 1_000],
+    ['surrogate pairs at the ends of parts', '\u{1F600}', PART_LENGTH + 1_000],
+  ] as const)('are complete with %s', async ([_, character, count]) => {
+    const server = await start();
+    const text = character.repeat(count);
+    const headers = { 'Content-Type': 'application/json' };
+    const response = await fetch(`${server.url}/`, { method: 'POST', headers, body: JSON.stringify({ text }) });
+    const answer = JSON.stringify({ method: 'POST', path: '/', body: { text } });
+    expect(response.headers.get('Content-Length')).toBe(String(Buffer.byteLength(answer)));
+    expect((await response.text()) === answer).toBe(true);
   });
 
   test('close the connection after HTTP/1.0 and keep it after HTTP/1.1, also for pipelined requests', async () => {
