@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
@@ -124,7 +124,7 @@ test('a subscription appends new events to the list until the session is finishe
   const page = await app.openPage(globalId(id), { first: 10 });
   const finished = app.follow(globalId(id), '3', page.connectionId());
   for (let from = 4; from <= 40; from += 4) await append(gateway, key, id, eventsOf(4, { from }));
-  await vi.waitFor(() => expect(numbers(page)).toEqual(range(1, 43)), { timeout: 20_000 });
+  await expect.poll(() => numbers(page)).toEqual(range(1, 43));
   await moveTo(gateway, key, id, 'CANCELLED');
   await finished;
   expect(numbers(page)).toEqual(range(1, 43));

@@ -1,6 +1,6 @@
 import { chmod, chown, copyFile, cp, mkdir, readFile, readdir, readlink, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   base,
   checkout,
@@ -78,7 +78,7 @@ async function startTwice(root: string, prefix: string[] = []): Promise<{ uid: n
     await killOwner(owner.child);
     await untilGone(pid);
   }
-  await vi.waitFor(async () => expect(await processesOf(root)).toEqual([]), { timeout: 20_000 });
+  await expect.poll(() => processesOf(root)).toEqual([]);
   return credentials;
 }
 

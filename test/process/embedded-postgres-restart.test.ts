@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readdir, rename } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { EmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import {
   base,
@@ -44,8 +44,8 @@ test('the server is restarted each time at the same URL with every committed row
   const pids = [server.pid];
   for (let round = 0; round < 2; round += 1) {
     kill(server);
-    await vi.waitFor(() => expect(pids).not.toContain(server.pid), { timeout: 20_000 });
-    await vi.waitFor(async () => expect(await rows(server.url)).toEqual([{ n: 1 }]), { timeout: 20_000 });
+    await expect.poll(() => pids.includes(server.pid)).toBe(false);
+    await expect.poll(() => rows(server.url)).toEqual([{ n: 1 }]);
     pids.push(server.pid);
   }
   expect(reports).toEqual(
@@ -56,7 +56,7 @@ test('the server is restarted each time at the same URL with every committed row
   );
   await server.stop();
   await server.exited;
-  await vi.waitFor(async () => expect(await processesOf(join(base, 'killed'))).toEqual([]), { timeout: 20_000 });
+  await expect.poll(() => processesOf(join(base, 'killed'))).toEqual([]);
   expect(reports).toHaveLength(4);
 });
 
@@ -66,10 +66,10 @@ test('the start of a server is retried until it succeeds', async () => {
   await query(server.url, 'CREATE TABLE IF NOT EXISTS kept AS SELECT 1 AS n');
   await whileItCannotStart(async () => {
     kill(server);
-    await vi.waitFor(() => expect(reports.length).toBeGreaterThan(3), { timeout: 20_000 });
+    await expect.poll(() => reports.length).toBeGreaterThan(3);
   });
   expect(reports[1]).toMatch(/^PostgreSQL did not start:[^]*is not a valid data directory/);
-  await vi.waitFor(async () => expect(await rows(server.url)).toEqual([{ n: 1 }]), { timeout: 20_000 });
+  await expect.poll(() => rows(server.url)).toEqual([{ n: 1 }]);
   expect(reports.at(-1)).toBe(`PostgreSQL runs again, as process ${server.pid}`);
   await server.stop();
 });
@@ -96,7 +96,7 @@ test.each([...MOMENTS, ['when the new process exists', undefined] as const])(
     await server.stop();
     await server.exited;
     expect(lines.join('\n')).not.toContain('immediate shutdown');
-    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+    await expect.poll(() => processesOf(dataDir)).toEqual([]);
     expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
     await (await startInProcess()).stop();
   },
@@ -111,7 +111,7 @@ test.each(MOMENTS)('kill -9 of the owner during a restart, %s, leaves no server'
   await expect.poll(() => logged, { interval: 1 }).toMatch(moment);
   await killOwner(owner.child);
   await (await startInProcess()).stop();
-  await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+  await expect.poll(() => processesOf(dataDir)).toEqual([]);
 });
 
 test('the server is not restarted if its directory was moved away, and a new directory of the same name is not touched', async () => {
@@ -139,7 +139,7 @@ test('the server is not restarted if another program keeps its port, because cli
   const other = createServer();
   await whileItCannotStart(async () => {
     kill(server);
-    await vi.waitFor(() => expect(reports.at(-1)).toMatch(/^PostgreSQL did not start:/), { timeout: 20_000 });
+    await expect.poll(() => reports.at(-1)).toMatch(/^PostgreSQL did not start:/);
     other.listen(port, '127.0.0.1');
     await once(other, 'listening');
   });

@@ -107,14 +107,14 @@ describe('the cluster', () => {
     // Delays the last step, the creation of the role, until after the kill. Real time: PostgreSQL ends only after its delay.
     const owner = startOwner(directory, { settings: ['fsync=off', 'post_auth_delay=5'] });
     const single = async () => (await processesOf(directory)).filter(({ line }) => line.includes(' --single '));
-    await vi.waitFor(async () => expect(await single()).not.toEqual([]), { timeout: 20_000 });
+    await expect.poll(single).not.toEqual([]);
     await killOwner(owner.child);
     expect((await readdir(directory)).join(' ')).toMatch(/^gateway\.lock gateway\.pid postgres\.unfinished-\w+$/);
     const server = await startInProcess(directory);
     expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
     await server.stop();
     expect(await readdir(directory)).toEqual(['gateway.lock', 'postgres']);
-    await vi.waitFor(async () => expect(await processesOf(directory)).toEqual([]), { timeout: 20_000 });
+    await expect.poll(() => processesOf(directory)).toEqual([]);
   });
 
   test('the error of a failed start contains the end of the server log, and the directory can be used again', async () => {
@@ -150,8 +150,8 @@ describe('stopping', () => {
     expect(await isAlive(server.pid)).toBe(false);
     expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
     await lost;
-    await vi.waitFor(() => expect(lines.at(-1)).toContain('database system is shut down'), { timeout: 20_000 });
-    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+    await expect.poll(() => lines.at(-1)).toContain('database system is shut down');
+    await expect.poll(() => processesOf(dataDir)).toEqual([]);
   });
 
   test('Ctrl-C, which a terminal sends to the whole process group, does not stop the server; only its owner does', async () => {
@@ -180,7 +180,7 @@ describe('stopping', () => {
     const { pid: secondPid } = await started(second);
     await killOwner(second.child);
     await untilGone(secondPid);
-    await vi.waitFor(async () => expect(await processesOf(dataDir)).toEqual([]), { timeout: 20_000 });
+    await expect.poll(() => processesOf(dataDir)).toEqual([]);
   });
 
   test('an orphan without a watchdog is stopped by the next start', async () => {

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { expect, vi } from 'vitest';
+import { expect } from 'vitest';
 import { z } from 'zod';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 import { NODE_ENVIRONMENT } from './node-arguments.ts';
@@ -143,7 +143,7 @@ export async function isAlive(pid: number): Promise<boolean> {
 }
 
 export async function untilGone(pid: number): Promise<void> {
-  await vi.waitFor(async () => expect(await isAlive(pid)).toBe(false), { timeout: 20_000, interval: 20 });
+  await expect.poll(() => isAlive(pid)).toBe(false);
 }
 
 /** Every process whose command line contains the text. */
