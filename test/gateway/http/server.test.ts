@@ -212,7 +212,7 @@ describe('answers', () => {
     ['more bytes, but fewer characters', 'ä', PART_LENGTH - 1_000],
     ['more bytes and more characters', 'ä', PART_LENGTH + 1_000],
     ['surrogate pairs at the ends of parts', '\u{1F600}', PART_LENGTH + 1_000],
-  ] as const)('are complete with %s', async ([_, character, count]) => {
+  ] as const)('are complete with %s', async ([, character, count]) => {
     const server = await start();
     const text = character.repeat(count);
     const headers = { 'Content-Type': 'application/json' };
