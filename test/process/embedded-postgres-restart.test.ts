@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readdir, rename } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { EmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import {
@@ -58,6 +59,24 @@ test('the server is restarted each time at the same URL with every committed row
   await server.exited;
   await expect.poll(() => processesOf(join(base, 'killed'))).toEqual([]);
   expect(reports).toHaveLength(4);
+});
+
+test('when one of its backends crashes, the server ends, and a new process is started', async () => {
+  const reports: string[] = [];
+  const server = await startInProcess(dataDir, [], {}, reports);
+  const { pid } = server;
+  const client = new pg.Client(server.url);
+  client.on('error', () => {});
+  await client.connect();
+  const { rows: backends } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  for (const backend of backends) process.kill(backend.pid, 'SIGKILL');
+  await expect.poll(() => reports).toHaveLength(2);
+  expect(reports).toEqual([
+    `PostgreSQL ${pid} has ended unexpectedly, with status 1`,
+    `PostgreSQL runs again, as process ${server.pid}`,
+  ]);
+  expect(server.pid).not.toBe(pid);
+  await server.stop();
 });
 
 test('the start of a server is retried until it succeeds', async () => {

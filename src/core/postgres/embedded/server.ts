@@ -261,6 +261,8 @@ function serverFlags(port: number, settings: Record<string, string> | undefined)
     port: `${port}`,
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
+    // After a crash of a backend we start a new server. PostgreSQL 18 can hang if its own restart fails because the disk is full.
+    restart_after_crash: 'off',
     // We must receive the line that contains "ready", whatever postgresql.conf contains.
     logging_collector: 'off',
     log_destination: 'stderr',
