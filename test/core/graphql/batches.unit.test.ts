@@ -58,6 +58,8 @@ test('parents of one field are loaded together; fields of another type, name, ar
     [info, undefined, []],
     [info, undefined, ['a']],
     [info, undefined, ['b']],
+    [info, undefined, ['b', 'a']],
+    [info, undefined, ['b', 'c']],
     [infoOf('Session', 'events')],
     [infoOf('Project', 'artifacts')],
   ];

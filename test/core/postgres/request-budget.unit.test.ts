@@ -56,6 +56,32 @@ describe('large answers', () => {
       expect(await last).toBeInstanceOf(Function);
       expect(vi.getTimerCount()).toBe(0);
     });
+
+    test('can be requested again after they were refused', async () => {
+      const large = new LargeAnswers();
+      const end = await large.take();
+      const budget = new RequestBudget(10, large);
+      const refused = budget.becomeLarge().catch((error: unknown) => error);
+      vi.advanceTimersByTime(5_000);
+      expect(await refused).toMatchObject({ kind: 'unavailable' });
+      end(0);
+      await budget.becomeLarge();
+    });
+
+    test('wait once for each execution of a request, also when an earlier execution is refused', async () => {
+      const large = new LargeAnswers();
+      const end = await large.take();
+      const budget = new RequestBudget(10, large);
+      const refused = budget.becomeLarge().catch((error: unknown) => error);
+      vi.advanceTimersByTime(1_000);
+      budget.restart();
+      const first = budget.becomeLarge();
+      vi.advanceTimersByTime(4_000);
+      expect(await refused).toMatchObject({ kind: 'unavailable' });
+      const second = budget.becomeLarge();
+      end(0);
+      await Promise.all([first, second]);
+    });
   });
 });
 
@@ -158,6 +184,15 @@ describe('the bytes of a request', () => {
     if (isRepeatable) budget.renew();
     const { read } = reading(budget, { isRepeatable });
     expect(() => [2 * LARGE_BYTES, 1].forEach(read)).not.toThrow();
+  });
+
+  test('make a part of a stream large above 2 MiB', () => {
+    const budget = budgetOf(4 * LARGE_BYTES);
+    budget.renew();
+    const { read } = reading(budget);
+    read(2 * LARGE_BYTES);
+    large.tryTake();
+    expect(() => read(1)).toThrow(Postponed);
   });
 
   test('of a statement that cannot be sent again are read although another large answer is produced', () => {
