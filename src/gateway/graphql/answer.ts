@@ -37,7 +37,7 @@ const fetchAPI = { Response: PlainResponse } as unknown as FetchAPI;
 /** Yoga determines the status and the headers. The events of a subscription are written here, with their ids. */
 export function answerResult(result: Result, options: AnswerOptions): HttpAnswer {
   if (result !== undefined && Symbol.asyncIterator in result) {
-    const events = subscriptionStream(result, (event) => toJson(event, options.logs));
+    const events = subscriptionStream(result, (event) => toJson(withoutStatus(event), options.logs));
     return answerWith(events, { headers: EVENT_STREAM_HEADERS });
   }
   const finished = finishedResult(result ?? {}, options);
@@ -51,6 +51,12 @@ export function answerResult(result: Result, options: AnswerOptions): HttpAnswer
     status,
     headers: { ...headers, 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-cache' },
   });
+}
+
+/** An event has no HTTP status, which an error contains for Yoga. */
+function withoutStatus(event: ExecutionResult): ExecutionResult {
+  for (const { extensions } of event.errors ?? []) delete extensions['http'];
+  return event;
 }
 
 /** Adds the request id to the result. */
