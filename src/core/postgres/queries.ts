@@ -200,8 +200,13 @@ export function contains(text: RawBuilder<string>, part: string | RawBuilder<unk
 /** Rows packed by PostgreSQL: their values in the order of the names, or null for no rows. */
 export type Packed = readonly (readonly unknown[])[] | null;
 
-/** The functions that create packed rows, by the names of their properties. */
-const unpackers = new LRUCache<string, (values: readonly unknown[]) => object>({ max: MAX_SHAPES });
+/** How rows are packed in a statement, and unpacked from its answer. */
+interface Packing<Row extends object> {
+  readonly packed: RawBuilder<Packed>;
+  readonly unpack: (packed: Packed) => Row[];
+}
+
+const packings = new LRUCache<string, Packing<object>>({ max: MAX_SHAPES });
 
 /**
  * Packs the rows below one row into a JSON value, so that one statement returns both. PostgreSQL takes twice as long to pack rows as to send
@@ -211,19 +216,22 @@ export function packedRows<Row extends object>(
   alias: string,
   names: readonly (keyof Row & string)[],
   { moments, orderBy }: { moments: readonly (keyof Row & string)[]; orderBy: keyof Row & string },
-): { readonly packed: RawBuilder<Packed>; readonly unpack: (packed: Packed) => Row[] } {
-  const columnOf = (name: string) => sql.ref(`${alias}.${snake(name)}`);
-  const key = [...names, '', ...moments].join();
-  let toRow = unpackers.get(key);
-  if (!toRow) {
-    const parsers = names.map((name) => (moments.includes(name) ? toIso : undefined));
+): Packing<Row> {
+  const key = [alias, orderBy, ...names, '', ...moments].join();
+  let packing = packings.get(key);
+  if (!packing) {
+    const columnOf = (name: string) => sql.ref(`${alias}.${snake(name)}`);
     // Times are text.
-    unpackers.set(key, (toRow = compileRow(names, parsers) as (values: readonly unknown[]) => object));
+    const toRow = compileRow(
+      names,
+      names.map((name) => (moments.includes(name) ? toIso : undefined)),
+    ) as (values: readonly unknown[]) => object;
+    packing = {
+      packed: sql`json_agg(json_build_array(${sql.join(names.map(columnOf))}) order by ${columnOf(orderBy)})`,
+      unpack: (packed) => packed?.map((values) => toRow(values)) ?? [],
+    };
+    packings.set(key, packing);
   }
-  const makeRow = toRow;
-  return {
-    packed: sql`json_agg(json_build_array(${sql.join(names.map(columnOf))}) order by ${columnOf(orderBy)})`,
-    // They have the requested columns.
-    unpack: (packed) => (packed?.map((values) => makeRow(values)) ?? []) as Row[],
-  };
+  // Its rows have the columns of the key.
+  return packing as Packing<Row>;
 }
