@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
-import { z } from 'zod';
 import { DAY_MS } from '../core/text/timestamps.ts';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
 import { ROLES, SCOPES } from '../core/operation.ts';
+import { isUuid } from '../core/text/uuids.ts';
 import { helpOf } from './command-help.ts';
 import type { Command, CommandName } from './command.ts';
 
@@ -46,7 +46,7 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
   },
   'keys revoke': (args) => {
     const keyId = required(parse(args, {}, 1).positionals[0], 'ID');
-    if (!z.guid().safeParse(keyId).success) throw new UsageError('ID: must be the id of an API key');
+    if (!isUuid(keyId)) throw new UsageError('ID: must be the id of an API key');
     return { name: 'keys revoke', keyId };
   },
   'organizations list': (args) => {
@@ -144,7 +144,7 @@ function strictly<Result>(run: () => Result): Result {
 
 function sessionIdOf(text: string): string {
   const id = text.toLowerCase();
-  if (!z.uuid().safeParse(id).success) throw new UsageError('--session: must be the id of a session');
+  if (!isUuid(id)) throw new UsageError('--session: must be the id of a session');
   return id;
 }
 

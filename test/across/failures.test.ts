@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type TestGateway, fetchOf, startTestGateway } from '../support/fixtures/gateway.ts';
+import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { eventsError } from '../support/fixtures/rest-errors.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
 
@@ -52,6 +53,26 @@ describe('failures', () => {
     } finally {
       await broken.close();
     }
+  });
+
+  test('when the database has no time for a statement, both APIs answer 503 with Retry-After and say so', async () => {
+    const lock = 'lock table event_definition in access exclusive mode';
+    const [rest, graphql] = await whileLocked(gateway, lock, [], async () => {
+      const answers = Promise.all([send(gateway, 'GET', DEFINITIONS_PATH, { key }), gateway.graphql(key, QUERY)]);
+      await untilWaitingForLock(gateway, 2);
+      // PostgreSQL reports a canceled statement like one that took too long.
+      await gateway.dependencies.sql.query(
+        `select pg_cancel_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`,
+        [],
+      );
+      return await answers;
+    });
+    const message = 'the database is too busy; try again';
+    expect([rest.status, rest.headers.get('retry-after'), rest.body]).toMatchObject([503, '1', { message }]);
+    expect(graphql).toMatchObject({
+      data: { viewer: { organization: { eventDefinitions: null } } },
+      errors: [{ message, path: ['viewer', 'organization', 'eventDefinitions'], extensions: { code: 'UNAVAILABLE' } }],
+    });
   });
 
   test('while the database is unreachable, both APIs answer 503 with Retry-After, readiness fails and liveness does not; afterwards all is served again', async () => {

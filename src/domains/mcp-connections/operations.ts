@@ -1,10 +1,10 @@
-import { z } from 'zod';
 import { ForbiddenError, type InputFault, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
 import type { Columns } from '../../core/postgres/columns.ts';
+import { isUuid } from '../../core/text/uuids.ts';
 import {
   type ActingOrganization,
   type OperationContext,
@@ -262,7 +262,7 @@ export async function resolveMcpConnections(
   path: string,
 ): Promise<McpConnectionId[]> {
   if (references.length === 0) return [];
-  const isNamed = references.some((reference) => !z.uuid().safeParse(reference).success);
+  const isNamed = references.some((reference) => !isUuid(reference));
   if (isNamed && !hasAccess(context.actor, READ_MCP_CONNECTIONS))
     throw new ForbiddenError(`${path}: an API key without the scope mcp_connections.read must give ids, not names`);
   const known = await findReferenced(context, references);

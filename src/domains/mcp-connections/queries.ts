@@ -1,11 +1,11 @@
 import { type ExpressionBuilder, sql } from 'kysely';
-import { z } from 'zod';
 import type { McpConnectionId } from '../../core/ids.ts';
 import { countOf } from '../../core/postgres/counts.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
 import type { Actor, OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, asRow, contains, queriesOn, snake } from '../../core/postgres/queries.ts';
 import { within } from '../../core/postgres/reach.ts';
+import { isUuid } from '../../core/text/uuids.ts';
 import { type Columns, withColumns } from '../../core/postgres/columns.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
 import type { McpConnectionFilter } from './input.ts';
@@ -131,7 +131,7 @@ export function findReferenced(
   { sql: reader, actor }: OperationContext,
   references: readonly string[],
 ): Promise<Pick<McpConnectionRow, 'id' | 'name'>[]> {
-  const ids = references.filter((reference) => z.uuid().safeParse(reference).success);
+  const ids = references.filter(isUuid);
   return reader.all(
     visibleConnections(actor)
       .select(['c.id', 'c.name'])

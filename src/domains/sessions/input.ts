@@ -3,6 +3,7 @@ import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
 import { listInput } from '../../core/lists.ts';
 import { createdBetween } from '../../core/moment-input.ts';
 import type { ArtifactId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
+import { isUuid } from '../../core/text/uuids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
@@ -28,7 +29,7 @@ const address = httpUri({ max: 2048 });
 const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
 const userId = idSchema<UserId>(z.uuid().toLowerCase());
 /** Free text. A UUID is converted to lower case, so that it equals the id of its project. */
-const projectId = shortText.overwrite((value) => (z.uuid().safeParse(value).success ? value.toLowerCase() : value));
+const projectId = shortText.overwrite((value) => (isUuid(value) ? value.toLowerCase() : value));
 
 const reasoningLevel = text({ min: 1, max: 100 });
 const objective = text({ max: 100_000 });
