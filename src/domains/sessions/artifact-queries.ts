@@ -100,13 +100,16 @@ type JoinedRow = Readonly<Record<string, unknown>>;
 /** The artifacts of joined rows, which follow each other for each artifact. A row with its further columns is the pull request. */
 function artifactsIn(rows: readonly JoinedRow[], names: readonly (keyof ArtifactRow)[]): ArtifactWithPullRequests[] {
   const artifacts: ArtifactWithPullRequests[] = [];
+  const selected = names.map((name) => ({ name, column: ofArtifact(name) }));
+  const idColumn = ofArtifact('id');
   let pullRequests: JoinedRow[] = [];
   let last: unknown;
   for (const row of rows) {
-    const id = row[ofArtifact('id')];
+    const id = row[idColumn];
     if (id !== last) {
       pullRequests = [];
-      const artifact = { ...Object.fromEntries(names.map((name) => [name, row[ofArtifact(name)]])), pullRequests };
+      const artifact: Record<string, unknown> = { pullRequests };
+      for (const { name, column } of selected) artifact[name] = row[column];
       // It has the requested columns.
       artifacts.push(artifact as unknown as ArtifactWithPullRequests);
       last = id;
