@@ -6,7 +6,8 @@ export type Arguments = Readonly<Record<string, unknown>>;
 /** Creates the arguments of a field for its next object. */
 export type NextArguments = () => Arguments;
 
-const NONE: Arguments = Object.freeze(Object.create(null));
+/** Of a field without arguments. */
+export const NO_ARGUMENTS: Arguments = Object.freeze(Object.create(null));
 
 /**
  * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object gets its own arguments, because a resolver may change them.
@@ -17,7 +18,6 @@ export function argumentsOf(
   node: FieldNode,
   variables: VariableValues,
 ): NextArguments {
-  if (definition.args.length === 0) return () => NONE;
   const coerce = () => getArgumentValues(definition, node, variables);
   const first = coerce();
   const isMadeAnew = node.arguments?.some(

@@ -10,32 +10,55 @@ import {
 import { giveUp } from './outcome.ts';
 import { silence } from './silence.ts';
 
-/** Converts a value to its result; null for no value. */
-export type Complete = (value: unknown) => unknown;
+/** An execution, as leaves use it. */
+export interface Measured {
+  /** Approximate length of the data so far as JSON. */
+  size: number;
+  /** Returns the length as JSON of an object that a custom scalar serializes to. */
+  readonly sizeOf: (value: object) => number;
+}
+
+/** Converts a value to its result, null for no value, and adds the length of the result to the size. */
+export type Complete = (value: unknown, execution: Measured) => unknown;
 
 /** Completes leaf values (GraphQL, section 6.4.3). Most values are already in their final form. */
 export function completeLeaf(type: GraphQLLeafType): Complete {
-  const convert = (value: unknown) => {
-    if (value === null || value === undefined) return null;
-    checkValue(value);
-    return coerce(type, value) ?? giveUp('invalid_leaf');
-  };
+  const convert: Complete = (value, execution) =>
+    value === null || value === undefined ? null : measured(coerced(type, value), execution);
   if (type === GraphQLString || type === GraphQLID)
-    return (value) => (typeof value === 'string' ? value : convert(value));
-  if (type === GraphQLBoolean) return (value) => (typeof value === 'boolean' ? value : convert(value));
+    return (value, execution) =>
+      typeof value === 'string' ? measuredText(value, execution) : convert(value, execution);
+  if (type === GraphQLBoolean)
+    return (value, execution) => (typeof value === 'boolean' ? value : convert(value, execution));
   if (type === GraphQLInt)
-    return (value) => (typeof value === 'number' && (value | 0) === value ? value : convert(value));
-  if (type === GraphQLFloat) return (value) => (Number.isFinite(value) ? value : convert(value));
+    return (value, execution) =>
+      typeof value === 'number' && (value | 0) === value ? value : convert(value, execution);
+  if (type === GraphQLFloat) return (value, execution) => (Number.isFinite(value) ? value : convert(value, execution));
   if (!isEnumType(type)) return convert;
   // Other values, such as a function as the internal value of an enum, are not results.
   const plain = type.getValues().filter(({ value }) => /^(?:string|number|symbol)$/.test(typeof value));
   const names = new Map<unknown, string>(plain.map(({ name, value }) => [value, name]));
-  return (value) => names.get(value) ?? convert(value);
+  return (value, execution) => {
+    const name = names.get(value);
+    return name === undefined ? convert(value, execution) : measuredText(name, execution);
+  };
 }
 
-function coerce(type: GraphQLLeafType, value: unknown): unknown {
+function measuredText(text: string, execution: Measured): string {
+  execution.size += text.length + 2;
+  return text;
+}
+
+function measured(value: unknown, execution: Measured): unknown {
+  if (typeof value === 'string') return measuredText(value, execution);
+  if (typeof value === 'object' && value !== null) execution.size += execution.sizeOf(value);
+  return value;
+}
+
+function coerced(type: GraphQLLeafType, value: unknown): unknown {
+  checkValue(value);
   try {
-    return type.coerceOutputValue(value);
+    return type.coerceOutputValue(value) ?? giveUp('invalid_leaf');
   } catch {
     return giveUp('invalid_leaf');
   }
