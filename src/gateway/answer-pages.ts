@@ -1,5 +1,6 @@
 import { type HttpAnswer, type HttpRequest, answerWith } from '../core/http/messages.ts';
 import { readForm } from '../core/http/request-body.ts';
+import type { PublicPage } from '../core/http/route.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
@@ -11,7 +12,7 @@ import { createOpenApiFile } from './rest/openapi-file.ts';
 import { methodNotAllowed } from './rest/handler.ts';
 import { publicPages } from './routes.ts';
 
-type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer | undefined>;
+type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer> | undefined;
 
 /** Answers requests that need no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other paths. */
 export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
@@ -21,13 +22,15 @@ export function createPages(dependencies: Dependencies, clientLimits: ClientLimi
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
     ...createHealthPages(dependencies),
   };
-  return async (exchange) => {
+  return (exchange) => {
     const { request, url } = exchange;
     const plain = plainPages[url.pathname];
     const page: SitePage | undefined = plain
       ? { operation: url.pathname.slice(1), methods: { GET: plain } }
       : site.find(request, url);
-    return page ? answerSitePage(page, exchange) : answerPublicPage(exchange, dependencies, clientLimits);
+    if (page) return answerSitePage(page, exchange);
+    const publicPage = publicPages.find(({ path }) => path === url.pathname);
+    return publicPage && answerPublicPage(publicPage, exchange, { dependencies, clientLimits });
   };
 }
 
@@ -46,15 +49,13 @@ async function answerSitePage(page: SitePage, exchange: Exchange): Promise<HttpA
   return chosen(request, url);
 }
 
-/** Pages of domain modules, such as the OAuth callback. */
+/** Answers a page of a domain module, such as the OAuth callback. */
 async function answerPublicPage(
+  page: PublicPage,
   exchange: Exchange,
-  dependencies: Dependencies,
-  clientLimits: ClientLimits,
-): Promise<HttpAnswer | undefined> {
+  { dependencies, clientLimits }: { readonly dependencies: Dependencies; readonly clientLimits: ClientLimits },
+): Promise<HttpAnswer> {
   const { request, url } = exchange;
-  const page = publicPages.find(({ path }) => path === url.pathname);
-  if (!page) return undefined;
   exchange.operation = page.operationId;
   // A HEAD request must have no effects, such as using a one-time `state`.
   if (request.method === 'HEAD') return answerWith(null);

@@ -15,7 +15,7 @@ import { createPages } from './answer-pages.ts';
 import { publicContext } from './public-context.ts';
 import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
 
-type Dispatch = (exchange: Exchange) => Promise<HttpAnswer>;
+type Dispatch = (exchange: Exchange) => HttpAnswer | Promise<HttpAnswer>;
 type AdmitCaller = (exchange: Exchange, badPath?: DomainError) => Promise<Admitted>;
 
 interface DispatchParts {
@@ -30,15 +30,14 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
   const answerPage = createPages(dependencies, clientLimits);
   const answerGraphQL = createGraphQLDispatch(dependencies, { limits, admitCaller });
   const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller });
-  return async (exchange) => {
+  return (exchange) => {
     const preflight = cors?.preflight(exchange.request);
     if (preflight) {
       exchange.operation = 'preflight';
       return preflight;
     }
-    const page = await answerPage(exchange);
-    if (page) return page;
-    return exchange.url.pathname === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange);
+    const page = answerPage(exchange);
+    return page ?? (exchange.url.pathname === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange));
   };
 }
 

@@ -24,14 +24,13 @@ export function isCursor(query: unknown): boolean {
   return typeof query === 'object' && query !== null && 'submit' in query && !(query instanceof StatementQuery);
 }
 
-/** Runs a statement on a connection of {@link makePromises}. */
-export async function rowsOf(client: PoolClient, statement: StatementQuery): Promise<object[]> {
+/** Runs a statement on a connection of {@link makePromises}. Its rows are complete when the promise is fulfilled. */
+export function sendOn(client: PoolClient, statement: StatementQuery): Promise<unknown> {
   // The driver's type of the method knows only cursors.
   const query: (statement: StatementQuery) => unknown = client.query.bind(client);
   const done = query(statement);
   if (!(done instanceof Promise)) throw new TypeError('the pool of the connection does not make promises');
-  await done;
-  return statement.rows;
+  return done;
 }
 
 /** Throws the error with the stack of the caller instead of that of the socket. */

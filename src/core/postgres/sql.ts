@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
-import { rowsOf } from './client-queries.ts';
+import { sendOn } from './client-queries.ts';
 import { type Statement, statementOf } from './queries.ts';
 import { Postponed, type RequestBudget, TooLong } from './request-budget.ts';
 import { StatementQuery } from './statement-query.ts';
@@ -43,11 +43,11 @@ export interface RunOptions {
 
 export function createSql(options: RunOptions): Sql {
   const { run, onPrimary = run, attempt = run, budget, canStop = budget !== undefined } = options;
-  const within = async <Row>(how: Run, query: Compilable<Row> | Statement<Row>) => {
+  const within = <Row>(how: Run, query: Compilable<Row> | Statement<Row>) => {
     const statement = statementOf(query);
     const rows = budget ? budget.run(() => how(statement, budget)) : how(statement);
     // The rows have the type of the query.
-    return (await rows) as Row[];
+    return rows as Promise<Row[]>;
   };
   const all = <Row>(query: Compilable<Row> | Statement<Row>) => within(run, query);
   const sql: Sql = {
@@ -101,10 +101,8 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     entry.uses += 1;
     return entry;
   };
-  async function send(
-    { text, values, maxBytes, jsonAsText }: Statement<unknown>,
-    budget?: RequestBudget,
-  ): Promise<object[]> {
+  async function send(statement: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
+    const { text, values, maxBytes, jsonAsText } = statement;
     const { uses, name: ownName, isRead } = knownOf(text);
     const name = canPrepare && uses > USES_BEFORE_PREPARING ? ownName : undefined;
     const client = await pool.connect();
@@ -116,27 +114,21 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     };
     try {
       const onBytes = budget?.counting(() => release(true), { isRepeatable: isRead, maxBytes });
-      const rows = await rowsOf(client, new StatementQuery({ name, text, values, onBytes, jsonAsText }));
+      const query = new StatementQuery({ name, text, values, onBytes, jsonAsText });
+      await sendOn(client, query);
       release();
-      return rows;
+      return query.rows;
     } catch (error) {
       release();
       // Errors of the closed connection are only a consequence.
       budget?.take(0);
-      throw error;
+      if (!budget || !(error instanceof Postponed)) throw error;
     }
+    await budget.becomeLarge();
+    return send(statement, budget);
   }
 
-  return async (statement, budget) => {
-    for (;;) {
-      try {
-        return await send(statement, budget);
-      } catch (error) {
-        if (!budget || !(error instanceof Postponed)) throw error;
-      }
-      await budget.becomeLarge();
-    }
-  };
+  return send;
 }
 
 const READS = /^\s*(?:select|with)\b(?![^]*\b(?:insert|update|delete)\b)/i;

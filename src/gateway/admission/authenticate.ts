@@ -65,7 +65,7 @@ export async function authenticate(
 export interface Admitted {
   readonly actor: Actor;
   /** Authenticates again after the body was read, unless the whole body had arrived before the first lookup. */
-  readonly whenRead: () => Promise<Actor>;
+  readonly whenRead: () => Actor | Promise<Actor>;
 }
 
 /**
@@ -83,7 +83,7 @@ export async function admit(
     // The lookup is sent in this phase of the event loop or later. A body that is complete by the next phase is not newer than the rights.
     request.body === null || inNextPhase(() => request.hasArrived === true),
   ]);
-  return { actor, whenRead: hasBodyArrived ? async () => actor : () => findAgain(request.headers, parts) };
+  return { actor, whenRead: hasBodyArrived ? () => actor : () => findAgain(request.headers, parts) };
 }
 
 function inNextPhase<Result>(look: () => Result): Promise<Result> {
@@ -99,16 +99,21 @@ async function findAgain(headers: HttpHeaders, parts: AuthenticationParts): Prom
   }
 }
 
-async function findCaller(
+function findCaller(
   headers: HttpHeaders,
   { keys, browserSessions }: AuthenticationParts,
-): Promise<KnownKey | undefined> {
+): Promise<KnownKey | undefined> | undefined {
   const authorization = headers.get('authorization');
-  if (authorization !== null) {
-    const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-    return key === undefined || !isWellFormedApiKey(key) ? undefined : keys.byKey(key);
-  }
-  if (!headers.has('cookie')) return undefined;
+  if (authorization === null)
+    return headers.has('cookie') ? findSignedIn(headers, { keys, browserSessions }) : undefined;
+  const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
+  return key === undefined || !isWellFormedApiKey(key) ? undefined : keys.byKey(key);
+}
+
+async function findSignedIn(
+  headers: HttpHeaders,
+  { keys, browserSessions }: Pick<AuthenticationParts, 'keys' | 'browserSessions'>,
+): Promise<KnownKey | undefined> {
   const keyId = await browserSessions.keyIdOf(headers);
   if (keyId === undefined) return undefined;
   if (!browserSessions.isSameOrigin(headers)) throw unauthenticated(CROSS_ORIGIN);

@@ -23,12 +23,14 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const runPipeline = createPipeline(createExecution(dependencies, limits));
 
+  const readParams = async (request: HttpRequest) => requireQuery(findDocument(await readGraphQLRequest(request)));
+
   return async (request, openOperation, { requestId, logs }) => {
     const mediaType = resultTypeFor(request.headers.get('accept'));
     const answer = (result: Result) => answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, logs });
     if (mediaType === undefined)
       return answer({ errors: [notAcceptable(`Answers can be ${MEDIA_TYPES.join(', ')}; accept one of them.`)] });
-    const reading = readGraphQLRequest(request).then(findDocument).then(requireQuery);
+    const reading = readParams(request);
     // Errors of the request are reported after the rights were checked again.
     await reading.catch(() => undefined);
     const operation = await openOperation();

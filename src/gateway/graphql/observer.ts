@@ -32,7 +32,7 @@ export function createGraphQLObserver({ metrics, tracing }: Observers) {
     return observed;
   }
 
-  return async (args: ExecutionArgs, run: () => Promise<ExecutionResult>): Promise<ExecutionResult> => {
+  return (args: ExecutionArgs, run: () => Promise<ExecutionResult>): Promise<ExecutionResult> => {
     const observed = describe(args);
     if (!observed) return run();
     const { name, type, fields } = observed;

@@ -4,13 +4,13 @@ import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
 import type { HttpRequest } from '../../core/http/messages.ts';
 import { schema } from '../schema.ts';
 import type { Result } from './answer.ts';
-import { toHttpError, withoutFoundValue } from './errors.ts';
+import { withoutFoundValue } from './errors.ts';
 import type { Execution, GraphQLCall } from './execution.ts';
 import { createKnownDocuments } from './known-documents.ts';
 import { checkDocument, explained, parseWithinLimits, withoutRepeats } from './limits.ts';
 
 /** Parses, validates and executes a request, for all operations and media types. */
-export type Pipeline = (params: GraphQLParams, request: HttpRequest, call: GraphQLCall) => Promise<Result>;
+export type Pipeline = (params: GraphQLParams, request: HttpRequest, call: GraphQLCall) => Result | Promise<Result>;
 
 /** Further errors of an invalid document are of little use, and finding them takes time. */
 const MAX_VALIDATION_ERRORS = 20;
@@ -35,14 +35,9 @@ export function createPipeline(execution: Execution): Pipeline {
     parserAndValidationCache: false,
     plugins: [documents(), executing(execution)],
   });
-  return async (params, request, call) => {
-    try {
-      // Yoga uses only the method of the request.
-      return await yoga.getResultForParams({ params, request: request as unknown as Request }, { ...call });
-    } catch (error) {
-      return { errors: [toHttpError(error)] };
-    }
-  };
+  // Yoga uses only the method of the request.
+  return (params, request, call) =>
+    yoga.getResultForParams({ params, request: request as unknown as Request }, { ...call });
 }
 
 /**
