@@ -1,4 +1,5 @@
 import type { Connection, Submittable } from 'pg';
+import { serialize } from 'pg-protocol';
 import { prepareValue } from 'pg/lib/utils.js';
 import { type Field, type ReadRow, compiledRowReader, rowReader } from './row-readers.ts';
 
@@ -57,13 +58,12 @@ export class StatementQuery implements Submittable {
     if (isPrepared && prepared !== text) return new Error(`the name ${name} is that of another prepared statement`);
     this.#connection = connection;
     this.#read = isPrepared ? READERS.get(connection)?.get(name) : undefined;
-    connection.stream.cork();
-    if (!isPrepared) connection.parse({ name, text, types: [] }, true);
-    connection.bind({ statement: name, values: this.#values }, true);
-    if (!this.#read) connection.describe({ type: 'P' }, true);
-    connection.execute(null, true);
-    connection.sync();
-    connection.stream.uncork();
+    const messages = isPrepared ? [] : [serialize.parse({ name, text, types: [] })];
+    messages.push(serialize.bind({ statement: name, values: this.#values }));
+    if (!this.#read) messages.push(serialize.describe({ type: 'P' }));
+    messages.push(serialize.execute(), serialize.sync());
+    // One write takes less time than several. A closed connection ends the statement with an error.
+    if (connection.stream.writable) connection.stream.write(Buffer.concat(messages));
     return undefined;
   }
 
