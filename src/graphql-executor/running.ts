@@ -48,16 +48,12 @@ export interface GaveUp {
 
 export type RunResult = { readonly data: Answer; readonly size: number } | { readonly gaveUp: GaveUp };
 
-const REFUSE = Symbol('refuse');
-
-/**
- * One shared getter: V8 keeps a getter that is defined on a single object, and everything that it refers to, until the next major collection.
- */
-const REFUSED_PATH = {
-  get(this: { readonly [REFUSE]: () => never }): never {
-    return this[REFUSE]();
-  },
-  enumerable: true,
+/** Refuses every use of a path. All paths share it, so that they die young (docs/decisions/short-lived-objects.md). */
+const REFUSED_PATH: ProxyHandler<Path & { readonly refuse: () => never }> = {
+  get: ({ refuse }) => refuse(),
+  has: ({ refuse }) => refuse(),
+  ownKeys: ({ refuse }) => refuse(),
+  getOwnPropertyDescriptor: ({ refuse }) => refuse(),
 };
 
 export type Statics = Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'operation'>;
@@ -159,7 +155,7 @@ export class Running {
   #infoOf(index: number, { definition, nodes, parentType, path }: InformedField): GraphQLResolveInfo {
     const { schema, fragments, operation } = this.#statics;
     // Written in full, because V8 takes three times as long to create the object from parts.
-    const info = {
+    return {
       schema,
       fragments,
       operation,
@@ -169,13 +165,20 @@ export class Running {
       parentType,
       rootValue: this.rootValue,
       variableValues: this.#variables,
-      path,
-      getAbortSignal: () => (this.#abort ??= new AbortController()).signal,
-      getAsyncHelpers: () => ({ promiseAll: this.#promiseAll, track: this.#track }),
-      [REFUSE]: () => this.#refusePath(index),
+      path: path ?? this.#refusedPath(index),
+      getAbortSignal: this.#getAbortSignal,
+      getAsyncHelpers: this.#getAsyncHelpers,
     };
-    // It has a path, or a getter that refuses it.
-    return (path ? info : Object.defineProperty(info, 'path', REFUSED_PATH)) as GraphQLResolveInfo;
+  }
+
+  readonly #getAbortSignal = () => (this.#abort ??= new AbortController()).signal;
+
+  readonly #getAsyncHelpers = () => ({ promiseAll: this.#promiseAll, track: this.#track });
+
+  /** The path of a field below a list, where it has several. */
+  #refusedPath(index: number): Path {
+    const refuse = () => this.#refusePath(index);
+    return new Proxy({ prev: undefined, key: '', typename: undefined, refuse }, REFUSED_PATH);
   }
 
   /** Recorded at once, because the resolver may catch the error. */
@@ -205,12 +208,9 @@ export class Running {
     const promise = value instanceof Promise ? value : Promise.resolve(value);
     promise.then(
       (came: unknown) => {
-        if (this.#gaveUp) {
-          silence(came, this.#field(index).nodes, this.#statics.fragments);
-          return;
-        }
         try {
-          put(came, this, answer);
+          if (this.#gaveUp) silence(came, this.#field(index).nodes, this.#statics.fragments);
+          else put(came, this, answer);
         } catch (error) {
           this.fail(index, error);
         }

@@ -1,5 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import { type GraphQLResolveInfo, execute, parse } from 'graphql';
+import { type GraphQLFieldResolver, type GraphQLResolveInfo, execute, parse } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { sizeOfResult } from '../../src/graphql-executor/compiled-result.ts';
 import { createExecutor } from '../../src/graphql-executor/executor.ts';
@@ -124,26 +124,42 @@ describe('resolvers get the same info as from graphql', () => {
     expect(infos.splice(0)).toEqual(infosOfGraphQL);
   });
 
-  test('in lists: graphql executes the query, even if the resolver catches the exception that stops compiled code', async () => {
-    const caught = schemaOf(SDL, {
-      A: {
-        fields: {
-          seen: (_, __, ___, info) => {
-            try {
-              return String(info.path.prev?.key);
-            } catch {
-              return 'caught';
-            }
-          },
-        },
-      },
-      Node: { resolveType: () => 'A' },
-    });
-    expect(await observedExecutor(caught)({ query: '{ list { ... on A { seen } } }', root })).toEqual({
-      result: { data: { list: [{ seen: '0' }, { seen: '1' }] } },
-      path: 'gave_up: path at A.seen',
-    });
-  });
+  const indexes: [string, string] = ['0', '1'];
+  const path = (key: number) =>
+    JSON.stringify({ prev: { prev: { key: 'list', typename: 'Query' }, key }, key: 'seen', typename: 'A' });
+  const paths: [string, string] = [path(0), path(1)];
+  test.each<[of: string, read: (info: GraphQLResolveInfo) => unknown, seen: [string, string]]>([
+    ['the index', (info) => info.path.prev?.key, indexes],
+    ['the index, from a copy of the info', (info) => ({ ...info }).path.prev?.key, indexes],
+    ['the index, from a copy of the path', (info) => ({ ...info.path }).prev?.key, indexes],
+    ['the name', (info) => info.path.key, ['seen', 'seen']],
+    ['the type', (info) => info.path.typename, ['A', 'A']],
+    ['whether there is a key', (info) => 'key' in info.path, ['true', 'true']],
+    ['the names', (info) => Object.keys(info.path).toSorted(), ['key,prev,typename', 'key,prev,typename']],
+    ['all of it, as JSON', (info) => JSON.stringify(info.path), paths],
+  ])(
+    'in lists, %s: graphql executes the query, even if the resolver catches the exception',
+    async (_of, read, [a, b]) => {
+      const now: GraphQLFieldResolver<unknown, unknown> = (_, __, ___, info) => {
+        try {
+          return String(read(info));
+        } catch {
+          return 'caught';
+        }
+      };
+      const later: typeof now = async (...given) => {
+        await Promise.resolve();
+        return now(...given);
+      };
+      for (const resolve of [now, later]) {
+        const caught = schemaOf(SDL, { A: { fields: { seen: resolve } }, Node: { resolveType: () => 'A' } });
+        expect(await observedExecutor(caught)({ query: '{ list { ... on A { seen } } }', root })).toEqual({
+          result: { data: { list: [{ seen: a }, { seen: b }] } },
+          path: 'gave_up: path at A.seen',
+        });
+      }
+    },
+  );
 
   test('its signal is aborted when the execution ends, also after compiled code gave up', async () => {
     const signals: (AbortSignal | undefined)[] = [];
