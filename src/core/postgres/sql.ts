@@ -124,6 +124,10 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
       budget?.take(0);
       if (!budget || !(error instanceof Postponed)) throw error;
     }
+    // A separate function, because a waiting statement must keep neither its rows nor its connection.
+    return sendWhenLarge(statement, budget);
+  }
+  async function sendWhenLarge(statement: Statement<unknown>, budget: RequestBudget): Promise<object[]> {
     await budget.becomeLarge();
     return send(statement, budget);
   }
