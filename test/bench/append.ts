@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { type Pace, WARM_UP, timed } from './measure.ts';
+import { type Pace, timed } from './measure.ts';
 import { median } from './drive.ts';
 import type { Target } from './process.ts';
 import { APPEND_SESSIONS, appendSession } from './seed.ts';
@@ -60,7 +60,7 @@ export async function measureAppend(
   bench: Bench,
   gateway: Target,
   clients: number,
-  { rounds, seconds }: Pace,
+  { rounds, seconds, warmUpSeconds }: Pace,
 ): Promise<Append> {
   const connections = await Promise.all(Array.from({ length: clients }, () => connect(bench.databaseUrl)));
   try {
@@ -71,7 +71,7 @@ export async function measureAppend(
       insert(connections[client], bench.organizationId, client, (next[client] = (next[client] ?? 0) + BATCH));
     const through = (client: number) => timed(gateway, batchFor(client), bench.key);
     let batches = 0;
-    for (const one of [bare, through]) batches += (await inParallel(clients, seconds * WARM_UP, one)).batches;
+    for (const one of [bare, through]) batches += (await inParallel(clients, warmUpSeconds, one)).batches;
     const found: { bare: number; gateway: number }[] = [];
     while (found.length < rounds) {
       const [ours, theirs] = [await inParallel(clients, seconds, bare), await inParallel(clients, seconds, through)];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { inspect, isDeepStrictEqual, parseArgs } from 'node:util';
 import { appendWork, measureAppend } from './append.ts';
 import { requireEqualAnswers } from './compare.ts';
-import { type Pace, measureDepth, measureMemory, measureWork } from './measure.ts';
+import { type Pace, WARM_UP_SECONDS, measureDepth, measureMemory, measureWork } from './measure.ts';
 import { interrupt } from './process.ts';
 import { profileWork } from './profile.ts';
 import { type Report, format } from './report.ts';
@@ -13,7 +13,7 @@ import { works } from './work.ts';
 
 const USAGE = `node test/bench/bench.ts [options]
   --events N      events of the long session (1,000,000; 100,000 with --quick)
-  --quick         2 rounds of 1 s instead of 5 of 3 s
+  --quick         5 rounds instead of 15, and a warm-up of 3 s instead of 20
   --smoke         compares the answers of every work over 2,000 events, and measures a few for a second: whether the benchmark works
   --rounds N, --seconds N
   --only TEXT     only works whose name contains it, or "depth", "append", "memory"
@@ -39,8 +39,10 @@ const { values: options } = parseArgs({
 
 const events = Number(options.events ?? (options.smoke ? 2_000 : options.quick ? 100_000 : 1_000_000));
 const pace: Pace = {
-  rounds: Number(options.rounds ?? (options.smoke ? 1 : options.quick ? 2 : 5)),
-  seconds: Number(options.seconds ?? (options.smoke || options.quick ? 1 : 3)),
+  rounds: Number(options.rounds ?? (options.smoke ? 1 : options.quick ? 5 : 15)),
+  // Short rounds, so that both sides run on an equally busy machine.
+  seconds: Number(options.seconds ?? 1),
+  warmUpSeconds: options.smoke ? 1 : options.quick ? 3 : WARM_UP_SECONDS,
   connections: 16,
 };
 const say = (line: string) => process.stderr.write(`${line}\n`);

@@ -1,13 +1,17 @@
 import { request as send } from 'undici';
 import { requireEqualAnswers } from './compare.ts';
-import { type Load, type Round, drive, headersFor, median } from './drive.ts';
+import { type Load, type Round, drive, headersFor, median, quantile } from './drive.ts';
 import { type Target, forgetPeak, peakMiB } from './process.ts';
 import type { Bench } from './setup.ts';
 import { type Work, type WorkRequest, jsonEvents, restEvents } from './work.ts';
 
+/** V8 optimizes the code of a workload for up to twenty seconds, in which a request takes up to twice as long. */
+export const WARM_UP_SECONDS = 20;
+
 export interface Pace {
   readonly rounds: number;
   readonly seconds: number;
+  readonly warmUpSeconds: number;
   readonly connections: number;
 }
 
@@ -16,13 +20,10 @@ export interface Measured {
   readonly target: number;
   readonly baseline: Round;
   readonly gateway: Round;
-  /** Requests per second, gateway to baseline: the median over the rounds, which a busy machine affects least, and the minimum and maximum. */
+  /** Requests per second, gateway to baseline: the median over the rounds, which a busy machine affects least, and the first and third quartile. */
   readonly ratio: number;
-  readonly ratios: readonly [number, number];
+  readonly quartiles: readonly [number, number];
 }
-
-/** Length of the warm-up in rounds. V8 optimizes the code of a workload for about ten seconds, which takes up to a third of its CPU time. */
-export const WARM_UP = 4;
 
 /** Compares the answers of one workload, then measures baseline and gateway alternately. */
 export async function measureWork(
@@ -33,7 +34,7 @@ export async function measureWork(
 ): Promise<Measured> {
   await requireEqualAnswers(work, baseline, gateway, key);
   const load: Load = { requests: work.requests, key, connections: pace.connections, seconds: pace.seconds };
-  for (const target of [baseline, gateway]) await drive(target, { ...load, seconds: pace.seconds * WARM_UP });
+  for (const target of [baseline, gateway]) await drive(target, { ...load, seconds: pace.warmUpSeconds });
   const rounds: { baseline: Round; gateway: Round }[] = [];
   while (rounds.length < pace.rounds) {
     // The order alternates, so that neither always runs after the other.
@@ -43,14 +44,14 @@ export async function measureWork(
   }
   await requireEqualAnswers(work, baseline, gateway, key);
   const of = (name: 'baseline' | 'gateway') => medians(rounds.map((round) => round[name]));
-  const ratios = rounds.map((round) => round.gateway.perSecond / round.baseline.perSecond);
+  const ratios = rounds.map((round) => round.gateway.perSecond / round.baseline.perSecond).toSorted((a, b) => a - b);
   return {
     name: work.name,
     target: work.target,
     baseline: of('baseline'),
     gateway: of('gateway'),
     ratio: median(ratios),
-    ratios: [Math.min(...ratios), Math.max(...ratios)],
+    quartiles: [quantile(ratios, 0.25), quantile(ratios, 0.75)],
   };
 }
 

@@ -1,6 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { drive } from './drive.ts';
+import { WARM_UP_SECONDS } from './measure.ts';
 import { table } from './report.ts';
 import type { Bench } from './setup.ts';
 import type { Work } from './work.ts';
@@ -39,7 +40,7 @@ export async function profileWork(
   const load = { requests: work.requests, key: bench.key, connections: 16 };
   let began = 0;
   try {
-    await drive(gateway, { ...load, seconds: 3 });
+    await drive(gateway, { ...load, seconds: WARM_UP_SECONDS });
     began = performance.now();
     await drive(gateway, { ...load, seconds: SECONDS });
   } finally {

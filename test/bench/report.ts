@@ -21,7 +21,7 @@ export function format({ works, depths, appends, memory }: Report): string {
               'baseline/s',
               'gateway/s',
               'ratio',
-              '(rounds)',
+              '(quartiles)',
               'must reach',
               'p50 ms',
               'p99 ms',
@@ -44,13 +44,13 @@ export function format({ works, depths, appends, memory }: Report): string {
   ].join('\n\n');
 }
 
-function workRow({ name, target, baseline, gateway, ratio, ratios }: Measured): string[] {
+function workRow({ name, target, baseline, gateway, ratio, quartiles }: Measured): string[] {
   return [
     name,
     round(baseline.perSecond, 0),
     round(gateway.perSecond, 0),
     round(ratio),
-    `${round(ratios[0])}–${round(ratios[1])}`,
+    `${round(quartiles[0])}–${round(quartiles[1])}`,
     `≥ ${target}${ratio < target ? ' ✗' : ''}`,
     `${round(baseline.p50Ms, 1)} | ${round(gateway.p50Ms, 1)}`,
     `${round(baseline.p99Ms, 1)} | ${round(gateway.p99Ms, 1)}`,
