@@ -127,6 +127,7 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     // A separate function, because a waiting statement must keep neither its rows nor its connection.
     return sendWhenLarge(statement, budget);
   }
+
   async function sendWhenLarge(statement: Statement<unknown>, budget: RequestBudget): Promise<object[]> {
     await budget.becomeLarge();
     return send(statement, budget);
