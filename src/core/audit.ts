@@ -172,8 +172,18 @@ export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Prom
 export type AuditValues = { readonly [Name in keyof NewAuditEntry as `audit.${Name}`]: NewAuditEntry[Name] };
 
 export function auditValues(entry: NewAuditEntry): AuditValues {
-  const values = Object.fromEntries(Object.entries(entry).map(([name, value]) => [`audit.${name}`, value]));
-  return values as AuditValues;
+  return {
+    'audit.occurredAt': entry.occurredAt,
+    'audit.id': entry.id,
+    'audit.organizationId': entry.organizationId,
+    'audit.source': entry.source,
+    'audit.keyId': entry.keyId,
+    'audit.operation': entry.operation,
+    'audit.targetType': entry.targetType,
+    'audit.targetId': entry.targetId,
+    'audit.requestId': entry.requestId,
+    'audit.requestIdOrigin': entry.requestIdOrigin,
+  };
 }
 
 /**

@@ -19,7 +19,7 @@ export interface Notifier {
 
 const CHANNEL = 'gateway';
 /** Notifications within this time are sent together, because commits with notifications wait for each other. */
-const COALESCE_MS = 5;
+const COALESCE_MS = 20;
 /** PostgreSQL limits payloads to less than 8000 bytes. */
 const TOPICS_PER_PAYLOAD = 100;
 const RECONNECT_MS = 500;
