@@ -21,11 +21,13 @@ export class Migration20261125131800 extends Migration {
   override async up(): Promise<void> {
     const [server] = await this.execute(`select current_setting('server_version_num')::int as version`);
     if (Number(server?.['version']) < SQL_KEEPS_PLANS) return;
-    // No user, no lock: the function is strict.
-    this.addSql(`${CREATE} language sql as $$ select ${LOCK}; select ${HOLDS}; $$`);
+    // Two queries, because the second one must have a snapshot from after the wait for the lock.
+    this.addSql(`${CREATE} language sql as $$ select ${LOCK} where caller_key is not null; select ${HOLDS}; $$`);
   }
 
   override down(): void | Promise<void> {
-    this.addSql(`${CREATE} language plpgsql as $$ begin perform ${LOCK}; return ${HOLDS}; end $$`);
+    this.addSql(
+      `${CREATE} language plpgsql as $$ begin perform ${LOCK} where caller_key is not null; return ${HOLDS}; end $$`,
+    );
   }
 }

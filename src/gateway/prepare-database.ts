@@ -37,7 +37,7 @@ export async function prepareDatabase({ database, config, log }: Prepared): Prom
   }
   await withConfigurationErrors(variable, async () => {
     await checkServer(database.em.fork(), variable);
-    if (config.DATABASE_POOLER) await warnOfTimeouts(database.em.fork(), log);
+    if (config.DATABASE_POOLER) await warnOfSettings(database.em.fork(), log);
   });
 }
 
@@ -54,15 +54,20 @@ async function withConfigurationErrors(variable: string, work: () => Promise<voi
   }
 }
 
-/** Behind a pooler the gateway cannot set timeouts of a session, so the database role should have them. */
-async function warnOfTimeouts(em: EntityManager, log: Dependencies['log']): Promise<void> {
-  const settings = await em.execute<{ name: string }[]>(
-    `select name from pg_settings where name in ('statement_timeout', 'idle_in_transaction_session_timeout') and setting = '0' order by name`,
+const NEEDED = {
+  default_transaction_isolation: 'read committed',
+  idle_in_transaction_session_timeout: '30s',
+  statement_timeout: '30s',
+};
+
+/** Behind a pooler the gateway cannot set anything for a session, so the database role should have these settings. */
+async function warnOfSettings(em: EntityManager, log: Dependencies['log']): Promise<void> {
+  const missing = await em.execute<{ name: keyof typeof NEEDED }[]>(
+    `select name from pg_settings where name in ('statement_timeout', 'idle_in_transaction_session_timeout') and setting = '0'
+      or name = 'default_transaction_isolation' and setting <> 'read committed' order by name`,
   );
-  for (const { name } of settings)
-    log.warn(
-      `the database role has no ${name}; behind a pooler it must be set for the role: alter role … set ${name} = '30s'`,
-    );
+  for (const { name } of missing)
+    log.warn(`behind a pooler ${name} must be set for the database role: alter role … set ${name} = '${NEEDED[name]}'`);
 }
 
 /** Checks the encryption keys. @throws ConfigurationError that names the key id when stored data cannot be decrypted. */

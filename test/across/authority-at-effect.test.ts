@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import {
   ADMIN_CHANGES,
   CHANGES,
@@ -14,6 +14,7 @@ import {
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
+import { onServer } from '../support/global-setup.ts';
 
 /** A request whose caller loses a right while it runs is refused when its change would take effect. */
 
@@ -204,6 +205,30 @@ test('a key is revoked while more requests run than the gateway has connections:
     });
   } finally {
     await beside.close();
+  }
+});
+
+test('a change sees that its key was revoked while it waited, whatever isolation the database has by default', async () => {
+  const { caller } = await setUp();
+  const sessionId = await createSession(gateway, caller.key);
+  const name = new URL(gateway.databaseUrl).pathname.slice(1);
+  await onServer(inject('serverUrl'), `alter database ${name} set default_transaction_isolation = 'repeatable read'`);
+  const beside = await startTestGateway({}, { beside: gateway });
+  try {
+    await whileLocked(gateway, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
+      const body = { title: 'Late' };
+      const requests = [
+        beside.rest('PATCH', `/v1/sessions/${sessionId}`, { key: caller.key, body }),
+        beside.rest('POST', '/v1/sessions', { key: caller.key, body }),
+      ];
+      await untilWaitingForLock(gateway, requests.length);
+      await gateway.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [caller.keyId]);
+      await release();
+      expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([401, 401]);
+    });
+  } finally {
+    await beside.close();
+    await onServer(inject('serverUrl'), `alter database ${name} reset default_transaction_isolation`);
   }
 });
 

@@ -91,10 +91,11 @@ function setUpPool(pool: Pool, isPooled: boolean): void {
 const STATEMENT_MS = 30_000;
 
 /**
- * Session settings. Times in UTC are parsed fastest. The timeouts end waiting statements and idle transactions, which would otherwise keep the
- * locks of a dead client.
+ * Session settings. Times in UTC are parsed fastest. With another isolation level, a change would not see that its caller lost a right while it
+ * waited. The timeouts end waiting statements and idle transactions, which would otherwise keep the locks of a dead client.
  */
-const SESSION = `set time zone 'UTC'; set statement_timeout = ${STATEMENT_MS}; set idle_in_transaction_session_timeout = ${STATEMENT_MS}`;
+const SESSION = `set time zone 'UTC'; set default_transaction_isolation = 'read committed'; set statement_timeout = ${STATEMENT_MS};
+  set idle_in_transaction_session_timeout = ${STATEMENT_MS}`;
 
 /** Sends the settings as the first statement: some proxies and poolers refuse them as startup parameters. */
 async function setUpSession(client: PoolClient, waitMs: number): Promise<void> {
