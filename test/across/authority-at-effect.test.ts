@@ -196,13 +196,9 @@ test('a key is revoked while more requests run than the gateway has connections:
     return gateway.rest('POST', '/v1/sessions', { key: caller.key, body: { title: 'Late' }, headers });
   };
   try {
-    await whileLocked(beside, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
-      const requests = Array.from({ length: 2 * CONNECTIONS }, (_, index) => create(index));
-      await untilWaitingForLock(beside, CONNECTIONS);
-      await beside.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [caller.keyId]);
-      await release();
-      expect(new Set((await Promise.all(requests)).map(({ status }) => status))).toEqual(new Set([401]));
-    });
+    const requests = () => Array.from({ length: 2 * CONNECTIONS }, (_, index) => create(index));
+    const statuses = await statusesOfRevoked(beside, caller, requests, CONNECTIONS);
+    expect(new Set(statuses)).toEqual(new Set([401]));
   } finally {
     await beside.close();
   }
@@ -215,22 +211,33 @@ test('a change sees that its key was revoked while it waited, whatever isolation
   await onServer(inject('serverUrl'), `alter database ${name} set default_transaction_isolation = 'repeatable read'`);
   const beside = await startTestGateway({}, { beside: gateway });
   try {
-    await whileLocked(gateway, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
-      const body = { title: 'Late' };
-      const requests = [
-        beside.rest('PATCH', `/v1/sessions/${sessionId}`, { key: caller.key, body }),
-        beside.rest('POST', '/v1/sessions', { key: caller.key, body }),
-      ];
-      await untilWaitingForLock(gateway, requests.length);
-      await gateway.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [caller.keyId]);
-      await release();
-      expect((await Promise.all(requests)).map(({ status }) => status)).toEqual([401, 401]);
-    });
+    const options = { key: caller.key, body: { title: 'Late' } };
+    const requests = () => [
+      beside.rest('PATCH', `/v1/sessions/${sessionId}`, options),
+      beside.rest('POST', '/v1/sessions', options),
+    ];
+    expect(await statusesOfRevoked(gateway, caller, requests, 2)).toEqual([401, 401]);
   } finally {
     await beside.close();
     await onServer(inject('serverUrl'), `alter database ${name} reset default_transaction_isolation`);
   }
 });
+
+/** The statuses of requests whose key is revoked through `holder` while `waiting` of them wait for the lock on its user. */
+async function statusesOfRevoked(
+  holder: TestGateway,
+  caller: Caller,
+  sendAll: () => Promise<{ readonly status: number }>[],
+  waiting: number,
+): Promise<number[]> {
+  return whileLocked(holder, 'select wait_for_changes_of(?)', [caller.userId], async (release) => {
+    const requests = sendAll();
+    await untilWaitingForLock(holder, waiting);
+    await holder.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [caller.keyId]);
+    await release();
+    return (await Promise.all(requests)).map(({ status }) => status);
+  });
+}
 
 test.each(nameAndMake)(
   '%s on every connection at the same time: no request needs a second connection',
