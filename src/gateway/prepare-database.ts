@@ -54,20 +54,24 @@ async function withConfigurationErrors(variable: string, work: () => Promise<voi
   }
 }
 
-const NEEDED = {
-  default_transaction_isolation: 'read committed',
-  idle_in_transaction_session_timeout: '30s',
-  statement_timeout: '30s',
-};
+const isOff = (setting: string) => setting === '0';
+const NEEDED = [
+  {
+    name: 'default_transaction_isolation',
+    value: 'read committed',
+    isMissing: (setting: string) => setting !== 'read committed',
+  },
+  { name: 'idle_in_transaction_session_timeout', value: '30s', isMissing: isOff },
+  { name: 'statement_timeout', value: '30s', isMissing: isOff },
+];
 
 /** Behind a pooler the gateway cannot set anything for a session, so the database role should have these settings. */
 async function warnOfSettings(em: EntityManager, log: Dependencies['log']): Promise<void> {
-  const missing = await em.execute<{ name: keyof typeof NEEDED }[]>(
-    `select name from pg_settings where name in ('statement_timeout', 'idle_in_transaction_session_timeout') and setting = '0'
-      or name = 'default_transaction_isolation' and setting <> 'read committed' order by name`,
-  );
-  for (const { name } of missing)
-    log.warn(`behind a pooler ${name} must be set for the database role: alter role … set ${name} = '${NEEDED[name]}'`);
+  for (const { name, value, isMissing } of NEEDED) {
+    const [row] = await em.execute<{ setting: string }[]>('select current_setting(?) as setting', [name]);
+    if (row && isMissing(row.setting))
+      log.warn(`behind a pooler ${name} must be set for the database role: alter role … set ${name} = '${value}'`);
+  }
 }
 
 /** Checks the encryption keys. @throws ConfigurationError that names the key id when stored data cannot be decrypted. */

@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
@@ -30,8 +31,8 @@ afterEach(endProcesses);
 const start = (program: 'main' | 'worker', variables: Record<string, string> = {}) =>
   run([process.execPath, join(checkout, `src/${program}.ts`)], { PORT: '0', ...env, ...variables });
 /** Runs the checks that every start runs before it serves. */
-async function check(variables: Record<string, string> = {}): Promise<void> {
-  const assembly = await assemble(readConfig({ ...env, ...variables }), createLog('silent'));
+async function check(variables: Record<string, string> = {}, log = createLog('silent')): Promise<void> {
+  const assembly = await assemble(readConfig({ ...env, ...variables }), log);
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
@@ -122,4 +123,26 @@ test('gateway, worker and commands do not start if the schema is newer than the 
     'DATABASE_URL: the database has the schema of a newer version of the gateway (Migration29990101000000 is unknown to this one); start that version, or restore a backup from before the upgrade';
   for (const program of ['main', 'worker'] as const) expect(await start(program)).toEqual(refusal(line));
   expect(await cli(['migrate'], env)).toEqual(refusal(line));
+});
+
+test('behind a pooler, the log names each setting that the database lacks', async () => {
+  const name = new URL(env.DATABASE_URL).pathname.slice(1);
+  const set = (setting: string) => onServer(inject('serverUrl'), `alter database ${name} set ${setting}`);
+  const warnings = async () => {
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) });
+    await check({ DATABASE_POOLER: 'transaction', DATABASE_DIRECT_URL: env.DATABASE_URL }, log);
+    return lines.map((line): unknown => JSON.parse(line).msg);
+  };
+  const warning = (setting: string, value: string) =>
+    `behind a pooler ${setting} must be set for the database role: alter role … set ${setting} = '${value}'`;
+  await set(`default_transaction_isolation = 'repeatable read'`);
+  expect(await warnings()).toEqual([
+    warning('default_transaction_isolation', 'read committed'),
+    warning('idle_in_transaction_session_timeout', '30s'),
+    warning('statement_timeout', '30s'),
+  ]);
+  await set(`default_transaction_isolation = 'read committed'`);
+  await set(`statement_timeout = '5s'`);
+  expect(await warnings()).toEqual([warning('idle_in_transaction_session_timeout', '30s')]);
 });
