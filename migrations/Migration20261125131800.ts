@@ -3,7 +3,7 @@ import { Migration } from '@mikro-orm/migrations';
 const CREATE = `create or replace function has_authority(caller_key uuid, caller uuid, acting_organization uuid, acting_role text, at timestamptz)
   returns boolean volatile`;
 
-const LOCK = `pg_advisory_xact_lock_shared(1, hashtext(caller::text))`;
+const LOCK = `pg_advisory_xact_lock_shared(1, hashtext(caller::text)) where caller_key is not null`;
 
 const HOLDS = `caller_key is null or exists (
   select from api_key k
@@ -22,12 +22,10 @@ export class Migration20261125131800 extends Migration {
     const [server] = await this.execute(`select current_setting('server_version_num')::int as version`);
     if (Number(server?.['version']) < SQL_KEEPS_PLANS) return;
     // Two queries, because the second one must have a snapshot from after the wait for the lock.
-    this.addSql(`${CREATE} language sql as $$ select ${LOCK} where caller_key is not null; select ${HOLDS}; $$`);
+    this.addSql(`${CREATE} language sql as $$ select ${LOCK}; select ${HOLDS}; $$`);
   }
 
   override down(): void | Promise<void> {
-    this.addSql(
-      `${CREATE} language plpgsql as $$ begin perform ${LOCK} where caller_key is not null; return ${HOLDS}; end $$`,
-    );
+    this.addSql(`${CREATE} language plpgsql as $$ begin perform ${LOCK}; return ${HOLDS}; end $$`);
   }
 }
