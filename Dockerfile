@@ -25,4 +25,4 @@ EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.WORKER_PORT ?? process.env.PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without npm in between, so that signals reach it.
-CMD ["node", "--max-semi-space-size=24", "--min-semi-space-size=16", "--no-memory-reducer-favors-memory", "--no-allocation-site-pretenuring", "--import=./src/check-node-version.mjs", "src/main.ts"]
+CMD ["node", "--max-semi-space-size=24", "--min-semi-space-size=16", "--no-allocation-site-pretenuring", "--import=./src/check-node-version.mjs", "src/main.ts"]
