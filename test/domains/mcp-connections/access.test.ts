@@ -200,7 +200,6 @@ test('the list can be paged forward and backward by name, with a number of state
   const read = async (variables: Record<string, unknown>) => {
     gateway.statements.length = 0;
     const page = (await gateway.graphql<Page>(admin, query, variables)).data?.viewer.organization.mcpServers;
-    // Without notifications, which belong to an earlier change.
     return { page, sent: gateway.statements.length };
   };
   const { page: first } = await read({ first: 2 });
