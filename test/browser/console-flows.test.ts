@@ -3,14 +3,7 @@ import { expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { serve } from '../../src/gateway/http/server.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import {
-  VIEWS,
-  accessibilityFindings,
-  saveScreenshot,
-  overflowOf,
-  POLLING,
-  startSite,
-} from '../support/processes/browser.ts';
+import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 
 /** Tasks in the console by keyboard and by URL, and its behavior while the gateway is unavailable. */
 
@@ -27,18 +20,18 @@ test('filters of a list are in its URL: they survive a reload, and live changes 
   const { page, problems } = await site.open('/sessions', { key });
   await page.getByLabel('Title').fill('blue');
   await page.getByLabel('State').selectOption('Queued');
-  await expect.poll(() => titles(page), POLLING).toEqual(['Blue wait']);
+  await expect.poll(() => titles(page)).toEqual(['Blue wait']);
   expect(new URL(page.url()).search).toBe('?title=blue&state=QUEUED');
 
   // After the answer to this request begins, the page receives later changes.
   const followed = page.waitForRequest((request) => /SessionChanged/.test(request.postData() ?? ''));
   await page.reload();
   await (await followed).response();
-  await expect.poll(() => titles(page), POLLING).toEqual(['Blue wait']);
+  await expect.poll(() => titles(page)).toEqual(['Blue wait']);
   expect(await page.getByLabel('Title').inputValue()).toBe('blue');
   await createSession(site, key, { title: 'Green again' });
   await createSession(site, key, { title: 'Blue again' });
-  await expect.poll(() => titles(page), POLLING).toEqual(['Blue again', 'Blue wait']);
+  await expect.poll(() => titles(page)).toEqual(['Blue again', 'Blue wait']);
   expect(problems).toEqual([]);
 });
 
@@ -68,12 +61,12 @@ test('a session can be renamed and a key revoked with the keyboard only; Escape 
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor();
     await page.keyboard.press(press);
-    await expect.poll(() => page.getByRole('dialog').count(), POLLING).toBe(0);
+    await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   };
   await answer('Escape');
   expect(await row.count()).toBe(1);
   await answer('Enter');
-  await expect.poll(() => row.count(), POLLING).toBe(0);
+  await expect.poll(() => row.count()).toBe(0);
   expect(problems).toEqual([]);
 });
 
@@ -81,7 +74,7 @@ test('the audit log can be filtered by operation and links to the changed sessio
   const id = await createSession(site, key, { title: 'Audited' });
   const { page } = await site.open('/audit-log?operation=createSession', { key });
   const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row');
-  await expect.poll(() => rows.count(), POLLING).toBeGreaterThan(1);
+  await expect.poll(() => rows.count()).toBeGreaterThan(1);
   const operations = await page.getByRole('cell', { name: /^[a-z]+[A-Z]\w+$/ }).allTextContents();
   expect(new Set(operations)).toEqual(new Set(['createSession']));
   await rows.nth(1).getByRole('link', { name: 'Session' }).click();

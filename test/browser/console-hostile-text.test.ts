@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from 'vitest';
 import { PROJECT_ID, SOURCE_ID, createSession, mutate } from '../support/fixtures/sessions.ts';
 import { mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
-import { accessibilityFindings, saveScreenshot, overflowOf, POLLING, startSite } from '../support/processes/browser.ts';
+import { accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 
 /** All text that users and servers can write is hostile here. The console must show it as plain text. */
 
@@ -104,8 +104,8 @@ test('every page shows hostile text as plain text, fits into the window, and has
   for (const [path, times] of PAGES) {
     await page.goto(site.url + path);
     await page.getByRole('navigation', { name: 'Console' }).waitFor();
-    await expect.poll(() => page.getByText('Loading…').count(), POLLING).toBe(0);
-    await expect.poll(timesShown, POLLING).toBeGreaterThanOrEqual(times);
+    await expect.poll(() => page.getByText('Loading…').count()).toBe(0);
+    await expect.poll(timesShown).toBeGreaterThanOrEqual(times);
     await content.locator('details').evaluateAll((all) => all.forEach((one) => one.setAttribute('open', '')));
     for (const event of await content.getByRole('button', { name: /^event \d+$/ }).all()) await event.click();
     const parsed = [

@@ -2,14 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import {
-  VIEWS,
-  accessibilityFindings,
-  saveScreenshot,
-  overflowOf,
-  POLLING,
-  startSite,
-} from '../support/processes/browser.ts';
+import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 
 const PAGES = [
   ['/sessions', 'Sessions'],
@@ -58,7 +51,7 @@ describe.each(VIEWS)('%s', (view, options) => {
   test('every page shows its data, fits into the window, can be reached by keyboard, and has no serious accessibility findings', async () => {
     const { page, problems } = await site.open('/', { ...options, key: demoKey });
     const isGood = async (name: string) => {
-      await expect.poll(() => page.getByText('Loading…').count(), POLLING).toBe(0);
+      await expect.poll(() => page.getByText('Loading…').count()).toBe(0);
       await saveScreenshot(page, `console-${name}-${view}`);
       expect([name, await accessibilityFindings(page)]).toEqual([name, []]);
       expect([name, await overflowOf(page)]).toEqual([name, 0]);
@@ -71,7 +64,7 @@ describe.each(VIEWS)('%s', (view, options) => {
       await page.getByRole('heading', { name, level: 1 }).waitFor();
       expect(await link.getAttribute('aria-current')).toBe('page');
       // The focus is on the title, so that screen readers announce the new page.
-      await expect.poll(() => page.evaluate(() => document.activeElement?.id), POLLING).toBe('page-title');
+      await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('page-title');
       expect(await page.title()).toBe(`${name} – Workspace gateway`);
       await isGood(path.slice(1));
     }
@@ -157,7 +150,7 @@ test('a new key is shown once, and its revocation ends the sign-in with it', asy
     .getByRole('button', { name: 'Revoke' })
     .click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await expect.poll(() => page.getByRole('row', { name: /runner/ }).count(), POLLING).toBe(0);
+  await expect.poll(() => page.getByRole('row', { name: /runner/ }).count()).toBe(0);
   await other.page.getByRole('link', { name: 'Usage', exact: true }).click();
   await other.page.waitForURL(/\/sign-in\?/);
 });

@@ -8,7 +8,6 @@ import {
   accessibilityFindings,
   saveScreenshot,
   overflowOf,
-  POLLING,
   startSite,
 } from '../support/processes/browser.ts';
 import { full, proof } from '../support/proof.ts';
@@ -28,7 +27,7 @@ async function textOf(page: Page, editor: string): Promise<string> {
 
 async function open(path = '/graphql', view: View = {}): Promise<OpenPage> {
   const one = await site.open(path, view);
-  await expect.poll(() => one.page.locator('.graphiql-query-editor .CodeMirror').count(), POLLING).toBe(1);
+  await expect.poll(() => one.page.locator('.graphiql-query-editor .CodeMirror').count()).toBe(1);
   return one;
 }
 
@@ -48,7 +47,7 @@ describe.each(VIEWS)('%s', (name, view) => {
   test('it opens without sign-in, without errors and without a request to the API', async () => {
     const { page, problems, requested } = await open('/graphql', view);
     // Without a given schema, GraphiQL would request one when it is mounted, before its editors show anything.
-    await expect.poll(() => operationOf(page), POLLING).toContain('query Viewer');
+    await expect.poll(() => operationOf(page)).toContain('query Viewer');
     expect(requested.filter((url) => new URL(url).pathname === '/graphql')).toHaveLength(1);
     expect(await answerOf(page)).toBe('');
     expect(await overflowOf(page)).toBe(0);
@@ -61,7 +60,7 @@ describe.each(VIEWS)('%s', (name, view) => {
     const { key, email } = await site.createKey();
     const { page, problems } = await open('/graphql', { ...view, key });
     await execute(page);
-    await expect.poll(() => answerOf(page), POLLING).toContain(email);
+    await expect.poll(() => answerOf(page)).toContain(email);
     await saveScreenshot(page, `graphiql-answer-${name}`);
     expect(await accessibilityFindings(page)).toEqual([]);
     expect(problems).toEqual([]);
@@ -74,12 +73,12 @@ test('the key field signs in and keeps the operation', async () => {
   await writeOperation(page, '{ viewer { user { email } } }');
   await page.getByLabel('API key').fill(key);
   await page.getByRole('button', { name: 'Use key' }).click();
-  await expect.poll(() => page.getByText(`Signed in, ${organization}`).count(), POLLING).toBe(1);
-  await expect.poll(() => operationOf(page), POLLING).toBe('{ viewer { user { email } } }');
+  await expect.poll(() => page.getByText(`Signed in, ${organization}`).count()).toBe(1);
+  await expect.poll(() => operationOf(page)).toBe('{ viewer { user { email } } }');
   await execute(page);
-  await expect.poll(() => answerOf(page), POLLING).toContain(email);
+  await expect.poll(() => answerOf(page)).toContain(email);
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await expect.poll(() => page.url(), POLLING).toBe(`${site.url}/sign-in`);
+  await expect.poll(() => page.url()).toBe(`${site.url}/sign-in`);
   expect(problems).toEqual([]);
 });
 
@@ -88,11 +87,11 @@ test('a reload and a shared link open the same operation and variables', async (
   const variables = '{ "first": 3 }';
   const { page } = await open(`/graphql?${new URLSearchParams({ query, variables })}`);
   const shown = async () => [await operationOf(page), await textOf(page, '.graphiql-editor-tool')];
-  await expect.poll(shown, POLLING).toEqual([query, expect.stringContaining('"first": 3')]);
+  await expect.poll(shown).toEqual([query, expect.stringContaining('"first": 3')]);
   await writeOperation(page, '{ apiLifecycle { removed { name } } }');
-  await expect.poll(() => new URL(page.url()).searchParams.get('query'), POLLING).toContain('apiLifecycle');
+  await expect.poll(() => new URL(page.url()).searchParams.get('query')).toContain('apiLifecycle');
   await page.reload();
-  await expect.poll(() => operationOf(page), POLLING).toBe('{ apiLifecycle { removed { name } } }');
+  await expect.poll(() => operationOf(page)).toBe('{ apiLifecycle { removed { name } } }');
 });
 
 /** test/gateway/contracts.test.ts runs all examples. `npm test` opens only those whose variables are filled in. */
@@ -106,10 +105,10 @@ test('every example is answered, with its variables filled in', async () => {
   const { page, problems } = await open('/graphql', { key });
   for (const { name, query } of SHOWN) {
     await pressExample(page, name);
-    await expect.poll(() => operationOf(page), POLLING).toBe(query.trimEnd() + '\n');
+    await expect.poll(() => operationOf(page)).toBe(query.trimEnd() + '\n');
     await execute(page);
     const isLive = query.includes('\nsubscription');
-    await expect.poll(() => answerOf(page), POLLING).toMatch(isLive ? /"received": 2\b/ : /^\{\s+"data": \{/);
+    await expect.poll(() => answerOf(page)).toMatch(isLive ? /"received": 2\b/ : /^\{\s+"data": \{/);
     expect(await answerOf(page)).not.toContain('"errors"');
     if (isLive) await page.getByRole('button', { name: /^Stop query/ }).click();
   }
@@ -122,7 +121,7 @@ test('the documentation of the schema can be read without sign-in and has links 
   const docs = page.locator('.graphiql-doc-explorer');
   await docs.getByRole('link', { name: 'Query', exact: true }).click();
   await docs.getByRole('link', { name: 'Viewer', exact: true }).click();
-  await expect.poll(() => docs.textContent(), POLLING).toContain('organization');
+  await expect.poll(() => docs.textContent()).toContain('organization');
   await saveScreenshot(page, 'graphiql-docs');
   expect(await accessibilityFindings(page)).toEqual([]);
   expect(problems).toEqual([]);
@@ -136,12 +135,12 @@ test('a subscription shows the latest events first, until its session ends', asy
   const query = `subscription Follow { sessionEvents(sessionId: "${sessionId}", after: "0") { databaseId } }`;
   await writeOperation(page, query);
   await execute(page);
-  await expect.poll(() => answerOf(page), POLLING).toMatch(/"received": 2,[^]*"databaseId": 2\b[^]*"databaseId": 1\b/);
+  await expect.poll(() => answerOf(page)).toMatch(/"received": 2,[^]*"databaseId": 2\b[^]*"databaseId": 1\b/);
   await append(site, key, sessionId, eventsOf(1, { from: 3 }));
-  await expect.poll(() => answerOf(page), POLLING).toMatch(/"received": 3,[^]*"databaseId": 3\b[^]*"databaseId": 2\b/);
+  await expect.poll(() => answerOf(page)).toMatch(/"received": 3,[^]*"databaseId": 3\b[^]*"databaseId": 2\b/);
   await saveScreenshot(page, 'graphiql-subscription');
   await moveTo(site, key, sessionId, 'CANCELLED');
-  await expect.poll(() => answerOf(page), POLLING).toContain('"ended": true');
+  await expect.poll(() => answerOf(page)).toContain('"ended": true');
   expect(problems).toEqual([]);
   const figures = {
     'examples run': SHOWN.length,
@@ -155,11 +154,11 @@ test('the history contains executed operations', async () => {
   const { key } = await site.createKey();
   const { page } = await open('/graphql', { key });
   await writeOperation(page, 'query Remembered { viewer { role } }');
-  await expect.poll(() => page.url(), POLLING).toContain('Remembered');
+  await expect.poll(() => page.url()).toContain('Remembered');
   await execute(page);
-  await expect.poll(() => answerOf(page), POLLING).toContain('"role"');
+  await expect.poll(() => answerOf(page)).toContain('"role"');
   await page.getByRole('button', { name: 'Show History' }).click();
-  await expect.poll(() => page.getByRole('region', { name: 'History' }).textContent(), POLLING).toContain('Remembered');
+  await expect.poll(() => page.getByRole('region', { name: 'History' }).textContent()).toContain('Remembered');
 });
 
 test('its files are sent compressed and are cached by browsers', async () => {

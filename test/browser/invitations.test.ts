@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { accessibilityFindings, saveScreenshot, overflowOf, POLLING, startSite } from '../support/processes/browser.ts';
+import { accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 import { full } from '../support/proof.ts';
 
 /** Invitations in the console, from their creation by an administrator to their acceptance. */
@@ -117,7 +117,7 @@ test('the page of a revoked invitation reports that it was not found', async () 
   const row = page.getByRole('table', { name: 'Open invitations' }).getByRole('row', { name: 'revoked@example.com' });
   await row.getByRole('button', { name: 'Revoke' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-  await expect.poll(() => row.count(), POLLING).toBe(0);
+  await expect.poll(() => row.count()).toBe(0);
   const { page: stranger } = await site.open(link);
   await stranger.getByRole('button', { name: 'Create my account and join' }).click();
   await stranger.getByRole('alert').waitFor();
@@ -135,7 +135,7 @@ test('an administrator can promote and remove a member, but has no buttons for t
   await member(page, email).getByRole('button', { name: 'Make member' }).waitFor();
   await member(page, email).getByRole('button', { name: 'Remove' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Remove' }).click();
-  await expect.poll(() => member(page, email).count(), POLLING).toBe(0);
+  await expect.poll(() => member(page, email).count()).toBe(0);
   expect(problems).toEqual([]);
 });
 

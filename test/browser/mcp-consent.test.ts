@@ -1,7 +1,7 @@
 import type { BrowserContext, Page } from 'playwright-core';
 import { afterAll, expect, test } from 'vitest';
 import { startOidcFixture } from '../support/peers/mcp-oidc-server.ts';
-import { accessibilityFindings, saveScreenshot, overflowOf, POLLING, startSite } from '../support/processes/browser.ts';
+import { accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 
 /** A person authorizes a connection in a browser: on pages of an independent authorization server, then on pages of the gateway. */
 
@@ -198,6 +198,6 @@ test('a pending connection can be authorized from the console, and then works', 
   await page.getByRole('link', { name: 'MCP connections', exact: true }).click();
   await row.getByText('Connected', { exact: true }).waitFor();
   await row.getByRole('button', { name: 'Test' }).click();
-  await expect.poll(() => row.textContent(), POLLING).toMatch(/Nothing.*Authorize again/);
+  await expect.poll(() => row.textContent()).toMatch(/Nothing.*Authorize again/);
   await saveScreenshot(page, 'connected-in-console');
 });

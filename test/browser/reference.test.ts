@@ -7,7 +7,6 @@ import {
   accessibilityFindings,
   saveScreenshot,
   overflowOf,
-  POLLING,
   startSite,
 } from '../support/processes/browser.ts';
 import { full, proof } from '../support/proof.ts';
@@ -16,7 +15,7 @@ const site = await startSite();
 
 async function openReference(address = '/docs', view: View = {}): Promise<OpenPage> {
   const one = await site.open(address, view);
-  await expect.poll(() => one.page.locator('.opblock').count(), POLLING).toBe(routes.length);
+  await expect.poll(() => one.page.locator('.opblock').count()).toBe(routes.length);
   return one;
 }
 
@@ -42,12 +41,12 @@ test('the REST reference can send a request with a key that is entered there', a
 
   const operation = page.locator(`#${idOf('createEventDefinition')}`);
   await operation.locator('.opblock-summary-control').click();
-  await expect.poll(() => page.url(), POLLING).toBe(addressOf('createEventDefinition'));
+  await expect.poll(() => page.url()).toBe(addressOf('createEventDefinition'));
   await operation.getByRole('button', { name: 'Try it out' }).click();
   await operation.locator('textarea').fill(JSON.stringify({ label: 'Seen in the browser' }));
   await operation.getByRole('button', { name: 'Execute' }).click();
   const answered = operation.locator('.live-responses-table .response').first();
-  await expect.poll(() => answered.textContent(), POLLING).toContain('seen_in_the_browser');
+  await expect.poll(() => answered.textContent()).toContain('seen_in_the_browser');
   expect(await answered.locator('.response-col_status').textContent()).toContain('201');
   await answered.scrollIntoViewIfNeeded();
   await saveScreenshot(page, 'docs-answer');
@@ -62,7 +61,7 @@ test('a signed-in browser can send a request without entering a key', async () =
   await page.getByLabel('Request body').fill(JSON.stringify({ label: 'Seen with the cookie' }));
   await page.getByRole('button', { name: 'Execute' }).click();
   const answered = page.locator('.live-responses-table .response').first();
-  await expect.poll(() => answered.textContent(), POLLING).toContain('seen_with_the_cookie');
+  await expect.poll(() => answered.textContent()).toContain('seen_with_the_cookie');
   expect(problems).toEqual([]);
 });
 
@@ -95,14 +94,14 @@ test('an operation has a URL, and can be opened and closed with the keyboard at 
   const address = addressOf('createEventDefinition');
   const { page, problems } = await openReference(address);
   const open = page.locator('.opblock-summary-control[aria-expanded=true]');
-  await expect.poll(() => open.allTextContents(), POLLING).toEqual([expect.stringMatching(/^POST.*event-definitions/)]);
-  await expect.poll(() => page.getByRole('button', { name: 'Try it out' }).count(), POLLING).toBe(1);
+  await expect.poll(() => open.allTextContents()).toEqual([expect.stringMatching(/^POST.*event-definitions/)]);
+  await expect.poll(() => page.getByRole('button', { name: 'Try it out' }).count()).toBe(1);
   await saveScreenshot(page, 'docs-address');
   await open.press('Enter');
-  await expect.poll(() => open.count(), POLLING).toBe(0);
+  await expect.poll(() => open.count()).toBe(0);
   expect(page.url()).toBe(`${site.url}/docs#/`);
   await page.keyboard.press('Enter');
-  await expect.poll(() => open.count(), POLLING).toBe(1);
+  await expect.poll(() => open.count()).toBe(1);
   expect(page.url()).toBe(address);
   await page.keyboard.press('Tab');
   expect(await page.locator('.copy-to-clipboard :focus').count()).toBe(1);

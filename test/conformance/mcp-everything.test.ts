@@ -24,7 +24,7 @@ beforeAll(async () => {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   for (const stream of [server.stdout, server.stderr]) stream?.on('data', (chunk) => (output += String(chunk)));
-  await vi.waitUntil(() => output.includes(`listening on port ${port}`), { timeout: 30_000 });
+  await vi.waitUntil(() => output.includes(`listening on port ${port}`), { timeout: 90_000 });
   serverUrl = `http://127.0.0.1:${port}/mcp`;
 });
 

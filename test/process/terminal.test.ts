@@ -16,7 +16,7 @@ test('at a terminal the log is lines for people, the block of the start is the l
     NO_COLOR: '1',
   });
   const shown = () => output.stdout.replaceAll('\r\n', '\n');
-  await expect.poll(shown, { timeout: 45_000 }).toMatch(/\n {4}curl .*\n\n/);
+  await expect.poll(shown).toMatch(/\n {4}curl .*\n\n/);
   expect(shown()).toMatch(/^\d\d:\d\d:\d\d warn {2}ALLOW_PRIVATE_NETWORK is on.*\n\n {2}Open this/);
   expect(shown()).toMatch(/\n\n {4}curl [^\n]*\n\n$/);
   const url = /GraphiQL +(http\S+)\/graphql/.exec(shown())?.[1] ?? '';

@@ -30,7 +30,8 @@ export interface Site extends ServedGateway {
   open(address: string, view?: View, context?: BrowserContext): Promise<OpenPage>;
 }
 
-export const POLLING = { timeout: 45_000, interval: 50 };
+/** How long a page may take to show something: as long as `expect.poll` waits. */
+const WAIT_MS = 90_000;
 
 /** One Chromium for all files of a worker. It can connect only to loopback. */
 const inChromium = test
@@ -71,7 +72,7 @@ export async function startSite(env: Record<string, string> = {}): Promise<Site>
         hasTouch: isPhone,
       });
       contexts.push(context);
-      context.setDefaultTimeout(POLLING.timeout);
+      context.setDefaultTimeout(WAIT_MS);
       if (key !== undefined) await signIn(context, gateway.url, key);
       return context;
     },
