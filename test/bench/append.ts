@@ -143,9 +143,13 @@ export const appendWork = (): Work => ({
 });
 
 function batchFor(client: number): WorkRequest {
-  return (BATCHES[client] ??= graphql('Append', MUTATION, {
-    input: { sessionId: appendSession(client), events: EVENTS },
-  }));
+  return (BATCHES[client] ??= encoded(
+    graphql('Append', MUTATION, { input: { sessionId: appendSession(client), events: EVENTS } }),
+  ));
+}
+/** Encoded once: for each request, it would take a millisecond that the gateway has to share. */
+function encoded({ body = '', ...request }: WorkRequest): WorkRequest {
+  return { ...request, body: Buffer.from(body) };
 }
 const BATCHES: WorkRequest[] = [];
 

@@ -76,7 +76,7 @@ function prepared({ method, path, body }: WorkRequest, key: string): autocannon.
 }
 
 /** The headers of every request. */
-export function headersFor(key: string, body?: string): Record<string, string> {
+export function headersFor(key: string, body?: WorkRequest['body']): Record<string, string> {
   return {
     authorization: `Bearer ${key}`,
     accept: 'application/json',

@@ -4,7 +4,7 @@ import { BIG_SESSION, definitionName, nestedSession } from './seed.ts';
 export interface WorkRequest {
   readonly method: 'GET' | 'POST' | 'PATCH';
   readonly path: string;
-  readonly body?: string;
+  readonly body?: string | Buffer<ArrayBuffer>;
 }
 
 export interface Work {

@@ -12,10 +12,10 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 export async function readJson(request: HttpRequest): Promise<unknown> {
   // Checks the announced length before reading anything.
   if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
-  const bytes = await readBytes(request.body, MAX_BODY_BYTES);
-  if (bytes.length === 0) return undefined;
+  const chunks = await readChunks(request.body, MAX_BODY_BYTES);
+  if (chunks.length === 0) return undefined;
   checkMediaType(request.headers);
-  const text = decode(bytes);
+  const text = decode(chunks);
   try {
     return JSON.parse(text);
   } catch {
@@ -28,7 +28,7 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
  * @throws DomainError 413 over the bound; 400 if it is not UTF-8.
  */
 export async function readText(request: HttpRequest, maxBytes: number): Promise<string> {
-  return decode(await readBytes(request.body, maxBytes));
+  return decode(await readChunks(request.body, maxBytes));
 }
 
 const MAX_FORM_BYTES = 64 * 1024;
@@ -75,20 +75,43 @@ function checkMediaType(headers: HttpHeaders): void {
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-function decode(bytes: Buffer): string {
+function decode(chunks: readonly Uint8Array[]): string {
   try {
-    return decoder.decode(bytes);
+    return decoder.decode(join(chunks));
   } catch {
     throw invalid('', 'the body is not well-formed UTF-8');
   }
 }
 
-async function readBytes(body: HttpRequest['body'], maxBytes: number): Promise<Buffer> {
-  if (!body) return Buffer.alloc(0);
+const SHARED_BYTES = 1024 * 1024;
+let shared: Buffer | undefined;
+
+/**
+ * The bytes of all chunks, to be used before anything else runs: bodies of up to 1 MiB share one buffer. New memory for each body takes
+ * longer than copying it.
+ */
+function join(chunks: readonly Uint8Array[]): Uint8Array {
+  const [first, ...others] = chunks;
+  if (first && others.length === 0) return first;
+  const length = chunks.reduce((sum, chunk) => sum + chunk.byteLength, 0);
+  if (length > SHARED_BYTES) return Buffer.concat(chunks);
+  shared ??= Buffer.allocUnsafeSlow(SHARED_BYTES);
+  let at = 0;
+  for (const chunk of chunks) {
+    shared.set(chunk, at);
+    at += chunk.byteLength;
+  }
+  return shared.subarray(0, length);
+}
+
+/** The chunks of the body that are not empty. */
+async function readChunks(body: HttpRequest['body'], maxBytes: number): Promise<Uint8Array[]> {
+  if (!body) return [];
   const chunks: Uint8Array[] = [];
   let length = 0;
   try {
     for await (const chunk of body) {
+      if (chunk.byteLength === 0) continue;
       length += chunk.byteLength;
       if (length > maxBytes) throw tooLarge(maxBytes);
       chunks.push(chunk);
@@ -97,7 +120,7 @@ async function readBytes(body: HttpRequest['body'], maxBytes: number): Promise<B
     // The client disconnected or was too slow. This is not an error of the gateway.
     throw error instanceof DomainError ? error : invalid('', 'the body ended before it was complete');
   }
-  return chunks.length === 1 && Buffer.isBuffer(chunks[0]) ? chunks[0] : Buffer.concat(chunks);
+  return chunks;
 }
 
 function tooLarge(maxBytes: number): DomainError {

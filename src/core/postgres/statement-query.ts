@@ -62,8 +62,8 @@ export class StatementQuery implements Submittable {
     messages.push(serialize.bind({ statement: name, values: this.#values }));
     if (!this.#read) messages.push(serialize.describe({ type: 'P' }));
     messages.push(serialize.execute(), serialize.sync());
-    // One write takes less time than several. A closed connection ends the statement with an error.
-    if (connection.stream.writable) connection.stream.write(Buffer.concat(messages));
+    // A closed connection ends the statement with an error.
+    if (connection.stream.writable) writeAll(connection.stream, messages);
     return undefined;
   }
 
@@ -109,4 +109,17 @@ export class StatementQuery implements Submittable {
   handlePortalSuspended(): void {
     // All rows are requested at once.
   }
+}
+
+const COPIED_BYTES = 16 * 1024;
+
+/** One system call for several messages takes less time than several. Small messages are copied for it, because that takes less time still. */
+function writeAll(stream: Connection['stream'], messages: readonly Buffer[]): void {
+  if (messages.reduce((sum, { length }) => sum + length, 0) <= COPIED_BYTES) {
+    stream.write(Buffer.concat(messages));
+    return;
+  }
+  stream.cork();
+  for (const message of messages) stream.write(message);
+  stream.uncork();
 }

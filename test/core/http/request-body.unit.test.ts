@@ -35,6 +35,13 @@ describe('a JSON body', () => {
     expect(await json('application/json', Uint8Array.from(bytes))).toEqual({ a: 'ä' });
   });
 
+  test('does not mix with others that arrive at the same time, below and above 1 MiB', async () => {
+    const texts = [10, 100_000, 900_000, 1_500_000].map((length, index) => String(index).repeat(length));
+    const inParts = texts.map((text) => [`{"text":"${text.slice(0, 5)}`, text.slice(5), '"}']);
+    const bodies = await Promise.all(inParts.map((parts) => json('application/json', ...parts)));
+    expect(bodies).toEqual(texts.map((text) => ({ text })));
+  });
+
   test('is undefined if there is none, whatever its type', async () => {
     expect(await readJson(request({}).incoming)).toBeUndefined();
     expect(await json('text/plain', '')).toBeUndefined();
