@@ -147,11 +147,12 @@ function batchFor(client: number): WorkRequest {
     graphql('Append', MUTATION, { input: { sessionId: appendSession(client), events: EVENTS } }),
   ));
 }
-/** Encoded once: for each request, it would take a millisecond that the gateway has to share. */
+const BATCHES: WorkRequest[] = [];
+
+/** The request with its body as bytes, so that the client does not encode it each time (README.md). */
 function encoded({ body = '', ...request }: WorkRequest): WorkRequest {
   return { ...request, body: Buffer.from(body) };
 }
-const BATCHES: WorkRequest[] = [];
 
 /** Each client sends one batch after another for some seconds. */
 async function inParallel(
