@@ -48,7 +48,7 @@ const SHARED_STATE_TOO = [
 /** What depends on connections to the database, once each: these files run once more, through a pooler. */
 const CONNECTIONS = [
   'test/core/jobs.test.ts',
-  'test/core/postgres/*.test.ts',
+  'test/core/postgres/**/*.test.ts',
   'test/domains/session-events/{append,crowd,subscription,tail,tail-bounds}.test.ts',
   'test/domains/{event-definitions,event-occurrences,invitations,organizations,user-deletions}/races.test.ts',
   'test/domains/sessions/lock-order.test.ts',

@@ -1,7 +1,7 @@
 import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
 import type { ApiKeyId, OrganizationId } from './ids.ts';
-import { type Readable, queriesOn } from './postgres/queries.ts';
+import { type Readable, queriesOn } from './postgres/reading/queries.ts';
 
 /**
  * The audit log: who changed what, and when. Each operation that changes something writes one entry in its transaction; refused attempts are

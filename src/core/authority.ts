@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
-import { prepared, queriesOn } from './postgres/queries.ts';
-import { type Sql, sqlWithin } from './postgres/sql.ts';
+import { prepared, queriesOn } from './postgres/reading/queries.ts';
+import { type Sql, sqlWithin } from './postgres/reading/sql.ts';
 
 /**
  * Checks the rights of a caller when a change takes effect: the key is neither revoked nor expired, the membership still exists, and the role

@@ -1,3 +1,4 @@
+import { type Access, type Actor, requireAccess } from './access.ts';
 import { type EntityManager, ForeignKeyConstraintViolationException } from '@mikro-orm/postgresql';
 import { type AuditTarget, type RequestIdOrigin, auditEntry, recordAudit } from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
@@ -8,62 +9,12 @@ import type { Caches } from './caches.ts';
 import type { Outbound } from './outbound/outbound.ts';
 import type { SecretBox } from './secrets/secrets.ts';
 import { conflictOf } from './postgres/failures.ts';
-import type { RequestBudget } from './postgres/request-budget.ts';
-import { type Sql, sqlWithin } from './postgres/sql.ts';
+import type { RequestBudget } from './postgres/reading/request-budget.ts';
+import { type Sql, sqlWithin } from './postgres/reading/sql.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
-import { DomainError, ForbiddenError, ValidationError, invalid } from './errors.ts';
-import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
-
-/** Scopes of API keys. A key without the scope of an operation gets 403. */
-export const SCOPES = [
-  'mcp_connections.read',
-  'mcp_connections.write',
-  'api_keys.read',
-  'api_keys.write',
-  'sessions.read',
-  'sessions.write',
-  'sessions.record',
-  'organizations.write',
-  'users.delete',
-  'behavioral_events.event_definitions.read_write',
-  'analytics.behavioral_events.send',
-  'social',
-] as const;
-export type Scope = (typeof SCOPES)[number];
-
-export const ROLES = ['admin', 'member'] as const;
-export type Role = (typeof ROLES)[number];
-
-/** The organization that a caller acts in, with their role. */
-export interface ActingOrganization {
-  readonly id: OrganizationId;
-  /** Sequential number, from 1; part of fully qualified event names. */
-  readonly number: number;
-  readonly role: Role;
-  readonly subscriptions: Subscriptions;
-  /** Set if the lookup of the key has read it. */
-  readonly name?: string;
-  readonly slug?: string | null;
-}
-
-/** The caller: the key of a user, acting in at most one organization. */
-export interface Actor {
-  readonly keyId: ApiKeyId;
-  readonly userId: UserId;
-  readonly scopes: ReadonlySet<Scope>;
-  /** Undefined for an unbound key whose request names no organization, unless its user is in exactly one. */
-  readonly organization: ActingOrganization | undefined;
-  /** Whether the key is bound to the organization. An unbound key can act in any organization of its user, one per request. */
-  readonly isBound?: boolean;
-  /**
-   * The position of the primary's write-ahead log when the key was looked up: reads see everything up to it, even on a replica. Null if the
-   * primary was away.
-   */
-  readonly position?: number | null | undefined;
-  /** Whether the caller uses the command line, which needs no key. */
-  readonly isOperator?: boolean;
-}
+import { DomainError, ForbiddenError } from './errors.ts';
+import type { UserId } from './ids.ts';
 
 /** The dependencies of operations. Time and randomness are injected, so that tests can control them. */
 export interface OperationContext {
@@ -127,32 +78,6 @@ export interface OperationSettings {
 }
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;
-
-/**
- * The permissions that an operation needs, independent of its input. Both APIs check them before they read the input, and the operation checks
- * them again.
- */
-export interface Access {
-  /** The key needs all of these scopes. */
-  readonly scopes: readonly Scope[];
-  /** The key needs at least one of these scopes. */
-  readonly anyScopeOf?: { readonly scopes: readonly Scope[]; readonly name: string };
-  /** Whether the operation needs an acting organization; a caller without one gets 400. */
-  readonly inOrganization: boolean;
-  /** The role that the caller needs in the organization. */
-  readonly role?: 'admin';
-  /** The subscription that the organization needs. */
-  readonly subscription?: {
-    readonly isMetBy: (subscriptions: Subscriptions) => boolean;
-    /** The message for a caller without it. */
-    readonly message: string;
-    /** The sentence in descriptions. */
-    readonly description: string;
-  };
-}
-
-/** Any caller with a valid key. */
-export const ANYBODY: Access = { scopes: [], inOrganization: false };
 
 /** An operation that checks its access, which callers can inspect. */
 export interface Guarded<Args extends readonly unknown[], Result> {
@@ -232,62 +157,4 @@ export async function refuseLostAuthority({ authenticateAgain }: OperationContex
   throw new ForbiddenError(
     'your membership or role in the organization changed while the request was under way; send it again',
   );
-}
-
-/**
- * Checks the access of a caller. `organizationId` is the requested organization, if it may differ from the acting one.
- * @throws ForbiddenError (403) without scope, role or subscription; ValidationError (400) if the caller acts in no organization or in another
- * one.
- */
-export function requireAccess(
-  actor: Actor,
-  { scopes, anyScopeOf, inOrganization, role, subscription }: Access,
-  organizationId?: OrganizationId,
-): void {
-  for (const scope of scopes) requireScope(actor, scope);
-  if (anyScopeOf && !anyScopeOf.scopes.some((scope) => actor.scopes.has(scope)))
-    throw new ForbiddenError(`the API key lacks every scope of ${anyScopeOf.name}; one of them is enough`);
-  if (!inOrganization) return;
-  const organization = requireOrganization(actor, organizationId);
-  if (role === 'admin') requireAdmin(actor);
-  if (subscription && !subscription.isMetBy(organization.subscriptions)) throw new ForbiddenError(subscription.message);
-}
-
-/** Whether {@link requireAccess} would succeed, for fields such as `viewerCanUpdate`. */
-export function hasAccess(actor: Actor, access: Access, organizationId?: OrganizationId): boolean {
-  try {
-    requireAccess(actor, access, organizationId);
-    return true;
-  } catch (error) {
-    if (error instanceof ForbiddenError || error instanceof ValidationError) return false;
-    throw error;
-  }
-}
-
-/** @throws ForbiddenError (403) if the key lacks the scope. */
-export function requireScope(actor: Actor, scope: Scope): void {
-  if (!actor.scopes.has(scope)) throw new ForbiddenError(`the API key lacks the scope ${scope}`);
-}
-
-/**
- * The acting organization of the caller. `organizationId` is the requested organization, if it may differ.
- * @throws ValidationError (400) if the caller acts in no organization or in another one.
- */
-export function requireOrganization(actor: Actor, organizationId = actor.organization?.id): ActingOrganization {
-  const { organization } = actor;
-  if (organization?.id !== organizationId) {
-    throw invalid(
-      '',
-      'a request acts in one organization: send the header X-Organization-Id with the id or slug of the organization that you want',
-    );
-  }
-  if (!organization) throw invalid('', 'missing required organization information', 'REQUIRED');
-  return organization;
-}
-
-/** @throws ForbiddenError (403) if the caller is not an administrator of the organization. */
-export function requireAdmin(actor: Actor): ActingOrganization {
-  const organization = requireOrganization(actor);
-  if (organization.role !== 'admin') throw new ForbiddenError('only administrators of the organization can do this');
-  return organization;
 }

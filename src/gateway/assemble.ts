@@ -7,7 +7,7 @@ import {
   findRunningEmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../core/postgres/embedded/server.ts';
-import { limitLines } from '../core/postgres/outages.ts';
+import { limitLines } from '../core/postgres/health/outages.ts';
 import { type SecretBox, createSecretBox, loadOrCreateKeyFile } from '../core/secrets/secrets.ts';
 import { type Dependencies, createDependencies } from './dependencies.ts';
 

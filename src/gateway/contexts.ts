@@ -1,8 +1,9 @@
 import { settleChanges } from '../core/authority.ts';
 import type { Resumption } from '../core/live-tails.ts';
-import type { Actor, OperationContext, OperationSettings, WorkContext } from '../core/operation.ts';
-import { RequestBudget } from '../core/postgres/request-budget.ts';
-import { createSql } from '../core/postgres/sql.ts';
+import type { Actor } from '../core/access.ts';
+import type { OperationContext, OperationSettings, WorkContext } from '../core/operation.ts';
+import { RequestBudget } from '../core/postgres/reading/request-budget.ts';
+import { createSql } from '../core/postgres/reading/sql.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Origin } from './exchange.ts';

@@ -9,10 +9,10 @@ import { type Notifier, createNotifier } from '../core/postgres/notifications.ts
 import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
 import { Caches } from '../core/caches.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
-import { type Outages, watchOutages } from '../core/postgres/outages.ts';
-import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/replicas.ts';
+import { type Outages, watchOutages } from '../core/postgres/health/outages.ts';
+import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/health/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
-import { type Run, type Sql, createSql, runOn } from '../core/postgres/sql.ts';
+import { type Run, type Sql, createSql, runOn } from '../core/postgres/reading/sql.ts';
 import { type Tracing, observeStatements } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';

@@ -5,7 +5,8 @@ import { clientAddressOf } from '../core/http/client-address.ts';
 import type { RequestIdOrigin } from '../core/audit.ts';
 import type { HttpHeaders, HttpRequest } from '../core/http/messages.ts';
 import type { ApiKeyId } from '../core/ids.ts';
-import type { Actor, OperationContext } from '../core/operation.ts';
+import type { Actor } from '../core/access.ts';
+import type { OperationContext } from '../core/operation.ts';
 import type { Span } from '../core/tracing/tracing.ts';
 import { type Refusals, noteRefusal } from './admission/refusals.ts';
 

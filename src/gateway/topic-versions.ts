@@ -1,4 +1,4 @@
-import type { Sql } from '../core/postgres/sql.ts';
+import type { Sql } from '../core/postgres/reading/sql.ts';
 import { apiKeyTopic } from '../domains/api-keys/entity.ts';
 import { readKeyVersions } from '../domains/api-keys/operations.ts';
 import { mcpConnectionTopic } from '../domains/mcp-connections/status.ts';

@@ -1,5 +1,5 @@
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
-import { ROLES, SCOPES } from '../core/operation.ts';
+import { ROLES, SCOPES } from '../core/access.ts';
 import type { CommandName } from './command.ts';
 
 interface Help {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import { DAY_MS } from '../core/text/timestamps.ts';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
-import { ROLES, SCOPES } from '../core/operation.ts';
+import { ROLES, SCOPES } from '../core/access.ts';
 import { isUuid } from '../core/text/uuids.ts';
 import { helpOf } from './command-help.ts';
 import type { Command, CommandName } from './command.ts';

@@ -1,6 +1,6 @@
 import type { ProductFamily, SubscriptionLevel } from '../core/config.ts';
 import type { ApiKeyId, SessionId } from '../core/ids.ts';
-import type { Role, Scope } from '../core/operation.ts';
+import type { Role, Scope } from '../core/access.ts';
 
 /** The options of every list. */
 interface ListOptions {

@@ -1,4 +1,4 @@
-import { type Actor, SCOPES, hasAccess } from '../core/operation.ts';
+import { type Actor, SCOPES, hasAccess } from '../core/access.ts';
 import { createEventDefinitionInput } from '../domains/event-definitions/input.ts';
 import { createEventDefinition } from '../domains/event-definitions/operations.ts';
 import { EVENT_DEFINITIONS } from '../domains/event-definitions/policy.ts';

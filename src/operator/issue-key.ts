@@ -1,7 +1,7 @@
 import { settleChanges } from '../core/authority.ts';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../core/ids.ts';
-import { type Role, SCOPES, type Scope } from '../core/operation.ts';
+import { type Role, SCOPES, type Scope } from '../core/access.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { issueApiKey } from '../domains/api-keys/operations.ts';
 import { ensureMember } from '../domains/organizations/member-operations.ts';

@@ -1,7 +1,7 @@
 import { type Compilable, type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { counted } from '../core/postgres/counts.ts';
-import { queriesOn } from '../core/postgres/queries.ts';
-import type { Sql } from '../core/postgres/sql.ts';
+import { counted } from '../core/postgres/reading/counts.ts';
+import { queriesOn } from '../core/postgres/reading/queries.ts';
+import type { Sql } from '../core/postgres/reading/sql.ts';
 import type { ApiKeyTables } from '../domains/api-keys/entity.ts';
 import type { OrganizationTables } from '../domains/organizations/entity.ts';
 import type { SessionTables } from '../domains/sessions/entity.ts';

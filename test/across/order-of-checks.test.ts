@@ -3,7 +3,7 @@ import { type GraphQLInputType, isEnumType, isInputObjectType, isListType, isNon
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isKeyless } from '../../src/core/http/route.ts';
 import { accessOf } from '../../src/core/graphql/refusable.ts';
-import type { Access } from '../../src/core/operation.ts';
+import type { Access } from '../../src/core/access.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';

@@ -1,7 +1,7 @@
 import { type GraphQLField, getNamedType, isLeafType, isObjectType, isRequiredArgument } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accessOf, refusalOf } from '../../src/core/graphql/refusable.ts';
-import { SCOPES, type Scope } from '../../src/core/operation.ts';
+import { SCOPES, type Scope } from '../../src/core/access.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';

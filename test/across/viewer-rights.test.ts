@@ -1,7 +1,7 @@
 // The fields `viewerCan…` compared with what the operations then do.
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCOPES, type Scope } from '../../src/core/operation.ts';
+import { SCOPES, type Scope } from '../../src/core/access.ts';
 import { issueKey } from '../../src/operator/issue-key.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { invite } from '../support/fixtures/invitations.ts';

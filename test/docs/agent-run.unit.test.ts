@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { parseArguments } from '../../docs/examples/make-agent-run.ts';
 import { type AgentEvent, agentRun } from '../../src/operator/demo-agent-run.ts';
-import { parseInput } from '../../src/core/validation.ts';
+import { parseInput } from '../../src/core/input/validation.ts';
 import {
   DELIVERIES,
   DELTA_TYPES,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCOPES } from '../../src/core/operation.ts';
+import { SCOPES } from '../../src/core/access.ts';
 import { nameFromLabel } from '../../src/domains/event-definitions/naming.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';

@@ -1,9 +1,9 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makePromises } from '../../src/core/postgres/client-queries.ts';
+import { makePromises } from '../../src/core/postgres/driver/client-queries.ts';
 import { databaseTrouble } from '../../src/core/postgres/failures.ts';
-import { POSITION, type Replicas, createReplicas } from '../../src/core/postgres/replicas.ts';
-import { runOn } from '../../src/core/postgres/sql.ts';
+import { POSITION, type Replicas, createReplicas } from '../../src/core/postgres/health/replicas.ts';
+import { runOn } from '../../src/core/postgres/reading/sql.ts';
 import { query, superuserUrl } from '../support/processes/embedded-postgres.ts';
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
 

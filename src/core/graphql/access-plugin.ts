@@ -1,6 +1,7 @@
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
 import type { GraphQLFieldResolver } from 'graphql';
-import { type OperationContext, requireAccess } from '../operation.ts';
+import { requireAccess } from '../access.ts';
+import type { OperationContext } from '../operation.ts';
 import { accessOf, refusalOf } from './refusable.ts';
 
 declare global {

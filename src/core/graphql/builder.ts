@@ -6,9 +6,9 @@ import ValidationPlugin from '@pothos/plugin-validation';
 import './access-plugin.ts';
 import type { DomainError } from '../errors.ts';
 import type { OperationContext } from '../operation.ts';
-import { DEFAULT_PAGE_SIZE } from '../postgres/keyset.ts';
+import { DEFAULT_PAGE_SIZE } from '../postgres/reading/keyset.ts';
 import type { Timestamp } from '../text/timestamps.ts';
-import { toValidationError } from '../validation.ts';
+import { toValidationError } from '../input/validation.ts';
 
 /** The context of resolvers. */
 export interface GraphQLContext extends OperationContext {

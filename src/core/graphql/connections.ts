@@ -2,8 +2,8 @@ import type { FieldMap, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import { type LoadBatch, resolveBatched } from './batches.ts';
 import { type SchemaTypes, builder } from './builder.ts';
-import type { CountedPage, Page } from '../postgres/keyset.ts';
-import type { Columns } from '../postgres/columns.ts';
+import type { CountedPage, Page } from '../postgres/reading/keyset.ts';
+import type { Columns } from '../postgres/reading/columns.ts';
 
 export interface Connection<Row> {
   readonly edges: readonly { readonly cursor: string; readonly node: Row }[];

@@ -3,9 +3,9 @@ import type { GraphQLResolveInfo } from 'graphql';
 import type { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
-import { parseInput } from '../validation.ts';
+import { parseInput } from '../input/validation.ts';
 import { withPlainIds } from './global-ids.ts';
-import type { Access } from '../operation.ts';
+import type { Access } from '../access.ts';
 import { PAYLOAD, describeAccess } from './refusable.ts';
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from '../errors.ts';
 import { parseGlobalId, toGlobalId } from './global-ids.ts';
-import type { Columns } from '../postgres/columns.ts';
+import type { Columns } from '../postgres/reading/columns.ts';
 import { selectedColumns } from './selection.ts';
 
 /** Relay Global Object Identification: types whose objects `node` and `nodes` find. */

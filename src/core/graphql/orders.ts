@@ -1,4 +1,4 @@
-import type { Order } from '../postgres/keyset.ts';
+import type { Order } from '../postgres/reading/keyset.ts';
 import { OrderDirection, builder } from './builder.ts';
 import { describedValues } from './described-values.ts';
 

@@ -2,7 +2,7 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { resolveBatched } from './batches.ts';
 import type { GraphQLContext } from './builder.ts';
 import { selectedColumns } from './selection.ts';
-import type { Columns } from '../postgres/columns.ts';
+import type { Columns } from '../postgres/reading/columns.ts';
 
 /** Reads the objects with these ids that the caller may see. */
 type Read<Row> = (context: GraphQLContext, ids: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;

@@ -1,5 +1,5 @@
 import { type GraphQLSchema, getNamedType, getNullableType, isCompositeType, isObjectType } from 'graphql';
-import type { Access } from '../operation.ts';
+import type { Access } from '../access.ts';
 
 /** How a field can be refused in addition to its access. */
 export interface Refusal {

@@ -10,7 +10,7 @@ import {
   isCompositeType,
   isObjectType,
 } from 'graphql';
-import type { Columns } from '../postgres/columns.ts';
+import type { Columns } from '../postgres/reading/columns.ts';
 
 /**
  * Declares the columns that a field needs, as names of properties of the row. A field that neither declares nor exposes a column needs all

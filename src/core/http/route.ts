@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { HttpAnswer, HttpRequest } from './messages.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../ids.ts';
-import type { Access, OperationContext } from '../operation.ts';
+import type { Access } from '../access.ts';
+import type { OperationContext } from '../operation.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 

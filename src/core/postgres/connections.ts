@@ -2,10 +2,10 @@ import { fileURLToPath } from 'node:url';
 import { type EntityClass, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import type { Pool, PoolClient } from 'pg';
-import { followQueries, makePromises } from './client-queries.ts';
-import { cut, watchLiveness } from './liveness-check.ts';
-import { RowClient } from './row-client.ts';
-import { WIRE_TYPES } from './wire-types.ts';
+import { followQueries, makePromises } from './driver/client-queries.ts';
+import { cut, watchLiveness } from './health/liveness-check.ts';
+import { RowClient } from './driver/row-client.ts';
+import { WIRE_TYPES } from './driver/wire-types.ts';
 
 export type Database = MikroORM;
 

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { sql as raw } from 'kysely';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { prepared, queriesOn } from './queries.ts';
-import type { Sql } from './sql.ts';
+import { prepared, queriesOn } from './reading/queries.ts';
+import type { Sql } from './reading/sql.ts';
 
 /**
  * Notifies other code, in this process and in others on the same database, that something has changed. A notification is only a topic without

@@ -1,6 +1,6 @@
 import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../ids.ts';
-import { type Readable, anyOf } from '../postgres/queries.ts';
+import { type Readable, anyOf } from '../postgres/reading/queries.ts';
 import { rotate } from './rotation.ts';
 import type { SealedColumn } from './secret-check.ts';
 import type { SecretBox, SecretPlace } from './secrets.ts';

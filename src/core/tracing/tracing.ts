@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import type { HttpHeaders } from '../http/messages.ts';
 import { isObject } from '../is-object.ts';
-import { isCursor } from '../postgres/client-queries.ts';
+import { isCursor } from '../postgres/driver/client-queries.ts';
 
 /**
  * Traces requests from their arrival to SQL and to other servers. Without tracing there is no `Tracing` object, and its code is not loaded.

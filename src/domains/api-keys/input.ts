@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { SCOPES } from '../../core/operation.ts';
-import { listInput } from '../../core/lists.ts';
-import { createdBetween } from '../../core/moment-input.ts';
+import { SCOPES } from '../../core/access.ts';
+import { listInput } from '../../core/input/lists.ts';
+import { createdBetween } from '../../core/input/moments.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import { idSchema, optional, rule, text, withDefault } from '../../core/validation.ts';
+import { idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 
 const name = text({ min: 1, max: 100 });
 

@@ -1,19 +1,13 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
-import {
-  type OperationContext,
-  type Scope,
-  guarded,
-  requireOrganization,
-  requireScope,
-  write,
-} from '../../core/operation.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
+import { type Scope, requireOrganization, requireScope } from '../../core/access.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { enumValues, wording } from '../../core/text/wording.ts';
-import { filterOf } from '../../core/postgres/reach.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import { filterOf } from '../../core/postgres/reading/reach.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { Membership } from '../organizations/entity.ts';
 import { lockUser } from '../users/operations.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';

@@ -1,6 +1,6 @@
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Access, type Actor, hasAccess } from '../../core/operation.ts';
-import { type Reach, isWithin } from '../../core/postgres/reach.ts';
+import { type Access, type Actor, hasAccess } from '../../core/access.ts';
+import { type Reach, isWithin } from '../../core/postgres/reading/reach.ts';
 
 /** No acting organization is required, because an unbound key can read and change the unbound keys of its user without one. */
 export const READ_API_KEYS: Access = { scopes: ['api_keys.read'], inOrganization: false };

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/counts.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import {
   type Readable,
@@ -13,10 +13,10 @@ import {
   contains,
   prepared,
   queriesOn,
-} from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
+} from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { API_KEY_COLUMNS, type ApiKey, type ApiKeyTables } from './entity.ts';
 import type { ApiKeyFilter } from './input.ts';
 import { reachedBy } from './policy.ts';

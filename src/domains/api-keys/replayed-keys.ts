@@ -1,9 +1,9 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
-import { isWithin } from '../../core/postgres/reach.ts';
-import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
+import { isWithin } from '../../core/postgres/reading/reach.ts';
+import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { ApiKeyTables } from './entity.ts';
 import { reachedBy } from './policy.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readOnly, route } from '../../core/http/route.ts';
-import { listDocument, readList } from '../../core/lists.ts';
-import { SCOPES } from '../../core/operation.ts';
+import { listDocument, readList } from '../../core/input/lists.ts';
+import { SCOPES } from '../../core/access.ts';
 import { createApiKeyInput, listApiKeysInput, revokeApiKeyInput } from './input.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from './operations.ts';
 import { type ApiKeyRow, apiKeyRow } from './queries.ts';

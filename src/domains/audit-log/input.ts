@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { AUDIT_SOURCES } from '../../core/audit.ts';
-import { momentInput } from '../../core/moment-input.ts';
+import { momentInput } from '../../core/input/moments.ts';
 import type { UserId } from '../../core/ids.ts';
-import { idSchema, text } from '../../core/validation.ts';
+import { idSchema, text } from '../../core/input/validation.ts';
 
 const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
 

@@ -1,6 +1,7 @@
-import type { CountedPage } from '../../core/postgres/keyset.ts';
-import { type OperationContext, guarded, requireOrganization } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { type OperationContext, guarded } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { READ_AUDIT_LOG } from './policy.ts';
 import {
   type AuditEntryList,

@@ -1,3 +1,3 @@
-import type { Access } from '../../core/operation.ts';
+import type { Access } from '../../core/access.ts';
 
 export const READ_AUDIT_LOG: Access = { scopes: ['organizations.write'], inOrganization: true, role: 'admin' };

@@ -3,11 +3,17 @@ import { sql } from 'kysely';
 import type { AuditTables } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/counts.ts';
-import { type Order, type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
+import {
+  type Order,
+  type Ordering,
+  type Page,
+  type PageArguments,
+  planPage,
+} from '../../core/postgres/reading/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, listOf, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import { type Readable, type RowOf, anyOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { UserTables } from '../users/entity.ts';
 import type { UserRow } from '../users/operations.ts';

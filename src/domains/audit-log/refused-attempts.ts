@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import type { AuditTables, Refusal, RequestIdOrigin } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
-import { prepared, queriesOn } from '../../core/postgres/queries.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
+import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { RefusedAttemptTables } from './entity.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BroadcastChannelId, BroadcastId } from '../../core/ids.ts';
-import { momentInput } from '../../core/moment-input.ts';
-import { idSchema, optional, rule, text } from '../../core/validation.ts';
+import { momentInput } from '../../core/input/moments.ts';
+import { idSchema, optional, rule, text } from '../../core/input/validation.ts';
 import { BROADCAST_STATUSES, type BroadcastStatus } from './entity.ts';
 
 /** Maximum size of the content of a broadcast, as JSON in UTF-8: 64 KiB. */

@@ -1,7 +1,8 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { BroadcastChannelId, OrganizationId } from '../../core/ids.ts';
-import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { Broadcast, BroadcastChannel } from './entity.ts';
 import type { BroadcastReference, CreateBroadcastInput, ListBroadcastsInput } from './input.ts';
 import { PUBLISH } from './policy.ts';

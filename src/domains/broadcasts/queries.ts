@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { BroadcastChannelId, BroadcastId, OrganizationId } from '../../core/ids.ts';
-import { type Readable, type RowOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
+import { type Readable, type RowOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { BROADCAST_COLUMNS, type Broadcast, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
 import type { ListBroadcastsInput } from './input.ts';
 

@@ -1,5 +1,5 @@
-import type { ActingOrganization } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import type { ActingOrganization } from '../../core/access.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { PRIMARY_OBJECTS } from './entity.ts';
 import { CUSTOM_OBJECT } from './input.ts';

@@ -1,6 +1,6 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import type { EventDefinitionId, EventPropertyId } from '../../core/ids.ts';
-import { columnNames } from '../../core/postgres/queries.ts';
+import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
-import { createdBetween } from '../../core/moment-input.ts';
-import { optional, rule, text, withDefault } from '../../core/validation.ts';
+import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
+import { createdBetween } from '../../core/input/moments.ts';
+import { optional, rule, text, withDefault } from '../../core/input/validation.ts';
 import { PRIMARY_OBJECTS } from './entity.ts';
 import { MAX_CUSTOM_PROPERTIES, propertyDefinition } from './property-input.ts';
 import {

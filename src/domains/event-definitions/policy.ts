@@ -1,12 +1,12 @@
 import { SUBSCRIPTION_LEVELS } from '../../core/config.ts';
-import type { Reach } from '../../core/postgres/reach.ts';
+import type { Reach } from '../../core/postgres/reading/reach.ts';
 import {
   type Access,
   type ActingOrganization,
   type Actor,
   requireAccess,
   requireOrganization,
-} from '../../core/operation.ts';
+} from '../../core/access.ts';
 
 const PROFESSIONAL = SUBSCRIPTION_LEVELS.indexOf('professional');
 

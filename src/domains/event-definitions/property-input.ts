@@ -1,7 +1,7 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
-import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
-import { optional, text, rule } from '../../core/validation.ts';
+import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
+import { optional, text, rule } from '../../core/input/validation.ts';
 import { propertyMeantBy } from './default-properties.ts';
 import { RESERVED_PREFIX } from './naming.ts';
 import { PROPERTY_TYPES } from './property-types.ts';

@@ -2,7 +2,7 @@ import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { ConflictError, invalid, nameTaken, notFound } from '../../core/errors.ts';
 import { type OperationContext, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import { requireUnchanged } from '../../core/expected-version.ts';
+import { requireUnchanged } from '../../core/input/expected-version.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { type EventDefinition, EventProperty } from './entity.ts';
 import { freePropertyName } from './naming.ts';

@@ -2,7 +2,8 @@ import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import { requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
@@ -11,8 +12,8 @@ import {
   packedRows,
   preparedByShape,
   queriesOn,
-} from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+} from '../../core/postgres/reading/queries.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty } from './entity.ts';
 
 const db = queriesOn<EventDefinitionTables>();

@@ -1,8 +1,9 @@
 import type { EventDefinitionId } from '../../core/ids.ts';
-import { type OperationContext, requireOrganization } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
-import { anyOf, columns, queriesOn } from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
+import { requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import { anyOf, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
 import type { EventDefinitionTables } from './entity.ts';
 import { definitionsOf } from './policy.ts';
 import { type EventPropertyRow, packedProperties } from './property-queries.ts';

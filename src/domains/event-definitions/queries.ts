@@ -1,6 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import { counted, readCount } from '../../core/postgres/counts.ts';
+import { counted, readCount } from '../../core/postgres/reading/counts.ts';
 import {
   type Order,
   type Page,
@@ -8,11 +8,19 @@ import {
   type PageValues,
   orderingBy,
   planPage,
-} from '../../core/postgres/keyset.ts';
-import { type ActingOrganization, type OperationContext, requireOrganization } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, columns, preparedByShape, queriesOn } from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+} from '../../core/postgres/reading/keyset.ts';
+import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  columns,
+  preparedByShape,
+  queriesOn,
+} from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import {
   EVENT_DEFINITION_COLUMNS,
   type EventDefinition,

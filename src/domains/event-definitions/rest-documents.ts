@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
-import { requireOrganization } from '../../core/operation.ts';
+import { requireOrganization } from '../../core/access.ts';
 import {
   DEFAULT_ROWS,
   GROUP_NAME,

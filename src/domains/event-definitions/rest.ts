@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/http/route.ts';
-import type { Page } from '../../core/postgres/keyset.ts';
+import type { Page } from '../../core/postgres/reading/keyset.ts';
 import { defaultPropertiesOf } from './computed-fields.ts';
 import {
   type SearchEventDefinitionsInput,

@@ -4,7 +4,7 @@ import { notFound } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, anyOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
 import { referenceTo } from './definition-reference.ts';
 import { type CustomMatchingId, EventDefinition, type EventDefinitionTables, type EventProperty } from './entity.ts';

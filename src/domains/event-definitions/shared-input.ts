@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { text } from '../../core/validation.ts';
+import { text } from '../../core/input/validation.ts';
 import { NAME_MAX_LENGTH, nameFromLabel } from './naming.ts';
 
 /** Parts that the inputs of definitions and of properties share. */

@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import { columnNames } from '../../core/postgres/queries.ts';
+import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import type { PropertyValue } from './property-values.ts';
 

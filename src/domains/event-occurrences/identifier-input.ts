@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { createdBetween } from '../../core/moment-input.ts';
-import { rule, text } from '../../core/validation.ts';
+import { createdBetween } from '../../core/input/moments.ts';
+import { rule, text } from '../../core/input/validation.ts';
 
 const MAX_IDENTIFIERS = 1000;
 

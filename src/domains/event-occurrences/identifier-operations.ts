@@ -1,7 +1,8 @@
 import type { OrganizationId } from '../../core/ids.ts';
-import type { CountedPage } from '../../core/postgres/keyset.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
-import { type OperationContext, requireAccess, requireOrganization, write } from '../../core/operation.ts';
+import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import { requireAccess, requireOrganization } from '../../core/access.ts';
+import { type OperationContext, write } from '../../core/operation.ts';
 import type { RegisterObjectIdentifiersInput, RemoveObjectIdentifiersInput } from './identifier-input.ts';
 import {
   type ObjectIdentifierList,

@@ -1,10 +1,11 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { OrganizationId } from '../../core/ids.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
-import { countOf } from '../../core/postgres/counts.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/keyset.ts';
-import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/queries.ts';
-import { type OperationContext, requireOrganization } from '../../core/operation.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
+import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { type EventOccurrenceTables, OBJECT_IDENTIFIER_COLUMNS } from './entity.ts';
 import type { ObjectIdentifierFilter, RegisterObjectIdentifiersInput } from './identifier-input.ts';
 

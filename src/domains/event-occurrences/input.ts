@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../../core/is-object.ts';
-import { momentInput } from '../../core/moment-input.ts';
-import { optional, rule, text, emailAddress } from '../../core/validation.ts';
+import { momentInput } from '../../core/input/moments.ts';
+import { optional, rule, text, emailAddress } from '../../core/input/validation.ts';
 
 /** Maximum number of occurrences in one request. */
 export const MAX_OCCURRENCES = 500;

@@ -1,6 +1,7 @@
 import { type InputFault, NotFoundError } from '../../core/errors.ts';
-import { invalidInput } from '../../core/validation.ts';
-import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
+import { invalidInput } from '../../core/input/validation.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/operations.ts';

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
-import type { Readable } from '../../core/postgres/queries.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
 /** Deletes a batch of the object identifiers of an organization, in the caller's transaction. @returns their object ids. */

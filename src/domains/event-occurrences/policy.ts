@@ -1,4 +1,4 @@
-import type { Access } from '../../core/operation.ts';
+import type { Access } from '../../core/access.ts';
 
 /** Sending needs this scope. Reading occurrences needs what reading their definitions needs. */
 export const SEND_OCCURRENCES: Access = { scopes: ['analytics.behavioral_events.send'], inOrganization: true };

@@ -1,6 +1,6 @@
 import { DAY_MS, isRepresentable } from '../../core/text/timestamps.ts';
 import { type InputFault, type InputFaultCode } from '../../core/errors.ts';
-import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/validation.ts';
+import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/input/validation.ts';
 import type { EventProperty } from '../event-definitions/entity.ts';
 
 /** The part of a property that decides which values are valid. */

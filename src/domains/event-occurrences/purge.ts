@@ -1,10 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { idSchema } from '../../core/validation.ts';
+import { idSchema } from '../../core/input/validation.ts';
 import type { EventDefinitionId } from '../../core/ids.ts';
 import { jobHandler } from '../../core/jobs.ts';
-import type { Readable } from '../../core/postgres/queries.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { isInUse } from '../event-definitions/operations.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 

@@ -2,9 +2,10 @@ import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import type { Page } from '../../core/postgres/keyset.ts';
-import { type OperationContext, requireAccess, requireOrganization } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import type { Page } from '../../core/postgres/reading/keyset.ts';
+import { requireAccess, requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import {
   fullyQualifiedName,
   propertyMeantBy,

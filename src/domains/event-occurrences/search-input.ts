@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { momentInput } from '../../core/moment-input.ts';
-import { text } from '../../core/validation.ts';
+import { momentInput } from '../../core/input/moments.ts';
+import { text } from '../../core/input/validation.ts';
 import { PRIMARY_OBJECTS } from '../event-definitions/entity.ts';
 
 const DEFAULT_LIMIT = 100;

@@ -1,9 +1,10 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import { type Ordering, type Page, type PagePlan, planPage } from '../../core/postgres/keyset.ts';
-import { type OperationContext, requireOrganization } from '../../core/operation.ts';
-import { type Readable, anyOf, queriesOn } from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
+import { type Ordering, type Page, type PagePlan, planPage } from '../../core/postgres/reading/keyset.ts';
+import { requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
 import type { EventDefinitionTables } from '../event-definitions/entity.ts';
 import { definitionsOf } from '../event-definitions/operations.ts';
 import type { EventOccurrenceTables } from './entity.ts';

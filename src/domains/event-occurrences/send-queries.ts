@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { DomainError } from '../../core/errors.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, listOf } from '../../core/postgres/queries.ts';
+import { type Readable, listOf } from '../../core/postgres/reading/queries.ts';
 import type { Link } from './occurrence-validation.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 import type { PropertyValue } from './property-values.ts';

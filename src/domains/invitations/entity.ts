@@ -1,7 +1,7 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { InvitationId } from '../../core/ids.ts';
-import { ROLES } from '../../core/operation.ts';
-import { columnNames } from '../../core/postgres/queries.ts';
+import { ROLES } from '../../core/access.ts';
+import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/entity.ts';
 import { User } from '../users/entity.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { InvitationId } from '../../core/ids.ts';
-import { createdBetween } from '../../core/moment-input.ts';
-import { ROLES } from '../../core/operation.ts';
-import { emailAddress, idSchema, optional, text, withDefault } from '../../core/validation.ts';
+import { createdBetween } from '../../core/input/moments.ts';
+import { ROLES } from '../../core/access.ts';
+import { emailAddress, idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 
 /** Text that is not a token is accepted here, because it gets the same 404 as an unknown token. */
 const token = text({ min: 1, max: 255 });

@@ -3,17 +3,10 @@ import { DAY_MS } from '../../core/text/timestamps.ts';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
 import type { InvitationId, OrganizationId } from '../../core/ids.ts';
-import {
-  type OperationContext,
-  type Role,
-  SCOPES,
-  type WorkContext,
-  guarded,
-  requireOrganization,
-  write,
-} from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
+import { type Role, SCOPES, requireOrganization } from '../../core/access.ts';
+import { type OperationContext, type WorkContext, guarded, write } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
 import { type CreatedApiKey, issueApiKey } from '../api-keys/operations.ts';
 import { Membership, Organization } from '../organizations/entity.ts';

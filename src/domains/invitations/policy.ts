@@ -1,5 +1,5 @@
 import type { OrganizationId } from '../../core/ids.ts';
-import type { Access, Actor } from '../../core/operation.ts';
+import type { Access, Actor } from '../../core/access.ts';
 import { ADMINISTER_ORGANIZATION, READ_MEMBERS, mayAdminister } from '../organizations/policy.ts';
 
 /** Access for creating and revoking invitations of the acting organization. */

@@ -1,11 +1,19 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { InvitationId, OrganizationId, UserId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/counts.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, contains, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  asRow,
+  columns,
+  contains,
+  queriesOn,
+} from '../../core/postgres/reading/queries.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { UserTables } from '../users/entity.ts';
 import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './entity.ts';

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { McpAuthorizationId, McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
-import { type Readable, anyOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { deleteSecretsOf } from '../../core/secrets/secret-store.ts';
 import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
 import type { McpConnectionTables } from './entity.ts';

@@ -1,11 +1,20 @@
 import type { McpConnectionId } from '../../core/ids.ts';
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
-import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
+import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { isObject } from '../../core/is-object.ts';
-import { listInput } from '../../core/lists.ts';
-import { createdBetween } from '../../core/moment-input.ts';
-import { idSchema, NOT_KNOWN, httpUri, keyRule, optional, rule, text, withDefault } from '../../core/validation.ts';
+import { listInput } from '../../core/input/lists.ts';
+import { createdBetween } from '../../core/input/moments.ts';
+import {
+  idSchema,
+  NOT_KNOWN,
+  httpUri,
+  keyRule,
+  optional,
+  rule,
+  text,
+  withDefault,
+} from '../../core/input/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES, TYPES } from './entity.ts';
 
 const name = text({ min: 1, max: 200 });

@@ -1,18 +1,12 @@
 import { ForbiddenError, type InputFault, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
-import { requireUnchanged } from '../../core/expected-version.ts';
+import { requireUnchanged } from '../../core/input/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isUuid } from '../../core/text/uuids.ts';
-import {
-  type ActingOrganization,
-  type OperationContext,
-  guarded,
-  hasAccess,
-  requireOrganization,
-  write,
-} from '../../core/operation.ts';
+import { type ActingOrganization, hasAccess, requireOrganization } from '../../core/access.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { type ConnectionResult, saveOutcome } from './oauth/operations.ts';
 import { connectRemote } from './remote/connect.ts';
 import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';

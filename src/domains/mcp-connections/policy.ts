@@ -1,15 +1,9 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import {
-  type Access,
-  type ActingOrganization,
-  type Actor,
-  hasAccess,
-  requireOrganization,
-} from '../../core/operation.ts';
+import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
-import { type Reach, filterOf } from '../../core/postgres/reach.ts';
+import { type Reach, filterOf } from '../../core/postgres/reading/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
 
 export const READ_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.read'], inOrganization: true };

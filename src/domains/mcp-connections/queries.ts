@@ -1,12 +1,21 @@
 import { type ExpressionBuilder, sql } from 'kysely';
 import type { McpConnectionId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/counts.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/keyset.ts';
-import type { Actor, OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, contains, queriesOn, snake } from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
+import type { Actor } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  asRow,
+  contains,
+  queriesOn,
+  snake,
+} from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
 import { isUuid } from '../../core/text/uuids.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
 import type { McpConnectionFilter } from './input.ts';
 import { reachedBy } from './policy.ts';

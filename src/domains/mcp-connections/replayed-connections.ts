@@ -1,8 +1,8 @@
 import type { McpConnectionId } from '../../core/ids.ts';
 import { notFound } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { isWithin } from '../../core/postgres/reach.ts';
-import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { isWithin } from '../../core/postgres/reading/reach.ts';
+import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { McpConnectionTables } from './entity.ts';
 import { reachedBy, requireManager } from './policy.ts';
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { McpConnectionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { anyOf, queriesOn } from '../../core/postgres/queries.ts';
+import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { McpConnectionTables } from './entity.ts';
 
 const db = queriesOn<McpConnectionTables>();

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
-import { idSchema } from '../../core/validation.ts';
+import { idSchema } from '../../core/input/validation.ts';
 import { settleChanges } from '../../core/authority.ts';
 import type { DeletionJobId, OrganizationId } from '../../core/ids.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { OrganizationId } from '../../core/ids.ts';
-import { idSchema, optional, text } from '../../core/validation.ts';
+import { idSchema, optional, text } from '../../core/input/validation.ts';
 
 /** The optional id must be the acting organization. The slug, or the id when there is no slug, confirms the deletion. */
 export const deleteOrganizationInput = z.strictObject({

@@ -1,7 +1,8 @@
 import { invalid, notFound } from '../../core/errors.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { enqueueJob } from '../../core/jobs.ts';
-import { type OperationContext, guarded, requireOrganization, write } from '../../core/operation.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { revokeKeysOfOrganization } from '../api-keys/operations.ts';
 import { deleteInvitationsOf } from '../invitations/operations.ts';

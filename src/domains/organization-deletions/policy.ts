@@ -1,5 +1,5 @@
 import type { OrganizationId } from '../../core/ids.ts';
-import { type Access, type Actor, hasAccess } from '../../core/operation.ts';
+import { type Access, type Actor, hasAccess } from '../../core/access.ts';
 import { ADMINISTER_ORGANIZATION } from '../organizations/policy.ts';
 
 /** Access for deleting the acting organization, and for the preview of the deletion. */

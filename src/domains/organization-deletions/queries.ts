@@ -1,8 +1,8 @@
 import type { SelectQueryBuilder } from 'kysely';
 import type { OrganizationId } from '../../core/ids.ts';
-import { counted } from '../../core/postgres/counts.ts';
+import { counted } from '../../core/postgres/reading/counts.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { EventDefinitionTables } from '../event-definitions/entity.ts';
 import type { McpConnectionTables } from '../mcp-connections/entity.ts';

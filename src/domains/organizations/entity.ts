@@ -1,8 +1,8 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
 import type { Subscriptions } from '../../core/config.ts';
-import { ROLES } from '../../core/operation.ts';
-import { columnNames } from '../../core/postgres/queries.ts';
+import { ROLES } from '../../core/access.ts';
+import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { User } from '../users/entity.ts';
 
 const OrganizationSchema = defineEntity({

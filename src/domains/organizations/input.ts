@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
-import { listInput } from '../../core/lists.ts';
-import { createdBetween } from '../../core/moment-input.ts';
-import { ROLES } from '../../core/operation.ts';
+import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
+import { listInput } from '../../core/input/lists.ts';
+import { createdBetween } from '../../core/input/moments.ts';
+import { ROLES } from '../../core/access.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { httpUri, idSchema, optional, rule, text, withDefault } from '../../core/validation.ts';
+import { httpUri, idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 
 const name = text({ min: 1, max: 100 }).refine(
   (value) => value === '' || value.trim() !== '',

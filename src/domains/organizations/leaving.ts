@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Readable, anyOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { Organization, type OrganizationTables } from './entity.ts';
 import { lockOrganization } from './lock.ts';
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
-import type { Readable } from '../../core/postgres/queries.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from './entity.ts';
 
 /**

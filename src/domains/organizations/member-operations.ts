@@ -1,17 +1,12 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
-import {
-  type ActingOrganization,
-  type OperationContext,
-  guarded,
-  requireOrganization,
-  write,
-} from '../../core/operation.ts';
+import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { UserId } from '../../core/ids.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/keyset.ts';
-import type { Role } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
+import type { Role } from '../../core/access.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import type { User } from '../users/entity.ts';
 import { Membership, type Organization } from './entity.ts';

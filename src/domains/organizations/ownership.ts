@@ -3,7 +3,7 @@ import { sql } from 'kysely';
 import { ConflictError } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import { lockName } from '../../core/postgres/advisory-lock.ts';
-import type { Readable } from '../../core/postgres/queries.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from './entity.ts';
 
 /** Maximum number of organizations that a person owns, which are those that they created or administer. */

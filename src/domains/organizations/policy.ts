@@ -1,13 +1,7 @@
 import { notFound } from '../../core/errors.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import {
-  type Access,
-  type ActingOrganization,
-  type Actor,
-  hasAccess,
-  requireOrganization,
-} from '../../core/operation.ts';
-import type { Reach } from '../../core/postgres/reach.ts';
+import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
+import type { Reach } from '../../core/postgres/reading/reach.ts';
 import { READ_PEOPLE } from '../users/policy.ts';
 
 /** No acting organization is required to create an organization. */

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/counts.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
 import {
   type Order,
   type Ordering,
@@ -10,11 +10,20 @@ import {
   type PageArguments,
   orderingBy,
   planPage,
-} from '../../core/postgres/keyset.ts';
-import type { OperationContext, Role } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, contains, queriesOn } from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+} from '../../core/postgres/reading/keyset.ts';
+import type { Role } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import {
+  type Readable,
+  type RowOf,
+  anyOf,
+  asRow,
+  columns,
+  contains,
+  queriesOn,
+} from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import type { UserRow } from '../users/operations.ts';
 import type { UserTables } from '../users/entity.ts';
 import { type Membership, ORGANIZATION_COLUMNS, type Organization, type OrganizationTables } from './entity.ts';

@@ -1,5 +1,5 @@
 import { route } from '../../core/http/route.ts';
-import { listDocument, readList } from '../../core/lists.ts';
+import { listDocument, readList } from '../../core/input/lists.ts';
 import { createOrganizationInput, listOrganizationsInput } from './input.ts';
 import { createOrganization, listOrganizations, memberCountsOf } from './operations.ts';
 import { organizationRow } from './queries.ts';

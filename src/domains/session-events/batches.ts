@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { queriesOn } from '../../core/postgres/queries.ts';
+import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { RecordedEvent } from './event-data.ts';
 import { type SessionEventRow, findSlice } from './queries.ts';

@@ -1,6 +1,6 @@
 import { type InputFault } from '../../core/errors.ts';
 import { z } from 'zod';
-import { NOT_STORABLE, isStorable, text, withDefault, rule } from '../../core/validation.ts';
+import { NOT_STORABLE, isStorable, text, withDefault, rule } from '../../core/input/validation.ts';
 
 /**
  * The data of recorded events (workspace management API, section 6). The types of documented fields are checked. Unknown fields and unknown

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { createdBetween } from '../../core/moment-input.ts';
+import { createdBetween } from '../../core/input/moments.ts';
 import type { SessionId } from '../../core/ids.ts';
-import { idSchema, text, withDefault } from '../../core/validation.ts';
+import { idSchema, text, withDefault } from '../../core/input/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 

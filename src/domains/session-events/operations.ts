@@ -1,8 +1,9 @@
 import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { type Page, type PageArguments, mirrored, mirroredPage } from '../../core/postgres/keyset.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
-import { type OperationContext, guarded, requireAccess, requireAuthority } from '../../core/operation.ts';
+import { type Page, type PageArguments, mirrored, mirroredPage } from '../../core/postgres/reading/keyset.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import { requireAccess } from '../../core/access.ts';
+import { type OperationContext, guarded, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';

@@ -2,7 +2,7 @@ import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Statement, queriesOn } from '../../core/postgres/queries.ts';
+import { type Statement, queriesOn } from '../../core/postgres/reading/queries.ts';
 
 /** Bounds the size of a page of events. */
 

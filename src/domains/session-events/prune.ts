@@ -4,7 +4,7 @@ import { operatorEntry, recordAudit } from '../../core/audit.ts';
 import { notFound } from '../../core/errors.ts';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
-import type { Readable } from '../../core/postgres/queries.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { SessionTables } from '../sessions/entity.ts';
 import type { SessionEventTables } from './entity.ts';

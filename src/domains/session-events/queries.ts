@@ -3,9 +3,10 @@ import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { invalid } from '../../core/errors.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
-import { type PageArguments, isBackward } from '../../core/postgres/keyset.ts';
-import { counted } from '../../core/postgres/counts.ts';
-import type { OperationContext, Role } from '../../core/operation.ts';
+import { type PageArguments, isBackward } from '../../core/postgres/reading/keyset.ts';
+import { counted } from '../../core/postgres/reading/counts.ts';
+import type { Role } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
@@ -14,9 +15,9 @@ import {
   preparedByShape,
   queriesOn,
   snake,
-} from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+} from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import type { SessionTables } from '../sessions/entity.ts';
 import { callerOf, readableBy } from '../sessions/policy.ts';
 import { cursorId } from './cursor.ts';

@@ -11,9 +11,9 @@ import {
   preparedByShape,
   queriesOn,
   snake,
-} from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+} from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import {
   ARTIFACT_COLUMNS,
   type Artifact,

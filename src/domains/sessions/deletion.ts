@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
-import { type Readable, anyOf } from '../../core/postgres/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from './entity.ts';
 
 /** Deletes sessions together with an account or an organization. Every function runs in the caller's transaction. */

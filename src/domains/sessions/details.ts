@@ -1,5 +1,6 @@
 import { notFound } from '../../core/errors.ts';
-import { type OperationContext, guarded, hasAccess } from '../../core/operation.ts';
+import { hasAccess } from '../../core/access.ts';
+import { type OperationContext, guarded } from '../../core/operation.ts';
 import { type ArtifactWithPullRequests, artifactsWithPullRequestsOf } from './artifact-queries.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import type { SessionReference } from './input.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
-import { listInput } from '../../core/lists.ts';
-import { createdBetween } from '../../core/moment-input.ts';
+import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
+import { listInput } from '../../core/input/lists.ts';
+import { createdBetween } from '../../core/input/moments.ts';
 import type { ArtifactId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
 import { isUuid } from '../../core/text/uuids.ts';
-import { httpUri, idSchema, optional, text, withDefault } from '../../core/validation.ts';
+import { httpUri, idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
   ARTIFACT_TYPES,

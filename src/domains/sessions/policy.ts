@@ -1,7 +1,7 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import { type Access, type Actor, type Role, hasAccess, requireOrganization } from '../../core/operation.ts';
+import { type Access, type Actor, type Role, hasAccess, requireOrganization } from '../../core/access.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Reach, isWithin } from '../../core/postgres/reach.ts';
+import { type Reach, isWithin } from '../../core/postgres/reading/reach.ts';
 
 export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization: true };
 export const WRITE_SESSIONS: Access = { scopes: ['sessions.write'], inOrganization: true };

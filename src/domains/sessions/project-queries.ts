@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import type { OrganizationId, ProjectId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { type Readable, type RowOf, anyOf, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from './entity.ts';
 import { callerOf } from './policy.ts';
 

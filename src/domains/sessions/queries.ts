@@ -1,6 +1,6 @@
 import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { keysOf } from '../../core/keys-of.ts';
-import { counted, readCount } from '../../core/postgres/counts.ts';
+import { counted, readCount } from '../../core/postgres/reading/counts.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import {
   type Order,
@@ -9,8 +9,9 @@ import {
   type PageValues,
   orderingBy,
   planPage,
-} from '../../core/postgres/keyset.ts';
-import type { OperationContext, Role } from '../../core/operation.ts';
+} from '../../core/postgres/reading/keyset.ts';
+import type { Role } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
@@ -19,9 +20,9 @@ import {
   preparedByShape,
   queriesOn,
   snake,
-} from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+} from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
 import type { SessionFilter } from './input.ts';
 import { type McpServerViewer, visibleMcpServers } from './mcp-servers.ts';

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { route } from '../../core/http/route.ts';
-import { listDocument, readList } from '../../core/lists.ts';
+import { listDocument, readList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { readSession, readSessionDetails } from './details.ts';
 import {

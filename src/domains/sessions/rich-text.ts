@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isObject } from '../../core/is-object.ts';
-import { NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/validation.ts';
+import { NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/input/validation.ts';
 
 /**
  * Rich-text documents of editors like ProseMirror (workspace management API, section 2.3). Types of nodes: `text`, `image`, `mention`,

@@ -1,5 +1,6 @@
-import { type OperationContext, guarded, requireAccess } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import { requireAccess } from '../../core/access.ts';
+import { type OperationContext, guarded } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { apiKeyTopic } from '../api-keys/entity.ts';
 import { READ_SESSIONS, callerOf } from './policy.ts';
 import type { SessionFilter } from './input.ts';

@@ -3,9 +3,9 @@ import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.t
 import { authorityValues, hasAuthority } from '../../core/authority.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
-import { preparedByShape, queriesOn, snake } from '../../core/postgres/queries.ts';
-import { within } from '../../core/postgres/reach.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import { preparedByShape, queriesOn, snake } from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
 import type { SessionTables } from './entity.ts';
 import { replacedMcpServers } from './mcp-servers.ts';
 import { callerOf, changeableBy } from './policy.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { idSchema } from '../../core/validation.ts';
+import { idSchema } from '../../core/input/validation.ts';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { recordAudit, jobEntry } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';

@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { DeletionJobId, OrganizationId, SessionId, UserId } from '../../core/ids.ts';
-import { columnNames } from '../../core/postgres/queries.ts';
+import { columnNames } from '../../core/postgres/reading/queries.ts';
 import type { DeletionQuestionnaire } from './input.ts';
 
 export const DELETION_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const;

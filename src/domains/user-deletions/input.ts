@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { DeletionJobId } from '../../core/ids.ts';
-import { idSchema, optional, text, withDefault } from '../../core/validation.ts';
+import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 
 /** Why the user leaves. All fields are optional. */
 const deletionQuestionnaire = z.strictObject({

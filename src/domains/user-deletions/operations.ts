@@ -4,7 +4,7 @@ import type { DeletionJobId } from '../../core/ids.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
 import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { lockUser } from '../users/operations.ts';
 import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
-import type { Access } from '../../core/operation.ts';
+import type { Access } from '../../core/access.ts';
 import { organizationsAdministeredBy } from '../organizations/operations.ts';
 
 /** Access for deleting the own account. No acting organization is required. */

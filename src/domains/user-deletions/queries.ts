@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { DeletionJobId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { DELETION_JOB_COLUMNS, type DeletionJob, type DeletionTables } from './entity.ts';
 
 const db = queriesOn<DeletionTables>();

@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { UserId } from '../../core/ids.ts';
-import { columnNames } from '../../core/postgres/queries.ts';
+import { columnNames } from '../../core/postgres/reading/queries.ts';
 
 const UserSchema = defineEntity({
   name: 'User',

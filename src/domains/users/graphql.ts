@@ -1,5 +1,5 @@
 import { ConflictError } from '../../core/errors.ts';
-import { EXPECTED_UPDATED_AT } from '../../core/expected-version.ts';
+import { EXPECTED_UPDATED_AT } from '../../core/input/expected-version.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';

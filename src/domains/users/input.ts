@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { expectedUpdatedAtInput } from '../../core/expected-version.ts';
-import { text } from '../../core/validation.ts';
+import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
+import { text } from '../../core/input/validation.ts';
 
 export const updateViewerInput = z.strictObject({
   name: text({ min: 1, max: 100 }).nullable().optional(),

@@ -1,11 +1,12 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { unauthenticated } from '../../core/errors.ts';
-import { requireUnchanged } from '../../core/expected-version.ts';
+import { requireUnchanged } from '../../core/input/expected-version.ts';
 import type { UserId } from '../../core/ids.ts';
-import { ANYBODY, type OperationContext, guarded, hasAccess, requireAccess, write } from '../../core/operation.ts';
-import type { Readable } from '../../core/postgres/queries.ts';
-import type { Columns } from '../../core/postgres/columns.ts';
+import { ANYBODY, hasAccess, requireAccess } from '../../core/access.ts';
+import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { User, type UserTables } from './entity.ts';
 import type { UpdateViewerInput } from './input.ts';
 import { READ_PEOPLE, UPDATE_VIEWER } from './policy.ts';

@@ -1,4 +1,4 @@
-import { type Access, SCOPES, type Scope } from '../../core/operation.ts';
+import { type Access, SCOPES, type Scope } from '../../core/access.ts';
 
 /** Scopes for programs that send events or broadcasts. They give no access to other people's names and addresses. */
 const OF_PROGRAMS: ReadonlySet<Scope> = new Set([

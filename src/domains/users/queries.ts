@@ -1,7 +1,7 @@
 import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/queries.ts';
-import { type Columns, withColumns } from '../../core/postgres/columns.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import { USER_COLUMNS, type User, type UserTables } from './entity.ts';
 

@@ -1,7 +1,7 @@
 import { DomainError } from '../../core/errors.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
-import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { MAX_OPERATION_COST } from '../bounds.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RateLimitTables } from './entity.ts';

@@ -3,9 +3,9 @@ import type { Logger } from 'pino';
 import type { Refusal, RequestIdOrigin } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError } from '../../core/errors.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
-import type { Actor } from '../../core/operation.ts';
+import type { Actor } from '../../core/access.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type RefusedAttempt, recordRefusedAttempt } from '../../domains/audit-log/refused-attempts.ts';
 import { RefusedKeyError } from './authenticate.ts';
 

@@ -3,7 +3,7 @@ import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
 import type { Logger } from 'pino';
 import { CODE_OF, DomainError, type ErrorKind, STATUS_OF } from '../../core/errors.ts';
 import { MAX_ANSWER_BYTES, answerTooLarge, isSurelyTooLarge } from '../../core/answer-size.ts';
-import type { RequestBudget } from '../../core/postgres/request-budget.ts';
+import type { RequestBudget } from '../../core/postgres/reading/request-budget.ts';
 import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { toDomainError } from '../failures.ts';
 

@@ -1,7 +1,7 @@
 import { type ExecutionArgs, getOperationAST } from 'graphql';
 import { ForbiddenError } from '../../core/errors.ts';
 import { accessOf } from '../../core/graphql/refusable.ts';
-import { type Actor, requireAccess } from '../../core/operation.ts';
+import { type Actor, requireAccess } from '../../core/access.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
 /** The error for the first root field of the operation that the caller has no right to; undefined when they have a right to all. */

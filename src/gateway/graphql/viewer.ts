@@ -2,8 +2,8 @@ import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { resolveList } from '../../core/graphql/connections.ts';
 import { ForbiddenError, unauthenticated } from '../../core/errors.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
-import type { Actor } from '../../core/operation.ts';
-import { ifKnown } from '../../core/postgres/columns.ts';
+import type { Actor } from '../../core/access.ts';
+import { ifKnown } from '../../core/postgres/reading/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
 import {
   API_KEY_ORDER,

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { isObject } from '../../core/is-object.ts';
 import { ConflictError, invalid } from '../../core/errors.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { placeOfAnswer } from './entity.ts';
 import { type KeyPlace, keepAnswer } from './queries.ts';
 import type { AnsweredRequest } from './standing-rights.ts';

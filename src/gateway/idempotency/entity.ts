@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { ROLES, type Scope } from '../../core/operation.ts';
+import { ROLES, type Scope } from '../../core/access.ts';
 import type { SealedColumn } from '../../core/secrets/secret-check.ts';
 import type { SecretPlace } from '../../core/secrets/secrets.ts';
 import { User } from '../../domains/users/entity.ts';

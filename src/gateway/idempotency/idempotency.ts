@@ -5,7 +5,7 @@ import { isObject } from '../../core/is-object.ts';
 import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
+import { type Sql, sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import { createKeyedQueue } from '../../core/keyed-queue.ts';
 import { type Answered, type Change, hash, openAnswer, requireSameRequest, storeAnswer } from './answers.ts';

@@ -1,7 +1,7 @@
 import { NotFoundError } from '../../core/errors.ts';
 import type { NewAccount, PublicContext } from '../../core/http/route.ts';
 import type { Database } from '../../core/postgres/connections.ts';
-import { type Sql, sqlWithin } from '../../core/postgres/sql.ts';
+import { type Sql, sqlWithin } from '../../core/postgres/reading/sql.ts';
 import { isFirstKeyInUse } from '../../domains/api-keys/replayed-keys.ts';
 import { type Answered, type AnswerParts, hash, openAnswer, requireSameRequest, storeAnswer } from './answers.ts';
 import { claimKey, findKeylessAnswer } from './queries.ts';

@@ -2,7 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
 import { rotate } from '../../core/secrets/rotation.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
-import type { Readable } from '../../core/postgres/queries.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { IdempotencyKey, type IdempotencyTables, placeOfAnswer } from './entity.ts';
 
 /** Maintenance of stored answers: deletes expired ones, and encrypts them again when the encryption key changes. */

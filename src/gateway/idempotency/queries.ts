@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import type { Role, Scope } from '../../core/operation.ts';
-import { prepared, queriesOn } from '../../core/postgres/queries.ts';
+import type { Role, Scope } from '../../core/access.ts';
+import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { type IdempotencyTables, KEYLESS_OPERATION } from './entity.ts';
 
 const db = queriesOn<IdempotencyTables>();

@@ -1,5 +1,6 @@
 import { ForbiddenError } from '../../core/errors.ts';
-import type { OperationContext, Role, Scope } from '../../core/operation.ts';
+import type { Role, Scope } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { requireStillReached } from '../../domains/api-keys/replayed-keys.ts';
 import { requireStillManaged } from '../../domains/mcp-connections/replayed-connections.ts';
 import { requireSessionChange } from '../../domains/sessions/operations.ts';

@@ -4,7 +4,7 @@ import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { readText } from '../../core/http/request-body.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
-import { parseInput } from '../../core/validation.ts';
+import { parseInput } from '../../core/input/validation.ts';
 import type { BrowserSessions } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
 import type { SignInLinks } from '../admission/sign-in-links.ts';

@@ -11,8 +11,9 @@ import {
   isWrite,
   takesBody,
 } from '../../core/http/route.ts';
-import { NOT_KNOWN, parseInput } from '../../core/validation.ts';
-import { type OperationContext, requireAccess } from '../../core/operation.ts';
+import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
+import { requireAccess } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
 import type { Admitted } from '../admission/authenticate.ts';
 import { operationContext, readingContext } from '../contexts.ts';

@@ -1,8 +1,8 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { QUEUES } from '../../core/jobs.ts';
 import { VERSION } from '../../core/version.ts';
-import type { Outages } from '../../core/postgres/outages.ts';
-import type { Replicas } from '../../core/postgres/replicas.ts';
+import type { Outages } from '../../core/postgres/health/outages.ts';
+import type { Replicas } from '../../core/postgres/health/replicas.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 

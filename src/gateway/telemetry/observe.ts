@@ -2,8 +2,8 @@ import { sql } from 'kysely';
 import type { HttpAnswer } from '../../core/http/messages.ts';
 import type { ObserveRun, Queue } from '../../core/jobs.ts';
 import { type ObserveExchange, OutboundError } from '../../core/outbound/outbound.ts';
-import { queriesOn } from '../../core/postgres/queries.ts';
-import type { Sql } from '../../core/postgres/sql.ts';
+import { queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type Tracing, traced } from '../../core/tracing/tracing.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../../../src/core/config.ts';
-import { SCOPES } from '../../../src/core/operation.ts';
+import { SCOPES } from '../../../src/core/access.ts';
 import { type Api, DEFINITIONS_PATH, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { graphql } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DomainError } from '../../../src/core/errors.ts';
-import { type Actor, SCOPES } from '../../../src/core/operation.ts';
+import { type Actor, SCOPES } from '../../../src/core/access.ts';
 import { operationContext } from '../../../src/gateway/contexts.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { parseInput } from '../../../src/core/validation.ts';
+import { parseInput } from '../../../src/core/input/validation.ts';
 import { MAX_EVENT_BYTES, eventData, recordedEvent } from '../../../src/domains/session-events/event-data.ts';
 
 const MESSAGE_ID = '3f2a8c1e-5b7d-4e9f-8a1b-2c3d4e5f6a7b';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { parseInput } from '../../../src/core/validation.ts';
+import { parseInput } from '../../../src/core/input/validation.ts';
 import { type RichTextNode, richTextDocument, toPlainText } from '../../../src/domains/sessions/rich-text.ts';
 import { block, doc, everyKind, image, json, link, safe, words } from '../../support/fixtures/rich-text.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseInput } from '../../../src/core/validation.ts';
+import { parseInput } from '../../../src/core/input/validation.ts';
 import { richTextDocument } from '../../../src/domains/sessions/rich-text.ts';
 import { ADDRESS_RULE, block, doc, everyKind, json, link, messageOf, words } from '../../support/fixtures/rich-text.ts';
 

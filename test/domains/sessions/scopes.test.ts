@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isObjectType } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Scope } from '../../../src/core/operation.ts';
+import type { Scope } from '../../../src/core/access.ts';
 import { CONTENT_COLUMNS } from '../../../src/domains/sessions/details.ts';
 import { READ_SESSION_CONTENT } from '../../../src/domains/sessions/policy.ts';
 import { schema } from '../../../src/gateway/schema.ts';

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType } from '../../../core/graphql/connections.ts';
 import { ConflictError, type InputFaultCode, NotFoundError } from '../../../core/errors.ts';
-import { rule } from '../../../core/validation.ts';
+import { rule } from '../../../core/input/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
@@ -13,7 +13,7 @@ import type { OperationContext } from '../../../core/operation.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
-import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
 import { EVENT_NAME, EventDefinition, PrimaryObject } from './types.ts';
 import { PRIMARY_OBJECTS } from '../entity.ts';
 import {

@@ -4,7 +4,7 @@ import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { describeAccess } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
-import { hasAccess } from '../../../core/operation.ts';
+import { hasAccess } from '../../../core/access.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
 import { displayOrder, isDefault } from '../computed-fields.ts';

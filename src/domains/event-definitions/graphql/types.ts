@@ -5,7 +5,7 @@ import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graph
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { type FieldsOf, nodeType } from '../../../core/graphql/nodes.ts';
 import { notFound } from '../../../core/errors.ts';
-import { hasAccess, requireOrganization } from '../../../core/operation.ts';
+import { hasAccess, requireOrganization } from '../../../core/access.ts';
 import { describeAccess } from '../../../core/graphql/refusable.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';

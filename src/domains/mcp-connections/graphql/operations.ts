@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { isObject } from '../../../core/is-object.ts';
 import { builder } from '../../../core/graphql/builder.ts';
-import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
 import { ConflictError, type Fault, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
-import { keyRule } from '../../../core/validation.ts';
+import { keyRule } from '../../../core/input/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { authorizeMcpConnection } from '../oauth/operations.ts';

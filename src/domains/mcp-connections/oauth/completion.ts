@@ -4,7 +4,7 @@ import { recordAudit, auditEntry } from '../../../core/audit.ts';
 import { DomainError, notFound } from '../../../core/errors.ts';
 import type { ApiKeyId, UserId } from '../../../core/ids.ts';
 import type { OperationContext, WorkContext } from '../../../core/operation.ts';
-import type { Readable } from '../../../core/postgres/queries.ts';
+import type { Readable } from '../../../core/postgres/reading/queries.ts';
 import { Membership } from '../../organizations/entity.ts';
 import { type PendingSecret, storeTokens, takePending } from '../credentials.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';

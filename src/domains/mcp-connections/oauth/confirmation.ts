@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { PublicContext } from '../../../core/http/route.ts';
-import { queriesOn } from '../../../core/postgres/queries.ts';
+import { queriesOn } from '../../../core/postgres/reading/queries.ts';
 import { SecretError } from '../../../core/secrets/secrets.ts';
 import type { OrganizationTables } from '../../organizations/entity.ts';
 import type { UserTables } from '../../users/entity.ts';

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError, DomainError } from '../../../core/errors.ts';
-import { type Actor, type OperationContext, type WorkContext, guarded, write } from '../../../core/operation.ts';
+import type { Actor } from '../../../core/access.ts';
+import { type OperationContext, type WorkContext, guarded, write } from '../../../core/operation.ts';
 import { type Outcome, connectRemote, hashState } from '../remote/connect.ts';
 import { forgetPending, readCredentials, storePending, storeRegistration, storeTokens } from '../credentials.ts';
 import { McpAuthorization, type McpConnection } from '../entity.ts';

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { McpConnectionId } from '../../../core/ids.ts';
 import { DomainError } from '../../../core/errors.ts';
 import { type JobContext, jobHandler } from '../../../core/jobs.ts';
-import { queriesOn } from '../../../core/postgres/queries.ts';
+import { queriesOn } from '../../../core/postgres/reading/queries.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { useServer } from '../remote/session.ts';
 import { usableToken } from './token-refresh.ts';

@@ -5,7 +5,7 @@ import type { McpConnectionId } from '../../../core/ids.ts';
 import { RemoteFailedError, notFound } from '../../../core/errors.ts';
 import type { WorkContext } from '../../../core/operation.ts';
 import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, storeTokens } from '../credentials.ts';
-import { queriesOn } from '../../../core/postgres/queries.ts';
+import { queriesOn } from '../../../core/postgres/reading/queries.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { fetchClientToken, refresh } from './authorization-flow.ts';
 import { clientOf } from './client.ts';

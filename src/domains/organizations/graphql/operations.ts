@@ -1,5 +1,5 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds } from '../../../core/graphql/global-ids.ts';

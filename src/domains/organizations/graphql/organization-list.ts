@@ -5,9 +5,9 @@ import type { orderType } from '../../../core/graphql/orders.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import type { OrganizationId } from '../../../core/ids.ts';
-import type { Access } from '../../../core/operation.ts';
-import type { Columns } from '../../../core/postgres/columns.ts';
-import type { CountedPage, Order, PageArguments } from '../../../core/postgres/keyset.ts';
+import type { Access } from '../../../core/access.ts';
+import type { Columns } from '../../../core/postgres/reading/columns.ts';
+import type { CountedPage, Order, PageArguments } from '../../../core/postgres/reading/keyset.ts';
 import type { OrganizationRow } from '../queries.ts';
 import { OrganizationType } from './types.ts';
 

@@ -9,7 +9,7 @@ import {
   SUBSCRIPTION_LEVELS,
   type SubscriptionLevel,
 } from '../../../core/config.ts';
-import type { Role } from '../../../core/operation.ts';
+import type { Role } from '../../../core/access.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { memberCountsOf, readOrganizations, rolesOf } from '../operations.ts';
 import { mayAdminister } from '../policy.ts';

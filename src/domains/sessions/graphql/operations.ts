@@ -2,7 +2,7 @@ import { READ_SESSIONS } from '../policy.ts';
 import { followSessions } from '../subscription.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType } from '../../../core/graphql/connections.ts';
-import { EXPECTED_UPDATED_AT } from '../../../core/expected-version.ts';
+import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { type Message, inRest } from './text/wording.ts';
-import { type InputFault, type InputFaultCode, ValidationError } from './errors.ts';
+import { type Message, inRest } from '../text/wording.ts';
+import { type InputFault, type InputFaultCode, ValidationError } from '../errors.ts';
 
 /**
  * Parses untrusted input with the schema of its operation. For absent keys see `optional`.

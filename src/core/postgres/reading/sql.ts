@@ -2,10 +2,10 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
-import { sendOn } from './client-queries.ts';
+import { sendOn } from '../driver/client-queries.ts';
 import { type Statement, statementOf } from './queries.ts';
 import { Postponed, type RequestBudget, TooLong } from './request-budget.ts';
-import { StatementQuery } from './statement-query.ts';
+import { StatementQuery } from '../driver/statement-query.ts';
 
 /** Runs typed queries as prepared statements, without entities. Changes use entities. */
 export interface Sql {

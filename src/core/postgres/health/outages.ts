@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, QueryConfig } from 'pg';
 import type { Logger } from 'pino';
-import { followQueries } from './client-queries.ts';
-import { databaseTrouble } from './failures.ts';
+import { followQueries } from '../driver/client-queries.ts';
+import { databaseTrouble } from '../failures.ts';
 import { createProbe } from './liveness-check.ts';
 
 /** Logs an outage of the database with two lines: one when it begins and one when it ends. */

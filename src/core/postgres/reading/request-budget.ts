@@ -1,6 +1,6 @@
-import { answerTooLarge } from '../answer-size.ts';
-import type { DomainError } from '../errors.ts';
-import { type EndLargeAnswer, LARGE_BYTES, type LargeAnswers } from './large-answers.ts';
+import { answerTooLarge } from '../../answer-size.ts';
+import type { DomainError } from '../../errors.ts';
+import { type EndLargeAnswer, LARGE_BYTES, type LargeAnswers } from '../large-answers.ts';
 
 /** Maximum number of concurrent statements of a request; others wait. */
 const MAX_IN_FLIGHT = 4;

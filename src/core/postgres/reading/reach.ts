@@ -1,6 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/postgresql';
 import { type Expression, type SqlBool, sql } from 'kysely';
-import { keysOf } from '../keys-of.ts';
+import { keysOf } from '../../keys-of.ts';
 import { snake } from './queries.ts';
 
 /** The rows that a caller may access, defined once and used as a condition of queries, as a test of an object, and as a filter of entities. */

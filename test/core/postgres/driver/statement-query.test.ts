@@ -1,8 +1,8 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
-import { runOn } from '../../../src/core/postgres/sql.ts';
-import { makePromises } from '../../../src/core/postgres/client-queries.ts';
-import { RowClient } from '../../../src/core/postgres/row-client.ts';
+import { runOn } from '../../../../src/core/postgres/reading/sql.ts';
+import { makePromises } from '../../../../src/core/postgres/driver/client-queries.ts';
+import { RowClient } from '../../../../src/core/postgres/driver/row-client.ts';
 
 let pool: pg.Pool;
 let run: (text: string, ...values: unknown[]) => Promise<object[]>;

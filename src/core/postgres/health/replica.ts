@@ -1,11 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { databaseTrouble } from './failures.ts';
-import { type Run, runOn } from './sql.ts';
-import { makePromises } from './client-queries.ts';
-import { RowClient } from './row-client.ts';
-import { WIRE_TYPES } from './wire-types.ts';
+import { databaseTrouble } from '../failures.ts';
+import { type Run, runOn } from '../reading/sql.ts';
+import { makePromises } from '../driver/client-queries.ts';
+import { RowClient } from '../driver/row-client.ts';
+import { WIRE_TYPES } from '../driver/wire-types.ts';
 
 /**
  * One server of `DATABASE_REPLICA_URLS`. It is asked repeatedly whether it is a standby, because after a failover a standby is the primary,

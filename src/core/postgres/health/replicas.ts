@@ -1,7 +1,7 @@
-import { DomainError } from '../errors.ts';
-import { databaseTrouble } from './failures.ts';
+import { DomainError } from '../../errors.ts';
+import { databaseTrouble } from '../failures.ts';
 import { type Replica, type ReplicaOptions, createReplica } from './replica.ts';
-import type { Run } from './sql.ts';
+import type { Run } from '../reading/sql.ts';
 
 /**
  * Read replicas of the primary. A request that only reads uses a replica that has replayed everything acknowledged before the request, so

@@ -1,4 +1,4 @@
-import { isRepresentable } from './text/timestamps.ts';
+import { isRepresentable } from '../text/timestamps.ts';
 import { rule } from './validation.ts';
 import { z } from 'zod';
 

@@ -1,5 +1,5 @@
-import { ConflictError } from './errors.ts';
-import { momentInput } from './moment-input.ts';
+import { ConflictError } from '../errors.ts';
+import { momentInput } from './moments.ts';
 
 /** The `updatedAt` that the client has read. If the stored value differs, the change is refused. */
 export const expectedUpdatedAtInput = momentInput().nullish();

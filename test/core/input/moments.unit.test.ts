@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { momentInput } from '../../src/core/moment-input.ts';
-import { parseInput, toValidationError } from '../../src/core/validation.ts';
+import { momentInput } from '../../../src/core/input/moments.ts';
+import { parseInput, toValidationError } from '../../../src/core/input/validation.ts';
 
 const FORM =
   'must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds';

@@ -1,6 +1,6 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import { ValidationError, invalid } from '../errors.ts';
+import { ValidationError, invalid } from '../../errors.ts';
 import { snake } from './queries.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { ValidationError } from './errors.ts';
-import type { CountedPage, PageArguments } from './postgres/keyset.ts';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './postgres/keyset.ts';
+import { ValidationError } from '../errors.ts';
+import type { CountedPage, PageArguments } from '../postgres/reading/keyset.ts';
+import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../postgres/reading/keyset.ts';
 import { text } from './validation.ts';
 
 /** Lists of the REST API: `limit` and `cursor` in the query, `{items, nextCursor}` in the answer. */

@@ -12,8 +12,8 @@ import {
   sql,
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { compileRow } from './row-readers.ts';
-import { toIso } from './wire-types.ts';
+import { compileRow } from '../driver/row-readers.ts';
+import { toIso } from '../driver/wire-types.ts';
 
 /** Typed queries on the tables of entities: an unknown table or column fails to compile. They are built here and executed by `Sql`. */
 

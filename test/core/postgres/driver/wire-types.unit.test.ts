@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { WIRE_TYPES, toIso } from '../../../src/core/postgres/wire-types.ts';
+import { WIRE_TYPES, toIso } from '../../../../src/core/postgres/driver/wire-types.ts';
 
 test.for([
   ['2026-03-01 10:20:30+00', '2026-03-01T10:20:30.000Z'],

@@ -1,8 +1,13 @@
 import fc from 'fast-check';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
-import { jsonArray, textArray, timestamptzArray, uuidArray } from '../../../src/core/postgres/binary-arrays.ts';
-import { WIRE_TYPES } from '../../../src/core/postgres/wire-types.ts';
+import {
+  jsonArray,
+  textArray,
+  timestamptzArray,
+  uuidArray,
+} from '../../../../src/core/postgres/driver/binary-arrays.ts';
+import { WIRE_TYPES } from '../../../../src/core/postgres/driver/wire-types.ts';
 
 /** PostgreSQL reads the values that were written. */
 

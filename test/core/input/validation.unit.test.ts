@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type Fault, ValidationError } from '../../src/core/errors.ts';
-import { inRest, wording } from '../../src/core/text/wording.ts';
+import { type Fault, ValidationError } from '../../../src/core/errors.ts';
+import { inRest, wording } from '../../../src/core/text/wording.ts';
 import {
   emailAddress,
   httpUri,
@@ -15,7 +15,7 @@ import {
   text,
   toValidationError,
   withDefault,
-} from '../../src/core/validation.ts';
+} from '../../../src/core/input/validation.ts';
 
 /** Each fault as `path code: message`. */
 function faultsOf(work: () => unknown): string[] {

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { DomainError } from '../../../src/core/errors.ts';
-import { LARGE_BYTES, LargeAnswers } from '../../../src/core/postgres/large-answers.ts';
-import { Postponed, RequestBudget, TooLong } from '../../../src/core/postgres/request-budget.ts';
+import { DomainError } from '../../../../src/core/errors.ts';
+import { LARGE_BYTES, LargeAnswers } from '../../../../src/core/postgres/large-answers.ts';
+import { Postponed, RequestBudget, TooLong } from '../../../../src/core/postgres/reading/request-budget.ts';
 
 const TOO_LARGE = 'ANSWER_TOO_LARGE';
 const tooLarge = expect.objectContaining({ code: TOO_LARGE });

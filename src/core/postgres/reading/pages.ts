@@ -1,5 +1,5 @@
 import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
-import { groupBy } from '../group-by.ts';
+import { groupBy } from '../../group-by.ts';
 import type { Page, PagePlan } from './keyset.ts';
 import type { Sql } from './sql.ts';
 import { listOf, queriesOn } from './queries.ts';

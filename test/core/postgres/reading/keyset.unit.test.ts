@@ -8,8 +8,8 @@ import {
   mirroredPage,
   orderingBy,
   planPage,
-} from '../../../src/core/postgres/keyset.ts';
-import { queriesOn } from '../../../src/core/postgres/queries.ts';
+} from '../../../../src/core/postgres/reading/keyset.ts';
+import { queriesOn } from '../../../../src/core/postgres/reading/queries.ts';
 
 interface Thing {
   readonly id: string;
