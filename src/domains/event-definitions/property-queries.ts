@@ -34,7 +34,16 @@ export function packedProperties(asked: Columns<EventPropertyRow>) {
 
 const MOMENTS = ['createdAt', 'updatedAt'] as const;
 
-const propertiesByDefinition = preparedByShape<{ organizationId: OrganizationId; ids: readonly EventDefinitionId[] }>();
+const propertiesByDefinition = preparedByShape<
+  { readonly organizationId: OrganizationId; readonly ids: readonly EventDefinitionId[] },
+  { readonly names: readonly (keyof EventPropertyRow)[] }
+>()((value, { names }) =>
+  db
+    .selectFrom('event_property as p')
+    .select(columns('p', names))
+    .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
+    .where('p.definition_id', '=', anyOf('uuid', value('ids'))),
+);
 
 /**
  * The custom properties of definitions that the caller can see, by definition id, in order of creation. They are sorted here, because
@@ -47,13 +56,7 @@ export function customPropertiesOf(
   return async (ids) => {
     const names = withColumns<EventPropertyRow>(asked, PROPERTY_COLUMNS, 'definitionId', 'position');
     const rows = await reader.all(
-      propertiesByDefinition(names.join(), { organizationId: requireOrganization(actor).id, ids }, (value) =>
-        db
-          .selectFrom('event_property as p')
-          .select(columns('p', names))
-          .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
-          .where('p.definition_id', '=', anyOf('uuid', value('ids'))),
-      ),
+      propertiesByDefinition({ names }, { organizationId: requireOrganization(actor).id, ids }),
     );
     const found = groupBy(rows, ({ definitionId }) => definitionId);
     for (const properties of found.values()) properties.sort((a, b) => a.position - b.position);

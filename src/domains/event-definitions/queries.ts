@@ -1,12 +1,14 @@
-import { type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
+import { type SelectQueryBuilder, sql } from 'kysely';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { counted, readCount } from '../../core/postgres/reading/counts.ts';
 import {
   type Order,
   type Page,
   type PageArguments,
+  type PageShape,
   type PageValues,
   orderingBy,
+  paged,
   planPage,
 } from '../../core/postgres/reading/keyset.ts';
 import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
@@ -14,6 +16,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
+  type ValueOf,
   anyOf,
   columns,
   preparedByShape,
@@ -49,12 +52,13 @@ interface Meant {
   readonly id: string | null;
 }
 
+interface MeantShape {
+  readonly isName: boolean;
+  readonly selected: readonly (keyof EventDefinitionRow)[];
+}
+
 /** Finds the definition by a reference. Most references can only be names (`isName`), and then one index is sufficient. */
-function definitionMeant(
-  value: <Name extends keyof Meant>(name: Name) => RawBuilder<Meant[Name]>,
-  isName: boolean,
-  selected: readonly (keyof EventDefinitionRow)[],
-) {
+function definitionMeant(value: ValueOf<Meant>, { isName, selected }: MeantShape) {
   const query = db
     .selectFrom('event_definition as d')
     .select(columns('d', selected))
@@ -77,7 +81,7 @@ function definitionMeant(
     .limit(1);
 }
 
-const definitionsByReference = preparedByShape<Meant>();
+const definitionsByReference = preparedByShape<Meant, MeantShape>()(definitionMeant);
 
 /** By name, fully qualified name or id. A name that looks like a fully qualified one is first taken literally. */
 export async function findDefinition(
@@ -88,14 +92,28 @@ export async function findDefinition(
   const selected = definitionColumns(asked);
   const isName = names.length === 1 && id === null;
   const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
-  return reader.first(
-    definitionsByReference([isName, ...selected].join(), meant, (value) => definitionMeant(value, isName, selected)),
-  );
+  return reader.first(definitionsByReference({ isName, selected }, meant));
 }
 
 export type EventDefinitionWithProperties = EventDefinitionRow & {
   readonly customProperties: readonly EventPropertyRow[];
 };
+
+const definitionsWithProperties = preparedByShape<
+  Meant,
+  MeantShape & { readonly propertyNames: readonly (keyof EventPropertyRow)[] }
+>()((value, { propertyNames, ...shape }) =>
+  db
+    .selectFrom(definitionMeant(value, shape).as('d'))
+    .selectAll('d')
+    .select((eb) =>
+      eb
+        .selectFrom('event_property as p')
+        .select(packedProperties(propertyNames).packed.as('packed'))
+        .whereRef('p.definition_id', '=', 'd.id')
+        .as('packed'),
+    ),
+);
 
 /** Finds the definition with its custom properties in one statement, which is cheaper than two. */
 export async function findDefinitionWithProperties(
@@ -108,18 +126,7 @@ export async function findDefinitionWithProperties(
   const isName = names.length === 1 && id === null;
   const meant = { organizationId: requireOrganization(actor).id, names, firstName: names[0], id };
   const row = await reader.first(
-    definitionsByReference([isName, ...selected, '', ...properties.names].join(), meant, (value) =>
-      db
-        .selectFrom(definitionMeant(value, isName, selected).as('d'))
-        .selectAll('d')
-        .select((eb) =>
-          eb
-            .selectFrom('event_property as p')
-            .select(properties.packed.as('packed'))
-            .whereRef('p.definition_id', '=', 'd.id')
-            .as('packed'),
-        ),
-    ),
+    definitionsWithProperties({ isName, selected, propertyNames: properties.names }, meant),
   );
   if (!row) return undefined;
   const { packed, ...definition } = row;
@@ -133,7 +140,16 @@ export function propertiesWith(
   return definition.customProperties;
 }
 
-const definitionsById = preparedByShape<{ organizationId: OrganizationId; ids: readonly EventDefinitionId[] }>();
+const definitionsById = preparedByShape<
+  { readonly organizationId: OrganizationId; readonly ids: readonly EventDefinitionId[] },
+  { readonly names: readonly (keyof EventDefinitionRow)[] }
+>()((value, { names }) =>
+  db
+    .selectFrom('event_definition as d')
+    .select(columns('d', names))
+    .where('d.id', '=', anyOf('uuid', value('ids')))
+    .where(within(definitionsOf(value('organizationId')), 'd')),
+);
 
 /** The definitions with these ids that belong to the organization, in any order. */
 export async function findDefinitions(
@@ -142,15 +158,7 @@ export async function findDefinitions(
   asked?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow[]> {
   const names = definitionColumns(asked);
-  return reader.all(
-    definitionsById(names.join(), { organizationId: requireOrganization(actor).id, ids }, (value) =>
-      db
-        .selectFrom('event_definition as d')
-        .select(columns('d', names))
-        .where('d.id', '=', anyOf('uuid', value('ids')))
-        .where(within(definitionsOf(value('organizationId')), 'd')),
-    ),
-  );
+  return reader.all(definitionsById({ names }, { organizationId: requireOrganization(actor).id, ids }));
 }
 
 export type EventDefinitionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
@@ -178,7 +186,6 @@ interface Listed {
   readonly createdFrom: string | null | undefined;
   readonly createdBefore: string | null | undefined;
 }
-type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
 
 /** Which conditions a list has, without their values. Queries with the same shape share a prepared statement. */
 function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingId, ...times }: EventDefinitionFilter) {
@@ -192,6 +199,8 @@ function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingI
     hasBefore: times.createdBefore != null,
   };
 }
+
+type ListShape = ReturnType<typeof shapeOf>;
 
 function listedOf(
   organizationId: OrganizationId,
@@ -211,8 +220,8 @@ const isCustomObject = sql<boolean>`d.primary_object <> all(${sql.lit(`{${PRIMAR
 
 function definitionsThat<Row>(
   query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
-  value: Value,
-  { hasSearch, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ReturnType<typeof shapeOf>,
+  value: ValueOf<Listed>,
+  { hasSearch, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ListShape,
 ): typeof query {
   let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
   // strpos has no wildcards, unlike LIKE.
@@ -231,7 +240,13 @@ function definitionsThat<Row>(
   return found;
 }
 
-const definitionPages = preparedByShape<Listed & PageValues>();
+const definitionPages = preparedByShape<
+  Listed & PageValues,
+  ListShape & { readonly names: readonly (keyof EventDefinitionRow)[]; readonly page: PageShape }
+>()((value, { names, page, ...shape }) => {
+  const query = db.selectFrom('event_definition as d').select(columns('d', names));
+  return paged(definitionsThat(query, value, shape), page, value);
+});
 
 /** A page of the definitions of the acting organization. */
 export async function pageOfDefinitions(
@@ -241,33 +256,21 @@ export async function pageOfDefinitions(
   const sorted = { name: `EVENT_DEFINITION_${order.direction}`, prefix: 'd.', columns: ORDERED_BY };
   const ordering = orderingBy<EventDefinitionRow, EventDefinitionOrderField>(sorted, order);
   const plan = planPage(ordering, page, maxPageSize);
-  const names = definitionColumns(asked, ordering.property);
-  const shape = shapeOf(filter);
-  const rows = await reader.all(
-    definitionPages(
-      [plan.shape, ...Object.values(shape), '', ...names].join(),
-      { ...listedOf(requireOrganization(actor).id, filter), ...plan.values },
-      (value) => {
-        const query = db.selectFrom('event_definition as d').select(columns('d', names));
-        return plan.apply(definitionsThat(query, value, shape), value);
-      },
-    ),
-  );
-  return plan.toPage(rows);
+  const shape = { ...shapeOf(filter), names: definitionColumns(asked, ordering.property), page: plan.shape };
+  const listed = listedOf(requireOrganization(actor).id, filter);
+  return plan.toPage(await reader.all(definitionPages(shape, { ...listed, ...plan.values })));
 }
 
-const definitionCounts = preparedByShape<Listed>();
+const definitionCounts = preparedByShape<Listed, ListShape>()((value, shape) =>
+  counted(definitionsThat(db.selectFrom('event_definition as d'), value, shape)),
+);
 
 export async function countDefinitions(
   { actor, sql: reader }: OperationContext,
   filter: EventDefinitionFilter,
 ): Promise<number> {
-  const shape = shapeOf(filter);
   const listed = listedOf(requireOrganization(actor).id, filter);
-  const statement = definitionCounts(Object.values(shape).join(), listed, (value) =>
-    counted(definitionsThat(db.selectFrom('event_definition as d'), value, shape)),
-  );
-  return readCount(reader, statement);
+  return readCount(reader, definitionCounts(shapeOf(filter), listed));
 }
 
 export function namesOfDefinitions(organization: ActingOrganization) {

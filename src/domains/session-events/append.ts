@@ -1,11 +1,11 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { type AuthorityValues, authorityValues, hasAuthority } from '../../core/authority.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import type { Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { jsonArray, textArray, timestamptzArray, uuidArray } from '../../core/postgres/driver/binary-arrays.ts';
-import { type Statement, preparedByShape, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Statement, type ValueOf, preparedByShape, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { SessionTables } from '../sessions/entity.ts';
 import { callerOf, changeableBy } from '../sessions/policy.ts';
@@ -29,8 +29,6 @@ interface Given extends AuditValues, AuthorityValues {
   readonly provider: Buffer;
   readonly eventData: Buffer;
 }
-
-const appends = preparedByShape<Given>();
 
 /**
  * One statement that checks the rights, assigns the ids, stores the events and the batch id, and writes the audit log entry. It returns the id
@@ -56,13 +54,11 @@ export function appendStatement(
     provider: textArray(events.map(({ provider }) => provider)),
     eventData: jsonArray(events.map(({ eventData }) => eventData)),
   };
-  return appends(role, values, (value) => appendQuery(value, role));
+  return appends({ role }, values);
 }
 
-type ValueOf = <Name extends keyof Given>(name: Name) => RawBuilder<Given[Name]>;
-
 /** Values that the parts of the statement share. */
-function sharedValues(value: ValueOf) {
+function sharedValues(value: ValueOf<Given>) {
   return {
     id: sql<string>`${value('sessionId')}::uuid`,
     organizationId: sql<string>`${value('organizationId')}::uuid`,
@@ -73,7 +69,7 @@ function sharedValues(value: ValueOf) {
 }
 type SharedValues = ReturnType<typeof sharedValues>;
 
-function appendQuery(value: ValueOf, role: Role) {
+const appends = preparedByShape<Given, { readonly role: Role }>()((value, { role }) => {
   const shared = sharedValues(value);
   return db
     .with('head', () => drawIds(value, role, shared))
@@ -83,9 +79,9 @@ function appendQuery(value: ValueOf, role: Role) {
     .with('recorded', () => auditInsert(value, 'head'))
     .selectFrom('head')
     .select('base');
-}
+});
 
-function drawIds(value: ValueOf, role: Role, { id, organizationId, batch, count }: SharedValues) {
+function drawIds(value: ValueOf<Given>, role: Role, { id, organizationId, batch, count }: SharedValues) {
   const reach = changeableBy({ organizationId, userId: value('userId'), role });
   const isChangeable = db.selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's'));
   const isStored = db
@@ -122,7 +118,7 @@ function rememberBatch({ id, organizationId, batch, at, count }: SharedValues) {
     );
 }
 
-function storeEvents(value: ValueOf, { id, organizationId, at }: SharedValues) {
+function storeEvents(value: ValueOf<Given>, { id, organizationId, at }: SharedValues) {
   const given = givenEvents(value).as<'e'>(sql`e(created_at, event_type, message_id, provider, event_data, position)`);
   return afterHead
     .insertInto('session_event')
@@ -152,7 +148,7 @@ function storeEvents(value: ValueOf, { id, organizationId, at }: SharedValues) {
     );
 }
 
-function givenEvents(value: ValueOf) {
+function givenEvents(value: ValueOf<Given>) {
   return sql<{
     created_at: string | null;
     event_type: string;

@@ -10,6 +10,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
+  type ValueOf,
   anyOf,
   listOf,
   preparedByShape,
@@ -67,7 +68,7 @@ interface Given extends SessionEventFilter {
   readonly limit?: number;
   readonly maxBytes?: number;
 }
-type Value = <Name extends keyof Given>(name: Name) => RawBuilder<Given[Name]>;
+type Value = ValueOf<Given>;
 
 type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit' | 'maxBytes'>;
 
@@ -114,7 +115,38 @@ const selectionOf = (name: keyof SessionEventRow, isCut: boolean) =>
  */
 const MAX_ROWS = MAX_PAGE + 1;
 
-const pages = preparedByShape<Given>();
+interface PageShape {
+  readonly role: Role;
+  readonly direction: 'asc' | 'desc';
+  /** Whether the page is of one session, whose id is already known. */
+  readonly isOne: boolean;
+  readonly isCut: boolean;
+  readonly conditions: readonly Condition[];
+  readonly names: readonly (keyof SessionEventRow)[];
+}
+
+const pages = preparedByShape<Given, PageShape>()((value, { role, direction, isOne, isCut, conditions, names }) => {
+  const events = eventsOf(isOne ? theOnly(value) : sql<string>`s.id`, conditions, value)
+    .select(names.map((name) => selectionOf(name, isCut)))
+    .orderBy('e.session_id', direction)
+    .orderBy('e.id', direction);
+  const limit = sql<number>`${value('limit')}`;
+  // A page that is cut has one limit, because PostgreSQL would sort it again above two.
+  const page = isCut
+    ? withinBytes(events.limit(limit), direction, value('maxBytes'))
+    : db
+        .selectFrom(events.limit(sql.lit(MAX_ROWS)).as('longest'))
+        .selectAll('longest')
+        .limit(limit);
+  const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
+  if (isCut) selection.push(sql.ref('page.isFollowed').as('isFollowed'));
+  if (!isOne) selection.push(sql.ref('s.id').as('sessionId'));
+  // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
+  return readableSessions(role, value, isOne)
+    .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
+    .select(selection)
+    .$castTo<PageRow>();
+});
 
 /** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
 export function slicesOf(
@@ -130,35 +162,13 @@ export function slicesOf(
   const direction = backward ? 'desc' : 'asc';
   return async (sessionIds) => {
     const [only] = sessionIds.length === 1 ? sessionIds : [];
-    const statement = (isCut: boolean) => {
-      const shape = [role, direction, only !== undefined, isCut, ...conditions, '', ...names].join();
-      return pages(shape, { ...filter, ...window, ...caller, maxBytes, sessionIds }, (value) => {
-        const sessionId = only === undefined ? sql<string>`s.id` : theOnly(value);
-        const events = eventsOf(sessionId, conditions, value)
-          .select(names.map((name) => selectionOf(name, isCut)))
-          .orderBy('e.session_id', direction)
-          .orderBy('e.id', direction);
-        const limit = sql<number>`${value('limit')}`;
-        // A page that is cut has one limit, because PostgreSQL would sort it again above two.
-        const page = isCut
-          ? withinBytes(events.limit(limit), direction, value('maxBytes'))
-          : db
-              .selectFrom(events.limit(sql.lit(MAX_ROWS)).as('longest'))
-              .selectAll('longest')
-              .limit(limit);
-        // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
-        const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
-        if (isCut) selection.push(sql.ref('page.isFollowed').as('isFollowed'));
-        return readableSessions(role, value, only !== undefined)
-          .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
-          .select(only === undefined ? [...selection, sql.ref('s.id').as('sessionId')] : selection);
-      });
-    };
+    const shape = { role, direction, isOne: only !== undefined, conditions, names } as const;
+    const values = { ...filter, ...window, ...caller, maxBytes, sessionIds };
+    const statement = (isCut: boolean) => pages({ ...shape, isCut }, values);
     const rows = names.includes('eventData')
       ? await cutWhereLarge({ sql: reader, caches }, sessionIds, maxBytes, statement)
       : await reader.all(statement(false));
-    // The selected columns have the names of the row's properties.
-    return toSlices(rows as unknown as PageRow[], { only, limit: window.limit, backward });
+    return toSlices(rows, { only, limit: window.limit, backward });
   };
 }
 
@@ -206,7 +216,13 @@ export async function findSlice(
   return (await slicesOf(context, filter, window)([sessionId])).get(sessionId);
 }
 
-const counts = preparedByShape<Given>();
+const counts = preparedByShape<
+  Given,
+  { readonly role: Role; readonly isOne: boolean; readonly conditions: readonly Condition[] }
+>()((value, { role, isOne, conditions }) => {
+  const count = counted(eventsOf(isOne ? theOnly(value) : sql<string>`s.id`, conditions, value));
+  return readableSessions(role, value, isOne).select(['s.id', count.as('count')]);
+});
 
 /** How many events of each session meet the filter. A session that the caller cannot read has no count. */
 export function countsOf(
@@ -216,14 +232,8 @@ export function countsOf(
   const { role, ...caller } = callerOf(actor);
   const conditions = namesOf(filter);
   return async (sessionIds) => {
-    const isOne = sessionIds.length === 1;
-    const rows = await reader.all(
-      counts([role, isOne, ...conditions].join(), { ...filter, ...caller, sessionIds }, (value) => {
-        const sessionId = isOne ? theOnly(value) : sql<string>`s.id`;
-        const count = counted(eventsOf(sessionId, conditions, value));
-        return readableSessions(role, value, isOne).select(['s.id', count.as('count')]);
-      }),
-    );
+    const shape = { role, isOne: sessionIds.length === 1, conditions };
+    const rows = await reader.all(counts(shape, { ...filter, ...caller, sessionIds }));
     return new Map(rows.map(({ id, count }) => [id, count ?? 0]));
   };
 }

@@ -30,7 +30,19 @@ type Tables = Readable<SessionTables>;
 export type ArtifactRow = RowOf<Tables['artifact']>;
 export type PullRequestRow = RowOf<Tables['pull_request']>;
 
-const artifactsBySession = preparedByShape<{ ids: readonly SessionId[] }>();
+type Ids<Id> = { readonly ids: readonly Id[] };
+type ArtifactNames = readonly (keyof ArtifactRow)[];
+type PullRequestNames = readonly (keyof PullRequestRow)[];
+
+const artifactsBySession = preparedByShape<Ids<SessionId>, { readonly names: ArtifactNames }>()((value, { names }) =>
+  db
+    .selectFrom('artifact as a')
+    .select(columns('a', names))
+    .where('a.session_id', '=', anyOf('uuid', value('ids')))
+    .orderBy('a.session_id')
+    .orderBy('a.created_at')
+    .orderBy('a.id'),
+);
 
 /** The artifacts of sessions by session id, in order of creation. The caller has checked that the sessions can be read. */
 export function artifactsOf(
@@ -39,17 +51,7 @@ export function artifactsOf(
 ): LoadBatch<SessionId, ArtifactRow[]> {
   return async (ids) => {
     const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
-    const rows = await reader.all(
-      artifactsBySession(names.join(), { ids }, (value) =>
-        db
-          .selectFrom('artifact as a')
-          .select(columns('a', names))
-          .where('a.session_id', '=', anyOf('uuid', value('ids')))
-          .orderBy('a.session_id')
-          .orderBy('a.created_at')
-          .orderBy('a.id'),
-      ),
-    );
+    const rows = await reader.all(artifactsBySession({ names }, { ids }));
     return groupBy(rows, ({ sessionId }) => sessionId);
   };
 }
@@ -63,10 +65,25 @@ export function pullRequestsWith(
   return artifact.pullRequests;
 }
 
-const artifactsWithPullRequests = preparedByShape<{ ids: readonly SessionId[] }>();
-
 /** Names the columns of an artifact in a row of its pull request. */
 const ofArtifact = (name: string) => `artifact ${name}`;
+
+const artifactsWithPullRequests = preparedByShape<
+  Ids<SessionId>,
+  { readonly names: ArtifactNames; readonly pullRequestNames: PullRequestNames }
+>()((value, { names, pullRequestNames }) =>
+  db
+    .selectFrom('artifact as a')
+    .leftJoin('pull_request as r', 'r.artifact_id', 'a.id')
+    .select(names.map((name) => sql.ref(`a.${snake(name)}`).as(ofArtifact(name))))
+    .select(columns('r', pullRequestNames))
+    .where('a.session_id', '=', anyOf('uuid', value('ids')))
+    .orderBy('a.session_id')
+    .orderBy('a.created_at')
+    .orderBy('a.id')
+    .orderBy('r.created_at')
+    .orderBy('r.id'),
+);
 
 /** The artifacts of sessions with their pull requests, both in order of creation, in one statement, which is cheaper than two. */
 export function artifactsWithPullRequestsOf(
@@ -76,21 +93,7 @@ export function artifactsWithPullRequestsOf(
   return async (ids) => {
     const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
     const pullRequestNames = withColumns<PullRequestRow>(askedOfPullRequests, PULL_REQUEST_COLUMNS, 'id');
-    const rows = await reader.all(
-      artifactsWithPullRequests([...names, '', ...pullRequestNames].join(), { ids }, (value) =>
-        db
-          .selectFrom('artifact as a')
-          .leftJoin('pull_request as r', 'r.artifact_id', 'a.id')
-          .select(names.map((name) => sql.ref(`a.${snake(name)}`).as(ofArtifact(name))))
-          .select(columns('r', pullRequestNames))
-          .where('a.session_id', '=', anyOf('uuid', value('ids')))
-          .orderBy('a.session_id')
-          .orderBy('a.created_at')
-          .orderBy('a.id')
-          .orderBy('r.created_at')
-          .orderBy('r.id'),
-      ),
-    );
+    const rows = await reader.all(artifactsWithPullRequests({ names, pullRequestNames }, { ids }));
     return groupBy(artifactsIn(rows, names), ({ sessionId }) => sessionId);
   };
 }
@@ -119,7 +122,16 @@ function artifactsIn(rows: readonly JoinedRow[], names: readonly (keyof Artifact
   return artifacts;
 }
 
-const pullRequestsByArtifact = preparedByShape<{ ids: readonly ArtifactId[] }>();
+const pullRequestsByArtifact = preparedByShape<Ids<ArtifactId>, { readonly names: PullRequestNames }>()(
+  (value, { names }) =>
+    db
+      .selectFrom('pull_request as r')
+      .select(columns('r', names))
+      .where('r.artifact_id', '=', anyOf('uuid', value('ids')))
+      .orderBy('r.artifact_id')
+      .orderBy('r.created_at')
+      .orderBy('r.id'),
+);
 
 /** The pull requests of artifacts by artifact id, in order of creation. The caller has checked that the artifacts can be read. */
 export function pullRequestsOf(
@@ -128,17 +140,7 @@ export function pullRequestsOf(
 ): LoadBatch<ArtifactId, PullRequestRow[]> {
   return async (ids) => {
     const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', 'artifactId');
-    const rows = await reader.all(
-      pullRequestsByArtifact(names.join(), { ids }, (value) =>
-        db
-          .selectFrom('pull_request as r')
-          .select(columns('r', names))
-          .where('r.artifact_id', '=', anyOf('uuid', value('ids')))
-          .orderBy('r.artifact_id')
-          .orderBy('r.created_at')
-          .orderBy('r.id'),
-      ),
-    );
+    const rows = await reader.all(pullRequestsByArtifact({ names }, { ids }));
     return groupBy(rows, ({ artifactId }) => artifactId);
   };
 }

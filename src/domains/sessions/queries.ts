@@ -6,8 +6,10 @@ import {
   type Order,
   type Page,
   type PageArguments,
+  type PageShape,
   type PageValues,
   orderingBy,
+  paged,
   planPage,
 } from '../../core/postgres/reading/keyset.ts';
 import type { Role } from '../../core/access.ts';
@@ -15,6 +17,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import {
   type Readable,
   type RowOf,
+  type ValueOf,
   anyOf,
   contains,
   preparedByShape,
@@ -41,7 +44,30 @@ export const sessionColumns = (asked: Columns<SessionRow>, ...always: (keyof Ses
 export const selectionOf = (names: readonly (keyof SessionRow)[], viewer: McpServerViewer) =>
   names.map((name) => (name === 'mcpServers' ? visibleMcpServers(viewer) : sql.ref(`s.${snake(name)}`)).as(name));
 
-const sessionsById = preparedByShape<{ ids: readonly SessionId[]; organizationId: OrganizationId; userId: UserId }>();
+interface CallerIds {
+  readonly organizationId: OrganizationId;
+  readonly userId: UserId;
+}
+
+/** The caller in a prepared query: the ids are values, and the role is a part of its shape. */
+const callerIn = (value: ValueOf<CallerIds>, role: Role) => ({
+  organizationId: value('organizationId'),
+  userId: value('userId'),
+  role,
+});
+
+const sessionsById = preparedByShape<
+  CallerIds & { readonly ids: readonly SessionId[] },
+  { readonly role: Role; readonly names: readonly (keyof SessionRow)[] }
+>()((value, { role, names }) => {
+  const caller = callerIn(value, role);
+  return db
+    .selectFrom('session as s')
+    .select(selectionOf(names, caller))
+    .where('s.id', '=', anyOf('uuid', value('ids')))
+    .where(within(readableBy(caller), 's'))
+    .$castTo<SessionRow>();
+});
 
 /** The sessions with these ids that the caller can read, in any order. */
 export async function findSessions(
@@ -49,19 +75,8 @@ export async function findSessions(
   ids: readonly SessionId[],
   asked?: Columns<SessionRow>,
 ): Promise<SessionRow[]> {
-  const { organizationId, userId, role } = callerOf(actor);
-  const names = sessionColumns(asked);
-  return reader.all(
-    sessionsById([role, ...names].join(), { ids, organizationId, userId }, (value) => {
-      const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
-      return db
-        .selectFrom('session as s')
-        .select(selectionOf(names, caller))
-        .where('s.id', '=', anyOf('uuid', value('ids')))
-        .where(within(readableBy(caller), 's'))
-        .$castTo<SessionRow>();
-    }),
-  );
+  const { role, ...caller } = callerOf(actor);
+  return reader.all(sessionsById({ role, names: sessionColumns(asked) }, { ...caller, ids }));
 }
 
 export type SessionOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
@@ -95,11 +110,8 @@ const LISTS = {
 } as const satisfies Partial<Record<keyof SessionFilter, readonly [string, string]>>;
 
 /** The parameters of a list query: the caller and the conditions. */
-interface Listed extends SessionFilter {
-  readonly organizationId: OrganizationId;
-  readonly userId: UserId;
-}
-type Value = <Name extends keyof Listed>(name: Name) => RawBuilder<Listed[Name]>;
+type Listed = SessionFilter & CallerIds;
+type Value = ValueOf<Listed>;
 type Condition = keyof SessionFilter;
 
 const namesIn = (filter: SessionFilter): Condition[] =>
@@ -130,19 +142,34 @@ function conditionOf(name: Condition, value: Value): RawBuilder<SqlBool> {
   }
 }
 
+interface ListShape {
+  readonly role: Role;
+  readonly conditions: readonly Condition[];
+}
+
 function sessionsOf<Row>(
   query: SelectQueryBuilder<Tables & { s: Tables['session'] }, 's', Row>,
   value: Value,
-  { role, conditions }: { role: Role; conditions: readonly Condition[] },
+  { role, conditions }: ListShape,
 ): typeof query {
-  const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
   return conditions.reduce(
     (found, name) => found.where(conditionOf(name, value)),
-    query.where(within(readableBy(caller), 's')),
+    query.where(within(readableBy(callerIn(value, role)), 's')),
   );
 }
 
-const sessionPages = preparedByShape<Listed & PageValues>();
+interface SelectedListShape extends ListShape {
+  readonly names: readonly (keyof SessionRow)[];
+}
+
+function selectedSessionsOf(value: Value, { names, ...shape }: SelectedListShape) {
+  const selection = selectionOf(names, callerIn(value, shape.role));
+  return sessionsOf(db.selectFrom('session as s').select(selection).$castTo<SessionRow>(), value, shape);
+}
+
+const sessionPages = preparedByShape<Listed & PageValues, SelectedListShape & { readonly page: PageShape }>()(
+  (value, { page, ...shape }) => paged(selectedSessionsOf(value, shape), page, value),
+);
 
 /** A page of the sessions that the caller can read. */
 export async function pageOfSessions(
@@ -153,30 +180,18 @@ export async function pageOfSessions(
   const ordering = orderingBy<SessionRow, SessionOrderField>(ORDERED_BY, order);
   const plan = planPage(ordering, page);
   const names = sessionColumns(asked, ordering.property);
-  const conditions = namesIn(filter);
-  const rows = await reader.all(
-    sessionPages(
-      [role, plan.shape, ...conditions, '', ...names].join(),
-      { ...filter, ...caller, ...plan.values },
-      (value) => {
-        const viewer = { organizationId: value('organizationId'), userId: value('userId') };
-        const query = db.selectFrom('session as s').select(selectionOf(names, viewer)).$castTo<SessionRow>();
-        return plan.apply(sessionsOf(query, value, { role, conditions }), value);
-      },
-    ),
-  );
+  const shape = { role, conditions: namesIn(filter), names, page: plan.shape };
+  const rows = await reader.all(sessionPages(shape, { ...filter, ...caller, ...plan.values }));
   return plan.toPage(rows);
 }
 
-const sessionCounts = preparedByShape<Listed>();
+const sessionCounts = preparedByShape<Listed, ListShape>()((value, shape) =>
+  counted(sessionsOf(db.selectFrom('session as s'), value, shape)),
+);
 
 export async function countSessions({ actor, sql: reader }: OperationContext, filter: SessionFilter): Promise<number> {
   const { role, ...caller } = callerOf(actor);
-  const conditions = namesIn(filter);
-  const statement = sessionCounts([role, ...conditions].join(), { ...filter, ...caller }, (value) =>
-    counted(sessionsOf(db.selectFrom('session as s'), value, { role, conditions })),
-  );
-  return readCount(reader, statement);
+  return readCount(reader, sessionCounts({ role, conditions: namesIn(filter) }, { ...filter, ...caller }));
 }
 
 /** The head of the event stream of a session; undefined when the caller cannot read the session. */
@@ -191,7 +206,18 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
   );
 }
 
-const changedSessions = preparedByShape<{ organizationId: OrganizationId; userId: UserId; since: Date }>();
+const changedSessions = preparedByShape<
+  CallerIds & { readonly since: Date },
+  { readonly role: Role; readonly limit: number }
+>()((value, { role, limit }) =>
+  db
+    .selectFrom('session as s')
+    .select(['s.id', 's.updated_at as updatedAt'])
+    .where(within(readableBy(callerIn(value, role)), 's'))
+    .where('s.updated_at', '>', sql<string>`${value('since')}::timestamptz`)
+    .orderBy('s.updated_at', 'desc')
+    .limit(limit),
+);
 
 /** The sessions that the caller can read and that changed after `since`, with the time of the last change, in that order. */
 export async function findSessionChanges(
@@ -200,21 +226,13 @@ export async function findSessionChanges(
   limit: number,
 ): Promise<Pick<SessionRow, 'id' | 'updatedAt'>[]> {
   const { role, ...caller } = callerOf(actor);
-  const rows = await reader.all(
-    changedSessions(`${role} ${limit}`, { ...caller, since }, (value) =>
-      db
-        .selectFrom('session as s')
-        .select(['s.id', 's.updated_at as updatedAt'])
-        .where(within(readableBy({ organizationId: value('organizationId'), userId: value('userId'), role }), 's'))
-        .where('s.updated_at', '>', sql<string>`${value('since')}::timestamptz`)
-        .orderBy('s.updated_at', 'desc')
-        .limit(limit),
-    ),
-  );
+  const rows = await reader.all(changedSessions({ role, limit }, { ...caller, since }));
   return rows.toReversed();
 }
 
-const matchingSessions = preparedByShape<Listed & { readonly ids: readonly SessionId[] }>();
+const matchingSessions = preparedByShape<Listed & { readonly ids: readonly SessionId[] }, SelectedListShape>()(
+  (value, shape) => selectedSessionsOf(value, shape).where('s.id', '=', anyOf('uuid', value('ids'))),
+);
 
 /** The sessions with these ids that the caller can read and that meet the filter, in any order. */
 export async function findMatchingSessions(
@@ -223,17 +241,8 @@ export async function findMatchingSessions(
   asked?: Columns<SessionRow>,
 ): Promise<SessionRow[]> {
   const { role, ...caller } = callerOf(actor);
-  const names = sessionColumns(asked);
-  const conditions = namesIn(filter);
-  const values = { ...filter, ...caller, ids };
-  return reader.all(
-    matchingSessions([role, ...conditions, '', ...names].join(), values, (value) => {
-      const viewer = { organizationId: value('organizationId'), userId: value('userId') };
-      const query = db.selectFrom('session as s').select(selectionOf(names, viewer)).$castTo<SessionRow>();
-      const fitting = sessionsOf(query, value, { role, conditions });
-      return fitting.where('s.id', '=', anyOf('uuid', value('ids')));
-    }),
-  );
+  const shape = { role, conditions: namesIn(filter), names: sessionColumns(asked) };
+  return reader.all(matchingSessions(shape, { ...filter, ...caller, ids }));
 }
 
 /** The time of the last change of any session of each organization. */

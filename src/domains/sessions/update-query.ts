@@ -1,6 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import { type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { authorityValues, hasAuthority } from '../../core/authority.ts';
+import type { Role } from '../../core/access.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
@@ -16,7 +17,41 @@ const db = queriesOn<SessionTables>();
 /** The new values of a session, by property. Values of `jsonb` columns are JSON text. */
 export type SessionChanges = Readonly<Partial<Record<keyof SessionRow, unknown>>>;
 
-const updates = preparedByShape<Readonly<Record<string, unknown>>>();
+interface UpdateShape {
+  readonly role: Role;
+  /** The changed properties. */
+  readonly given: readonly string[];
+  readonly isMerged: boolean;
+  readonly isExpected: boolean;
+  readonly names: readonly (keyof SessionRow)[];
+}
+
+const updates = preparedByShape<Readonly<Record<string, unknown>>, UpdateShape>()((
+  value,
+  { role, given, isMerged, isExpected, names },
+) => {
+  const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
+  const written = given.map((name): [string, RawBuilder<never>] => {
+    const place = value(name);
+    if (name === 'mcpServers') return [snake(name), sql`${replacedMcpServers(place, caller)}`];
+    return [snake(name), sql<never>`${name === 'agentOptions' && isMerged ? mergedOptions(place) : place}`];
+  });
+  return db
+    .with('changed', (query) =>
+      query
+        .updateTable('session as s')
+        .set(Object.fromEntries(written))
+        .where('s.id', '=', sql<string>`${value('sessionId')}`)
+        .where(within(changeableBy(caller), 's'))
+        .where(isExpected ? sql<boolean>`s.updated_at = ${value('expectedUpdatedAt')}` : sql<boolean>`true`)
+        .where(hasAuthority(value))
+        .returning(selectionOf(names, caller)),
+    )
+    .with('recorded', () => auditInsert(value, 'changed'))
+    .selectFrom('changed')
+    .selectAll()
+    .$castTo<SessionRow>();
+});
 
 /**
  * Changes a session that the caller can change, and writes the audit log entry, in one statement. Absent properties of `agentOptions` and of its
@@ -33,37 +68,16 @@ export async function updateSessionRow(
     expectedUpdatedAt,
   }: { entry: NewAuditEntry; columns?: Columns<SessionRow>; expectedUpdatedAt?: string | null | undefined },
 ): Promise<SessionRow | undefined> {
-  const { organizationId, userId, role } = callerOf(context.actor);
-  const names = sessionColumns(asked);
-  const given = Object.keys(changes);
-  const isMerged = changes.agentOptions != null;
-  const isExpected = expectedUpdatedAt != null;
-  const caught = { ...auditValues(entry), ...authorityValues(context), sessionId, organizationId, userId };
-  const values = { ...changes, ...caught, expectedUpdatedAt };
-  const statement = updates([role, isMerged, isExpected, ...given, '', ...names].join(), values, (value) => {
-    const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
-    const written = given.map((name): [string, RawBuilder<never>] => {
-      const place = value(name);
-      if (name === 'mcpServers') return [snake(name), sql`${replacedMcpServers(place, caller)}`];
-      return [snake(name), sql<never>`${name === 'agentOptions' && isMerged ? mergedOptions(place) : place}`];
-    });
-    return db
-      .with('changed', (query) =>
-        query
-          .updateTable('session as s')
-          .set(Object.fromEntries(written))
-          .where('s.id', '=', sql<string>`${value('sessionId')}`)
-          .where(within(changeableBy(caller), 's'))
-          .where(isExpected ? sql<boolean>`s.updated_at = ${value('expectedUpdatedAt')}` : sql<boolean>`true`)
-          .where(hasAuthority(value))
-          .returning(selectionOf(names, caller)),
-      )
-      .with('recorded', () => auditInsert(value, 'changed'))
-      .selectFrom('changed')
-      .selectAll()
-      .$castTo<SessionRow>();
-  });
-  return context.sql.first(statement);
+  const { role, ...caller } = callerOf(context.actor);
+  const shape = {
+    role,
+    given: Object.keys(changes),
+    isMerged: changes.agentOptions != null,
+    isExpected: expectedUpdatedAt != null,
+    names: sessionColumns(asked),
+  };
+  const checked = { ...auditValues(entry), ...authorityValues(context), ...caller, sessionId, expectedUpdatedAt };
+  return context.sql.first(updates(shape, { ...changes, ...checked }));
 }
 
 /** Merges the given options into the stored ones, and the given goal into the stored one. */

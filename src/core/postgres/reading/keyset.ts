@@ -53,11 +53,11 @@ export function orderingBy<Row extends { readonly id: string }, Field extends st
 export interface PagePlan<Row> {
   /** One more than the page, to find out whether more rows follow. */
   readonly limit: number;
-  /** Identifies the text of the paged query, and its values. */
-  readonly shape: string;
+  /** What decides the text of the paged query. A prepared query is paged by `paged`, and executed with `values`. */
+  readonly shape: PageShape;
   readonly values: PageValues;
-  /** Adds the page to a query; with `value`, to a prepared query, which is executed with `values`. */
-  readonly apply: <Query extends PagedQuery<Query>>(query: Query, value?: PageValue) => Query;
+  /** Adds the page to a query. */
+  readonly apply: <Query extends PagedQuery<Query>>(query: Query) => Query;
   /** The number of each row in reading order, from 1. */
   readonly place: RawBuilder<number>;
   readonly toPage: (rows: readonly Row[]) => Page<Row>;
@@ -70,6 +70,17 @@ export interface PageValues {
 }
 type PageValue = <Name extends keyof PageValues>(name: Name) => RawBuilder<PageValues[Name]>;
 
+type SortColumn = Pick<Ordering<never>['columns'][number], 'sql' | 'type'>;
+
+/** What decides the text of a paged query. */
+export type PageShape = {
+  readonly columns: readonly SortColumn[];
+  readonly direction: 'ASC' | 'DESC';
+  readonly backward: boolean;
+  /** The given cursors. */
+  readonly bounds: readonly Bound[];
+};
+
 /** The methods of a query builder that add a page. */
 export interface PagedQuery<Query> {
   where(condition: Expression<SqlBool>): Query;
@@ -78,6 +89,7 @@ export interface PagedQuery<Query> {
 }
 
 const BOUNDS = ['after', 'before'] as const;
+type Bound = (typeof BOUNDS)[number];
 
 /**
  * Plans a page, independent of its rows.
@@ -89,7 +101,6 @@ export function planPage<Row>(
   max: number = MAX_PAGE_SIZE,
 ): PagePlan<Row> {
   const { backward, size } = sizeOf(page, max);
-  const ascending = (ordering.direction === 'ASC') !== backward;
   const cursors = BOUNDS.flatMap((bound) => {
     const cursor = page[bound];
     return cursor == null ? [] : [{ bound, values: parseCursor(ordering, cursor, bound) }];
@@ -100,26 +111,40 @@ export function planPage<Row>(
       Object.fromEntries(cursor.values.map((value, index) => [`page.${cursor.bound}.${index}`, value])),
     ),
   );
-  const beyond = (bound: (typeof BOUNDS)[number], value: PageValue) => {
-    const columns = sql.join(ordering.columns.map((column) => sql.raw(column.sql)));
-    const operator = sql.raw((ordering.direction === 'ASC') === (bound === 'after') ? '>' : '<');
-    const bounds = ordering.columns.map(({ type }, index) => sql`${value(`page.${bound}.${index}`)}::${sql.raw(type)}`);
-    return sql<SqlBool>`(${columns}) ${operator} (${sql.join(bounds)})`;
+  const shape: PageShape = {
+    columns: ordering.columns.map(({ sql: column, type }) => ({ sql: column, type })),
+    direction: ordering.direction,
+    backward,
+    bounds: cursors.map(({ bound }) => bound),
   };
-  const order = ordering.columns.map((column) => sql.raw(`${column.sql} ${ascending ? 'asc' : 'desc'}`));
   return {
     limit: size + 1,
-    shape: [ordering.name, ordering.direction, backward, ...cursors.map(({ bound }) => bound)].join(),
+    shape,
     values,
-    apply: (query, value = (name) => sql`${values[name]}`) => {
-      let paged = query;
-      for (const { bound } of cursors) paged = paged.where(beyond(bound, value));
-      for (const column of order) paged = paged.orderBy(column);
-      return paged.limit(value('page.limit'));
-    },
-    place: sql<number>`row_number() over (order by ${sql.join(order)})`,
+    apply: (query) => paged(query, shape, (name) => sql`${values[name]}`),
+    place: sql<number>`row_number() over (order by ${sql.join(orderOf(shape))})`,
     toPage: (rows) => toPage(ordering, page, { backward, size }, rows),
   };
+}
+
+/** Adds the page to a query. */
+export function paged<Query extends PagedQuery<Query>>(query: Query, shape: PageShape, value: PageValue): Query {
+  let found = query;
+  for (const bound of shape.bounds) found = found.where(beyond(bound, shape, value));
+  for (const column of orderOf(shape)) found = found.orderBy(column);
+  return found.limit(value('page.limit'));
+}
+
+function beyond(bound: Bound, { columns, direction }: PageShape, value: PageValue): RawBuilder<SqlBool> {
+  const names = sql.join(columns.map((column) => sql.raw(column.sql)));
+  const operator = sql.raw((direction === 'ASC') === (bound === 'after') ? '>' : '<');
+  const cursor = columns.map(({ type }, index) => sql`${value(`page.${bound}.${index}`)}::${sql.raw(type)}`);
+  return sql<SqlBool>`(${names}) ${operator} (${sql.join(cursor)})`;
+}
+
+function orderOf({ columns, direction, backward }: PageShape): RawBuilder<unknown>[] {
+  const order = sql.raw((direction === 'ASC') === backward ? 'desc' : 'asc');
+  return columns.map((column) => sql`${sql.raw(column.sql)} ${order}`);
 }
 
 function sizeOf(page: PageArguments, max: number): { backward: boolean; size: number } {

@@ -132,20 +132,16 @@ class Parameter {
   }
 }
 
-/**
- * A query that is compiled once, at its first use, because compiling takes about 20 µs. `value('name')` is the placeholder of the value with
- * that name.
- */
+/** `value('name')` is the placeholder of the value with that name in a prepared query. */
+export type ValueOf<Values> = <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>;
+
+/** A query that is compiled once, at its first use, because compiling takes about 20 µs. */
 export function prepared<Values extends object>() {
-  return <Row>(
-    build: (value: <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>) => Compilable<Row>,
-  ): ((values: Values) => Statement<Row>) => {
+  return <Row>(build: (value: ValueOf<Values>) => Compilable<Row>): ((values: Values) => Statement<Row>) => {
     let compiled: { text: string; parameters: readonly unknown[] } | undefined;
     return (values) => {
       if (!compiled) {
-        const query = build(
-          <Name extends keyof Values & string>(name: Name) => sql<Values[Name]>`${new Parameter(name)}`,
-        );
+        const query = build((name) => sql`${new Parameter(name)}`);
         const { sql: text, parameters } = query.compile();
         compiled = { text, parameters };
       }
@@ -156,21 +152,24 @@ export function prepared<Values extends object>() {
   };
 }
 
+/** Data that JSON represents exactly. A missing property is the same as undefined. */
+type Plain = string | number | boolean | null | undefined | readonly Plain[] | { readonly [name: string]: Plain };
+
 /**
- * The same for a query with a bounded number of shapes, such as selected columns and given conditions. `shape` must identify everything that
- * `build` depends on, except the values.
+ * The same for a query with a bounded number of shapes. The shape is everything that decides the text of the statement: the role of the caller,
+ * the selected columns, the given conditions. Call this at the top level of a module, where `build` can see nothing but its arguments.
  */
-export function preparedByShape<Values extends object>() {
-  const known = new LRUCache<string, (values: Values) => Statement<unknown>>({ max: MAX_SHAPES });
+export function preparedByShape<Values extends object, Shape extends { readonly [Name in keyof Shape]: Plain }>() {
   return <Row>(
-    shape: string,
-    values: Values,
-    build: (value: <Name extends keyof Values & string>(name: Name) => RawBuilder<Values[Name]>) => Compilable<Row>,
-  ): Statement<Row> => {
-    let statement = known.get(shape);
-    if (!statement) known.set(shape, (statement = prepared<Values>()(build)));
-    // All rows of this shape have the type of `build`.
-    return statement(values) as Statement<Row>;
+    build: (value: ValueOf<Values>, shape: Shape) => Compilable<Row>,
+  ): ((shape: Shape, values: Values) => Statement<Row>) => {
+    const known = new LRUCache<string, (values: Values) => Statement<Row>>({ max: MAX_SHAPES });
+    return (shape, values) => {
+      const key = JSON.stringify(shape);
+      let statement = known.get(key);
+      if (!statement) known.set(key, (statement = prepared<Values>()((value) => build(value, shape))));
+      return statement(values);
+    };
   };
 }
 
