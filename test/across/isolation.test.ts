@@ -259,26 +259,32 @@ describe('nobody can see or change objects of another organization, and the answ
     },
   );
 
-  test.each(Object.entries(QUERIES).flatMap(([name, fields]) => (fields ? [[name, fields] as const] : [])))(
-    'query %s',
-    async (name, fields) => {
-      const isSubscription = schema.getSubscriptionType()?.getFields()[name] !== undefined;
-      for (const { who, key, victim: target } of attacks) {
-        const run = async (to: References) => {
-          const answers = fields(to).map((field) =>
-            send(gateway, 'POST', '/graphql', {
-              key,
-              headers: isSubscription ? { ...headers, Accept: 'text/event-stream' } : headers,
-              body: JSON.stringify({ query: `${isSubscription ? 'subscription' : 'query'} { ${field} }` }),
-            }),
-          );
-          return (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
-        };
-        const refusal = /"code":"(?:NOT_FOUND|FORBIDDEN|UNAUTHENTICATED)"|:null|\[(?:null,?)+\]/;
-        expect(await leaks(target, run, refusal), `by ${who}`).toEqual([]);
-      }
-    },
+  const roots = [schema.getQueryType(), schema.getSubscriptionType()];
+  const fieldsOfRoots = roots.flatMap((type) =>
+    Object.keys(type?.getFields() ?? {}).map((name) => [type, name] as const),
   );
+  test.each(
+    fieldsOfRoots.flatMap(([type, name]) => {
+      const fields = QUERIES[name];
+      return fields ? [[type === roots[0] ? 'query' : 'subscription', name, fields] as const] : [];
+    }),
+  )('%s %s', async (operation, _, fields) => {
+    const isSubscription = operation === 'subscription';
+    for (const { who, key, victim: target } of attacks) {
+      const run = async (to: References) => {
+        const answers = fields(to).map((field) =>
+          send(gateway, 'POST', '/graphql', {
+            key,
+            headers: isSubscription ? { ...headers, Accept: 'text/event-stream' } : headers,
+            body: JSON.stringify({ query: `${operation} { ${field} }` }),
+          }),
+        );
+        return (await Promise.all(answers)).map(({ status, text }) => `${status} ${text}`);
+      };
+      const refusal = /"code":"(?:NOT_FOUND|FORBIDDEN|UNAUTHENTICATED)"|:null|\[(?:null,?)+\]/;
+      expect(await leaks(target, run, refusal), `by ${who}`).toEqual([]);
+    }
+  });
 
   const withParameters = routes.filter(({ path }) => path.includes(':'));
   test.each(withParameters.map((route) => [route.method, route.path, route] as const))(

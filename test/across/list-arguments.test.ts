@@ -55,6 +55,7 @@ afterAll(() => gateway.close());
 
 /** For each type with lists: the query that selects a list of one of its objects. */
 const QUERIES: Readonly<Record<string, (list: string) => string>> = {
+  Query: (list) => `{ found: ${list} }`,
   Viewer: (list) => `{ viewer { found: ${list} } }`,
   Organization: (list) => `{ viewer { organization { found: ${list} } } }`,
   EventDefinition: (list) => `{ eventDefinition(name: "event_0") { found: ${list} } }`,
@@ -99,8 +100,11 @@ interface Page {
   readonly totalCount: number;
 }
 
-async function read({ type, field }: (typeof LISTS)[number], args: string): Promise<Page> {
-  const list = `${field.name}(${args}) { totalCount edges { cursor } }`;
+/** The required arguments of lists. */
+const REQUIRED: Readonly<Record<string, () => string>> = { 'Query.sessionEvents': () => `sessionId: "${sessionId}"` };
+
+async function read({ coordinate, type, field }: (typeof LISTS)[number], args: string): Promise<Page> {
+  const list = `${field.name}(${[REQUIRED[coordinate]?.(), args].filter(Boolean).join(', ')}) { totalCount edges { cursor } }`;
   const { data, errors } = await gateway.graphql<Record<string, unknown>>(
     key,
     QUERIES[type]?.(list) ?? '',

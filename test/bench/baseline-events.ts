@@ -83,12 +83,8 @@ export async function graphqlEvents(
       },
     };
   });
-  return {
-    session: {
-      id: globalId('Session', sessionId),
-      events: { edges, pageInfo: { hasNextPage: rows.length > 100, endCursor: edges.at(-1)?.cursor ?? null } },
-    },
-  };
+  const pageInfo = { hasNextPage: rows.length > 100, endCursor: edges.at(-1)?.cursor ?? null };
+  return { sessionEvents: { edges, pageInfo } };
 }
 
 /** The documented fields of `eventData`, as in GraphQL. */

@@ -25,7 +25,7 @@ export const AUTHENTICATED = 'query Typename { __typename }';
 
 const EVENT = 'id databaseId eventType messageId provider createdAt';
 const events = (name: string, fields: string) => `query ${name}($id: ID!, $after: String) {
-  session(id: $id) { id events(first: 100, after: $after) { edges { cursor node { ${EVENT} ${fields} } } pageInfo { hasNextPage endCursor } } }
+  sessionEvents(sessionId: $id, first: 100, after: $after) { edges { cursor node { ${EVENT} ${fields} } } pageInfo { hasNextPage endCursor } }
 }`;
 
 const TYPED = `eventData {

@@ -267,36 +267,65 @@ describe('who may read events', () => {
     expect([answer.status, answer.body]).toEqual([400, { error: 'sessionId: must be a UUID' }]);
   });
 
-  test('a compiled query loads the session only if fields other than ids and events are selected, and shows strangers nothing', async () => {
+  test('sessionEvents answers every list of arguments like Session.events', async () => {
+    const id = await createSession(gateway, key);
+    await append(gateway, key, id, [...eventsOf(4), ...eventsOf(3, { from: 5, eventType: 'tool' })]);
+    const lists = [
+      '(first: 2)',
+      '(last: 2)',
+      '(first: 3, after: "2")',
+      '(last: 3, before: "6", orderBy: { field: ID, direction: DESC })',
+      '(first: 2, filter: { eventTypes: ["tool"] })',
+      '(first: 1001)',
+      '(first: 1, after: "x")',
+    ];
+    const page =
+      '{ totalCount pageInfo { hasNextPage hasPreviousPage startCursor endCursor } edges { cursor node { id eventDataJson } } }';
+    const outcomes = new Set<string>();
+    for (const args of lists) {
+      const direct = await gateway.graphql<{ list: unknown }>(
+        key,
+        `{ list: sessionEvents${args.replace('(', `(sessionId: "${id}", `)} ${page} }`,
+      );
+      const below = await gateway.graphql<{ session: { list: unknown } }>(
+        key,
+        `{ session(id: "${id}") { list: events${args} ${page} } }`,
+      );
+      const told = (errors: typeof direct.errors) =>
+        errors?.map(({ message, extensions }) => [message, extensions?.['code']]);
+      expect([args, direct.data?.list, told(direct.errors)]).toEqual([
+        args,
+        below.data?.session.list,
+        told(below.errors),
+      ]);
+      outcomes.add(JSON.stringify([direct.data, told(direct.errors)]));
+    }
+    expect(outcomes.size).toBe(lists.length);
+  });
+
+  test('sessionEvents reads a page without reading the session; strangers get the same 404 as for a missing session', async () => {
     const id = await createSession(gateway, key);
     await append(gateway, key, id, eventsOf(1));
     const stranger = await gateway.createKey();
-    const queries = [
-      'query($id: ID!) { session(id: $id) { id databaseId events { nodes { databaseId } } } }',
-      'query($id: ID!) { session(id: $id) { id events @include(if: false) { nodes { databaseId } } } }',
-      'query($id: ID!) { session(id: $id) { id databaseId } }',
-      'query($id: ID!) { session(id: $id) { title events { nodes { databaseId } } } }',
-    ];
-    const counts: number[][] = [];
-    for (const query of queries) {
-      const answers = new Set<string>();
-      const statements: number[] = [];
-      for (let run = 0; run < 4; run += 1) {
-        gateway.statements.length = 0;
-        const { data } = await gateway.graphql(key, query, { id });
-        statements.push(gateway.statements.length);
-        answers.add(JSON.stringify(data));
-        for (const [as, which] of [
-          [stranger.key, id],
-          [key, randomUUID()],
-        ] as const)
-          expect((await gateway.graphql(as, query, { id: which })).data).toEqual({ session: null });
-      }
-      expect(answers.size).toBe(1);
-      counts.push(statements.slice(-1));
+    const query = 'query($id: ID!) { sessionEvents(sessionId: $id) { nodes { databaseId } totalCount } }';
+    const globalId = Buffer.from(`Session:${id}`).toString('base64');
+    for (const given of [id, globalId]) {
+      gateway.statements.length = 0;
+      const answer = await gateway.graphql(key, query, { id: given });
+      expect(answer).toMatchObject({ data: { sessionEvents: { nodes: [{ databaseId: 1 }], totalCount: 1 } } });
+      // The key, the page and the count.
+      expect(gateway.statements).toHaveLength(3);
     }
-    // Two statements: the key, and the events or the session. Three: the key, the session and the events.
-    expect(counts).toEqual([[2], [2], [2], [3]]);
+    const refusals = [
+      await gateway.graphql(stranger.key, query, { id }),
+      await gateway.graphql(key, query, { id: randomUUID() }),
+      await gateway.graphql(key, query, { id: 'none' }),
+    ];
+    for (const { data, errors } of refusals)
+      expect([data, errors?.map(({ message, path, extensions }) => [message, path, extensions?.['code']])]).toEqual([
+        { sessionEvents: null },
+        [['session not found', ['sessionEvents'], 'NOT_FOUND']],
+      ]);
   });
 
   test('an event can be read by its global id, but only by callers who may read its session', async () => {

@@ -1,5 +1,6 @@
+import type { GraphQLResolveInfo } from 'graphql';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { type Connection, connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
 import { READ_SESSIONS } from '../../sessions/policy.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
@@ -8,11 +9,11 @@ import { nodeType } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
-import { CHECKS_PARENT, takeRead } from '../../../core/graphql/read-through.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { SessionId } from '../../../core/ids.ts';
 import { type SessionRow, readSessions } from '../../sessions/operations.ts';
+import type { PageArguments } from '../../../core/postgres/reading/keyset.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
@@ -94,41 +95,77 @@ const SESSION_EVENT_ORDER = orderType<'ID'>('SessionEvent', {
 
 const SessionEventConnection = connectionType(SessionEventType, { of: 'session events' });
 
+const LIST_ARGUMENTS = builder.args((t) => ({
+  filter: t.field({
+    type: FilterInput,
+    description: 'Conditions on the events. When absent, all events are included.',
+  }),
+  orderBy: t.field(SESSION_EVENT_ORDER.argument),
+}));
+
+interface ListArguments extends PageArguments {
+  readonly filter?: SessionEventFilter | null | undefined;
+  readonly orderBy?: object | null | undefined;
+}
+
+/** @throws NotFoundError when the caller cannot read the session. */
+async function connectionOf(
+  sessionId: SessionId,
+  { filter, orderBy, ...page }: ListArguments,
+  context: GraphQLContext,
+  info: GraphQLResolveInfo,
+) {
+  const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
+  const { pages, counts } = pagesOfSessionEvents(context, {
+    filter: filter ?? {},
+    page,
+    direction: SESSION_EVENT_ORDER.orderOf(orderBy).direction,
+    selected,
+  });
+  const args = { filter, orderBy, ...page };
+  const found = await resolveBatched({ context, info, args }, sessionId, pages, selected);
+  if (!found) throw notFound('session');
+  const total = () => resolveBatched({ context, info, args: { count: filter } }, sessionId, counts);
+  return toConnection({ page: found, total: async () => (await total()) ?? 0 });
+}
+
+const PAGE_RULES = 'A page has 1 to 1000 events and ends early at 16 MiB of data. Cursors are the ids that REST uses.';
+
 builder.objectField(SessionType, 'events', (t) =>
   t.connection(
     {
       type: SessionEventType,
-      description:
-        'Recorded events of the session, in the order of recording by default. A page has 1 to 1000 events and ends early at 16 MiB of data. Cursors are the ids that REST uses.',
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the events. When absent, all events are included.',
-        }),
-        orderBy: t.arg(SESSION_EVENT_ORDER.argument),
-      },
-      extensions: { ...refusable(READ_SESSIONS), ...CHECKS_PARENT, ...needs<SessionRow>('id') },
-      resolve: async (session, { filter, orderBy, ...page }, context, info) => {
-        const read = takeRead(session, info);
-        if (read) return read as Connection<SessionEventRow>;
-        const { id } = session;
-        const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
-        const { pages, counts } = pagesOfSessionEvents(context, {
-          filter: filter ?? {},
-          page,
-          direction: SESSION_EVENT_ORDER.orderOf(orderBy).direction,
-          selected,
-        });
-        const args = { filter, orderBy, ...page };
-        const found = await resolveBatched({ context, info, args }, id, pages, selected);
-        if (!found) throw notFound('session');
-        const total = () => resolveBatched({ context, info, args: { count: filter } }, id, counts);
-        return toConnection({ page: found, total: async () => (await total()) ?? 0 });
-      },
+      description: `Recorded events of the session, in the order of recording by default. ${PAGE_RULES}`,
+      args: LIST_ARGUMENTS,
+      extensions: { ...refusable(READ_SESSIONS), ...needs<SessionRow>('id') },
+      resolve: ({ id }, args, context, info) => connectionOf(id, args, context, info),
     },
     SessionEventConnection,
   ),
 );
+
+builder.queryField('sessionEvents', (t) =>
+  t.connection(
+    {
+      type: SessionEventType,
+      description: `Recorded events of one session, like \`Session.events\`, without reading the session: use it to read page after page. ${PAGE_RULES} An error with the code \`NOT_FOUND\` when the caller can read no such session.`,
+      args: {
+        sessionId: t.arg.id({ required: true, description: '`id` or `databaseId` of the session.' }),
+        ...LIST_ARGUMENTS,
+      },
+      extensions: refusable(READ_SESSIONS),
+      resolve: (_, { sessionId, ...args }, context, info) => connectionOf(sessionKey(sessionId), args, context, info),
+    },
+    SessionEventConnection,
+  ),
+);
+
+/** @throws NotFoundError when the id cannot be one of a session. */
+function sessionKey(given: string | number): SessionId {
+  const [id] = uuidsOf([String(keyFromId('Session', given))]);
+  if (!id) throw notFound('session');
+  return id;
+}
 
 builder.subscriptionField('sessionEvents', (t) =>
   t.field({
@@ -146,7 +183,7 @@ builder.subscriptionField('sessionEvents', (t) =>
       }),
     },
     subscribe: (_, { sessionId, after, filter }, context) =>
-      subscribeToEvents(context, String(keyFromId('Session', sessionId)), after, filter ?? {}),
+      subscribeToEvents(context, sessionKey(sessionId), after, filter ?? {}),
     resolve: (event) => event,
   }),
 );
@@ -157,12 +194,10 @@ async function subscribeToEvents(
   after: string | number | null | undefined,
   filter: SessionEventFilter,
 ) {
-  const [id] = uuidsOf([sessionId]);
-  if (!id) throw new NotFoundError('session not found');
   const { signal, resumption } = context;
   const last =
     cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? cursorId(after == null ? after : String(after), 'after') ?? 0;
-  return eventsOf(await tailSessionEvents(context, { sessionId: id, after: last, filter, signal }), resumption);
+  return eventsOf(await tailSessionEvents(context, { sessionId, after: last, filter, signal }), resumption);
 }
 
 async function* eventsOf(

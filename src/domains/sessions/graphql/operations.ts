@@ -8,7 +8,6 @@ import { type InputFields, mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
-import { readThrough } from '../../../core/graphql/read-through.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { SandboxSizeEnum, SessionModeEnum, SessionStateEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
@@ -79,12 +78,7 @@ builder.queryField('session', (t) =>
     resolve: async (_, { id }, context, info) => {
       const [key] = uuidsOf([String(keyFromId('Session', id))]);
       if (key === undefined) return null;
-      const columns = selectedColumns<SessionRow>(info, 'Session');
-      if (columns?.join() === 'id') {
-        const session = await readThrough<SessionRow>({ id: key }, context, info);
-        if (session !== undefined) return session;
-      }
-      return (await readSessions(context, [key], columns))[0] ?? null;
+      return (await readSessions(context, [key], selectedColumns<SessionRow>(info, 'Session')))[0] ?? null;
     },
   }),
 );
