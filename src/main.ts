@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
-import { endProcess } from './core/end-process.ts';
+import { STOP_SIGNALS, endProcess } from './core/end-process.ts';
 import type { JobWorker } from './core/jobs.ts';
 import { VERSION } from './core/version.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
@@ -53,10 +53,10 @@ function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker
     await Promise.allSettled([Promise.race([assembly.close(), delay(CLOSING_MS)])]);
     endProcess(code);
   };
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
-  void assembly.embedded?.exited.then(() => {
+  for (const signal of STOP_SIGNALS) process.on(signal, () => void (stopping ??= stop(0)));
+  void assembly.embedded?.ended.then((how) => {
     if (stopping) return;
-    assembly.dependencies.log.fatal('the embedded PostgreSQL cannot be started again');
+    assembly.dependencies.log.fatal(how);
     stopping = stop(1);
   });
 }

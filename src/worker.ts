@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
-import { endProcess } from './core/end-process.ts';
+import { STOP_SIGNALS, endProcess } from './core/end-process.ts';
 import { VERSION } from './core/version.ts';
 import { assemble } from './gateway/assemble.ts';
 import { listen } from './gateway/http/listen.ts';
@@ -39,8 +39,12 @@ async function main(config: Config): Promise<void> {
       await Promise.allSettled([Promise.race([closed, delay(GRACE_MS)])]);
       endProcess(code);
     };
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void (stopping ??= stop(0)));
-    void assembly.embedded?.exited.then(() => (stopping ??= stop(1)));
+    for (const signal of STOP_SIGNALS) process.on(signal, () => void (stopping ??= stop(0)));
+    void assembly.embedded?.ended.then((how) => {
+      if (stopping) return;
+      log.fatal(how);
+      stopping = stop(1);
+    });
     process.stdout.write(`Worker is ready. Version ${VERSION}${pages ? `, ${pages.url}/health/ready` : ''}\n`);
   } catch (error) {
     await assembly.close();

@@ -1,3 +1,6 @@
+/** What stops a gateway: a supervisor, Ctrl-C, and the end of the terminal. */
+export const STOP_SIGNALS = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+
 /** Requests that occupy a libuv thread until they complete: file access and name lookups. */
 const IN_A_THREAD = /^(?:FSReq|GetAddrInfo|GetNameInfo)/;
 

@@ -7,7 +7,6 @@ import {
   findRunningEmbeddedPostgres,
   startEmbeddedPostgres,
 } from '../core/postgres/embedded/server.ts';
-import { limitLines } from '../core/postgres/health/outages.ts';
 import { type SecretBox, createSecretBox, loadOrCreateKeyFile } from '../core/secrets/secrets.ts';
 import { type Dependencies, createDependencies } from './dependencies.ts';
 
@@ -46,15 +45,10 @@ export async function assemble(config: Config, log: Logger, { joinRunning = fals
   }
 }
 
-/** Maximum number of log lines of the embedded database in a minute. An outage may produce five warnings in total, two of them elsewhere. */
-const EMBEDDED_LINES = 3;
-
 function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostgres> {
-  const lines = limitLines(log, EMBEDDED_LINES);
   return startEmbeddedPostgres({
     dataDir: DATA_DIR,
     log: (line) => log.debug({ postgres: line }, 'postgres'),
-    report: (sentence) => lines.warn({}, sentence),
   }).catch(dataDirectoryFailed);
 }
 

@@ -5,12 +5,11 @@ import { Server, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
-import { findRunningEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
+import { type EmbeddedPostgres, findRunningEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import {
   base,
   dataDir,
   stopAll,
-  untilGone,
   startInProcess,
   isAlive,
   killOwner,
@@ -20,7 +19,6 @@ import {
   removeBase,
   setUp,
   started,
-  watchdogOf,
 } from '../support/processes/embedded-postgres.ts';
 
 beforeAll(setUp);
@@ -31,6 +29,14 @@ afterEach(async () => {
 });
 
 afterAll(removeBase);
+
+async function killBackend({ url }: EmbeddedPostgres): Promise<void> {
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  await client.connect();
+  const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  for (const { pid } of rows) process.kill(pid, 'SIGKILL');
+}
 
 describe('the cluster', () => {
   test('is durable, uses UTF-8, listens only on 127.0.0.1, and accepts only the generated password', async () => {
@@ -105,7 +111,7 @@ describe('the cluster', () => {
   test('is created anew when a kill -9 interrupted its creation', async () => {
     const directory = join(base, 'interrupted');
     // Delays the last step, the creation of the role, until after the kill. Real time: PostgreSQL ends only after its delay.
-    const owner = startOwner(directory, { settings: ['fsync=off', 'post_auth_delay=5'] });
+    const owner = startOwner(directory, { settings: ['fsync=off', 'post_auth_delay=2'] });
     const single = async () => (await processesOf(directory)).filter(({ line }) => line.includes(' --single '));
     await expect.poll(single).not.toEqual([]);
     await killOwner(owner.child);
@@ -146,7 +152,6 @@ describe('stopping', () => {
     await client.connect();
     await Promise.all([server.stop(), server.stop()]);
     await server.stop();
-    await server.exited;
     expect(await isAlive(server.pid)).toBe(false);
     expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
     await lost;
@@ -160,48 +165,29 @@ describe('stopping', () => {
     process.kill(-(child.pid ?? 0), 'SIGINT');
     // PostgreSQL handles a pending shutdown before it accepts another connection.
     expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
-    // The watchdog still works, too.
-    await killOwner(child);
-    await untilGone(pid);
+    child.kill('SIGTERM');
+    await once(child, 'exit');
+    expect(await isAlive(pid)).toBe(false);
   });
 
-  test('after kill -9 of the owner the server ends, and the next start has every committed row', async () => {
+  test('after kill -9 of the owner, the next start stops the server that is left and has every committed row', async () => {
     const owner = startOwner();
     const { url, pid } = await started(owner);
     await query(url, 'CREATE TABLE survived_owner AS SELECT 1 AS n');
     await killOwner(owner.child);
-    // Starts immediately, while the old server shuts down.
-    const server = await startInProcess();
-    await untilGone(pid);
-    expect(await query(server.url, 'SELECT n FROM survived_owner')).toEqual([{ n: 1 }]);
-    await server.stop();
-
-    const second = startOwner();
-    const { pid: secondPid } = await started(second);
-    await killOwner(second.child);
-    await untilGone(secondPid);
-    await expect.poll(() => processesOf(dataDir)).toEqual([]);
-  });
-
-  test('an orphan without a watchdog is stopped by the next start', async () => {
-    const owner = startOwner();
-    const { url, pid } = await started(owner);
-    const watchdog = await watchdogOf(dataDir);
-    process.kill(watchdog, 'SIGKILL');
-    await untilGone(watchdog);
-    await killOwner(owner.child);
-    // The old server still runs, because nothing stopped it.
-    expect(await query(url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    expect(await isAlive(pid)).toBe(true);
+    expect(await findRunningEmbeddedPostgres(dataDir)).toBeUndefined();
 
     const lines: string[] = [];
     const server = await startInProcess(dataDir, lines);
     expect(await isAlive(pid)).toBe(false);
     expect(lines[0]).toBe(`stopping PostgreSQL ${pid}, which an earlier gateway left behind (SIGINT)`);
-    expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
+    expect(await query(server.url, 'SELECT n FROM survived_owner')).toEqual([{ n: 1 }]);
     await server.stop();
+    await expect.poll(() => processesOf(dataDir)).toEqual([]);
   });
 
-  test('kill -9 of owner, watchdog and server together loses no committed row', async () => {
+  test('kill -9 of owner and server together loses no committed row', async () => {
     const owner = startOwner(dataDir, { settings: [] });
     const { url, pid } = await started(owner);
     await query(url, 'CREATE TABLE survived_all AS SELECT 1 AS n');
@@ -211,9 +197,7 @@ describe('stopping', () => {
     holdsOn.query('SELECT pg_sleep(60)').catch(() => {});
     const asleep = `SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep'`;
     await expect.poll(() => query(url, asleep)).toHaveLength(1);
-    const watchdog = await watchdogOf(dataDir);
-    // The owner is killed last. Otherwise the watchdog would see its end and shut the server down properly.
-    for (const victim of [watchdog, pid]) process.kill(victim, 'SIGKILL');
+    process.kill(pid, 'SIGKILL');
     await killOwner(owner.child);
 
     const lines: string[] = [];
@@ -221,6 +205,18 @@ describe('stopping', () => {
     expect(lines.join('\n')).toContain('automatic recovery in progress');
     expect(await query(server.url, 'SELECT n FROM survived_all')).toEqual([{ n: 1 }]);
     await server.stop();
+  });
+
+  test.each([
+    ['is killed', 'by SIGKILL', async (server: EmbeddedPostgres) => void process.kill(server.pid, 'SIGKILL')],
+    ['loses a backend', 'with status 1', killBackend],
+  ])('a server that %s ends, says how, and releases the directory', async (_, how, kill) => {
+    const server = await startInProcess();
+    await kill(server);
+    expect(await server.ended).toBe(`the embedded PostgreSQL (process ${server.pid}) has ended ${how}`);
+    await server.stop();
+    expect(await readdir(dataDir)).toEqual(['gateway.lock', 'postgres']);
+    await (await startInProcess()).stop();
   });
 
   test('a stale postmaster.pid with the pid of another program does not prevent a start or harm that program', async () => {

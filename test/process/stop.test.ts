@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readFile, readdir, rename } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { query } from '../support/processes/embedded-postgres.ts';
+import { processesOf, query } from '../support/processes/embedded-postgres.ts';
 import {
   type DatabaseVariables,
   type GatewayProcess,
@@ -95,19 +95,29 @@ test('SIGTERM while a request waits for a lock that is never released: the gatew
   await locker.end();
 });
 
-test('SIGTERM while the embedded database cannot start: the gateway ends with status 0 in time, and the next start serves', async () => {
+test('when its embedded database is killed, the gateway logs that and ends with status 1, and the next start serves', async () => {
+  const embedded = { DATA_DIR: await temporaryDirectory(), LOG_LEVEL: 'warn' };
+  const gateway = await startGateway(embedded);
+  const { length } = gateway.output.stdout;
+  const [pid] = (await readFile(join(embedded.DATA_DIR, 'postgres/data/postmaster.pid'), 'utf8')).split('\n');
+  process.kill(Number(pid), 'SIGKILL');
+  expect(await gateway.exited).toBe(1);
+  expect(gateway.output.stderr).toBe('');
+  const lines = gateway.output.stdout.slice(length).trim().split('\n');
+  const messages = lines.map((line): unknown => JSON.parse(line).msg);
+  // The gateway may have noticed first that the database does not answer.
+  expect(messages.filter((message) => message !== 'database away')).toEqual([
+    `the embedded PostgreSQL (process ${pid}) has ended by SIGKILL`,
+  ]);
+  const next = await startGateway(embedded);
+  expect((await call(next.url, gateway.key, 'GET', '/events/2026-03/event-definitions')).status).toBe(200);
+});
+
+test('SIGHUP, when its terminal is closed, stops the gateway and its embedded database', async () => {
   const DATA_DIR = await temporaryDirectory();
   const gateway = await startGateway({ DATA_DIR });
-  const list = async ({ url }: GatewayProcess) =>
-    (await call(url, gateway.key, 'GET', '/events/2026-03/event-definitions')).status;
-  const [version = '', aside = ''] = ['PG_VERSION', 'aside'].map((name) => join(DATA_DIR, 'postgres/data', name));
-  await rename(version, aside);
-  const [pid] = (await readFile(join(DATA_DIR, 'postgres/data/postmaster.pid'), 'utf8')).split('\n');
-  process.kill(Number(pid), 'SIGKILL');
-  await expect.poll(() => list(gateway)).toBe(503);
-  await expectStop(gateway);
-  await rename(aside, version);
-  expect(await list(await startGateway({ DATA_DIR }))).toBe(200);
+  expect(await gateway.end('SIGHUP')).toBe(0);
+  expect(await processesOf(DATA_DIR)).toEqual([]);
 });
 
 test('the first start of a version writes its compiled code before it serves, so that a stop need not write it', async () => {

@@ -28,13 +28,8 @@ export async function startInProcess(
   directory = dataDir,
   lines: string[] = [],
   settings: Record<string, string> = WITHOUT_FSYNC,
-  reports: string[] = [],
-  attempts?: number,
 ) {
-  const log = (line: string) => lines.push(line);
-  const report = (sentence: string) => reports.push(sentence);
-  const given = { dataDir: directory, log, report, settings, ...(attempts !== undefined && { attempts }) };
-  const server = await startEmbeddedPostgres(given);
+  const server = await startEmbeddedPostgres({ dataDir: directory, log: (line) => lines.push(line), settings });
   servers.add(server);
   return server;
 }
@@ -64,7 +59,21 @@ export async function stopAll(): Promise<void> {
   servers.clear();
 }
 
-export const removeBase = () => rm(base, { recursive: true, force: true });
+export async function removeBase(): Promise<void> {
+  await killProcessesOf(base);
+  await rm(base, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+}
+
+/** Kills servers that killed owners left behind in a folder that is about to be removed. */
+export async function killProcessesOf(folder: string): Promise<void> {
+  for (const { pid } of await processesOf(`/postgres -D ${folder}/`)) {
+    try {
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has just ended.
+    }
+  }
+}
 
 const outcomeLine = z.object({ url: z.string().optional(), pid: z.number().optional(), error: z.string().optional() });
 type Outcome = z.output<typeof outcomeLine>;
@@ -165,10 +174,4 @@ function processTable(): { pid: number; state: string; line: string }[] {
     const [, pid, state = '', line = ''] = /^\s*(\d+)\s+(\S+)\s+(.*)$/.exec(row) ?? [];
     return pid === undefined ? [] : [{ pid: Number(pid), state, line }];
   });
-}
-
-export async function watchdogOf(directory: string): Promise<number> {
-  const found = (await processesOf(join(directory, 'postgres/data'))).filter(({ line }) => line.startsWith('/bin/sh'));
-  expect(found).toHaveLength(1);
-  return found[0]?.pid ?? 0;
 }

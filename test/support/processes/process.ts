@@ -12,6 +12,7 @@ import { prepareDatabase } from '../../../src/gateway/prepare-database.ts';
 import { createLog } from '../../../src/gateway/telemetry/logging.ts';
 import { issueKey as issueWithin } from '../../../src/operator/issue-key.ts';
 import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from './node-arguments.ts';
+import { killProcessesOf } from './embedded-postgres.ts';
 import { copyDatabase, databaseUrl, onServer } from '../global-setup.ts';
 import type { GraphQLApi } from '../fixtures/sessions.ts';
 
@@ -28,7 +29,10 @@ export async function endProcesses(): Promise<void> {
 
 export async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-process-'));
-  undo.push(() => rm(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 }));
+  undo.push(async () => {
+    await killProcessesOf(directory);
+    await rm(directory, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
+  });
   return directory;
 }
 
@@ -97,6 +101,7 @@ export interface GatewayProcess {
   readonly startMs: number;
   readonly output: { readonly stdout: string; readonly stderr: string };
   /** The exit status; null after a signal. */
+  readonly exited: Promise<number | null>;
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
@@ -123,6 +128,7 @@ export async function startGateway(env: Record<string, string>, root = checkout)
     pid: child.pid ?? 0,
     startMs: performance.now() - began,
     output,
+    exited,
     end: async (signal) => {
       child.kill(signal);
       return exited;

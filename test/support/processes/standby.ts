@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import {
-  type SupervisedProcess,
+  type Program,
   chooseAccount,
   giveTo,
   locatePostgres,
-  spawnSupervised,
+  startProgram,
 } from '../../../src/core/postgres/embedded/process.ts';
 import { startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 import { freePort } from './ports.ts';
@@ -53,7 +53,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
   await giveTo(account, cluster);
   const proxy = await startTcpProxy(primary.url);
   const statements: string[] = [];
-  let standby: SupervisedProcess | undefined;
+  let standby: Program | undefined;
 
   async function startStandby(): Promise<void> {
     const port = await freePort();
@@ -76,7 +76,7 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
     };
     const args = Object.entries(flags).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     const ready = Promise.withResolvers<true>();
-    const launched = await spawnSupervised([binaries.postgres, '-D', cluster, ...args], account, (line) => {
+    const launched = await startProgram([binaries.postgres, '-D', cluster, ...args], account, (line) => {
       lines.push(line);
       if (line.includes('ready to accept read-only connections')) ready.resolve(true);
       const statement = /^LOG: +(?:statement|execute \S+): +(.*)/s.exec(line)?.[1];
@@ -84,14 +84,13 @@ export async function startPrimaryWithStandby(): Promise<PrimaryWithStandby> {
       if (line.startsWith('\t')) statements.push(`${statements.pop() ?? ''} ${line.trim()}`);
       else if (statement !== undefined && !statement.includes('pg_last_wal_replay_lsn')) statements.push(statement);
     });
-    launched.stdin.end();
-    if (await Promise.race([ready.promise, launched.closed])) standby = launched;
+    if ((await Promise.race([ready.promise, launched.ended])) === true) standby = launched;
     return lines.join('\n');
   }
 
   async function killStandby(): Promise<void> {
     standby?.kill('SIGQUIT');
-    await standby?.closed;
+    await standby?.ended;
     standby = undefined;
   }
 

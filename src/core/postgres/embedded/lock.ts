@@ -1,65 +1,55 @@
-import { readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as delay } from 'node:timers/promises';
 import { isAlive } from './process.ts';
 
-export interface Ownership {
-  /** False if the directory was removed, even if another one now has its name. */
-  isOurs(): Promise<boolean>;
-  release(): Promise<void>;
-}
+/** SQLITE_BUSY of sqlite.org/rescode.html. */
+const SQLITE_BUSY = 5;
+/** A process that was just killed may not have released its files, and a new owner may not have written its pid. */
+const WAIT_MS = 500;
 
 /**
- * Makes this process the owner of the data directory, or throws. Node has no flock(2), but its SQLite locks files through the kernel, which
- * releases the lock when the process ends, so no lock survives `kill -9` or a reboot. The file is empty and never removed, because removing it
- * would allow two owners.
- * @throws Error if another process owns it (the message names its pid), or the directory is not writable
+ * Makes this process the owner of the data directory. Node has no flock(2), but its SQLite locks files through the kernel, which releases the
+ * lock when the process ends, so no lock survives `kill -9` or a reboot. The file is never removed, because removing it would allow two owners.
+ * @returns a function that releases the lock
+ * @throws Error if another process owns the directory (the message names its pid), or it is not writable
  */
-export async function lock(dataDir: string): Promise<Ownership> {
-  const pidFile = join(dataDir, 'gateway.pid');
-  const lockFile = join(dataDir, 'gateway.lock');
-  // Retry shortly: a process that was just killed may not have released its files.
-  const file = new DatabaseSync(lockFile, { timeout: 500 });
+export async function lock(dataDir: string): Promise<() => Promise<void>> {
+  const pidFile = pidFileOf(dataDir);
+  let file: DatabaseSync | undefined;
   try {
+    file = new DatabaseSync(join(dataDir, 'gateway.lock'), { timeout: WAIT_MS });
     file.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');
     await writeFile(pidFile, `${process.pid}\n`);
   } catch (cause) {
-    file.close();
-    const busy = cause instanceof Error && 'errcode' in cause && cause.errcode === sqliteBusy;
-    const full = cause instanceof Error && 'code' in cause && cause.code === 'ENOSPC';
-    if (full) throw new Error(`The disk of the data directory ${dataDir} is full.`, { cause });
-    if (!busy)
-      throw new Error(`The data directory ${dataDir} cannot be locked. Check the owner of its files.`, { cause });
+    file?.close();
+    const message = cause instanceof Error ? cause.message : String(cause);
+    if (!(cause instanceof Error && 'errcode' in cause && cause.errcode === SQLITE_BUSY)) {
+      throw new Error(`The data directory ${dataDir} cannot be locked: ${message}.`, { cause });
+    }
     throw new Error(
-      `Another gateway (process ${await ownerPid(pidFile)}) uses the database in ${dataDir}. ` +
+      `Another gateway (process ${await readOwner(dataDir)}) uses the database in ${dataDir}. ` +
         'Stop it, or give this one another DATA_DIR or DATABASE_URL.',
       { cause },
     );
   }
-  const { ino } = await stat(lockFile);
-  const isOurs = () =>
-    stat(lockFile).then(
-      (found) => found.ino === ino,
-      (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
-    );
-  const release = async () => {
-    if (!file.isOpen) return;
-    if (await isOurs()) await rm(pidFile, { force: true });
-    file.close();
+  const locked = file;
+  return async () => {
+    if (!locked.isOpen) return;
+    await rm(pidFile, { force: true });
+    locked.close();
   };
-  return { isOurs, release };
 }
 
-/** SQLITE_BUSY of sqlite.org/rescode.html. */
-const sqliteBusy = 5;
+/** Whether the process that has last locked the data directory still runs. */
+export async function hasOwner(dataDir: string): Promise<boolean> {
+  const pid = await readOwner(dataDir);
+  return pid > 0 && isAlive(pid);
+}
 
-/** The owner may have taken the lock without having written its pid yet. */
-async function ownerPid(pidFile: string): Promise<number | 'unknown'> {
-  for (let attempt = 0; attempt < 50; attempt++) {
-    const pid = Number(await readFile(pidFile, 'utf8').catch(() => ''));
-    if (pid > 0 && isAlive(pid)) return pid;
-    await delay(20);
-  }
-  return 'unknown';
+const pidFileOf = (dataDir: string) => join(dataDir, 'gateway.pid');
+
+/** 0 if it is unknown. */
+async function readOwner(dataDir: string): Promise<number> {
+  return Number(await readFile(pidFileOf(dataDir), 'utf8').catch(() => ''));
 }

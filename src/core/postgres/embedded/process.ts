@@ -4,9 +4,8 @@ import { existsSync } from 'node:fs';
 import { chmod, chown, readFile, stat, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform } from 'node:os';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -39,7 +38,7 @@ export async function locatePostgres(): Promise<PostgresBinaries> {
     const message = `No embedded PostgreSQL is installed for ${platform()} ${arch()}: set DATABASE_URL.`;
     throw new Error(message, { cause });
   }
-  const root = resolve(dirname(entry), '..');
+  const root = join(dirname(entry), '..');
   const binaries = { postgres: join(root, 'native/bin/postgres'), initdb: join(root, 'native/bin/initdb') };
   await Promise.all([hydrateSymlinks(root), ...Object.values(binaries).map(makeExecutable)]);
   return binaries;
@@ -69,8 +68,8 @@ async function makeExecutable(file: string): Promise<void> {
 export interface Account {
   readonly uid: number;
   readonly gid: number;
-  /** A Linux capability with which this user can access its files below folders that only root may enter. */
-  readonly capability?: string;
+  /** Whether it needs a Linux capability to access its files below folders that only root may enter. */
+  readonly isCapable?: boolean;
 }
 
 /**
@@ -90,13 +89,9 @@ export async function chooseAccount(
   const account = owner && owner.uid !== 0 ? { uid: owner.uid, gid: owner.gid } : await systemUser();
   // For example a copy or a restored backup that root created.
   if (cluster !== undefined && owner?.uid === 0) await run('chown', ['-hR', `${account.uid}:${account.gid}`, cluster]);
-
   const place = cluster ?? dataDir;
-  if (await reaches(account, binaries, place)) return account;
-  for (const capability of await reachingCapabilities()) {
-    const capable = { ...account, capability };
-    if (await reaches(capable, binaries, place)) return capable;
-  }
+  for (const found of [account, { ...account, isCapable: true }])
+    if (await reaches(found, binaries, place)) return found;
   throw new Error(
     `PostgreSQL refuses to run as root, and user ${account.uid} can reach not all of ${binaries.postgres} and ${place}. ` +
       'Run the gateway as an ordinary user, move it to a folder that others may enter, or set DATABASE_URL.',
@@ -108,41 +103,31 @@ export async function giveTo(account: Account | undefined, path: string): Promis
 }
 
 async function systemUser(): Promise<Account> {
-  let failure: unknown;
-  for (let attempt = 0; attempt < 5; attempt++) {
-    try {
-      const [uid, gid] = await Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres'])));
-      return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
-    } catch {
-      // Another gateway may be creating the user at the same time, with the lock of the user database.
-      if (attempt > 0) await delay(200);
-    }
-    try {
-      await run('groupadd', ['--system', '--force', 'postgres'], { env: environment });
-      const shape = ['--system', '--gid', 'postgres', '--no-create-home', '--shell', '/bin/false'];
-      await run('useradd', [...shape, 'postgres'], { env: environment });
-    } catch (error) {
-      failure = error;
-    }
+  const existing = await findSystemUser();
+  if (existing) return existing;
+  let cause: unknown;
+  try {
+    await run('groupadd', ['--system', '--force', 'postgres'], { env: environment });
+    const shape = ['--system', '--gid', 'postgres', '--no-create-home', '--shell', '/bin/false'];
+    await run('useradd', [...shape, 'postgres'], { env: environment });
+  } catch (error) {
+    cause = error;
   }
+  // Another gateway may have created it at the same time.
+  const created = await findSystemUser();
+  if (created) return created;
   throw new Error(
     'PostgreSQL refuses to run as root, and a system user "postgres" could not be created. ' +
       'Create it, run the gateway as an ordinary user, or set DATABASE_URL.',
-    { cause: failure },
+    { cause },
   );
 }
 
-/**
- * The least powerful first; containers often have only the second. Unlike a set-user-ID bit, ambient capabilities do not switch the dynamic
- * linker to secure mode, so the programs still find their libraries.
- */
-async function reachingCapabilities(): Promise<string[]> {
-  const status = await readFile('/proc/self/status', 'utf8').catch(() => '');
-  const permitted = BigInt(`0x${/^CapPrm:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? '0'}`);
-  return [
-    { name: 'dac_read_search', bit: 2n },
-    { name: 'dac_override', bit: 1n },
-  ].flatMap(({ name, bit }) => ((permitted >> bit) & 1n ? [name] : []));
+function findSystemUser(): Promise<Account | undefined> {
+  return Promise.all(['-u', '-g'].map((flag) => run('id', [flag, 'postgres']))).then(
+    ([uid, gid]) => ({ uid: Number(uid?.stdout), gid: Number(gid?.stdout) }),
+    () => undefined,
+  );
 }
 
 async function reaches(account: Account, { postgres }: PostgresBinaries, place: string): Promise<boolean> {
@@ -155,63 +140,59 @@ async function reaches(account: Account, { postgres }: PostgresBinaries, place: 
 
 type Command = [file: string, ...args: string[]];
 
+/** Unlike a set-user-ID bit, an ambient capability does not prevent the programs from finding their libraries. */
 function asAccount(account: Account | undefined, command: Command) {
-  if (!account?.capability) return { command, ids: account && { uid: account.uid, gid: account.gid } };
-  const { uid, gid, capability } = account;
-  const become = [`--reuid=${uid}`, `--regid=${gid}`, '--clear-groups', '--no-new-privs'];
-  const capable = [`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`];
+  if (!account?.isCapable) return { command, ids: account && { uid: account.uid, gid: account.gid } };
+  const become = [`--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups', '--no-new-privs'];
+  const capable = ['--inh-caps=+dac_override', '--ambient-caps=+dac_override'];
   // access(2), with which initdb checks its programs, ignores capabilities of users other than root.
   const wrapped: Command = ['setpriv', ...become, ...capable, '--securebits=+no_setuid_fixup', ...command];
   return { command: wrapped, ids: undefined };
 }
 
-/**
- * Starts a watchdog, then executes the program. The watchdog waits on a pipe from our process: a line means that the program has ended; end of
- * file means that we have ended, and it sends SIGINT to the program. It is a grandchild, so that the program has no unknown child.
- */
-const supervised = `
-(
-  trap '' HUP TERM
-  { read -r _ || kill -INT $$; } <&3 >/dev/null 2>&1 &
-)
-exec "$@" 3<&-`;
+/** How many of its last lines a program keeps. */
+const LAST_LINES = 20;
+/** How long the last lines of a process that has ended are awaited: its children can keep the output open. */
+const LAST_LINES_MS = 1_000;
 
-export interface SupervisedProcess {
+export interface Program {
   readonly pid: number;
-  readonly stdin: Writable;
+  /** The end of its output so far. */
+  readonly lastLines: readonly string[];
+  /** Resolves with the exit status or the signal when the process has ended and its last line was delivered. */
+  readonly ended: Promise<number | NodeJS.Signals>;
   /** Does nothing once the process has ended, so it never signals another process with the same pid. */
   kill(signal: NodeJS.Signals): void;
-  /** Resolves with the exit status (null after a signal) when the process ends. */
-  readonly exited: Promise<number | null>;
-  /** Resolves when the process has ended and its last line of output was delivered. */
-  readonly closed: Promise<void>;
 }
 
-/**
- * Starts a program that gets SIGINT when our process ends in any way, including `kill -9`, and that does not receive the signals of our
- * terminal.
- */
-export async function spawnSupervised(
+/** Starts a program in a session of its own, so that it does not receive the signals of our terminal. */
+export async function startProgram(
   program: Command,
   account: Account | undefined,
   onLine: (line: string) => void,
-): Promise<SupervisedProcess> {
-  const { command, ids } = asAccount(account, ['/bin/sh', '-c', supervised, 'sh', ...program]);
-  const stdio: ['pipe', 'pipe', 'pipe', 'pipe'] = ['pipe', 'pipe', 'pipe', 'pipe'];
-  const child = spawn(command[0], command.slice(1), { ...ids, cwd: '/', env: environment, detached: true, stdio });
-  const exited = new Promise<number | null>((done) => child.once('exit', done));
-  const closed = new Promise<void>((done) => child.once('close', () => done()));
+  input = '',
+): Promise<Program> {
+  const { command, ids } = asAccount(account, program);
+  const child = spawn(command[0], command.slice(1), { ...ids, cwd: '/', env: environment, detached: true });
+  const closed = once(child, 'close');
+  const ended = new Promise<number | NodeJS.Signals>((resolve) =>
+    child.once('exit', (status, signal) => {
+      const end = () => resolve(status ?? signal ?? 'SIGKILL');
+      void Promise.race([closed, delay(LAST_LINES_MS, undefined, { ref: false })]).then(end);
+    }),
+  );
   await once(child, 'spawn');
-  const { pid, stdin, stdout, stderr } = child;
-  const lifeline = child.stdio[3];
-  if (pid === undefined || !stdin || !stdout || !stderr || !(lifeline instanceof Writable)) {
-    throw new Error('A spawned process has a pid and the pipes that were asked for.');
-  }
-  // Either pipe may close first; only the exit status matters.
-  for (const pipe of [stdin, lifeline]) pipe.on('error', () => {});
-  for (const output of [stdout, stderr]) createInterface({ input: output }).on('line', onLine);
-  child.once('exit', () => lifeline.end('\n'));
-  return { pid, stdin, exited, closed, kill: (signal) => child.kill(signal) };
+  if (child.pid === undefined) throw new Error('A spawned process has a pid.');
+  const lastLines: string[] = [];
+  const take = (line: string) => {
+    lastLines.push(line);
+    if (lastLines.length > LAST_LINES) lastLines.shift();
+    onLine(line);
+  };
+  for (const output of [child.stdout, child.stderr]) createInterface({ input: output }).on('line', take);
+  // It may end without reading its input; only the exit status matters.
+  child.stdin.on('error', () => {}).end(input);
+  return { pid: child.pid, lastLines, ended, kill: (signal) => child.kill(signal) };
 }
 
 /** Whether the process is the server of this cluster, and not another program with the same pid. */
@@ -220,14 +201,12 @@ export async function isPostmaster(pid: number, cluster: string): Promise<boolea
     process.platform === 'linux'
       ? readFile(`/proc/${pid}/cmdline`, 'utf8').then((line) => line.replaceAll('\0', ' '))
       : run('ps', ['-ww', '-o', 'args=', '-p', `${pid}`]).then(({ stdout }) => stdout);
-  const line = await commandLine.catch(() => '');
-  return line.includes(`/postgres -D ${cluster} `) && !line.startsWith('/bin/sh');
+  return (await commandLine.catch(() => '')).includes(`/postgres -D ${cluster} `);
 }
 
 export function isAlive(pid: number): boolean {
   try {
-    process.kill(pid, 0);
-    return true;
+    return process.kill(pid, 0);
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }

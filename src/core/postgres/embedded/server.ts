@@ -1,33 +1,31 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, open, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { LostServerError, keepServer, shutdowns } from './keeper.ts';
-import { type Ownership, lock } from './lock.ts';
+import { hasOwner, lock } from './lock.ts';
 import {
   type Account,
   type PostgresBinaries,
-  type SupervisedProcess,
+  type Program,
   chooseAccount,
   giveTo,
   isAlive,
   isPostmaster,
   locatePostgres,
-  spawnSupervised,
+  startProgram,
 } from './process.ts';
 
-/** A PostgreSQL server that belongs to this process and ends with it. If it ends earlier, it is restarted. */
+/** A PostgreSQL server for trying and developing. It belongs to this process and is not restarted. */
 export interface EmbeddedPostgres {
-  /** `postgresql://gateway:…@127.0.0.1:PORT/gateway`: the role owns its database and may create others. Never changes. */
+  /** `postgresql://gateway:…@127.0.0.1:PORT/gateway`: the role owns its database and may create others. */
   readonly url: string;
-  /** Changes with each restart. */
   readonly pid: number;
-  /** Resolves when the server has ended and will not be restarted: it was stopped, or another process has its directory or port. */
-  readonly exited: Promise<void>;
-  /** Fast shutdown, which rolls back open transactions; harder after 10 s. Resolves when the server has ended; may be called again. */
+  /** Resolves when the server has ended, with a sentence that says how. */
+  readonly ended: Promise<string>;
+  /** Fast shutdown, which rolls back open transactions; a kill after 10 s. Resolves when the server has ended; may be called again. */
   stop(): Promise<void>;
 }
 
@@ -36,19 +34,19 @@ export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   /** Called with each line of PostgreSQL's log. */
   readonly log: (line: string) => void;
-  /** Called with a sentence when the server ends unexpectedly, when a restart fails, and when it succeeds. */
-  readonly report?: (sentence: string) => void;
   /** Server settings, for example `{ fsync: 'off' }` for a temporary cluster in tests. */
   readonly settings?: Record<string, string>;
   /** Password of the role `postgres` in a new cluster, for tests. Without it nobody can log in as a superuser. */
   readonly superuserPassword?: string;
-  /** How often a launch is tried while its port is taken or an earlier server is still ending; 50 unless a test needs less. */
-  readonly attempts?: number;
 }
+
+/** How long a fast shutdown may take before the server is killed. */
+const SHUTDOWN_MS = 10_000;
+const POLL_MS = 5;
 
 /**
  * Starts the PostgreSQL server of a data directory, and creates its cluster if necessary. It listens on a free port of 127.0.0.1. A server
- * that an earlier owner left behind is stopped first.
+ * that a killed owner left behind is stopped first.
  * @throws Error if another gateway uses the directory (the message names its pid), if PostgreSQL cannot run on this machine, or if it does not
  * start (the message has the end of its log)
  */
@@ -56,60 +54,44 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await mkdir(options.dataDir, { recursive: true });
   // PostgreSQL shows this path in its command line, which identifies a running server.
   const dataDir = await realpath(options.dataDir);
-  const owned = await lock(dataDir);
+  const unlock = await lock(dataDir);
   try {
-    return await serveCluster(dataDir, owned, options);
+    const { server, url } = await serveCluster(dataDir, options);
+    const interrupt = () => server.kill('SIGINT');
+    // For an end of this process that does not call stop(). After a `kill -9` the next start stops the server.
+    process.once('exit', interrupt);
+    const ended = server.ended.then(async (how) => {
+      process.off('exit', interrupt);
+      await unlock();
+      return sentenceAbout(server, how);
+    });
+    const stop = async () => {
+      interrupt();
+      await Promise.race([ended, delay(SHUTDOWN_MS, undefined, { ref: false })]);
+      server.kill('SIGKILL');
+      await ended;
+    };
+    return { url, pid: server.pid, ended, stop };
   } catch (error) {
-    await owned.release();
+    await unlock();
     throw error;
   }
 }
 
-async function serveCluster(
-  dataDir: string,
-  owned: Ownership,
-  options: EmbeddedPostgresOptions,
-): Promise<EmbeddedPostgres> {
+async function serveCluster(dataDir: string, options: EmbeddedPostgresOptions) {
   const { home, cluster, passwordFile } = layout(dataDir);
   const binaries = await locatePostgres();
   const account = await chooseAccount(binaries, dataDir, existsSync(home) ? cluster : undefined);
   if (!existsSync(home)) await createCluster(dataDir, binaries, account, options);
-  const password = await readFile(passwordFile, 'utf8');
-  let port: number | undefined;
-  let lastWords = '';
-  const log = (line: string) => {
-    lastWords = telling.exec(line)?.[0] ?? lastWords;
-    options.log(line);
-  };
-  const server = await keepServer({
-    start: async (onSpawn, signal) => {
-      if (!(await owned.isOurs())) throw new LostServerError(`The data directory ${dataDir} is no longer ours`);
-      await endOrphan(cluster, log);
-      lastWords = '';
-      port = await launch({ ...options, cluster, binaries, account, log, port, onSpawn, signal });
-    },
-    lastWords: () => lastWords,
-    report: options.report ?? (() => undefined),
-  });
-  if (port === undefined) throw new Error('A server that is ready has a port.');
-  const exited = server.ended.then(() => owned.release());
-  return {
-    url: urlOf(password, port),
-    get pid() {
-      return server.pid;
-    },
-    exited,
-    stop: async () => {
-      await server.stop();
-      await exited;
-    },
-  };
+  const { server, port } = await launch(cluster, binaries, account, options);
+  return { server, url: urlOf(await readFile(passwordFile, 'utf8'), port) };
 }
 
-/** Log lines that explain why PostgreSQL ended. */
-const telling = /(?:PANIC|FATAL): +could not .*/;
-/** Answers to clients before it is ready. */
-const refusal = /FATAL: +the database system is |DETAIL: +Consistent recovery state /;
+function sentenceAbout({ pid, lastLines }: Program, how: number | NodeJS.Signals): string {
+  const end = typeof how === 'number' ? `with status ${how}` : `by ${how}`;
+  const reason = lastLines.findLast((line) => /(?:PANIC|FATAL): +could not /.test(line));
+  return `the embedded PostgreSQL (process ${pid}) has ended ${end}${reason === undefined ? '' : `: ${reason}`}`;
+}
 
 /**
  * The URL of the server that a running gateway has started in this data directory, or undefined if none is ready.
@@ -117,6 +99,7 @@ const refusal = /FATAL: +the database system is |DETAIL: +Consistent recovery st
  */
 export async function findRunningEmbeddedPostgres(dataDir: string): Promise<string | undefined> {
   const { cluster, passwordFile } = layout(await realpath(dataDir).catch(() => dataDir));
+  if (!(await hasOwner(dataDir))) return undefined;
   const postmaster = await readPostmaster(cluster);
   if (!postmaster?.ready || !(await isPostmaster(postmaster.pid, cluster))) return undefined;
   return urlOf(await readFile(passwordFile, 'utf8'), postmaster.port);
@@ -149,12 +132,12 @@ async function createCluster(
   await chmod(unfinished, 0o711);
   await mkdir(cluster, { mode: 0o700 });
   await giveTo(account, cluster);
-  await writeFile(join(unfinished, 'password'), password, { mode: 0o600, flush: true });
+  await writeFile(join(unfinished, 'password'), password, { mode: 0o600 });
 
   const locale = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
   const access = ['--username=postgres', '--auth-local=reject', '--auth-host=scram-sha-256'];
   const sync = settings?.fsync === 'off' ? ['--no-sync'] : [];
-  await runToEnd([binaries.initdb, '-D', cluster, ...locale, ...access, ...sync], account, '');
+  await runToEnd([binaries.initdb, '-D', cluster, ...locale, ...access, ...sync], account);
   // The gateway's role is not a superuser, so injected SQL can neither read files nor run programs.
   const sql = [
     `ALTER ROLE postgres PASSWORD ${superuserPassword === undefined ? 'NULL' : `'${superuserPassword}'`};`,
@@ -164,95 +147,61 @@ async function createCluster(
   // Without the last setting, the log would contain failing statements, including the password.
   const single = toFlags({ ...settings, exit_on_error: 'on', log_min_error_statement: 'panic' });
   await runToEnd([binaries.postgres, '--single', '-D', cluster, ...single, 'postgres'], account, `${sql}\n`);
-
-  await syncDirectory(unfinished);
   await rename(unfinished, layout(dataDir).home);
-  await syncDirectory(dataDir);
 }
 
-async function runToEnd(command: [string, ...string[]], account: Account | undefined, input: string): Promise<void> {
-  const lines: string[] = [];
-  const child = await spawnSupervised(command, account, (line) => lines.push(line));
-  child.stdin.end(input);
-  await child.closed;
-  if ((await child.exited) !== 0) throw new Error(`${command[0]} failed:\n${lines.slice(-20).join('\n')}`);
+async function runToEnd(command: [string, ...string[]], account: Account | undefined, input?: string): Promise<void> {
+  const program = await startProgram(command, account, () => undefined, input);
+  if ((await program.ended) !== 0) throw new Error(`${command[0]} failed:\n${program.lastLines.join('\n')}`);
 }
 
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path);
-  await directory.sync();
-}
-
-/** Stops the server of a dead owner; the caller has the lock. Its watchdog has already sent the same SIGINT, unless that was killed, too. */
-async function endOrphan(cluster: string, log: (line: string) => void): Promise<void> {
-  const postmaster = await readPostmaster(cluster);
-  if (!postmaster) return;
-  const { pid } = postmaster;
-  for (const { signal, patienceMs } of shutdowns) {
+/** Stops the server of a killed owner; the caller has the lock. */
+async function stopLeftover(cluster: string, log: (line: string) => void): Promise<void> {
+  const { pid } = (await readPostmaster(cluster)) ?? {};
+  if (pid === undefined) return;
+  for (const signal of ['SIGINT', 'SIGKILL'] as const) {
     if (!(await isPostmaster(pid, cluster))) break;
     log(`stopping PostgreSQL ${pid}, which an earlier gateway left behind (${signal})`);
     process.kill(pid, signal);
-    const deadline = Date.now() + patienceMs;
-    while (Date.now() < deadline && (await isPostmaster(pid, cluster))) await delay(20);
+    const deadline = performance.now() + SHUTDOWN_MS;
+    while (performance.now() < deadline && (await isPostmaster(pid, cluster))) await delay(POLL_MS);
   }
   if (await isPostmaster(pid, cluster)) throw new Error(`PostgreSQL ${pid} on ${cluster} cannot be stopped.`);
   // PostgreSQL treats any living process with the pid of a dead server as that server, and would not start.
   if (isAlive(pid)) await rm(join(cluster, 'postmaster.pid'), { force: true });
 }
 
-const portTaken = /could not create any TCP\/IP sockets/;
-/** Temporary errors: sessions of a killed server are still ending, or a killed owner was just starting a server. */
-const passing = /pre-existing shared memory block|lock file "postmaster.pid" already exists/;
+/** Temporary errors: another program has just taken the port, sessions of a killed server are still ending, or a killed owner was just starting a server. */
+const PASSING =
+  /could not create any TCP\/IP sockets|pre-existing shared memory block|lock file "postmaster.pid" already exists/;
+const ATTEMPTS = 50;
 
-interface Launch extends Pick<EmbeddedPostgresOptions, 'attempts' | 'log' | 'settings'> {
-  readonly cluster: string;
-  readonly binaries: PostgresBinaries;
-  readonly account: Account | undefined;
-  /** The port of an earlier launch, which clients know; otherwise any free port. */
-  readonly port: number | undefined;
-  readonly onSpawn: (server: SupervisedProcess) => void;
-  readonly signal: AbortSignal;
-}
-
-/** Resolves to the port when the server is ready. */
-async function launch(options: Launch): Promise<number> {
-  const { cluster, binaries, account, attempts = 50, settings, log, onSpawn, signal } = options;
+/** Resolves when the server is ready. */
+async function launch(
+  cluster: string,
+  binaries: PostgresBinaries,
+  account: Account | undefined,
+  { log, settings }: EmbeddedPostgresOptions,
+): Promise<{ server: Program; port: number }> {
   for (let attempt = 1; ; attempt++) {
-    const port = options.port ?? (await freePort());
-    const lines: string[] = [];
-    const ready = Promise.withResolvers<true>();
-    signal.throwIfAborted();
-    const command: [string, ...string[]] = [binaries.postgres, '-D', cluster, ...serverFlags(port, settings)];
-    const server = await spawnSupervised(command, account, (line) => {
-      if (!refusal.test(line)) lines.push(line);
-      if (lines.length > 20) lines.shift();
-      if (line.includes('database system is ready to accept connections')) ready.resolve(true);
-      log(line);
-    });
-    onSpawn(server);
-    server.stdin.end();
-    if (await Promise.race([ready.promise, server.closed])) {
-      await becomeFindable(cluster, server);
-      return port;
-    }
-    const output = lines.join('\n');
-    const isTaken = portTaken.test(output);
-    if (attempt === attempts || !(isTaken || passing.test(output))) {
-      const Reason = isTaken && options.port !== undefined ? LostServerError : Error;
-      throw new Reason(`PostgreSQL did not start:\n${output}`);
-    }
+    await stopLeftover(cluster, log);
+    const port = await freePort();
+    const server = await startProgram([binaries.postgres, '-D', cluster, ...serverFlags(port, settings)], account, log);
+    if (await isReady(server, cluster)) return { server, port };
+    const output = server.lastLines.join('\n');
+    if (attempt === ATTEMPTS || !PASSING.test(output)) throw new Error(`PostgreSQL did not start:\n${output}`);
     await delay(100);
   }
 }
 
-/**
- * PostgreSQL reports that it is ready just before it writes that to `postmaster.pid`, where other processes look for it. Resolves when it is
- * written, or the server has ended.
- */
-async function becomeFindable(cluster: string, server: SupervisedProcess): Promise<void> {
-  let hasEnded = false;
-  void server.exited.then(() => (hasEnded = true));
-  while (!hasEnded && !(await readPostmaster(cluster))?.ready) await delay(1);
+/** Resolves to true when the server accepts connections, and to false when it has ended before. */
+async function isReady(server: Program, cluster: string): Promise<boolean> {
+  const hasEnded = server.ended.then(() => true);
+  do {
+    const postmaster = await readPostmaster(cluster);
+    if (postmaster?.pid === server.pid && postmaster.ready) return true;
+  } while (!(await Promise.race([hasEnded, delay(POLL_MS, false)])));
+  return false;
 }
 
 function serverFlags(port: number, settings: Record<string, string> | undefined): string[] {
@@ -261,9 +210,9 @@ function serverFlags(port: number, settings: Record<string, string> | undefined)
     port: `${port}`,
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
-    // After a crash of a backend we start a new server. PostgreSQL 18 can hang if its own restart fails because the disk is full.
+    // After a crash of a backend the server ends, and the gateway with it. PostgreSQL 18 can hang in a restart of its own on a full disk.
     restart_after_crash: 'off',
-    // We must receive the line that contains "ready", whatever postgresql.conf contains.
+    // Its log must arrive here, in English, whatever postgresql.conf contains.
     logging_collector: 'off',
     log_destination: 'stderr',
     lc_messages: 'C',
