@@ -7,7 +7,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
-import { expect } from 'vitest';
 import { z } from 'zod';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
 import { NODE_ENVIRONMENT } from './node-arguments.ts';
@@ -149,10 +148,6 @@ export async function isAlive(pid: number): Promise<boolean> {
   const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '');
   // The second field is the program's name in brackets. It may contain brackets and spaces itself.
   return status !== '' && !status.slice(status.lastIndexOf(')')).startsWith(') Z');
-}
-
-export async function untilGone(pid: number): Promise<void> {
-  await expect.poll(() => isAlive(pid)).toBe(false);
 }
 
 /** Every process whose command line contains the text. */
