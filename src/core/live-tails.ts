@@ -180,6 +180,8 @@ class TailCounts {
 export interface Resumption {
   /** From the header `Last-Event-ID`. */
   readonly lastEventId: string | null;
-  /** The id of the next event, set by the source before it yields the event. */
+  /** The id of the next event, set by the source before it yields the event; in the end, the id to resume from. */
   eventId?: string;
+  /** Set by a source that begins where its events have ended. */
+  hasEnded?: boolean;
 }

@@ -1,4 +1,5 @@
 import { builder } from '../core/graphql/builder.ts';
+import { withPublishedDirectives } from '../core/graphql/published-directives.ts';
 import { withRefusableFields } from '../core/graphql/refusable.ts';
 import '../core/graphql/scalars.ts';
 import '../core/graphql/errors.ts';
@@ -22,4 +23,4 @@ import './graphql/viewer.ts';
 import '../domains/api-lifecycle/graphql.ts';
 
 /** The GraphQL schema with the types of all domain modules. */
-export const schema = withRefusableFields(builder.toSchema());
+export const schema = withPublishedDirectives(withRefusableFields(builder.toSchema()));

@@ -180,7 +180,20 @@ test('a proxy hides the key from the page, and forwards requests, refusals and l
       fetch(`${through}/v1/sessions/${ids[0]}/events`, { headers: { Cookie: cookie, Accept: accept } });
     expect((await send('session=2', 'application/json')).status).toBe(401);
     expect(((await (await send('session=1', 'application/json')).json()) as { items: object[] }).items).toHaveLength(5);
-    expect((await (await send('session=1', 'text/event-stream')).text()).match(/^id: \d$/gm)).toHaveLength(5);
+    const stream = await send('session=1', 'text/event-stream');
+    expect([stream.headers.get('cache-control'), stream.headers.get('x-accel-buffering')]).toEqual(['no-store', 'no']);
+    expect((await stream.text()).match(/^data: \{"id":\d/gm)).toHaveLength(5);
+    // The reader of rest.ts follows `Link`, so it reads every page only if the proxy forwards the headers of answers.
+    const rest = await example('rest.ts');
+    const client = rest.createRest(through, 'unused');
+    client.use({ onRequest: ({ request }) => (request.headers.set('Cookie', 'session=1'), request) });
+    const events: number[] = [];
+    for await (const { id } of rest.storedEvents(client, ids[0] ?? '', 2)) events.push(id);
+    expect(events).toEqual([1, 2, 3, 4, 5]);
+    const elsewhere = await fetch(`${through}/v1/sessions`, {
+      headers: { Cookie: 'session=1', 'X-Organization-Id': 'another', 'X-Request-Id': 'through-the-proxy' },
+    });
+    expect([elsewhere.status, elsewhere.headers.get('x-request-id')]).toEqual([400, 'through-the-proxy']);
     const query = await fetch(`${through}/graphql`, {
       method: 'POST',
       headers: { Cookie: 'session=1', 'Content-Type': 'application/json' },

@@ -88,7 +88,7 @@ async function followPages(gateway: TestGateway, limit: number, isDone: () => bo
 
 async function followTail(gateway: TestGateway): Promise<EventDocument[]> {
   const messages = await (await tail(gateway, key, id)).take(Number.MAX_SAFE_INTEGER);
-  expect(messages.pop()).toEqual({ event: 'end', data: '{}' });
+  expect(messages.pop()).toMatchObject({ event: 'end', data: '{}' });
   return messages.map(({ data = '' }) => JSON.parse(data) as EventDocument);
 }
 

@@ -66,7 +66,7 @@ test('tails on both APIs continue without gaps or duplicates when all database c
   await moveTo(gateway, key, id, 'CANCELLED');
   const [messages, results] = await seen;
   expect(cut.filter(({ listening }) => listening).length).toBeGreaterThanOrEqual(2);
-  expect(messages.pop()).toEqual({ event: 'end', data: '{}' });
+  expect(messages.pop()).toMatchObject({ event: 'end', data: '{}' });
   expect(messages.map((message) => Number(message.id))).toEqual(range(1, 60));
   expect(
     messages.map(({ data = '' }) => (JSON.parse(data) as { eventData: { index: number } }).eventData.index),

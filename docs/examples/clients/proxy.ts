@@ -11,7 +11,7 @@ export function createProxy(gatewayUrl: string, keyFor: (request: IncomingMessag
     if (key === undefined) return void response.writeHead(401).end();
     const gone = new AbortController();
     response.on('close', () => gone.abort());
-    const headers = { Authorization: `Bearer ${key}`, ...forwardedHeaders(request) };
+    const headers = { ...forwardedHeaders(request), Authorization: `Bearer ${key}` };
     const hasBody = request.method !== 'GET' && request.method !== 'HEAD';
     const answer = await fetch(gatewayUrl + request.url, {
       method: request.method ?? 'GET',
@@ -20,8 +20,8 @@ export function createProxy(gatewayUrl: string, keyFor: (request: IncomingMessag
       ...(hasBody && { body: Readable.toWeb(request) as never, duplex: 'half' }),
     }).catch(() => undefined);
     if (!answer) return void response.writeHead(502).end();
-    const contentType = answer.headers.get('Content-Type');
-    response.writeHead(answer.status, contentType === null ? {} : { 'Content-Type': contentType });
+    const passed = [...answer.headers].filter(([name]) => !OF_THE_CONNECTION.has(name) && !OF_THE_ENCODING.has(name));
+    response.writeHead(answer.status, Object.fromEntries(passed));
     // A live tail is forwarded as it arrives.
     if (answer.body)
       Readable.fromWeb(answer.body as never)
@@ -31,9 +31,34 @@ export function createProxy(gatewayUrl: string, keyFor: (request: IncomingMessag
   });
 }
 
+/** Headers that belong to one connection (RFC 9110, section 7.6.1), and so are not forwarded. */
+const OF_THE_CONNECTION: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+/** `fetch` has already decoded the body. */
+const OF_THE_ENCODING: ReadonlySet<string> = new Set(['content-encoding', 'content-length']);
+/** Credentials of your page are not for the gateway. `fetch` sets the others. */
+const OF_THE_PAGE: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'host',
+  'content-length',
+  'accept-encoding',
+  'expect',
+]);
+
 function forwardedHeaders({ headers }: IncomingMessage): Record<string, string> {
-  const names = ['content-type', 'accept', 'idempotency-key', 'last-event-id'];
   return Object.fromEntries(
-    names.flatMap((name) => (headers[name] === undefined ? [] : [[name, String(headers[name])]])),
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined || OF_THE_CONNECTION.has(name) || OF_THE_PAGE.has(name) ? [] : [[name, String(value)]],
+    ),
   );
 }

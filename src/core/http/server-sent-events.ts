@@ -1,4 +1,9 @@
+import { type HttpAnswer, answerWith } from './messages.ts';
+
 /** Server-sent events (WHATWG HTML, section 9.2), as the live tail and GraphQL subscriptions send them. */
+
+/** The id of the last event of a stream that has none of its own. A client that resumes with it is at the end. */
+export const END_ID = 'end';
 
 /** Interval of comments, which keep intermediaries from closing an idle connection. */
 const PING_MS = 8_000;
@@ -11,6 +16,9 @@ export const EVENT_STREAM_HEADERS = {
   'Cache-Control': 'no-store',
   'X-Accel-Buffering': 'no',
 } as const;
+
+/** The answer to a resumption after the end: an `EventSource` stops to reconnect (HTML, section 9.2.2). */
+export const STOP_RECONNECTING: HttpAnswer = answerWith(null, { status: 204 });
 
 const encoder = new TextEncoder();
 

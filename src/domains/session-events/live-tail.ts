@@ -33,23 +33,30 @@ export interface Tail {
  */
 export const tailSessionEvents = guarded(
   READ_SESSIONS,
-  async (
-    context: OperationContext,
-    tail: Tail,
-  ): Promise<AsyncGenerator<readonly SessionEventRow[], void, undefined>> => {
+  async (context: OperationContext, tail: Tail): Promise<Tailed> => {
     // Notifications come from the primary. A replica may not have the new rows yet.
     const following = { ...context, sql: context.sql.primary };
-    await readStreamHead(following, tail.sessionId);
+    const { isFinished, lastId } = await readStreamHead(following, tail.sessionId);
     const topics = [sessionTopic(tail.sessionId), apiKeyTopic(context.actor.keyId)];
-    return follow(following, tail, context.liveTails.open(context.actor, topics, tail.signal));
+    const live = context.liveTails.open(context.actor, topics, tail.signal);
+    return { pages: follow(following, tail, live), hasEnded: isFinished && tail.after >= lastId };
   },
 );
+
+/** Pages of events; returns the id of the last event of a finished session, which the filter may exclude. */
+type Pages = AsyncGenerator<readonly SessionEventRow[], number | undefined, undefined>;
+
+export interface Tailed {
+  readonly pages: Pages;
+  /** Whether the session is finished and has no events after `after`, so that a client that resumes there can stop. */
+  readonly hasEnded: boolean;
+}
 
 async function* follow(
   context: OperationContext,
   { sessionId, after, filter = {}, signal }: Tail,
   live: LiveTail,
-): AsyncGenerator<readonly SessionEventRow[], void, undefined> {
+): Pages {
   let cursor = after;
   let limit = 20;
   try {
@@ -68,9 +75,10 @@ async function* follow(
       if (isFull) continue;
       // All events up to the head were read, including those that the filter excluded.
       cursor = Math.max(cursor, lastId);
-      if (page.isFinished) return;
+      if (page.isFinished) return cursor;
       await live.changed();
     }
+    return undefined;
   } finally {
     live.close();
     context.budget.close();

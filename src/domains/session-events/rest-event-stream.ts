@@ -1,6 +1,6 @@
 import { eventStream, writeEvent } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import type { SessionEventRow } from './queries.ts';
+import type { Tailed } from './live-tail.ts';
 import { eventToJson } from './rest-document.ts';
 
 /**
@@ -9,20 +9,22 @@ import { eventToJson } from './rest-document.ts';
  */
 export function toEventStream(
   { toDomainError }: Pick<OperationContext, 'toDomainError'>,
-  pages: AsyncGenerator<readonly SessionEventRow[], void, undefined>,
+  pages: Tailed['pages'],
   onCancel: () => void,
 ): ReadableStream<Uint8Array> {
   return eventStream(partsOf(pages, toDomainError), onCancel);
 }
 
 async function* partsOf(
-  pages: AsyncIterable<readonly SessionEventRow[]>,
+  pages: Tailed['pages'],
   toDomainError: OperationContext['toDomainError'],
 ): AsyncGenerator<string, void, undefined> {
   try {
-    for await (const events of pages)
-      yield events.map((event) => writeEvent({ id: event.id, data: eventToJson(event) })).join('');
-    yield writeEvent({ event: 'end', data: '{}' });
+    let next = await pages.next();
+    for (; next.done !== true; next = await pages.next())
+      yield next.value.map((event) => writeEvent({ id: event.id, data: eventToJson(event) })).join('');
+    // With the id, a client that reconnects by itself resumes at the end, even if a filter excludes the last events.
+    yield writeEvent({ event: 'end', id: next.value, data: '{}' });
   } catch (error) {
     // The HTTP status is already sent.
     yield writeEvent({ event: 'error', data: JSON.stringify({ error: toDomainError(error).message }) });

@@ -6,7 +6,7 @@ import {
   answerJsonText,
   answerWith,
 } from '../../core/http/messages.ts';
-import { EVENT_STREAM_HEADERS, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
+import { EVENT_STREAM_HEADERS, LAST_EVENT_ID_HEADER, STOP_RECONNECTING } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { readOnly, route } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
@@ -86,7 +86,7 @@ export const sessionEventRoutes = [
     examples: { output: { items: [eventExample], nextCursor: '42' } },
     mediaTypes: {
       'text/event-stream':
-        'Each event is sent as `id:` and `data:`. A comment is sent every 8 seconds. `event: end` is sent when the session is finished, and `event: error` with `{"error": "…"}` when the stream ends early.',
+        'Each event is sent as `id:` and `data:`. A comment is sent every 8 seconds. `event: end` is sent when the session is finished, and `event: error` with `{"error": "…"}` when the stream ends early. A client that resumes after the end gets 204, which stops an `EventSource`.',
     },
     answerHeaders: {
       Link: {
@@ -156,10 +156,16 @@ async function streamOf(
   { sessionId, cursor, messageId }: ListSessionEventsInput,
   request: HttpRequest,
 ): Promise<HttpAnswer> {
-  const after = cursorId(request.headers.get(LAST_EVENT_ID_HEADER), LAST_EVENT_ID_HEADER) ?? idOf(cursor);
+  const lastEventId = cursorId(request.headers.get(LAST_EVENT_ID_HEADER), LAST_EVENT_ID_HEADER);
+  const after = lastEventId ?? idOf(cursor);
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
-  const pages = await tailSessionEvents(context, { sessionId, after, filter: { messageId }, signal });
+  const { pages, hasEnded } = await tailSessionEvents(context, { sessionId, after, filter: { messageId }, signal });
+  if (hasEnded && lastEventId !== null) {
+    gone.abort();
+    context.budget.close();
+    return STOP_RECONNECTING;
+  }
   return answerWith(
     toEventStream(context, pages, () => gone.abort()),
     { headers: EVENT_STREAM_HEADERS },

@@ -2,10 +2,10 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { type FetchAPI, type YogaServerInstance, processRegularResult } from 'graphql-yoga';
 import type { Logger } from 'pino';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
-import { EVENT_STREAM_HEADERS, writeEvent } from '../../core/http/server-sent-events.ts';
+import { EVENT_STREAM_HEADERS, STOP_RECONNECTING, writeEvent } from '../../core/http/server-sent-events.ts';
 import { masked, toJson } from './errors.ts';
 import { EVENT_STREAM, JSON_TYPE } from './media-types.ts';
-import { COMPLETE, subscriptionStream } from './subscription-stream.ts';
+import { complete, isAfterTheEnd, subscriptionStream } from './subscription-stream.ts';
 
 /** Converts the result of an execution, or the error that prevented it, to an HTTP response. */
 
@@ -36,8 +36,11 @@ const fetchAPI = { Response: PlainResponse } as unknown as FetchAPI;
 
 /** Yoga determines the status and the headers. The events of a subscription are written here, with their ids. */
 export function answerResult(result: Result, options: AnswerOptions): HttpAnswer {
+  if (result !== undefined && isAfterTheEnd(result)) return STOP_RECONNECTING;
   if (result !== undefined && Symbol.asyncIterator in result) {
-    const events = subscriptionStream(result, (event) => toJson(withoutStatus(event), options.logs));
+    const events = subscriptionStream(result as AsyncIterable<ExecutionResult, unknown>, (event) =>
+      toJson(withoutStatus(event), options.logs),
+    );
     return answerWith(events, { headers: EVENT_STREAM_HEADERS });
   }
   const finished = finishedResult(result ?? {}, options);
@@ -46,7 +49,7 @@ export function answerResult(result: Result, options: AnswerOptions): HttpAnswer
   const { status, headers, body } = regular as unknown as PlainResponse;
   if (!isEvent || typeof body !== 'string') return answerWith(body, { status, headers });
   // One text, which is counted until the client has read it. Yoga would send it as a stream.
-  const event = `:\n\n${writeEvent({ event: 'next', data: body })}${COMPLETE}`;
+  const event = `:\n\n${writeEvent({ event: 'next', data: body })}${complete()}`;
   return answerWith(event, {
     status,
     headers: { ...headers, 'Content-Type': EVENT_STREAM, 'Cache-Control': 'no-cache' },
@@ -62,7 +65,7 @@ function withoutStatus(event: ExecutionResult): ExecutionResult {
 /** Adds the request id to the result. */
 function finishedResult(result: ExecutionResult, { requestId, logs }: AnswerOptions) {
   const finished = masked(result, logs);
-  for (const error of finished.errors ?? []) markLimit(error);
+  for (const error of finished.errors ?? []) correctStatus(error);
   return {
     ...finished,
     extensions: { requestId, ...finished.extensions },
@@ -70,9 +73,16 @@ function finishedResult(result: ExecutionResult, { requestId, logs }: AnswerOpti
   };
 }
 
-/** An exceeded limit is 400 in both media types. Yoga would treat it as a GraphQL error, which is 200 in one of them (GraphQL over HTTP, section 6.4.1). */
-function markLimit({ extensions }: GraphQLError): void {
-  if (extensions['limit'] !== undefined && extensions['http']) Object.assign(extensions['http'], { spec: false });
+/**
+ * Corrects what Yoga says of errors of the request (GraphQL over HTTP, section 6.4.1). An exceeded limit is 400 in both media types; an
+ * operation that the document does not contain is 200 in `application/json`, like every other fault of the document.
+ */
+function correctStatus({ extensions }: GraphQLError): void {
+  const http: { status?: number; spec?: boolean } | undefined = extensions['http'] ?? undefined;
+  if (http === undefined) return;
+  if (extensions['limit'] !== undefined) http.spec = false;
+  if (extensions['code'] === 'OPERATION_RESOLUTION_FAILURE') http.spec = true;
+  if (http.status === 405) extensions['code'] = 'METHOD_NOT_ALLOWED';
 }
 
 /** 406: the client accepts none of the offered media types. */

@@ -10,7 +10,7 @@ import {
 import type { Logger } from 'pino';
 import { isSurelyLarger, isSurelyTooLarge, sizeOf } from '../../core/answer-size.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import { LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
+import { END_ID, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { LARGE_BYTES } from '../../core/postgres/large-answers.ts';
@@ -31,7 +31,7 @@ import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
 import { refusalOfRoot } from './root-access.ts';
 import { createPricing } from './pricing.ts';
-import { withEventId } from './subscription-stream.ts';
+import { AFTER_THE_END, withEventId } from './subscription-stream.ts';
 
 /** A GraphQL request of an authenticated caller. Resolvers get only the context of the operation. */
 export interface GraphQLCall {
@@ -161,11 +161,17 @@ async function follow(
 ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
   const gone = new AbortController();
   const resumption: Resumption = { lastEventId: headers.get(LAST_EVENT_ID_HEADER) };
+  if (resumption.lastEventId === END_ID) return AFTER_THE_END;
   const contextValue = followingContext(operation, gone.signal, resumption);
   const results = await subscribe({ ...args, contextValue });
   if (!(Symbol.asyncIterator in results)) {
     noteRefusals(results.errors ?? [], operation);
     return masked(results, logs);
+  }
+  if (resumption.lastEventId !== null && resumption.hasEnded === true) {
+    gone.abort();
+    operation.budget.close();
+    return AFTER_THE_END;
   }
   const events = withEventIds(maskedStream(results, logs, contextValue.budget), resumption);
   return {
@@ -174,21 +180,24 @@ async function follow(
       return() {
         gone.abort();
         operation.budget.close();
-        return events.return();
+        return events.return(undefined);
       },
     }),
   };
 }
 
-/** Each result is read before the source yields the next event, so the current id belongs to the result. */
+/**
+ * Returns the id to resume from. Each result is read before the source yields the next event, so the current id belongs to the result.
+ */
 async function* withEventIds(
   results: AsyncIterable<ExecutionResult>,
   resumption: Resumption,
-): AsyncGenerator<ExecutionResult, void, undefined> {
+): AsyncGenerator<ExecutionResult, string | undefined, undefined> {
   let last: string | undefined;
   for await (const result of results) {
     // An error at the end of the stream belongs to no event.
     yield withEventId(result, resumption.eventId === last ? undefined : resumption.eventId);
     last = resumption.eventId;
   }
+  return resumption.eventId;
 }

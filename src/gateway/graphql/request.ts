@@ -1,6 +1,7 @@
 import type { GraphQLParams } from 'graphql-yoga';
 import type { HttpRequest } from '../../core/http/messages.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
+import { invalidInput } from '../../core/input/validation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { LIMITS, limitError } from './limits.ts';
 
@@ -9,6 +10,15 @@ import { LIMITS, limitError } from './limits.ts';
  * @throws DomainError (415, 413, 400) like `readJson`; GraphQLError `TOO_MANY_OPERATIONS` for an array of requests.
  */
 export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLParams> {
+  return asClientsMean(await readParams(request));
+}
+
+async function readParams(request: HttpRequest): Promise<GraphQLParams> {
+  if (request.headers.get('upgrade')?.toLowerCase() === 'websocket')
+    throw invalid(
+      '',
+      'subscriptions are sent as server-sent events: send a usual request with Accept: text/event-stream',
+    );
   if (request.method === 'GET') return readQuery(new URL(request.url).searchParams);
   const body = await readJson(request);
   if (Array.isArray(body)) {
@@ -16,6 +26,27 @@ export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLP
     throw limitError('TOO_MANY_OPERATIONS', message, LIMITS.operations, body.length);
   }
   return requireObject(body);
+}
+
+/** Names of Relay's network layers for `documentId`. Beside `query` they only repeat which document it is. */
+const OTHER_DOCUMENT_IDS = ['id', 'doc_id'] as const;
+
+type ClientParams = GraphQLParams & { readonly documentId?: unknown; readonly id?: unknown; readonly doc_id?: unknown };
+
+/**
+ * The parameters in the form of the specification. An empty `operationName` is none (GraphQL over HTTP, section 6.1), since clients send empty
+ * fields.
+ */
+function asClientsMean(params: ClientParams): GraphQLParams {
+  const other = OTHER_DOCUMENT_IDS.find((name) => params[name] != null);
+  if (other === undefined && params.operationName !== '') return params;
+  const { id: _, doc_id: __, operationName, ...rest } = params;
+  const documentId = rest.documentId ?? (other && params[other]);
+  return {
+    ...rest,
+    ...(operationName !== '' && { operationName }),
+    ...(rest.query == null && documentId != null && { documentId }),
+  };
 }
 
 /** Reads query parameters. `variables` and `extensions` are JSON, the others are text (GraphQL over HTTP, section 6.1). */
@@ -44,8 +75,23 @@ function parsed(name: string, text: string): unknown {
   }
 }
 
-/** @throws ValidationError (400) when there is no document to execute, in every media type (GraphQL over HTTP, section 6.4). */
+/** The names of GraphQL over HTTP, section 6.1. */
+const PARAMETERS: ReadonlySet<string> = new Set(['query', 'variables', 'operationName', 'extensions']);
+
+/**
+ * @throws ValidationError (400) when there is no document to execute, in every media type (GraphQL over HTTP, section 6.4), and for parameters
+ * that have no meaning.
+ */
 export function requireQuery(params: GraphQLParams): GraphQLParams {
+  const unknown = Object.entries(params).filter(([name, value]) => !PARAMETERS.has(name) && value != null);
+  if (unknown.length > 0)
+    throw invalidInput(
+      unknown.map(([name]) => ({
+        path: [name],
+        code: 'UNKNOWN_FIELD',
+        message: 'is not a parameter of a GraphQL request',
+      })),
+    );
   if (params.query == null) throw invalid('query', 'is required', 'REQUIRED');
   return params;
 }

@@ -1,11 +1,19 @@
 import type { ExecutionResult } from 'graphql';
-import { eventStream, writeEvent } from '../../core/http/server-sent-events.ts';
+import { END_ID, eventStream, writeEvent } from '../../core/http/server-sent-events.ts';
 
 /** The property with the id of a result's event, if the events of the subscription have ids. */
 const EVENT_ID = Symbol('event id');
 
-/** The last event of every stream. */
-export const COMPLETE = 'event: complete\ndata:\n\n';
+/** The last event of every stream, with the id to resume from: a client that reconnects by itself is then told to stop. */
+export const complete = (id: string = END_ID) => `event: complete\nid: ${id}\ndata:\n\n`;
+
+/** The property of a result that says that the client has resumed after the end. */
+const ENDED = Symbol('ended');
+
+/** The result for a client that resumes after the end of a stream. */
+export const AFTER_THE_END: ExecutionResult & { readonly [ENDED]: true } = { [ENDED]: true };
+
+export const isAfterTheEnd = (result: object): boolean => ENDED in result;
 
 type FollowedResult = ExecutionResult & { readonly [EVENT_ID]?: string | undefined };
 
@@ -19,7 +27,7 @@ export function withEventId(result: ExecutionResult, id: string | undefined): Fo
  * that a client can resume with `Last-Event-ID`.
  */
 export function subscriptionStream(
-  results: AsyncIterable<FollowedResult>,
+  results: AsyncIterable<FollowedResult, unknown>,
   toJson: (result: ExecutionResult) => string,
 ): ReadableStream<Uint8Array> {
   const source = results[Symbol.asyncIterator]();
@@ -27,10 +35,11 @@ export function subscriptionStream(
 }
 
 async function* partsOf(
-  source: AsyncIterator<FollowedResult>,
+  source: AsyncIterator<FollowedResult, unknown>,
   toJson: (result: ExecutionResult) => string,
 ): AsyncGenerator<string, void, undefined> {
-  for (let next = await source.next(); next.done !== true; next = await source.next())
+  let next = await source.next();
+  for (; next.done !== true; next = await source.next())
     yield writeEvent({ event: 'next', id: next.value[EVENT_ID], data: toJson(next.value) });
-  yield COMPLETE;
+  yield complete(typeof next.value === 'string' ? next.value : undefined);
 }

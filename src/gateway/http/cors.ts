@@ -26,17 +26,18 @@ const EXPOSED = [
 
 const PREFLIGHT_HEADERS = {
   'Access-Control-Allow-Methods': 'GET, POST, PATCH, DELETE',
-  'Access-Control-Allow-Headers': [
-    'Authorization',
-    'Content-Type',
-    'Idempotency-Key',
-    'Last-Event-ID',
-    'X-Organization-Id',
-    'X-Request-Id',
-  ].join(', '),
   // The longest time that browsers cache a preflight answer.
   'Access-Control-Max-Age': '7200',
 };
+
+/** Names of header fields, separated by commas. */
+const FIELD_NAMES = /^[\w!#$%&'*+.^`|~-]+(?: *, *[\w!#$%&'*+.^`|~-]+)*$/;
+
+/** A listed origin can send every header: tracing libraries add headers of their own, and scripts cannot send the cookie anyway. */
+function allowedHeaders({ headers }: HttpRequest): Readonly<Record<string, string>> {
+  const asked = headers.get('access-control-request-headers') ?? '';
+  return FIELD_NAMES.test(asked) ? { 'Access-Control-Allow-Headers': asked } : {};
+}
 
 /** Undefined without origins: CORS is off, and no CORS headers are sent. */
 export function createCors(origins: readonly string[]): Cors | undefined {
@@ -44,10 +45,11 @@ export function createCors(origins: readonly string[]): Cors | undefined {
   // Origins are compared exactly. A prefix or suffix match would accept other hosts.
   const listed = new Set(origins);
   return {
-    preflight({ method, headers }) {
+    preflight(request) {
+      const { method, headers } = request;
       const isAsked = method === 'OPTIONS' && headers.has('access-control-request-method');
       if (!isAsked || !listed.has(headers.get('origin') ?? '')) return undefined;
-      return answerWith(null, { status: 204, headers: PREFLIGHT_HEADERS });
+      return answerWith(null, { status: 204, headers: { ...PREFLIGHT_HEADERS, ...allowedHeaders(request) } });
     },
     headersFor({ headers }): Record<string, string> {
       const origin = headers.get('origin') ?? '';

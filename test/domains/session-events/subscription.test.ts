@@ -118,7 +118,14 @@ test('each event is sent with its id; Last-Event-ID continues after it and takes
   await append(peer, key, id, eventsOf(1));
   expect(idsSent(await again.take(1))).toEqual(['6']);
   await moveTo(peer, key, id, 'CANCELLED');
-  expect(await again.nextData()).toEqual({ event: 'complete', data: '' });
+  expect(await again.nextData()).toEqual({ event: 'complete', id: '6', data: '' });
+  // A client that reconnects by itself is told to stop.
+  for (const lastEventId of ['6', 'end']) {
+    const query = `subscription { sessionEvents(sessionId: "${id}", filter: { eventTypes: ["tool"] }) { id } }`;
+    const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Last-Event-ID': lastEventId };
+    const { status } = await fetch(`${server.url}/graphql?${new URLSearchParams({ query })}`, { headers });
+    expect(status).toBe(204);
+  }
   const [wrong = {}] = await (await follow({ id }, { lastEventId: 'x' })).take(1);
   expect(nextOf(wrong)).toMatchObject({
     errors: [
@@ -160,7 +167,7 @@ test.each([
   const stream = await follow(variablesOf(await createSession(gateway, key)));
   const [first = {}] = await stream.take(1);
   expect(nextOf(first)).toMatchObject({ errors: [{ message, extensions: { code } }] });
-  expect(await stream.nextData()).toEqual({ event: 'complete', data: '' });
+  expect(await stream.nextData()).toEqual({ event: 'complete', id: 'end', data: '' });
   expect(await stream.next()).toBeUndefined();
 });
 

@@ -42,7 +42,8 @@ async function follow(...given: Parameters<typeof tail>): Promise<EventStream> {
 
 const idsOf = (messages: readonly Message[]) => messages.map(({ id }) => Number(id));
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
-const END = { event: 'end', data: '{}' };
+/** The last event, whose id is the end of the session. */
+const endAt = (id: number) => ({ event: 'end', id: String(id), data: '{}' });
 
 test('the stream consists of a comment, the events with the same JSON as in REST pages, and the end event', async () => {
   const id = await createSession(gateway, key);
@@ -60,7 +61,7 @@ test('the stream consists of a comment, the events with the same JSON as in REST
     'no-store',
   ]);
   expect(await response.text()).toBe(
-    `: connected\n\nid: 1\ndata: ${items[0]}\n\nid: 2\ndata: ${items[1]}\n\nevent: end\ndata: {}\n\n`,
+    `: connected\n\nid: 1\ndata: ${items[0]}\n\nid: 2\ndata: ${items[1]}\n\nevent: end\nid: 2\ndata: {}\n\n`,
   );
 });
 
@@ -76,7 +77,7 @@ test('events that are appended by two gateways during the replay follow it, with
     await append(from % 20 === 1 ? peer : gateway, key, id, eventsOf(10, { from }));
   await moveTo(peer, key, id, 'CANCELLED');
   seen.push(...(await rest));
-  expect(seen.at(-1)).toEqual(END);
+  expect(seen.at(-1)).toEqual(endAt(1100));
   expect(idsOf(seen.slice(0, -1))).toEqual(range(1, 1100));
   expect(seen.slice(0, -1).map(({ data }) => JSON.parse(data ?? '') as object)).toEqual(
     await readAll(gateway, key, id, 1000),
@@ -95,6 +96,26 @@ test('the stream starts after the cursor or Last-Event-ID, of which the header t
   expect(await idsFrom({ headers: { 'Last-Event-ID': '4' }, query: '?cursor=2' })).toEqual([5, 6]);
   expect(await idsFrom({ query: '?cursor=6' })).toEqual([]);
   expect(await idsFrom({ query: `?messageId=${messageId}` })).toEqual([6]);
+});
+
+test('a client that resumes after the end gets 204, which stops an EventSource, even if its filter excludes the last events', async () => {
+  const id = await createSession(gateway, key);
+  const messageId = randomUUID();
+  await append(gateway, key, id, [...eventsOf(1, { messageId }), ...eventsOf(2)]);
+  await moveTo(gateway, key, id, 'CANCELLED');
+  const query = `?messageId=${messageId}`;
+  const seen = await (await follow(gateway, key, id, { query })).take(9);
+  expect(seen.map((event) => event.id)).toEqual(['1', '3']);
+  expect(seen.at(-1)).toEqual(endAt(3));
+  const resumed = await gateway.fetch(`/v1/sessions/${id}/events${query}`, {
+    headers: { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', 'Last-Event-ID': '3' },
+  });
+  expect([resumed.status, await resumed.text()]).toEqual([204, '']);
+  // The session goes on, so there is something to follow again.
+  await moveTo(gateway, key, id, 'QUEUED');
+  const again = await tail(gateway, key, id, { headers: { 'Last-Event-ID': '3' } });
+  expect(again.response.status).toBe(200);
+  await again.close();
 });
 
 test('a request that is refused gets an error status, not a stream', async () => {
@@ -169,7 +190,7 @@ test('no listener remains after a stream that ended, that was canceled, or whose
   await one.close();
   aborted.abort();
   await moveTo(gateway, key, id, 'CANCELLED');
-  expect(await idle).toEqual(END);
+  expect(await idle).toEqual(endAt(3));
   await expect.poll(() => listeners.now).toBe(0);
   expect(listeners.ever).toBe(6);
 });

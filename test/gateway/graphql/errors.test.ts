@@ -14,7 +14,12 @@ const RESPONSE = 'application/graphql-response+json';
 async function ask(query: string, variables: object, headers: Record<string, string> = {}) {
   const response = await gateway.fetch('/graphql', {
     method: 'POST',
-    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', ...headers },
+    headers: {
+      Authorization: `Bearer ${key}`,
+      'Content-Type': 'application/json',
+      Accept: 'application/json',
+      ...headers,
+    },
     body: JSON.stringify({ query, variables }),
   });
   const body = (await response.json()) as {

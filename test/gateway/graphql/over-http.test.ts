@@ -69,15 +69,57 @@ describe('GraphQL over HTTP', () => {
     });
     expect([status, headers.get('content-type')]).toEqual([200, 'text/event-stream']);
     expect(text).toMatch(
-      /^:\n\nevent: next\ndata: \{"data":\{"__typename":"Query"\},.*\}\n\nevent: complete\ndata:\n\n$/,
+      /^:\n\nevent: next\ndata: \{"data":\{"__typename":"Query"\},.*\}\n\nevent: complete\nid: end\ndata:\n\n$/,
     );
   });
 
-  test('operationName selects one of several operations; an unknown name gets 400', async () => {
+  test('operationName selects one of several operations; an unknown name gets 400, or in application/json 200', async () => {
     const query = 'query A { a: __typename } query B { b: __typename }';
     expect((await ask({ query, operationName: 'B' })).body.data).toEqual({ b: 'Query' });
     for (const operationName of [undefined, 'C', '__proto__', 1, {}])
       expect((await ask({ query, operationName }, RESPONSE)).status).toBe(400);
+    const { status, body } = await ask({ query, operationName: 'C' });
+    expect([status, body.errors?.[0]?.extensions]).toEqual([200, { code: 'OPERATION_RESOLUTION_FAILURE' }]);
+  });
+
+  test('an empty operationName is none, over POST and GET', async () => {
+    expect((await ask({ query: '{ __typename }', operationName: '' })).body.data).toEqual({ __typename: 'Query' });
+    const search = new URLSearchParams({ query: '{ __typename }', operationName: '', variables: '', extensions: '' });
+    expect((await send(gateway, 'GET', `/graphql?${search}`, { key })).body).toMatchObject({
+      data: { __typename: 'Query' },
+    });
+  });
+
+  test('`id` and `doc_id` beside a query are ignored, and alone they are a documentId; other parameters are refused by name', async () => {
+    const query = '{ __typename }';
+    for (const beside of [{ id: 'Q' }, { doc_id: 'Q' }, { id: 'Q', doc_id: 'R' }])
+      expect((await ask({ query, ...beside })).body.data).toEqual({ __typename: 'Query' });
+    for (const alone of [{ id: 'unknown' }, { doc_id: 'unknown' }])
+      expect((await ask(alone)).body.errors?.[0]?.extensions?.['code']).toBe('PERSISTED_QUERY_NOT_FOUND');
+    expect((await ask({ query, bogus: 1 })).body.errors).toMatchObject([
+      { message: 'bogus: is not a parameter of a GraphQL request', extensions: { code: 'INVALID_INPUT' } },
+    ]);
+  });
+
+  test('without an Accept header the answer is application/graphql-response+json; who accepts everything gets JSON', async () => {
+    const typeFor = async (headers: Record<string, string>) =>
+      (await send(gateway, 'GET', '/graphql?query={__typename}', { key, headers })).headers
+        .get('content-type')
+        ?.split(';')[0];
+    expect([await typeFor({}), await typeFor({ Accept: '*/*' })]).toEqual([RESPONSE.Accept, 'application/json']);
+  });
+
+  test('introspection has only locations of the published specification, which strict clients check', async () => {
+    const { body } = await ask({ query: '{ __schema { directives { name locations } } }' });
+    expect((body.data as { __schema: { directives: object[] } }).__schema.directives).toContainEqual({
+      name: 'deprecated',
+      locations: ['FIELD_DEFINITION', 'ARGUMENT_DEFINITION', 'INPUT_FIELD_DEFINITION', 'ENUM_VALUE'],
+    });
+  });
+
+  test('a WebSocket upgrade is refused with the way to subscribe', async () => {
+    const { status, text } = await send(gateway, 'GET', '/graphql', { key, headers: { Upgrade: 'websocket' } });
+    expect([status, text]).toEqual([400, expect.stringContaining('Accept: text/event-stream')]);
   });
 
   test('G6: a mutation over GET gets 405 and changes nothing; forms, plain text and multipart get 415', async () => {
@@ -86,6 +128,7 @@ describe('GraphQL over HTTP', () => {
     const before = await count();
     const answer = await send(gateway, 'GET', `/graphql?${new URLSearchParams({ query })}`, { key });
     expect({ status: answer.status, allow: answer.headers.get('allow') }).toEqual({ status: 405, allow: 'POST' });
+    expect(answer.text).toContain('METHOD_NOT_ALLOWED');
     const form = new FormData();
     form.set('operations', JSON.stringify({ query }));
     form.set('query', query);

@@ -23,7 +23,7 @@ import { DeliveryEnum, EventDataType, ScopeKindEnum } from './types.ts';
 import { type SessionEventFilter, appendSessionEventsInput, sessionEventFilter } from '../input.ts';
 import { appendSessionEvents, pagesOfSessionEvents, readSessionEvents } from '../operations.ts';
 import type { SessionEventRow } from '../queries.ts';
-import { tailSessionEvents } from '../live-tail.ts';
+import { type Tailed, tailSessionEvents } from '../live-tail.ts';
 
 function placeOf(key: string): { sessionId: SessionId; id: number }[] {
   const [sessionId = '', id = ''] = key.split(':');
@@ -197,18 +197,26 @@ async function subscribeToEvents(
   const { signal, resumption } = context;
   const last =
     cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? cursorId(after == null ? after : String(after), 'after') ?? 0;
-  return eventsOf(await tailSessionEvents(context, { sessionId, after: last, filter, signal }), resumption);
+  const { pages, hasEnded } = await tailSessionEvents(context, { sessionId, after: last, filter, signal });
+  if (resumption) resumption.hasEnded = hasEnded;
+  return eventsOf(pages, resumption);
 }
 
 async function* eventsOf(
-  pages: AsyncIterable<readonly SessionEventRow[]>,
-  resumption: Resumption | undefined,
+  pages: Tailed['pages'],
+  resumption: Resumption = { lastEventId: null },
 ): AsyncGenerator<SessionEventRow, void, undefined> {
-  for await (const events of pages)
-    for (const event of events) {
-      if (resumption) resumption.eventId = String(event.id);
-      yield event;
-    }
+  try {
+    let next = await pages.next();
+    for (; next.done !== true; next = await pages.next())
+      for (const event of next.value) {
+        resumption.eventId = String(event.id);
+        yield event;
+      }
+    if (next.value !== undefined) resumption.eventId = String(next.value);
+  } finally {
+    await pages.return(undefined);
+  }
 }
 
 const RecordedEventInput = builder.inputType('RecordedEventInput', {
