@@ -6,7 +6,7 @@
  */
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { type AgentEvent, MIN_EVENTS, agentRun } from '../../src/operator/demo-agent-run.ts';
+import { type AgentEvent, MIN_EVENTS, agentRun } from '../../test/support/agent-run.ts';
 
 function* linesOf(events: Iterable<AgentEvent>): Generator<string, void, undefined> {
   for (const event of events) yield `${JSON.stringify(event)}\n`;

@@ -1,7 +1,9 @@
-import { agentRun } from './demo-agent-run.ts';
+import { randomUUID } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { join } from 'node:path';
+import type { SessionId } from '../core/ids.ts';
 import type { OperationContext } from '../core/operation.ts';
-import { recordedEvent } from '../domains/session-events/event-data.ts';
-import { appendSessionEvents } from '../domains/session-events/operations.ts';
+import { importSessionEvents } from '../domains/session-events/import.ts';
 import { createSessionInput, recordPullRequestInput } from '../domains/sessions/input.ts';
 import {
   createSession,
@@ -10,12 +12,10 @@ import {
   transitionSession,
 } from '../domains/sessions/recording-operations.ts';
 
-const EVENTS = 400;
-/** The run began this long ago, which is longer than it takes. */
-const RUN_MS = 60_000;
-const REPOSITORY = { id: '0a0f6cf2-92a1-4d5c-8f4b-2a6d2c7d9b11', name: 'shop', provider: 'github' };
+const REPOSITORY = { id: randomUUID(), name: 'shop', provider: 'github' };
+const PROJECT = { id: randomUUID(), name: 'Shop', icon: 'bug', color: 'teal' };
 
-const SESSION = createSessionInput.parse({
+const RUNNING = {
   title: 'Fix the coupon total',
   description: 'The total of a cart is wrong when two coupons are applied.',
   visibility: 'public',
@@ -23,62 +23,18 @@ const SESSION = createSessionInput.parse({
   baseBranch: 'main',
   branchName: 'coupon-total',
   targetBranch: 'main',
-  project: { id: '7d444840-9dc0-41d1-b245-5ffdce74fad2', name: 'Shop', icon: 'bug', color: 'teal' },
+  project: PROJECT,
   source: { name: 'Command line', type: 'cli', repositories: [REPOSITORY] },
   diffSummary: { additions: 12, deletions: 3 },
-});
-
-const WAITING = {
-  title: 'Write the release notes of 2.5',
-  visibility: 'public',
-  agent: 'writer',
-  project: { id: '7d444840-9dc0-41d1-b245-5ffdce74fad2', name: 'Shop', icon: 'bug', color: 'teal' },
 };
-const FAILED = { ...WAITING, title: 'Import the invoices of 2024', agent: 'coder', description: 'From the old shop.' };
-const FAILED_EVENTS = [
-  {
-    eventType: 'stream_event',
-    provider: 'anthropic',
-    eventData: {
-      type: 'stream_event',
-      deltaType: 'text_delta',
-      itemId: 'item_1',
-      responsePhase: 'commentary',
-      accumulatedText: 'I will check where the old shop stores its invoices.',
-    },
-  },
-  {
-    eventType: 'stream_event',
-    provider: 'anthropic',
-    eventData: {
-      type: 'stream_event',
-      deltaType: 'input_json_delta',
-      itemId: 'toolu_1',
-      toolName: 'Bash',
-      accumulatedText: '{"command":"psql -h old-shop.example -c \'\\\\dt invoices*\'"}',
-    },
-  },
-  {
-    eventType: 'tool_result',
-    provider: 'anthropic',
-    eventData: {
-      type: 'tool_result',
-      itemId: 'toolu_1',
-      toolName: 'Bash',
-      toolResult: {
-        status: 'error',
-        output: 'psql: error: connection to server at "old-shop.example" failed: Connection refused',
-        error: 'the command ended with code 2',
-        exitCode: 2,
-      },
-    },
-  },
-  {
-    eventType: 'session',
-    provider: 'anthropic',
-    eventData: { type: 'runner_error', source: 'runner', message: 'The database of the old shop cannot be reached.' },
-  },
-];
+const WAITING = { title: 'Write the release notes of 2.5', visibility: 'public', agent: 'writer', project: PROJECT };
+const FAILED = {
+  title: 'Import the invoices of 2024',
+  description: 'From the old shop.',
+  visibility: 'public',
+  agent: 'coder',
+  project: PROJECT,
+};
 
 const PULL_REQUEST = {
   url: 'https://git.example.com/acme/shop/pull/42',
@@ -97,28 +53,20 @@ const PULL_REQUEST = {
   codeRepository: { ...REPOSITORY, owner: 'acme', baseBranch: 'main' },
 };
 
-/** Creates a waiting, a failed and a running session with a few hundred events. A runner could continue the last one. */
+/** Creates a waiting, a failed and a running session. A runner could continue the last one. */
 export async function createDemoSessions(context: OperationContext): Promise<void> {
   await createSession(context, createSessionInput.parse(WAITING));
-  await createFailedSession(context);
-  await createRunningSession(context);
-}
-
-async function createFailedSession(context: OperationContext): Promise<void> {
-  const { id } = await createSession(context, createSessionInput.parse(FAILED));
-  await transitionSession(context, { sessionId: id, state: 'inProgress' });
-  const events = FAILED_EVENTS.map((event) => recordedEvent.parse(event));
-  await appendSessionEvents(context, { sessionId: id, batchId: 'demo', events });
-  await transitionSession(context, { sessionId: id, state: 'failed' });
-}
-
-/** The running session, with a pull request. */
-async function createRunningSession(context: OperationContext): Promise<void> {
-  const { id } = await createSession(context, SESSION);
-  await transitionSession(context, { sessionId: id, state: 'inProgress' });
-  const startedAt = context.now().getTime() - RUN_MS;
-  const events = [...agentRun(EVENTS, 1, startedAt)].map((event) => recordedEvent.parse(event));
-  await appendSessionEvents(context, { sessionId: id, batchId: 'demo', events });
-  const artifact = await recordArtifact(context, { sessionId: id, type: 'PullRequest' });
+  const failed = await createRecordedSession(context, FAILED, 'demo-failed-session.ndjson');
+  await transitionSession(context, { sessionId: failed, state: 'failed' });
+  const running = await createRecordedSession(context, RUNNING, 'demo-session.ndjson');
+  const artifact = await recordArtifact(context, { sessionId: running, type: 'PullRequest' });
   await recordPullRequest(context, recordPullRequestInput.parse({ ...PULL_REQUEST, artifactId: artifact.id }));
+}
+
+/** @param file a recorded run beside this module, without times, so that its events get the time of the import */
+async function createRecordedSession(context: OperationContext, session: object, file: string): Promise<SessionId> {
+  const { id } = await createSession(context, createSessionInput.parse(session));
+  await transitionSession(context, { sessionId: id, state: 'inProgress' });
+  await importSessionEvents(context, { sessionId: id, source: createReadStream(join(import.meta.dirname, file)) });
+  return id;
 }

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
-import { agentRun } from '../../src/operator/demo-agent-run.ts';
+import { agentRun } from '../support/agent-run.ts';
 import { databaseUrl } from '../support/global-setup.ts';
 import { SUPERUSER_PASSWORD, superuserUrl } from '../support/processes/embedded-postgres.ts';
 import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';

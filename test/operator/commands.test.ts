@@ -58,13 +58,16 @@ test('seed creates the demo workspace once, and only in an empty database', asyn
 
   const { data } = await gateway.graphql<Demo>(
     key,
-    `{ viewer { organization { sessions { nodes { state { current } } } } }
+    `{ viewer { organization { sessions { nodes { state { current } events(last: 1) { nodes { databaseId eventData { type } } } } } } }
        eventDefinition(name: "product_viewed") { occurrencesPerDay { count } } }`,
   );
-  expect(data?.viewer.organization.sessions.nodes.map(({ state }) => state.current)).toEqual([
-    'IN_PROGRESS',
-    'FAILED',
-    'QUEUED',
+  expect(data?.viewer.organization.sessions.nodes).toEqual([
+    {
+      state: { current: 'IN_PROGRESS' },
+      events: { nodes: [{ databaseId: 89, eventData: { type: 'session_finished' } }] },
+    },
+    { state: { current: 'FAILED' }, events: { nodes: [{ databaseId: 4, eventData: { type: 'runner_error' } }] } },
+    { state: { current: 'QUEUED' }, events: { nodes: [] } },
   ]);
   // The demo has occurrences for the last two weeks.
   const counts = data?.eventDefinition.occurrencesPerDay.map(({ count }) => count) ?? [];
@@ -72,7 +75,7 @@ test('seed creates the demo workspace once, and only in an empty database', asyn
 });
 
 interface Demo {
-  readonly viewer: { organization: { sessions: { nodes: { state: { current: string } }[] } } };
+  readonly viewer: { organization: { sessions: { nodes: unknown[] } } };
   readonly eventDefinition: { occurrencesPerDay: { count: number }[] };
 }
 

@@ -12,7 +12,7 @@ import {
   HELPER_CALL,
   type Turn,
   WATCHER,
-} from './demo-agent-run-story.ts';
+} from './agent-run-story.ts';
 
 export const MIN_EVENTS = 20;
 const STARTED_AT = Date.parse('2026-03-01T09:00:00.000Z');

@@ -1,4 +1,4 @@
-/** The texts and tool calls of the agent in `demo-agent-run.ts`. */
+/** The texts and tool calls of the agent in `agent-run.ts`. */
 
 /** A call of a tool. */
 export interface Call {
