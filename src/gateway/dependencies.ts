@@ -2,18 +2,18 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
-import { type Database, openDatabase } from '../core/postgres/connections.ts';
+import { CONNECTION_WAIT_MS, type Database, openDatabase } from '../core/postgres/connections.ts';
 import { LargeAnswers } from '../core/postgres/large-answers.ts';
 import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
 import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
 import { Caches } from '../core/caches.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
-import { type Outages, watchOutages } from '../core/postgres/health/outages.ts';
+import { DatabaseHealth } from '../core/postgres/health/database-health.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/health/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
 import { type Run, type Sql, createSql, runOn } from '../core/postgres/reading/sql.ts';
-import { type Tracing, observeStatements } from '../core/tracing/tracing.ts';
+import { type Tracing, traceStatements } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
@@ -41,7 +41,7 @@ export interface Dependencies {
   readonly keys: ApiKeyLookup;
   readonly browserSessions: BrowserSessions;
   readonly signInLinks: SignInLinks;
-  readonly outages: Outages;
+  readonly health: DatabaseHealth;
   readonly notifier: Notifier;
   readonly appendQueue: KeyedQueue;
   readonly secrets: SecretBox;
@@ -82,8 +82,6 @@ export interface DependencyOptions {
   readonly listenUrl?: string | undefined;
   /** Other limits of outbound requests, and another DNS; for tests. */
   readonly outbound?: Partial<OutboundOptions>;
-  /** Called with every statement; for tests that count them. */
-  readonly onSql?: (statement: string) => void;
 }
 
 /** Creates the dependencies for one database. No connection is opened before the first request needs one. */
@@ -91,8 +89,8 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const { config, databaseUrl, secrets, log, now = () => new Date() } = options;
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const tracing = await openTracing(config, log, timing);
-  const { database, pool, run, sql, replicas, outages, notifier } = await connectDatabase(options, tracing);
-  const metrics = createMetrics({ pool, outages, countJobs: () => countJobs(sql), replicas });
+  const { database, pool, run, sql, replicas, health, notifier } = await connectDatabase(options, tracing);
+  const metrics = createMetrics({ pool, health, countJobs: () => countJobs(sql), replicas });
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const address: Dependencies['address'] = {};
   const outbound = openOutbound(options, { metrics, tracing });
@@ -106,7 +104,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     keys: createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now }),
     browserSessions: new BrowserSessions({ secrets, now, publicUrl: () => publicUrlOf({ config, address }) }),
     signInLinks: createSignInLinks({ now }),
-    outages,
+    health,
     notifier,
     appendQueue: createKeyedQueue(),
     secrets,
@@ -162,20 +160,21 @@ async function closeAll({
 }
 
 async function connectDatabase(
-  { config, databaseUrl: url, listenUrl, log, onSql, databaseWaitMs: waitMs }: DependencyOptions,
+  { config, databaseUrl: url, listenUrl, log, databaseWaitMs: waitMs = CONNECTION_WAIT_MS }: DependencyOptions,
   tracing: Tracing | undefined,
 ) {
-  const onPool = tracing || onSql ? (pool: Pool) => observeStatements(pool, { tracing, onSql }) : undefined;
   const isPooled = config.DATABASE_POOLER !== undefined;
   const directUrl = config.DATABASE_DIRECT_URL;
-  const database = await openDatabase({ url, entities, isPooled, directUrl, waitMs, onPool });
+  const health = new DatabaseHealth({ waitMs, directUrl: isPooled ? directUrl : undefined, log });
+  const database = await openDatabase({ url, entities, isPooled, waitMs, health });
   const pool: Pool = await database.driver.getConnection().getNativeClient();
+  const onPool = tracing && ((each: Pool) => traceStatements(each, tracing));
+  onPool?.(pool);
   const run = runOn(pool, { canPrepare: !isPooled });
   const replicas = connectReplicas({ config, pool, run, log, onPool, canPrepare: !isPooled });
-  const outages = watchOutages(pool, { log });
   const sql = createSql({ run });
-  const notifier = createNotifier({ url: listenUrl ?? directUrl ?? url, sql, log, onError: outages.note });
-  return { database, pool, run, sql, replicas, outages, notifier };
+  const notifier = createNotifier({ url: listenUrl ?? directUrl ?? url, sql, log, onError: health.note });
+  return { database, pool, run, sql, replicas, health, notifier };
 }
 
 function openOutbound(

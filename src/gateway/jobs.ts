@@ -12,7 +12,7 @@ import { maintenanceJob } from './maintenance-job.ts';
 
 /** Starts running jobs, in the process of the gateway or in a separate worker process. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
-  const { config, databaseUrl, log, outages, timing } = dependencies;
+  const { config, databaseUrl, log, health, timing } = dependencies;
   return startJobWorker({
     url: databaseUrl,
     handlers: [
@@ -26,7 +26,7 @@ export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
     pollMs: timing.jobPollMs,
-    onError: outages.note,
+    onError: health.note,
     observe: observeJobs(dependencies),
   });
 }

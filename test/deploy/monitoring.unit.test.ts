@@ -19,7 +19,7 @@ const promtool = (...args: string[]) => execFileSync('promtool', args, { cwd: PR
 async function exposition(): Promise<string> {
   const metrics = createMetrics({
     pool: { totalCount: 3, idleCount: 1, waitingCount: 0 },
-    outages: { isAway: () => false },
+    health: { isAway: () => false },
     countJobs: async () => [{ queue: 'event-purge', state: 'created', count: 1, waitSeconds: 5 }],
     replicas: { states: () => [{ replica: '127.0.0.1:5432', isUsable: true }] },
   });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import pg, { type Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
+import { DatabaseHealth } from '../../src/core/postgres/health/database-health.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { entities } from '../../src/gateway/entities.ts';
 import { tail } from '../support/fixtures/sessions.ts';
@@ -107,7 +108,9 @@ test('a pooler whose connections are all in use is busy, not unavailable: waitin
 }) => {
   skip(!isInstalled, UNINSTALLED);
   const url = pooler.through(postgres.url);
-  const database = await openDatabase({ url, entities, isPooled: true, directUrl: postgres.url, waitMs: 8_000 });
+  const waitMs = 8_000;
+  const health = new DatabaseHealth({ waitMs, directUrl: postgres.url });
+  const database = await openDatabase({ url, entities, isPooled: true, waitMs, health });
   const pool: Pool = await database.driver.getConnection().getNativeClient();
   const holder = new pg.Client(postgres.url);
   await holder.connect();

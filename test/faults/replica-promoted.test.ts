@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { makePromises } from '../../src/core/postgres/driver/client-queries.ts';
+import { DatabaseClient } from '../../src/core/postgres/driver/client.ts';
 import { databaseTrouble } from '../../src/core/postgres/failures.ts';
 import { POSITION, type Replicas, createReplicas } from '../../src/core/postgres/health/replicas.ts';
 import { runOn } from '../../src/core/postgres/reading/sql.ts';
@@ -15,9 +15,8 @@ let replicas: Replicas;
 
 beforeAll(async () => {
   servers = await startPrimaryWithStandby();
-  primary = new pg.Pool({ connectionString: servers.primaryUrl });
+  primary = new pg.Pool({ connectionString: servers.primaryUrl, Client: DatabaseClient });
   primary.on('error', () => undefined);
-  primary.on('connect', makePromises);
   const log = { info: () => undefined };
   replicas = createReplicas({ urls: [servers.standbyUrl], primary: runOn(primary), poolOptions: {}, log });
 });

@@ -40,7 +40,7 @@ const PROCESS_METRICS: readonly Metric[] = [
 export function metricsOfGateway(): Metric[] {
   const { registry } = createMetrics({
     pool: { totalCount: 0, idleCount: 0, waitingCount: 0 },
-    outages: { isAway: () => false },
+    health: { isAway: () => false },
     countJobs: async () => [],
     replicas: { states: () => [] },
   });

@@ -1,7 +1,6 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import type { HttpHeaders } from '../http/messages.ts';
-import { isObject } from '../is-object.ts';
-import { isCursor } from '../postgres/driver/client-queries.ts';
+import { onStatement } from '../postgres/driver/statement-channels.ts';
 
 /**
  * Traces requests from their arrival to SQL and to other servers. Without tracing there is no `Tracing` object, and its code is not loaded.
@@ -44,38 +43,14 @@ export function traced<Result>(
   return tracing ? tracing.span(options, work) : work(undefined);
 }
 
-export interface StatementObservers {
-  readonly tracing: Tracing | undefined;
-  /** Called with the text of every statement, including `begin` and `commit`. */
-  readonly onSql: ((text: string) => void) | undefined;
-}
-
-/** Observes each statement on the connections of a pool: a span that is named by its verb and table, and its text. */
-export function observeStatements(pool: Pool, { tracing, onSql }: StatementObservers): void {
-  const follow = (target: Pool | PoolClient) => {
-    const query = target.query.bind(target) as (...given: unknown[]) => Promise<unknown>;
-    Object.assign(target, {
-      query: (...given: unknown[]) => {
-        const text = textOf(given[0]);
-        if (text === undefined) return query(...given);
-        // The pool forwards its statements to a connection.
-        if (target !== pool) onSql?.(text);
-        // It uses a callback; the span of the caller has already begun.
-        if (!tracing || typeof given.at(-1) === 'function') return query(...given);
-        const name = summaryOf(text);
-        const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name };
-        return tracing.span({ name, kind: 'client', attributes, inner: true }, () => query(...given));
-      },
-    });
-  };
-  follow(pool);
-  pool.on('connect', follow);
-}
-
-/** Undefined for a cursor, which sends its own statements. */
-function textOf(query: unknown): string | undefined {
-  const text = isObject(query) && !isCursor(query) ? query['text'] : query;
-  return typeof text === 'string' ? text : undefined;
+/** Traces each statement on the connections of a pool, with a span that is named by its verb and table. */
+export function traceStatements(pool: Pool, tracing: Tracing): void {
+  onStatement(pool, ({ text, done }) => {
+    const name = summaryOf(text);
+    const attributes = { 'db.system.name': 'postgresql', 'db.query.summary': name };
+    // The caller handles its failure.
+    tracing.span({ name, kind: 'client', attributes, inner: true }, () => done).catch(() => undefined);
+  });
 }
 
 const NAME = '((?:"?[a-z_]\\w*"?\\.)?"?[a-z_]\\w*)';

@@ -39,7 +39,7 @@ const WARN = 40;
 const QUIET_MS = 60_000;
 
 /**
- * Limits log lines about the database. During an outage every request fails, and `watchOutages` already logs the outage, so these failures are
+ * Limits log lines about the database. During an outage every request fails, and `DatabaseHealth` already logs the outage, so these failures are
  * logged at debug level. A full or overloaded database gets one line per minute.
  */
 function quietOutages() {

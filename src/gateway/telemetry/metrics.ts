@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { QUEUES } from '../../core/jobs.ts';
 import { VERSION } from '../../core/version.ts';
-import type { Outages } from '../../core/postgres/health/outages.ts';
+import type { DatabaseHealth } from '../../core/postgres/health/database-health.ts';
 import type { Replicas } from '../../core/postgres/health/replicas.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
@@ -10,7 +10,7 @@ export type Metrics = ReturnType<typeof createMetrics>;
 export interface MetricSources {
   /** The pool of connections to the database. */
   readonly pool: { readonly totalCount: number; readonly idleCount: number; readonly waitingCount: number };
-  readonly outages: Pick<Outages, 'isAway'>;
+  readonly health: Pick<DatabaseHealth, 'isAway'>;
   /** Unfinished jobs by queue and state, with the longest waiting time of a due job. Missing combinations mean 0. */
   readonly countJobs: () => Promise<readonly JobCount[]>;
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
@@ -32,14 +32,14 @@ type Registers = readonly [Registry];
  * The Prometheus metrics of the gateway; `docs/operations.md` lists them. The values of labels are bounded: operations, fields of the schema,
  * statuses and codes, but never ids, hosts or texts of callers.
  */
-export function createMetrics({ pool, outages, countJobs, replicas }: MetricSources) {
+export function createMetrics({ pool, health, countJobs, replicas }: MetricSources) {
   const registry = new Registry();
   const registers = [registry] as const;
   collectDefaultMetrics({ register: registry });
   // Gauges with the names of counters. Other metrics have the same numbers by type.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   addBuildInfo(registers);
-  addDatabase(registers, outages);
+  addDatabase(registers, health);
   addPool(registers, pool);
   addJobs(registers, countJobs);
   if (replicas) addReplicas(registers, replicas);
@@ -127,13 +127,13 @@ function addBuildInfo([...registers]: Registers): void {
   }).set({ version: VERSION, node: process.versions.node }, 1);
 }
 
-function addDatabase([...registers]: Registers, outages: MetricSources['outages']): void {
+function addDatabase([...registers]: Registers, health: MetricSources['health']): void {
   void new Gauge({
     name: 'gateway_database_up',
     help: 'Whether the database is reachable and writable (1) or not (0), as far as this process knows.',
     registers,
     collect() {
-      this.set(outages.isAway() ? 0 : 1);
+      this.set(health.isAway() ? 0 : 1);
     },
   });
 }

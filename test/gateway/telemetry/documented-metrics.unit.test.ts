@@ -8,7 +8,7 @@ test('docs/operations.md lists exactly the metrics of the gateway, each with its
   const pool = { totalCount: 0, idleCount: 0, waitingCount: 0 };
   const { registry } = createMetrics({
     pool,
-    outages: { isAway: () => false },
+    health: { isAway: () => false },
     countJobs: async () => [],
     replicas: { states: () => [] },
   });

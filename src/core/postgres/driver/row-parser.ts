@@ -1,26 +1,9 @@
-import type { Duplex } from 'node:stream';
-import pg from 'pg';
 import { type Message, Parser } from 'pg-protocol/dist/parser.js';
-
-/** A client of the driver that reads rows in a third of the time. */
-export class RowClient extends pg.Client {
-  constructor(config?: string | pg.ClientConfig) {
-    super(config);
-    const { connection } = this;
-    // The driver calls it when the stream is open, with TLS if that is used.
-    const attachListeners = (stream: Duplex) => {
-      const parser = new RowParser();
-      const emit = (message: Message) =>
-        connection.emit(message.name === 'error' ? 'errorMessage' : message.name, message);
-      stream.on('data', (bytes: Buffer) => parser.parse(bytes, emit));
-    };
-    Object.assign(connection, { attachListeners });
-  }
-}
 
 const DATA_ROW = 'D'.charCodeAt(0);
 
-class RowParser extends Parser {
+/** Reads rows in a third of the time of the driver. */
+export class RowParser extends Parser {
   protected override handlePacket(offset: number, code: number, length: number, bytes: Buffer): Message {
     if (code !== DATA_ROW) return super.handlePacket(offset, code, length, bytes);
     const row: Message & { fields: (string | null)[] } = {

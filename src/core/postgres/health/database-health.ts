@@ -1,12 +1,17 @@
-import type { Socket } from 'node:net';
 import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/promises';
-import pg, { type Pool, type PoolClient } from 'pg';
+import pg, { type Pool } from 'pg';
+import type { Logger } from 'pino';
+import { type ClientOptions, DatabaseClient } from '../driver/client.ts';
+import { onFailure } from '../driver/statement-channels.ts';
+import { databaseTrouble } from '../failures.ts';
 
-/** Interval of the check while connections are in use; at most a fifth of the silence that is allowed. */
+/** Interval of the liveness check while connections are in use; at most a fifth of the silence that is allowed. */
 const CHECK_MS = 1_000;
-/** Interval of the check while the database is away. */
-const RETRY_MS = 500;
-const PROBE = 'select 1';
+/** Interval of checks while the database is away. */
+const SEARCH_MS = 500;
+/** Maximum number of warnings a minute for a database that comes and goes; the others are logged at debug. */
+const MAX_LINES = 4;
+const MINUTE_MS = 60_000;
 
 /** Thrown instead of waiting for a database that does not answer; SQLSTATE 08006, connection failure. */
 class DatabaseSilentError extends Error {
@@ -18,146 +23,216 @@ class DatabaseSilentError extends Error {
   }
 }
 
-/**
- * Detects a silent database: one that is paused, or behind a network that drops packets. While connections are in use, a separate connection
- * sends `select 1` every second. If neither it nor a fresh connection is answered, and no data arrives on others, all connections are closed,
- * and new requests fail until the database answers. Behind a pooler, the pooler is asked for a login and the database at `directUrl`.
- * @param silenceMs Maximum silence, including the interval; each of the two answers may take half of the rest.
- */
-export function watchLiveness(pool: Pool, silenceMs: number, directUrl?: string): void {
-  const intervalMs = Math.min(CHECK_MS, silenceMs / 5);
-  const liveness = new Liveness(pool, (silenceMs - intervalMs) / 2, directUrl);
-  liveness.refuseWhileAway();
-  const timer = setInterval(() => {
-    if (pool.ending) {
-      clearInterval(timer);
-      liveness.end();
-    } else if (pool.totalCount > pool.idleCount || pool.waitingCount > 0) {
-      liveness.check();
-    }
-  }, intervalMs).unref();
+export interface HealthOptions {
+  /** Maximum silence of the database. */
+  readonly waitMs: number;
+  /** The database without the pooler, if there is one. */
+  readonly directUrl?: string | undefined;
+  readonly log?: Pick<Logger, 'warn' | 'debug'> | undefined;
 }
 
-class Liveness {
-  readonly #pool: Pool;
+/**
+ * Watches the database of a pool.
+ *
+ * An outage is logged with two lines: one when it begins and one when it ends. An error may concern only its connection, so an outage begins
+ * only if a new connection fails too, or if the server accepts no writes.
+ *
+ * A silent database is paused, or behind a network that drops packets. While connections are in use, a separate connection asks it every second.
+ * If neither that one nor a new one is answered, and no data arrives on others, all connections are closed, and new ones are refused until the
+ * database answers. Behind a pooler, the pooler is asked for a login and the database directly.
+ */
+export class DatabaseHealth {
+  readonly #waitMs: number;
+  readonly #intervalMs: number;
   /** Maximum time for each of the two answers. */
   readonly #answerMs: number;
   readonly #directUrl: string | undefined;
-  readonly #clients = new Set<PoolClient>();
-  #probe: pg.Client | undefined;
+  readonly #log: Pick<Logger, 'warn'> | undefined;
+  readonly #clients = new Set<DatabaseClient>();
+  #pool: Pool | undefined;
+  /** The separate connection, while nothing is asked on it. */
+  #probe: DatabaseClient | undefined;
   #isAway = false;
+  #isSilent = false;
   #isChecking = false;
+  #isSearching = false;
 
-  constructor(pool: Pool, answerMs: number, directUrl: string | undefined) {
-    this.#pool = pool;
-    this.#answerMs = answerMs;
+  constructor({ waitMs, directUrl, log }: HealthOptions) {
+    this.#waitMs = waitMs;
+    this.#intervalMs = Math.min(CHECK_MS, waitMs / 5);
+    this.#answerMs = (waitMs - this.#intervalMs) / 2;
     this.#directUrl = directUrl;
-    pool.on('connect', (client) => this.#clients.add(client));
-    pool.on('remove', (client) => this.#clients.delete(client));
+    this.#log = log && limitLines(log);
   }
 
-  refuseWhileAway(): void {
-    const connect: (...given: unknown[]) => unknown = this.#pool.connect.bind(this.#pool);
-    Object.assign(this.#pool, {
-      connect: (given?: (error: Error) => void) => {
-        if (!this.#isAway) return connect(given);
-        return given ? given(new DatabaseSilentError()) : Promise.reject(new DatabaseSilentError());
-      },
+  /** Whether the database is away, as far as is known. */
+  isAway(): boolean {
+    return this.#isAway;
+  }
+
+  /** The error for new connections while the database is silent. */
+  readonly refusal = (): Error | undefined => (this.#isSilent ? new DatabaseSilentError() : undefined);
+
+  /** Notes any error. If it may mean an outage, the database is asked. */
+  readonly note = (error: unknown): void => {
+    if (this.#pool && !this.#isSearching && databaseTrouble(error) === 'away') void this.#search(this.#pool);
+  };
+
+  /** Watches the database of a pool until the pool ends. */
+  watch(pool: Pool): void {
+    this.#pool = pool;
+    pool.on('connect', (client) => {
+      this.#clients.add(DatabaseClient.of(client));
+      // A connection that was being opened has been answered.
+      this.#isSilent = false;
     });
+    pool.on('remove', (client) => this.#clients.delete(DatabaseClient.of(client)));
+    onFailure(pool, ({ error }) => this.note(error));
+    const timer = setInterval(() => {
+      if (pool.ending) {
+        clearInterval(timer);
+        this.#probe?.end().catch(() => undefined);
+      } else if (!this.#isChecking && (pool.totalCount > pool.idleCount || pool.waitingCount > 0)) {
+        void this.#check(pool);
+      }
+    }, this.#intervalMs).unref();
   }
 
-  check(): void {
-    if (this.#isChecking) return;
+  /** Finds out whether the database is silent, and closes its connections then. */
+  async #check(pool: Pool): Promise<void> {
     this.#isChecking = true;
-    void this.#checkOnce().finally(() => (this.#isChecking = false));
-  }
-
-  end(): void {
-    this.#probe?.end().catch(() => undefined);
-  }
-
-  async #checkOnce(): Promise<void> {
-    if (await this.#isAnswering()) return;
-    // A single connection may be lost, so a fresh one is tried, and traffic on the others is observed, before the database counts as away.
-    const received = new Map(Array.from(this.#clients, (client) => [client, bytesFrom(client)]));
-    if (await this.#isReachable()) return;
-    if (Array.from(this.#clients).some((client) => bytesFrom(client) > (received.get(client) ?? 0))) return;
-    this.#isAway = true;
-    for (const client of this.#clients) cut(client);
-    while (this.#isAway && !this.#pool.ending) {
-      await delay(RETRY_MS, undefined, { ref: false });
-      this.#isAway = !(await this.#isAnswering());
+    try {
+      if (await this.#isAnswering(pool)) return;
+      // A single connection may be lost, so a new one is tried, and traffic on the others is observed.
+      const received = new Map(Array.from(this.#clients, (client) => [client, client.bytesRead]));
+      if (await (this.#directUrl === undefined ? this.#isAnswering(pool) : this.#isReachable(pool, this.#directUrl)))
+        return;
+      if (Array.from(this.#clients).some((client) => client.bytesRead > (received.get(client) ?? 0))) return;
+      this.#isSilent = true;
+      for (const client of this.#clients) client.cut();
+      while (this.#isSilent && !pool.ending) {
+        await delay(SEARCH_MS, undefined, { ref: false });
+        this.#isSilent = !(await this.#isAnswering(pool));
+      }
+    } finally {
+      this.#isChecking = false;
     }
   }
 
-  #isReachable(): Promise<boolean> {
-    if (this.#directUrl === undefined) return this.#isAnswering();
-    return isReachable(this.#pool, this.#directUrl, this.#answerMs);
+  /** Finds out whether the database is away, and waits until it is back. */
+  async #search(pool: Pool): Promise<void> {
+    this.#isSearching = true;
+    const began = performance.now();
+    while (!pool.ending) {
+      const cause = await outageOf(pool, this.#waitMs);
+      if (cause === undefined) break;
+      if (!this.#isAway) this.#log?.warn({ cause }, 'database away');
+      this.#isAway = true;
+      await delay(SEARCH_MS, undefined, { ref: false });
+    }
+    if (this.#isAway) this.#log?.warn({ seconds: Math.round(performance.now() - began) / 1000 }, 'database back');
+    this.#isAway = false;
+    this.#isSearching = false;
   }
 
-  async #isAnswering(): Promise<boolean> {
+  /** Asks on the separate connection, which is opened if there is none. */
+  async #isAnswering(pool: Pool): Promise<boolean> {
     const known = this.#probe;
-    const client = known ?? createProbe(this.#pool);
-    const asked = known ? known.query(PROBE) : client.connect().then(() => client.query(PROBE));
+    const client = known ?? newProbe(pool);
     this.#probe = undefined;
-    const kept = asked.then(() => void (this.#probe = client));
-    const isAnswered = await answersInTime(kept, this.#answerMs);
-    if (!this.#probe) cut(client);
-    return isAnswered;
+    try {
+      await inTime(known ? ask(known) : client.connect().then(ask), this.#answerMs);
+      this.#probe = client;
+      return true;
+    } catch (error) {
+      client.cut();
+      return isAnswer(error);
+    }
+  }
+
+  /** Whether the pooler accepts a login and the database behind it answers. */
+  async #isReachable(pool: Pool, directUrl: string): Promise<boolean> {
+    const answers = [newProbe(pool), newProbe(pool, { connectionString: directUrl })].map((client) =>
+      inTime(client.connect(), this.#answerMs)
+        .then(() => true, isAnswer)
+        .finally(() => client.cut()),
+    );
+    return (await Promise.all(answers)).every(Boolean);
   }
 }
 
-/** Whether the pooler accepts a login and the database behind it answers. */
-async function isReachable({ options }: Pool, directUrl: string, answerMs: number): Promise<boolean> {
-  const asked = [new pg.Client(options), new pg.Client({ ...options, connectionString: directUrl })].map(
-    async (client) => {
-      client.on('error', () => undefined);
-      try {
-        return await answersInTime(client.connect(), answerMs);
-      } finally {
-        cut(client);
-      }
-    },
-  );
-  return (await Promise.all(asked)).every(Boolean);
+/** Asks on a new connection why the database cannot serve. */
+async function outageOf(pool: Pool, answerMs: number): Promise<string | undefined> {
+  const client = newProbe(pool);
+  try {
+    const state = await inTime(client.connect().then(ask), answerMs);
+    client.end().catch(() => undefined);
+    if (state?.isStandby) return 'the server is a standby';
+    return state?.isReadOnly ? 'the database accepts no writes (default_transaction_read_only)' : undefined;
+  } catch (error) {
+    client.cut();
+    // A database that refuses a connection with a message, for example because it has too many, is not away.
+    return databaseTrouble(error) === 'busy' ? undefined : sentenceOf(error);
+  }
 }
 
 /** A connection with the options of the pool that is not part of it. It does not keep the process alive. */
-export function createProbe({ options }: Pool): pg.Client {
-  // The types lack `unref`.
-  const client = new pg.Client(options) as pg.Client & { unref(): void };
-  client.on('error', () => undefined);
-  client.unref();
+function newProbe({ options }: Pool, changes: ClientOptions = {}): DatabaseClient {
+  const client = new DatabaseClient({ ...options, refusal: undefined, session: undefined, ...changes });
+  client.detach();
   return client;
 }
 
-/** Whether the database has answered in time. An error from the server, such as too many connections, is an answer. */
-async function answersInTime(asked: Promise<unknown>, answerMs: number): Promise<boolean> {
-  const answer = asked.then(
-    () => true,
-    (error: unknown) => error instanceof pg.DatabaseError && !error.code?.startsWith('57P'),
+interface State {
+  readonly isStandby: boolean;
+  readonly isReadOnly: boolean;
+}
+
+async function ask(client: pg.Client): Promise<State | undefined> {
+  const { rows } = await client.query<State>(
+    `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only')::boolean as "isReadOnly"`,
   );
-  const timeout = delay(answerMs, undefined, { ref: false }).then(async () => {
+  return rows[0];
+}
+
+/** @throws DatabaseSilentError if there is no answer in time */
+async function inTime<Answer>(answer: Promise<Answer>, answerMs: number): Promise<Answer> {
+  const silence = delay(answerMs, undefined, { ref: false }).then(async () => {
     // If this process itself was blocked, the time is over although the answer has arrived but is unread.
     await nextIteration();
     await nextIteration();
-    return false;
+    throw new DatabaseSilentError();
   });
-  return Promise.race([answer, timeout]);
+  return Promise.race([answer, silence]);
 }
 
-/** Bytes received on a connection so far. */
-function bytesFrom(client: PoolClient): number {
-  return socketOf(client).bytesRead;
+/** Whether an error is an answer of the server, such as too many connections, and does not say that it is shutting down or starting. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && !error.code?.startsWith('57P');
 }
 
-/** Closes a connection at once, without the usual final message, because the peer does not answer. */
-export function cut(client: pg.Client | PoolClient): void {
-  // `end` of the driver would wait for the peer.
-  socketOf(client).destroy();
+function sentenceOf(error: unknown): string {
+  // For a host with several addresses the error has no message, but one error for each address.
+  const causes = error instanceof AggregateError ? error.errors : [error];
+  return causes.map((cause: unknown) => (cause instanceof Error ? cause.message : String(cause))).join('; ');
 }
 
-/** The types lack it. */
-function socketOf(client: pg.Client | PoolClient): Socket {
-  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
+/** A log that warns only a few times a minute; a warning states how many lines before it were only logged at debug. */
+export function limitLines(log: Pick<Logger, 'warn' | 'debug'>, max = MAX_LINES): Pick<Logger, 'warn'> {
+  let times: number[] = [];
+  let withheld = 0;
+  return {
+    warn(fields: object, message?: string) {
+      const now = performance.now();
+      times = times.filter((time) => now - time < MINUTE_MS);
+      if (times.length >= max) {
+        withheld += 1;
+        log.debug(fields, message);
+        return;
+      }
+      times.push(now);
+      log.warn(withheld > 0 ? { ...fields, withheld } : fields, message);
+      withheld = 0;
+    },
+  };
 }

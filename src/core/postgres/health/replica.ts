@@ -3,8 +3,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { databaseTrouble } from '../failures.ts';
 import { type Run, runOn } from '../reading/sql.ts';
-import { makePromises } from '../driver/client-queries.ts';
-import { RowClient } from '../driver/row-client.ts';
+import { DatabaseClient } from '../driver/client.ts';
 import { WIRE_TYPES } from '../driver/wire-types.ts';
 
 /**
@@ -212,10 +211,10 @@ class PolledReplica implements Replica {
 
 function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   const { host: _host, port: _port, user: _user, password: _password, database: _database, ...shared } = options;
-  const pool = new pg.Pool({ ...shared, connectionString: url, types: WIRE_TYPES, Client: RowClient });
+  // The primary may be silent while the replica answers.
+  const own = { connectionString: url, types: WIRE_TYPES, Client: DatabaseClient, refusal: undefined };
+  const pool = new pg.Pool({ ...shared, ...own });
   // An idle connection that ends is discarded; the next check finds the reason.
   pool.on('error', () => undefined);
-  pool.on('connect', makePromises);
-  pool.on('connect', (client) => client.on('error', () => undefined));
   return pool;
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { type Compilable, CompiledQuery, type QueryExecutorProvider } from 'kysely';
 import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
-import { sendOn } from '../driver/client-queries.ts';
+import { DatabaseClient } from '../driver/client.ts';
 import { type Statement, statementOf } from './queries.ts';
 import { Postponed, type RequestBudget, TooLong } from './request-budget.ts';
 import { StatementQuery } from '../driver/statement-query.ts';
@@ -115,7 +115,7 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     try {
       const onBytes = budget?.counting(() => release(true), { isRepeatable: isRead, maxBytes });
       const query = new StatementQuery({ name, text, values, onBytes, jsonAsText });
-      await sendOn(client, query);
+      await DatabaseClient.of(client).run(query);
       release();
       return query.rows;
     } catch (error) {

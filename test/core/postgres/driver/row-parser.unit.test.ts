@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readFields } from '../../../../src/core/postgres/driver/row-client.ts';
+import { readFields } from '../../../../src/core/postgres/driver/row-parser.ts';
 
 type Texts = readonly (string | null)[];
 

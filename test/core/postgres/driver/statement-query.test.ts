@@ -1,15 +1,18 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { runOn } from '../../../../src/core/postgres/reading/sql.ts';
-import { makePromises } from '../../../../src/core/postgres/driver/client-queries.ts';
-import { RowClient } from '../../../../src/core/postgres/driver/row-client.ts';
+import { DatabaseClient } from '../../../../src/core/postgres/driver/client.ts';
 
 let pool: pg.Pool;
 let run: (text: string, ...values: unknown[]) => Promise<object[]>;
 beforeEach(() => {
   // One connection, so that all statements of a test use it.
-  pool = new pg.Pool({ connectionString: inject('serverUrl'), options: '-c TimeZone=UTC', max: 1, Client: RowClient });
-  pool.on('connect', makePromises);
+  pool = new pg.Pool({
+    connectionString: inject('serverUrl'),
+    options: '-c TimeZone=UTC',
+    max: 1,
+    Client: DatabaseClient,
+  });
   const send = runOn(pool);
   run = (text, ...values) => send({ text, values });
 });
