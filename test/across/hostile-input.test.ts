@@ -73,6 +73,31 @@ describe('hostile input to every route', () => {
   );
 
   test.each(withBody.map((route) => [route.operationId, route] as const))(
+    '%s: a number that JavaScript would change is 400 with its path, except in the data of events, which is kept as it came',
+    async (_, route) => {
+      let tried = 0;
+      const digits = '12345678901234567891';
+      const asWritten = (changed: unknown) => JSON.stringify(changed).replaceAll(`"${digits}"`, digits);
+      const isLeaf = (at: unknown) => typeof at !== 'object' || at === null;
+      for (const [where, changed] of variants(route.examples?.input, (at) => (isLeaf(at) ? digits : undefined))) {
+        // Values of properties are checked by the definition.
+        if (/(?:^|\.)(?:properties|env|headers)\./.test(where)) continue;
+        tried += 1;
+        const { status, text } = await send(gateway, route.method, pathOf(route), {
+          key,
+          headers: JSON_TYPE,
+          body: asWritten(changed),
+        });
+        // Kept in the data of an event, so that the missing session is next.
+        const isKept = /eventData\.(?:index|sequenceNumber)$/.test(where) && status === 404;
+        const isRefused = status === 400 && text.includes(where);
+        expect([where, isKept || isRefused, text]).toEqual([where, true, text]);
+      }
+      expect(tried).toBeGreaterThan(0);
+    },
+  );
+
+  test.each(withBody.map((route) => [route.operationId, route] as const))(
     '%s: NUL, a lone surrogate or a value of another type at any place is refused, never a 500',
     async (_, route) => {
       const example = route.examples?.input ?? {};

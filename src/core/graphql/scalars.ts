@@ -1,6 +1,7 @@
-import { GraphQLError, Kind, type ValueNode } from 'graphql';
+import { type ConstValueNode, GraphQLError, Kind, type ValueNode } from 'graphql';
 import { z } from 'zod';
 import { builder } from './builder.ts';
+import { exactNumber } from '../text/exact-json.ts';
 import { toIsoString } from '../text/timestamps.ts';
 import { isUuid } from '../text/uuids.ts';
 
@@ -53,7 +54,27 @@ builder.scalarType('JSON', {
   description: 'Any JSON value (RFC 8259).',
   specifiedByURL: 'https://www.rfc-editor.org/rfc/rfc8259',
   serialize: (value) => value,
+  parseValue: (value) => value,
+  coerceInputValue: (value) => value,
+  coerceInputLiteral: jsonOf,
 });
+
+/** The value of a literal. Its numbers are as exact as those of variables. */
+function jsonOf(node: ConstValueNode): unknown {
+  switch (node.kind) {
+    case Kind.INT:
+    case Kind.FLOAT:
+      return exactNumber(node.value);
+    case Kind.LIST:
+      return node.values.map(jsonOf);
+    case Kind.OBJECT:
+      return Object.fromEntries(node.fields.map(({ name, value }) => [name.value, jsonOf(value)]));
+    case Kind.NULL:
+      return null;
+    default:
+      return node.value;
+  }
+}
 
 builder.scalarType('BigInt', {
   description: 'An integer that may exceed 32 bits, as a decimal string.',

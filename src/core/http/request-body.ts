@@ -1,12 +1,14 @@
 import { isObject } from '../is-object.ts';
 import type { HttpHeaders, HttpRequest } from './messages.ts';
 import { DomainError, ForbiddenError, invalid } from '../errors.ts';
+import { parseExactJson } from '../text/exact-json.ts';
 
 /** Both APIs refuse bodies over 4 MiB. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads a JSON body; undefined if there is none.
+ * Reads a JSON body; undefined if there is none. A number that JavaScript would change is an `ExactNumber`, which only schemas of free JSON
+ * accept.
  * @throws DomainError 415 for another media type, charset or encoding; 413 over the bound, without reading further; 400 for malformed JSON.
  */
 export async function readJson(request: HttpRequest): Promise<unknown> {
@@ -17,7 +19,7 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
   checkMediaType(request.headers);
   const text = decode(chunks);
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch {
     throw invalid('', 'the body is not well-formed JSON');
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isExactNumber } from '../text/exact-json.ts';
 import { type Message, inRest } from '../text/wording.ts';
 import { type InputFault, type InputFaultCode, ValidationError } from '../errors.ts';
 
@@ -56,6 +57,13 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
 /** For creation: absent and `null` both mean the default. */
 export function withDefault<Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) {
   return schema.nullish().transform((given): z.output<Schema> => given ?? value);
+}
+
+/** For free JSON: refuses each number that JavaScript would change, with its path. */
+export function refuseExactNumbers(value: unknown, context: z.RefinementCtx, path: readonly string[] = []): void {
+  if (isExactNumber(value)) context.addIssue({ code: 'custom', path: [...path], ...rule('NOT_ALLOWED', NOT_EXACT) });
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) refuseExactNumbers(inner, context, [...path, key]);
 }
 
 /** Whether PostgreSQL can store it as text and in JSON: no NUL, and no lone surrogate. */
@@ -185,11 +193,15 @@ function isNull(issue: z.core.$ZodIssue): boolean {
 }
 
 const IS_REQUIRED = 'is required';
+/** The rule for numbers that JavaScript would change. Only the data of recorded events has them. */
+export const NOT_EXACT =
+  'must be a number that JavaScript can represent exactly: an integer of at most 2^53, or 15 digits';
 
 function describeIssue(issue: z.core.$ZodIssue): string {
   if (isMissing(issue)) return defaultOr(issue, IS_REQUIRED);
   switch (issue.code) {
     case 'invalid_type':
+      if (isExactNumber(issue.input)) return NOT_EXACT;
       return defaultOr(issue, `must be ${article(issue.expected)}`);
     case 'invalid_value':
       // GraphQL itself refuses any other value, and spells the allowed ones differently.

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BroadcastChannelId, BroadcastId } from '../../core/ids.ts';
 import { momentInput } from '../../core/input/moments.ts';
-import { idSchema, optional, rule, text } from '../../core/input/validation.ts';
+import { idSchema, optional, rule, text, refuseExactNumbers } from '../../core/input/validation.ts';
 import { BROADCAST_STATUSES, type BroadcastStatus } from './entity.ts';
 
 /** Maximum size of the content of a broadcast, as JSON in UTF-8: 64 KiB. */
@@ -56,6 +56,7 @@ const content = z
     // `JSON.stringify` below would overflow the stack for deeper values.
     abort: true,
   })
+  .superRefine(refuseExactNumbers)
   .refine(
     (value) => Buffer.byteLength(JSON.stringify(value)) <= MAX_CONTENT_BYTES,
     rule('TOO_LONG', `must be at most ${MAX_CONTENT_BYTES} bytes (64 KiB) as JSON in UTF-8`, MAX_CONTENT_BYTES),

@@ -1,3 +1,4 @@
+import { parseExactJson } from '../../core/text/exact-json.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -53,6 +54,7 @@ function isSame(row: SessionEventRow, event: RecordedEvent | undefined): boolean
     row.provider === event.provider &&
     row.messageId === (event.messageId?.toLowerCase() ?? null) &&
     (event.createdAt === null || row.createdAt === event.createdAt) &&
-    (row.eventData === event.eventData || isDeepStrictEqual(JSON.parse(row.eventData), JSON.parse(event.eventData)))
+    (row.eventData === event.eventData ||
+      isDeepStrictEqual(parseExactJson(row.eventData), parseExactJson(event.eventData)))
   );
 }

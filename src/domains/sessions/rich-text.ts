@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../../core/is-object.ts';
-import { NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/input/validation.ts';
+import { NOT_EXACT, NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/input/validation.ts';
+import { isExactNumber } from '../../core/text/exact-json.ts';
 
 /**
  * Rich-text documents of editors like ProseMirror (workspace management API, section 2.3). Types of nodes: `text`, `image`, `mention`,
@@ -228,6 +229,7 @@ function attributeFault(value: unknown, name: string, levels: number): Attribute
   if (typeof value === 'string') return textFault(value, name);
   // `JSON.parse` reads 1e999 as Infinity, and `JSON.stringify` writes Infinity as null.
   if (typeof value === 'number' && !Number.isFinite(value)) return fault('NOT_ALLOWED', 'must be a finite number');
+  if (isExactNumber(value)) return fault('NOT_ALLOWED', NOT_EXACT);
   if (typeof value !== 'object' || value === null) return undefined;
   if (levels === 0)
     return fault('TOO_MANY', `must not be nested deeper than ${MAX_ATTRIBUTE_DEPTH} levels`, MAX_ATTRIBUTE_DEPTH);

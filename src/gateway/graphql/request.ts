@@ -3,6 +3,7 @@ import type { HttpRequest } from '../../core/http/messages.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
 import { invalidInput } from '../../core/input/validation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
+import { parseExactJson } from '../../core/text/exact-json.ts';
 import { LIMITS, limitError } from './limits.ts';
 
 /**
@@ -69,7 +70,7 @@ function readQuery(query: URLSearchParams): GraphQLParams {
 function parsed(name: string, text: string): unknown {
   if (text === '') return undefined;
   try {
-    return JSON.parse(text);
+    return parseExactJson(text);
   } catch {
     throw invalid(name, 'is not well-formed JSON');
   }

@@ -92,6 +92,47 @@ test.each([
   expect(await readAll(gateway, key, id)).toEqual([]);
 });
 
+test('numbers of event data are answered as they came, over both APIs, in variables and literals', async () => {
+  const id = await createSession(gateway, key);
+  const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'application/json' };
+  const data = '{"type":"t","id":1234567890123456789,"more":[{"price":0.12345678901234567891,"far":1e400}]}';
+  const literal = '{type: "t", id: 1234567890123456789, more: [{price: 0.12345678901234567891, far: 1e400}]}';
+  const event = `{"eventType":"x","provider":"p","eventData":${data}}`;
+  const mutation = (events: string) =>
+    `mutation($events: [RecordedEventInput!]!) { appendSessionEvents(input: {sessionId: "${id}", events: ${events}}) { __typename } }`;
+  const bodies = [
+    [`/v1/sessions/${id}/events`, `{"events":[${event}]}`],
+    ['/graphql', `{"query":${JSON.stringify(mutation('$events'))},"variables":{"events":[${event}]}}`],
+    [
+      '/graphql',
+      JSON.stringify({
+        query: mutation(`[{eventType: "x", provider: "p", eventData: ${literal}}]`).replace(/\(.*?\) /, ''),
+      }),
+    ],
+  ] as const;
+  for (const [path, body] of bodies) {
+    const answer = await gateway.fetch(path, { method: 'POST', headers, body });
+    expect([answer.status, await answer.text()]).toEqual([
+      path === '/graphql' ? 200 : 201,
+      expect.not.stringContaining('rror'),
+    ]);
+  }
+  const page = await gateway.fetch(`/v1/sessions/${id}/events`, { headers });
+  expect((await page.text()).split(data)).toHaveLength(4);
+  const query = `{ session(id: "${id}") { events { nodes { eventDataJson } } } }`;
+  const answer = await gateway.fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query }) });
+  expect((await answer.text()).split(data)).toHaveLength(4);
+  // A batch with another number is another batch.
+  const batch = (number: string) =>
+    gateway.fetch(`/v1/sessions/${id}/events`, {
+      method: 'POST',
+      headers,
+      body: `{"batchId":"b","events":[${event.replace('1234567890123456789', number)}]}`,
+    });
+  const statuses = [await batch('9007199254740993'), await batch('9007199254740993'), await batch('9007199254740992')];
+  expect(statuses.map(({ status }) => status)).toEqual([201, 201, 409]);
+});
+
 test('a finished session accepts no events until it is queued again', async () => {
   const id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(1), 'before');

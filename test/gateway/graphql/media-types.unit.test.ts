@@ -6,8 +6,8 @@ const RESPONSE = 'application/graphql-response+json';
 const EVENTS = 'text/event-stream';
 
 test.each([
-  [null, JSON_TYPE],
-  ['', JSON_TYPE],
+  [null, RESPONSE],
+  ['', RESPONSE],
   ['*/*', JSON_TYPE],
   ['application/*', JSON_TYPE],
   ['text/*', EVENTS],
