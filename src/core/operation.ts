@@ -44,7 +44,7 @@ export interface OperationContext {
   readonly requestIdOrigin: RequestIdOrigin;
   /** Called with the error that refuses a GraphQL field or operation, because refused attempts are recorded in the audit log. */
   readonly onRefusal: (error: unknown, operation: string) => void;
-  /** Called with the object that an operation has changed. */
+  /** Called with the object that an operation has changed, or found unchanged. */
   readonly onChange?: (operation: string, target: AuditTarget) => void;
   readonly now: () => Date;
   readonly newId: () => string;
@@ -97,12 +97,25 @@ export function guarded<Args extends readonly unknown[], Result>(
   return Object.assign(checked, { access });
 }
 
+/** The result of an operation that found nothing to change. */
+class Unchanged<Result> {
+  readonly result: Result;
+  constructor(result: Result) {
+    this.result = result;
+  }
+}
+
+/** An operation of {@link write} returns its result in this if it changed nothing: no audit log entry is written then. */
+export function unchanged<Result>(result: Result): Unchanged<Result> {
+  return new Unchanged(result);
+}
+
 export interface WriteOptions<Input, Result> {
   readonly access: Access;
   /** The name of the operation in the audit log. */
   readonly operation: string;
-  /** The changed object for the audit log; undefined if nothing was changed. */
-  readonly target: (result: Result, input: Input, actor: Actor) => AuditTarget | undefined;
+  /** The object for the audit log. */
+  readonly target: (result: Result, input: Input, actor: Actor) => AuditTarget;
   /** The users who lose rights. The operation is answered only after their changes that began with these rights have ended. */
   readonly endsRightsOf?: (result: Result) => readonly string[];
   /** Constraints decide races: the error for the violation of each constraint. */
@@ -115,17 +128,19 @@ export interface WriteOptions<Input, Result> {
  * connection and waited for another, they could block each other.
  */
 export function write<Input, Result>(
-  run: Operation<Input, Result>,
+  run: Operation<Input, Result | Unchanged<Result>>,
   { access, operation, target, endsRightsOf, conflicts = {} }: WriteOptions<Input, Result>,
 ): Guarded<[Input], Result> {
   return guarded(access, async (context: OperationContext, input: Input) => {
     try {
       const written = await context.em.transactional(async (em) => {
         if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
-        const result = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input);
-        const changed = target(result, input, context.actor);
-        if (changed) await recordAudit(em, auditEntry(context, operation, changed));
-        if (changed) context.onChange?.(operation, changed);
+        const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input);
+        const isChanged = !(outcome instanceof Unchanged);
+        const result = outcome instanceof Unchanged ? outcome.result : outcome;
+        const about = target(result, input, context.actor);
+        if (isChanged) await recordAudit(em, auditEntry(context, operation, about));
+        context.onChange?.(operation, about);
         return result;
       });
       // Only after the transaction, because this uses another connection: requests that kept their first one could block each other.

@@ -152,6 +152,7 @@ function resumeHint(path: string): string {
 async function rotate({ database, secrets, now, newId }: Dependencies): Promise<object> {
   const rotated = await rotateSecrets(database.em, secrets);
   const answers = await rotateAnswers(database.em, secrets);
-  await recordAudit(database.em.fork(), operatorEntry({ now, newId }, 'rotateSecrets', { type: 'Secret', id: null }));
+  const entry = operatorEntry({ now, newId }, 'rotateSecrets', { type: 'Secret', id: null });
+  if (rotated + answers > 0) await recordAudit(database.em.fork(), entry);
   return { rotated, answers, keyId: secrets.currentKeyId };
 }

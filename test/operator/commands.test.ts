@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { PRODUCT_FAMILIES } from '../../src/core/config.ts';
 import { ROLES, SCOPES } from '../../src/core/access.ts';
+import { storeSecret } from '../../src/core/secrets/secret-store.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
@@ -238,12 +239,16 @@ test('every command that changes something is recorded in the audit log without 
   await run(`keys revoke ${keyId}`);
   for (const family of PRODUCT_FAMILIES)
     await run(`subscriptions set --organization audited --family ${family} --level free`);
-  const secrets = createSecretBox(parseEncryptionKeys(`k2:${randomBytes(32).toString('base64')}`));
-  expect(await run('secrets rotate', { ...gateway.dependencies, secrets })).toEqual({
-    rotated: 0,
-    answers: 0,
-    keyId: 'k2',
-  });
+  const [oldKey, newKey] = ['k1', 'k2'].map((id) => `${id}:${randomBytes(32).toString('base64')}`);
+  const owner = { table: 'mcp_connection', id: randomUUID(), organizationId: organizationId ?? '' };
+  const sealing = createSecretBox(parseEncryptionKeys(`${oldKey}`));
+  await storeSecret(gateway.dependencies.database.em.fork(), sealing, owner, 'env:A', 'a secret');
+  const secrets = createSecretBox(parseEncryptionKeys(`${newKey},${oldKey}`));
+  const rotate = () => run('secrets rotate', { ...gateway.dependencies, secrets });
+  expect(await rotate()).toEqual({ rotated: 1, answers: 0, keyId: 'k2' });
+  // What changes nothing is not recorded.
+  expect(await rotate()).toEqual({ rotated: 0, answers: 0, keyId: 'k2' });
+  await run(`subscriptions set --organization audited --family ${PRODUCT_FAMILIES[0]} --level free`);
   const entries = await query(
     `select operation, target_type as type, target_id as target, count(*)::int from audit_entry
       where source = 'command_line' and key_id is null and (organization_id = $1 or target_type = 'Secret')

@@ -24,3 +24,8 @@ export function requireUnchanged(
     ['expectedUpdatedAt'],
   );
 }
+
+/** Whether an update names no field to change. */
+export function isEmptyUpdate(changes: object): boolean {
+  return Object.values(changes).every((value) => value === undefined);
+}

@@ -2,7 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { type Scope, requireOrganization, requireScope } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { enumValues, wording } from '../../core/text/wording.ts';
@@ -166,6 +166,7 @@ async function refuseTooMany(
 export const renameApiKey = write(
   async (context, { apiKeyId, name }: RenameApiKeyInput) => {
     const key = await loadApiKey(context, apiKeyId);
+    if (key.name === name) return unchanged(key);
     key.rename(name);
     return key;
   },

@@ -1,8 +1,8 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import type { BroadcastChannelId, OrganizationId } from '../../core/ids.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { Broadcast, BroadcastChannel } from './entity.ts';
 import type { BroadcastReference, CreateBroadcastInput, ListBroadcastsInput } from './input.ts';
 import { PUBLISH } from './policy.ts';
@@ -37,20 +37,16 @@ export const listBroadcastChannels = guarded(
 );
 
 const addDefaultChannel = write(
-  async ({ em, now, newId }, organization: OrganizationId): Promise<BroadcastChannelId | undefined> => {
+  async ({ em, now, newId }, organization: OrganizationId) => {
     const at = now();
-    return addChannel(em, {
-      ...DEFAULT_CHANNEL,
-      id: newId(),
-      organizationId: organization,
-      createdAt: at,
-      updatedAt: at,
-    });
+    const channel = { ...DEFAULT_CHANNEL, organizationId: organization, createdAt: at, updatedAt: at };
+    // A concurrent request may have added it.
+    return (await addChannel(em, { ...channel, id: newId() })) ?? unchanged(null);
   },
   {
     access: PUBLISH,
     operation: 'addBroadcastChannel',
-    target: (id) => (id === undefined ? undefined : { type: 'BroadcastChannel', id }),
+    target: (id) => ({ type: 'BroadcastChannel', id }),
   },
 );
 
@@ -121,7 +117,7 @@ const DRAFT_MESSAGE = 'Created as a draft.';
  * @throws NotFoundError for a missing broadcast and for one of another organization; ConflictError when it has succeeded or failed.
  */
 export const cancelBroadcast = write(
-  async (context, { broadcast_guid: id }: BroadcastReference): Promise<void> => {
+  async (context, { broadcast_guid: id }: BroadcastReference) => {
     const { id: organization } = requireOrganization(context.actor);
     const broadcast = await context.em.findOne(
       Broadcast,
@@ -129,11 +125,12 @@ export const cancelBroadcast = write(
       { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
     if (!broadcast) throw notFound('broadcast');
-    if (broadcast.status === 'canceled') return;
+    if (broadcast.status === 'canceled') return unchanged(undefined);
     if (broadcast.status !== 'waiting') {
       throw new ConflictError('WRONG_STATE', `the broadcast has ${broadcast.status} and can no longer be canceled`);
     }
     broadcast.cancel(context.now());
+    return undefined;
   },
   { access: PUBLISH, operation: 'cancelBroadcast', target: (_, { broadcast_guid: id }) => ({ type: 'Broadcast', id }) },
 );

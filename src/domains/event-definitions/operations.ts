@@ -2,10 +2,10 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventDefinitionId } from '../../core/ids.ts';
 import type { AuditTarget } from '../../core/audit.ts';
 import { invalid } from '../../core/errors.ts';
-import { requireUnchanged } from '../../core/input/expected-version.ts';
+import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import type { ActingOrganization } from '../../core/access.ts';
-import { write } from '../../core/operation.ts';
+import { unchanged, write } from '../../core/operation.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { lockOrganization } from '../organizations/operations.ts';
@@ -123,7 +123,8 @@ export const updateEventDefinition = write(
   async (context, { eventName, expectedUpdatedAt, ...changes }: UpdateEventDefinitionInput) => {
     const definition = await lockDefinition(context, eventName);
     requireUnchanged(definition, { expectedUpdatedAt });
-    if (Object.values(changes).some((value) => value !== undefined)) definition.update(changes, context.now());
+    if (isEmptyUpdate(changes)) return unchanged(definition);
+    definition.update(changes, context.now());
     return definition;
   },
   { access: EVENT_DEFINITIONS, operation: 'updateEventDefinition', target: targetOf },

@@ -1,8 +1,8 @@
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { ConflictError, invalid, nameTaken, notFound } from '../../core/errors.ts';
-import { type OperationContext, write } from '../../core/operation.ts';
+import { type OperationContext, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import { requireUnchanged } from '../../core/input/expected-version.ts';
+import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { type EventDefinition, EventProperty } from './entity.ts';
 import { freePropertyName } from './naming.ts';
@@ -99,7 +99,8 @@ export const updateEventProperty = write(
     const { definition, property } = await loadProperty(context, eventName, name, 'changed');
     const changes = { ...given, options: newOptions(property, given.options) };
     requireUnchanged(property, { expectedUpdatedAt });
-    if (Object.values(changes).some((value) => value !== undefined)) property.update(changes, context.now());
+    if (isEmptyUpdate(changes)) return unchanged({ definition, property });
+    property.update(changes, context.now());
     return { definition, property };
   },
   { access: EVENT_DEFINITIONS, operation: 'updateEventProperty', target: targetOf },

@@ -2,7 +2,7 @@ import type { OrganizationId } from '../../core/ids.ts';
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { requireAccess, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, write } from '../../core/operation.ts';
+import { type OperationContext, unchanged, write } from '../../core/operation.ts';
 import type { RegisterObjectIdentifiersInput, RemoveObjectIdentifiersInput } from './identifier-input.ts';
 import {
   type ObjectIdentifierList,
@@ -34,16 +34,17 @@ export const registerObjectIdentifiers = write(
 
 /** Removes identifiers; custom matching then no longer finds their records. Ids that the organization does not have are ignored. */
 export const removeObjectIdentifiers = write(
-  async ({ em, actor }, { ids }: RemoveObjectIdentifiersInput) => ({
-    removedIds: await deleteIdentifiers(em, requireOrganization(actor).id, ids),
-  }),
+  async ({ em, actor }, { ids }: RemoveObjectIdentifiersInput) => {
+    const removedIds = await deleteIdentifiers(em, requireOrganization(actor).id, ids);
+    return removedIds.length === 0 ? unchanged({ removedIds }) : { removedIds };
+  },
   {
     access: SEND_OCCURRENCES,
     operation: 'removeObjectIdentifiers',
-    target: ({ removedIds }) =>
-      removedIds.length === 0
-        ? undefined
-        : { type: 'ObjectIdentifier', id: removedIds.length === 1 ? (removedIds[0] ?? null) : null },
+    target: ({ removedIds: [id = null, ...others] }) => ({
+      type: 'ObjectIdentifier',
+      id: others.length > 0 ? null : id,
+    }),
   },
 );
 

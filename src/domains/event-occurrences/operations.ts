@@ -1,7 +1,7 @@
 import { type InputFault, NotFoundError } from '../../core/errors.ts';
 import { invalidInput } from '../../core/input/validation.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/operations.ts';
@@ -59,10 +59,12 @@ interface Checked extends CheckedOccurrence {
  * The definitions are locked until the commit: an occurrence is stored before its definition is deleted, or refused afterwards. The row of the
  * monthly count is locked as late as possible, because all senders of the organization wait for that lock.
  */
-async function send(context: OperationContext, sending: Sending): Promise<ReadonlySet<string>> {
+async function send(context: OperationContext, sending: Sending) {
   const { id: organizationId } = requireOrganization(context.actor);
   const checked = await checkAll(context, sending);
+  const definitionIds: ReadonlySet<string> = new Set(checked.map(({ definition }) => definition.id));
   const fresh = await withoutKnown(context, organizationId, checked);
+  if (fresh.length === 0) return unchanged(definitionIds);
   // Occurrences of NO_OBJECT are counted, but not stored (Custom Event Definition API, section 2.5).
   const kept = fresh.filter(({ definition }) => definition.primaryObject !== 'NO_OBJECT');
   const objects = await findObjects(
@@ -76,7 +78,7 @@ async function send(context: OperationContext, sending: Sending): Promise<Readon
     organizationId,
     kept.map((one) => toRow(context, one, objects)),
   );
-  return new Set(checked.map(({ definition }) => definition.id));
+  return definitionIds;
 }
 
 const sendOne = write(send, { access: SEND_OCCURRENCES, operation: 'sendEventOccurrence', target: definitionOf });

@@ -1,12 +1,12 @@
 import { ForbiddenError, type InputFault, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
-import { requireUnchanged } from '../../core/input/expected-version.ts';
+import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import { type ActingOrganization, hasAccess, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type ConnectionResult, saveOutcome } from './oauth/operations.ts';
 import { connectRemote } from './remote/connect.ts';
 import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
@@ -172,7 +172,9 @@ const update = write(
   async (context, input: UpdateMcpConnectionInput) => {
     const connection = await loadManaged(context.em, context.actor, input.mcpConnectionId, { lock: true });
     requireUnchanged(connection, input);
-    await applyUpdate(context, connection, input);
+    const { mcpConnectionId: _id, expectedUpdatedAt: _expected, ...changes } = input;
+    if (isEmptyUpdate(changes)) return unchanged(connection);
+    await applyUpdate(context, connection, changes);
     return connection;
   },
   { access: WRITE_MCP_CONNECTIONS, operation: 'updateMcpConnection', target: targetOf, conflicts: CONFLICTS },

@@ -23,10 +23,8 @@ const NEVER_NULL: ReadonlySet<string> = new Set(['command', 'args', 'serverUrl']
 export async function applyUpdate(
   { em, secrets, now }: OperationContext,
   connection: McpConnection,
-  input: UpdateMcpConnectionInput,
+  changes: Omit<UpdateMcpConnectionInput, 'mcpConnectionId' | 'expectedUpdatedAt'>,
 ): Promise<void> {
-  const { mcpConnectionId: _id, expectedUpdatedAt: _expected, ...changes } = input;
-  if (Object.values(changes).every((value) => value === undefined)) return;
   refuseStrangeFields(connection, changes);
   if (changes.name !== undefined) connection.name = changes.name;
   if (changes.command != null) connection.command = changes.command;

@@ -1,7 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
 import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
@@ -32,12 +32,14 @@ export interface MemberChange {
  * @throws ConflictError when the organization would have no administrator, or the member would own more than the maximum of organizations.
  */
 export const changeOrganizationMemberRole = write(
-  async ({ em, actor }, { userId, role }: ChangeOrganizationMemberRoleInput): Promise<MemberChange> => {
+  async ({ em, actor }, { userId, role }: ChangeOrganizationMemberRoleInput) => {
     const { organization, membership } = await lockMember(em, actor, userId);
-    if (role !== 'admin') await refuseLastAdmin(em, membership);
-    else if (membership.role !== 'admin') await requireRoomToOwn(em, userId);
+    const change: MemberChange = { organization, membership, user: membership.user };
+    if (membership.role === role) return unchanged(change);
+    if (role === 'admin') await requireRoomToOwn(em, userId);
+    else await refuseLastAdmin(em, membership);
     membership.role = role;
-    return { organization, membership, user: membership.user };
+    return change;
   },
   {
     access: ADMINISTER_ORGANIZATION,

@@ -1,10 +1,10 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { ConflictError, nameTaken, notFound } from '../../core/errors.ts';
-import { requireUnchanged } from '../../core/input/expected-version.ts';
+import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { ANYBODY, requireScope } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
@@ -157,7 +157,8 @@ export const updateOrganization = write(
     );
     if (!organization) throw notFound('organization');
     requireUnchanged(organization, { expectedUpdatedAt });
-    if (Object.values(changes).some((value) => value !== undefined)) organization.update(changes, now());
+    if (isEmptyUpdate(changes)) return unchanged(organization);
+    organization.update(changes, now());
     return organization;
   },
   { access: ADMINISTER_ORGANIZATION, operation: 'updateOrganization', target: targetOf },

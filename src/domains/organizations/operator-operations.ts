@@ -15,6 +15,7 @@ export async function setSubscription(
   return em.transactional(async (transaction) => {
     const organization = await transaction.findOne(Organization, { slug });
     if (!organization) throw notFound(`organization ${slug}`);
+    if (organization.subscriptions[family] === level) return organization;
     organization.subscriptions = { ...organization.subscriptions, [family]: level };
     organization.updatedAt = now();
     const target = { type: 'Organization', id: organization.id, organizationId: organization.id };

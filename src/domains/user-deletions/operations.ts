@@ -2,7 +2,7 @@ import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, notFound, unauthenticated } from '../../core/errors.ts';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { lockUser } from '../users/operations.ts';
@@ -22,7 +22,7 @@ export { deletionJobTopic } from './topics.ts';
  * that has other members.
  */
 export const deleteUser = write(
-  async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput): Promise<DeletionJob> => {
+  async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput) => {
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('you can delete only your own account');
     // Requests of one user run one at a time. The deletion may have finished while this request waited.
     if (!(await lockUser(em, actor.userId))) throw unauthenticated();
@@ -31,7 +31,7 @@ export const deleteUser = write(
       organizationId: null,
       state: { $in: ['queued', 'running'] },
     });
-    if (asked) return asked;
+    if (asked) return unchanged(asked);
     const conflict = await onlyAdminConflict(em, actor.userId);
     if (conflict) throw conflict;
     const at = now();

@@ -4,7 +4,7 @@ import { unauthenticated } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
 import type { UserId } from '../../core/ids.ts';
 import { ANYBODY, hasAccess, requireAccess } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { User, type UserTables } from './entity.ts';
@@ -50,11 +50,12 @@ export const readViewer = guarded(ANYBODY, async (context: OperationContext): Pr
  * @throws ConflictError when the user was changed since `expectedUpdatedAt`.
  */
 export const updateViewer = write(
-  async ({ em, actor, now }, { name, expectedUpdatedAt }: UpdateViewerInput): Promise<User> => {
+  async ({ em, actor, now }, { name, expectedUpdatedAt }: UpdateViewerInput) => {
     const user = await em.findOne(User, { id: actor.userId }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!user) throw unauthenticated();
     requireUnchanged(user, { expectedUpdatedAt });
-    if (name !== undefined) user.rename(name, now());
+    if (name === undefined) return unchanged(user);
+    user.rename(name, now());
     return user;
   },
   {

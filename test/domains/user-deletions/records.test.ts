@@ -110,7 +110,7 @@ const rowCountsOf = async (sessionId: string) => ({
 beforeAll(async () => {
   gateway = await startTestGateway();
   colleague = await gateway.createKey();
-  user = await gateway.createKey({ organization: colleague.organization, role: 'admin' });
+  user = await gateway.createKey({ organization: colleague.organization });
   alone = await gateway.createKey({ email: user.email });
   await mutate(gateway, colleague.key, 'changeOrganizationMemberRole', { userId: user.userId, role: 'ADMIN' });
   await rows('update user_account set name = $2 where id = $1', user.userId, 'Ada Lovelace');
