@@ -1,6 +1,7 @@
 import type { Subscriptions } from './config.ts';
 import { ForbiddenError, ValidationError, invalid } from './errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
+import { type Wording, enumValue, sentences, wording } from './text/wording.ts';
 
 /** Scopes of API keys. A key without the scope of an operation gets 403. */
 export const SCOPES = [
@@ -73,6 +74,16 @@ export interface Access {
     /** The sentence in descriptions. */
     readonly description: string;
   };
+}
+
+/** The requirements, as sentences for a description. */
+export function describeAccess({ scopes, anyScopeOf, role, subscription }: Access): Wording {
+  return sentences(
+    ...scopes.map((scope) => `Needs the scope \`${scope}\`.`),
+    anyScopeOf ? `Needs any scope of ${anyScopeOf.name}.` : '',
+    role ? wording`Needs the role \`${enumValue(role)}\`.` : '',
+    subscription?.description ?? '',
+  );
 }
 
 /** Any caller with a valid key. */

@@ -136,12 +136,19 @@ export class DomainError extends Error {
   }
 }
 
+/** A class of errors that operations declare. */
+export interface ErrorClass {
+  new (...args: never[]): DomainError;
+  readonly kind: ErrorKind;
+}
+
 /** 400: the input breaks rules. All faults that were found are reported. */
 export class ValidationError extends DomainError {
+  static readonly kind = 'invalid';
   declare readonly faults: readonly InputFault[];
 
   constructor(faults: readonly InputFault[]) {
-    super('invalid', describeAll(faults), { path: faults[0]?.path, faults });
+    super(ValidationError.kind, describeAll(faults), { path: faults[0]?.path, faults });
   }
 }
 
@@ -155,34 +162,41 @@ function describeAll(faults: readonly Fault[]): Message {
 }
 
 export class ForbiddenError extends DomainError {
+  static readonly kind = 'forbidden';
+
   constructor(message: Message) {
-    super('forbidden', message);
+    super(ForbiddenError.kind, message);
   }
 }
 
 export class NotFoundError extends DomainError {
+  static readonly kind = 'notFound';
+
   /** @param found The message, or one fault for each thing that is missing. */
   constructor(found: string | readonly Fault[]) {
     const message = typeof found === 'string' ? found : describeAll(found);
-    super('notFound', message, typeof found === 'string' ? {} : { path: found[0]?.path, faults: found });
+    super(NotFoundError.kind, message, typeof found === 'string' ? {} : { path: found[0]?.path, faults: found });
   }
 }
 
 /** 409: the change conflicts with the current state. If one field causes it, the message begins with its path, as in a ValidationError. */
 export class ConflictError extends DomainError {
+  static readonly kind = 'conflict';
   declare readonly faults: readonly [Fault];
   readonly reason: ConflictReason;
 
   constructor(reason: ConflictReason, message: Message, path: readonly string[] = []) {
-    super('conflict', describe({ path, message }), { path, faults: [{ path, code: reason, message }] });
+    super(ConflictError.kind, describe({ path, message }), { path, faults: [{ path, code: reason, message }] });
     this.reason = reason;
   }
 }
 
 /** 502: a remote MCP server or its authorization server failed; the message names the cause. */
 export class RemoteFailedError extends DomainError {
+  static readonly kind = 'remoteFailed';
+
   constructor(message: string, cause?: unknown) {
-    super('remoteFailed', message, { cause });
+    super(RemoteFailedError.kind, message, { cause });
   }
 }
 

@@ -13,8 +13,10 @@ import type { RequestBudget } from './postgres/reading/request-budget.ts';
 import { type Sql, sqlWithin } from './postgres/reading/sql.ts';
 import type { KeyedQueue } from './keyed-queue.ts';
 import type { Subscriptions } from './config.ts';
-import { DomainError, ForbiddenError } from './errors.ts';
+import { DomainError, type ErrorClass, ForbiddenError } from './errors.ts';
 import type { UserId } from './ids.ts';
+import type { Message } from './text/wording.ts';
+import type { z } from 'zod';
 
 /** The dependencies of operations. Time and randomness are injected, so that tests can control them. */
 export interface OperationContext {
@@ -127,15 +129,15 @@ export interface WriteOptions<Input, Result> {
  * The transaction begins with a check of the rights of the caller. All reads use the connection of the transaction: if requests kept one
  * connection and waited for another, they could block each other.
  */
-export function write<Input, Result>(
-  run: Operation<Input, Result | Unchanged<Result>>,
+export function write<Input, Result, More extends readonly unknown[] = []>(
+  run: (context: OperationContext, input: Input, ...more: More) => Promise<Result | Unchanged<Result>>,
   { access, operation, target, endsRightsOf, conflicts = {} }: WriteOptions<Input, Result>,
-): Guarded<[Input], Result> {
-  return guarded(access, async (context: OperationContext, input: Input) => {
+): Guarded<[input: Input, ...more: More], Result> {
+  return guarded(access, async (context: OperationContext, input: Input, ...more: More) => {
     try {
       const written = await context.em.transactional(async (em) => {
         if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
-        const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input);
+        const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input, ...more);
         const isChanged = !(outcome instanceof Unchanged);
         const result = outcome instanceof Unchanged ? outcome.result : outcome;
         const about = target(result, input, context.actor);
@@ -153,6 +155,71 @@ export function write<Input, Result>(
       throw conflictOf(error, conflicts)?.(input) ?? error;
     }
   });
+}
+
+/** What both APIs publish about an operation. */
+export interface Declaration<Input = unknown> {
+  /** The name in the audit log, of the GraphQL mutation, and the `operationId` of REST. */
+  readonly name: string;
+  /** Its first sentence is the summary in OpenAPI. The requirements of `access` are added. */
+  readonly description: Message;
+  readonly access: Access;
+  /** The schema of its input, with the bounds, defaults and descriptions. Lists have one for each API instead, because GraphQL nests their filter. */
+  readonly input?: z.ZodType<Input>;
+  /** Its errors in addition to those of every operation: invalid input, and refused access. */
+  readonly errors?: readonly ErrorClass[];
+  /** Whether it calls other servers, so that no transaction may be open around it. */
+  readonly callsOut?: boolean;
+}
+
+/** An operation with its declaration. `More` are arguments that only one of the APIs gives, such as the selected columns. */
+export interface DeclaredOperation<Input, Result, More extends readonly unknown[] = []> extends Guarded<
+  [input: Input, ...more: More],
+  Result
+> {
+  readonly declaration: Declaration<Input>;
+}
+
+/** An operation that runs by itself: a read, or a change that makes its own transaction. */
+interface Direct<Input, Written, More extends readonly unknown[]> {
+  readonly run: (context: OperationContext, input: Input, ...more: More) => Promise<Written>;
+  readonly target?: undefined;
+}
+
+/** A change in a transaction, as in {@link write}. */
+interface Change<Input, Written, More extends readonly unknown[]> extends Omit<
+  WriteOptions<Input, Written>,
+  'access' | 'operation'
+> {
+  readonly run: (context: OperationContext, input: Input, ...more: More) => Promise<Written | Unchanged<Written>>;
+}
+
+type Execution<Input, Written, Result, More extends readonly unknown[]> = (
+  | Direct<Input, Written, More>
+  | Change<Input, Written, More>
+) & {
+  /** Makes the result after the commit, in place of what `run` returns. */
+  readonly afterCommit?: (context: OperationContext, written: Written, input: Input) => Promise<Result>;
+};
+
+/**
+ * Declares an operation once for both APIs: `mutation` and `route` take its name, texts, access, errors and input from here. With a `target` for
+ * the audit log, `run` is a change in a transaction.
+ */
+export function defineOperation<Input, Written, Result = Written, More extends readonly unknown[] = []>(
+  definition: Declaration<Input> & Execution<Input, Written, Result, More>,
+): DeclaredOperation<Input, Result, More> {
+  const { name, description, access, input, errors, callsOut, afterCommit } = definition;
+  const written = definition.target
+    ? write(definition.run, { ...definition, operation: name })
+    : guarded(access, definition.run);
+  const operation = afterCommit
+    ? async (context: OperationContext, given: Input, ...more: More) =>
+        afterCommit(context, await written(context, given, ...more), given)
+    : written;
+  // Without `afterCommit` the result is what `run` returns.
+  const run = operation as (context: OperationContext, given: Input, ...more: More) => Promise<Result>;
+  return Object.assign(run, { access, declaration: { name, description, access, input, errors, callsOut } });
 }
 
 const LOST_AUTHORITY = Symbol('lost authority');

@@ -7,6 +7,7 @@ import {
   isSpecifiedScalarType,
 } from 'graphql';
 import { describe, expect, test } from 'vitest';
+import { isObject } from '../../src/core/is-object.ts';
 import { type AnyRoute, isKeyless, isWrite, pathParameters, takesBody } from '../../src/core/http/route.ts';
 import { openApiDocument } from '../../src/gateway/rest/openapi.ts';
 import { routes } from '../../src/gateway/routes.ts';
@@ -57,6 +58,14 @@ describe('documentation', () => {
     },
   );
 
+  test('every parameter and every property of a body or an answer has a description, at any depth', () => {
+    const bare = routes.flatMap(propertiesWithoutDescription);
+    const isNoted = (name: string) => UNDESCRIBED.has(name.slice(0, name.indexOf(':')));
+    expect(bare.filter((name) => !isNoted(name))).toEqual([]);
+    const found = new Set(bare.map((name) => name.slice(0, name.indexOf(':'))));
+    expect([...UNDESCRIBED].filter((name) => !found.has(name))).toEqual([]);
+  });
+
   test('every operation describes the errors that all operations can answer', () => {
     for (const route of routes) {
       const { responses } =
@@ -72,6 +81,74 @@ describe('documentation', () => {
     });
   });
 });
+
+/** Operations whose inputs or documents are not described yet. */
+const UNDESCRIBED: ReadonlySet<string> = new Set([
+  'acceptOrganizationInvitation',
+  'addEventProperty',
+  'appendSessionEvents',
+  'authorizeMcpConnection',
+  'createApiKey',
+  'createBroadcast',
+  'createEventDefinition',
+  'createMcpConnection',
+  'createOrganization',
+  'deleteUser',
+  'listApiKeys',
+  'listBroadcastChannels',
+  'listBroadcasts',
+  'listEventTypes',
+  'listMcpConnections',
+  'listOrganizations',
+  'listSessionEvents',
+  'readBroadcast',
+  'readEventDefinition',
+  'readMcpConnection',
+  'readViewer',
+  'revokeApiKey',
+  'searchEventDefinitions',
+  'searchEventOccurrences',
+  'sendEventOccurrence',
+  'sendEventOccurrences',
+  'updateEventDefinition',
+  'updateEventProperty',
+  'updateEventPropertyByPath',
+  'updateMcpConnection',
+]);
+
+/** The parameters and properties of a route, with those of its components, that have no description. */
+function propertiesWithoutDescription(route: AnyRoute): string[] {
+  const bare: string[] = [];
+  const walk = (place: string, node: unknown): void => {
+    if (Array.isArray(node)) for (const item of node) walk(place, item);
+    if (!isObject(node)) return;
+    for (const [name, value] of Object.entries(node)) {
+      const members = membersOf(name, value);
+      for (const [member, property] of members) {
+        if (!isDescribed(property)) bare.push(`${place}.${member}`);
+        walk(`${place}.${member}`, property);
+      }
+      if (members.length === 0 && name !== 'example') walk(node === schemas ? name : place, value);
+    }
+  };
+  const { paths, components } = openApiDocument([route]) as { paths: object; components: { schemas: object } };
+  const { schemas } = components;
+  walk(route.operationId, paths);
+  walk(route.operationId, schemas);
+  return bare.map((name) => `${route.operationId}: ${name}`);
+}
+
+/** The properties of an object schema, or the parameters of an operation. */
+function membersOf(name: string, value: unknown): [string, unknown][] {
+  if (name === 'properties' && isObject(value)) return Object.entries(value);
+  if (name !== 'parameters' || !Array.isArray(value)) return [];
+  return value.map((parameter: { name: string }) => [parameter.name, parameter]);
+}
+
+/** A reference is described by what it refers to. */
+function isDescribed(property: unknown): boolean {
+  return isObject(property) && ['description', '$ref'].some((key) => typeof property[key] === 'string');
+}
 
 /** A value that every path parameter accepts. */
 const PARAMETER = '0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10';

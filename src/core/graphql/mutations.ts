@@ -1,70 +1,119 @@
-import type { FieldMap, InputFieldBuilder, InputFieldMap, ObjectFieldBuilder } from '@pothos/core';
+import type { FieldMap, InputFieldMap, InputRef, ObjectFieldBuilder } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
-import { type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
+import { type ErrorClass, type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
 import { parseInput } from '../input/validation.ts';
+import { type InputDifferences, type InputFields, mutationInput } from './derived-inputs.ts';
 import { withPlainIds } from './global-ids.ts';
 import type { Access } from '../access.ts';
-import { PAYLOAD, describeAccess } from './refusable.ts';
+import type { DeclaredOperation } from '../operation.ts';
+import type { Message } from '../text/wording.ts';
+import { PAYLOAD, withAccess } from './refusable.ts';
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
-/** Defines input fields that several inputs share. */
-export type InputFields = InputFieldBuilder<Types, 'InputObject'>;
 /** Defines the fields of a payload from the result of the operation. */
 export type PayloadFields<Result extends object> = ObjectFieldBuilder<Types, Result>;
-type ErrorClass = new (...args: never[]) => Error;
 
-export interface MutationOptions<Schema extends z.ZodType, Result extends object> {
-  readonly description: string;
-  /** The access of the operation, checked before the input is validated, and named in the description. */
-  readonly access: Access;
-  /** From `input.ts`: the same schema as for REST. */
-  readonly schema: Schema;
-  readonly input: (t: InputFields) => InputFieldMap;
-  /** Whether exactly one of the input's fields must be given (`@oneOf`). */
-  readonly isOneOf?: boolean;
-  /** Input fields that accept a global id of the type, or a list of them, as well as plain ids. */
-  readonly ids?: Readonly<Record<string, string>>;
+/** What only GraphQL knows about an operation. `Payload` is the object whose fields the payload has; by default, the result. */
+export interface MutationOptions<Input, Payload extends object> extends InputDifferences {
+  /** The name, if it differs from that of the operation. */
+  readonly name?: string;
+  readonly description?: Message;
+  /** The schema, if the input has another shape than that of the operation. */
+  readonly schema?: z.ZodType<Input>;
   /**
    * Maps the position of a fault in the operation's input to the mutation's `input` as the client wrote it, with list positions, if the two
    * have different shapes.
    */
   readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[];
-  /** Its typed errors in addition to `ValidationError` and `ForbiddenError`. */
+  readonly payload: (t: PayloadFields<Payload>) => FieldMap;
+  /** Calls the operation, for example with the columns that the document selects. */
+  readonly run?: (context: GraphQLContext, input: Input, info: GraphQLResolveInfo) => Promise<Payload>;
+}
+
+/** The form before operations declared their input; see {@link MutationOptions}. */
+export interface UndeclaredMutation<Schema extends z.ZodType, Result extends object> {
+  readonly description: string;
+  readonly access: Access;
+  readonly schema: Schema;
+  readonly input: (t: InputFields) => InputFieldMap;
+  readonly isOneOf?: boolean;
+  readonly ids?: Readonly<Record<string, string>>;
+  readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[];
   readonly errors?: readonly ErrorClass[];
-  /** Whether the operation calls other servers. */
   readonly callsOut?: boolean;
   readonly payload: (t: PayloadFields<Result>) => FieldMap;
   readonly run: (context: GraphQLContext, input: z.output<Schema>, info: GraphQLResolveInfo) => Promise<Result>;
 }
 
 /**
- * Defines a mutation `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload | ValidationError | …`. Its input is parsed
- * by the same schema as in REST, and it calls the same operation.
+ * Defines the mutation of an operation, `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload | ValidationError | …`.
+ * Name, description, access, errors and input type come from the declaration.
  */
+export function mutation<Input, Result, Payload extends object = Extract<Result, object>>(
+  operation: DeclaredOperation<Input, Result>,
+  options: MutationOptions<Input, Payload>,
+): void;
 export function mutation<Schema extends z.ZodType, Result extends object>(
   name: string,
-  options: MutationOptions<Schema, Result>,
+  options: UndeclaredMutation<Schema, Result>,
+): void;
+export function mutation<Input, Payload extends object>(
+  declared: DeclaredOperation<Input, unknown> | string,
+  options: MutationOptions<Input, Payload> | UndeclaredMutation<z.ZodType<Input>, Payload>,
 ): void {
-  const { errors = [] } = options;
-  const inputType = builder.inputType(`${capitalize(name)}Input`, {
-    description: `Input of \`${name}\`.`,
-    isOneOf: options.isOneOf,
-    fields: options.input,
+  if ('access' in options) {
+    const inputType = builder.inputType(`${capitalize(String(declared))}Input`, {
+      description: `Input of \`${String(declared)}\`.`,
+      isOneOf: options.isOneOf,
+      fields: options.input,
+    });
+    return define({ ...options, name: String(declared), inputType });
+  }
+  if (typeof declared === 'string') throw new Error(`${declared}: a declared operation is required`);
+  const { declaration } = declared;
+  const { name = declaration.name, schema = declaration.input, description = declaration.description } = options;
+  if (!schema) throw new Error(`${name}: the operation declares no input`);
+  define({
+    ...declaration,
+    ...options,
+    name,
+    schema,
+    description,
+    inputType: mutationInput(`${capitalize(name)}Input`, schema, options, `Input of \`${name}\`.`),
+    // Without `run` the payload is made from the result of the operation.
+    run: options.run ?? (declared as NonNullable<typeof options.run>),
   });
-  const payloadType = builder.objectRef<Result>(`${capitalize(name)}Payload`).implement({
+}
+
+interface Definition<Input, Payload extends object> extends Pick<InputDifferences, 'ids' | 'names'> {
+  readonly name: string;
+  readonly description: Message;
+  readonly access: Access;
+  readonly errors?: readonly ErrorClass[];
+  readonly callsOut?: boolean;
+  readonly schema: z.ZodType<Input>;
+  readonly inputType: InputRef;
+  readonly pathOf?: (fault: Fault, input: GivenInput) => readonly string[];
+  readonly payload: (t: PayloadFields<Payload>) => FieldMap;
+  readonly run: (context: GraphQLContext, input: Input, info: GraphQLResolveInfo) => Promise<Payload>;
+}
+
+function define<Input, Payload extends object>(definition: Definition<Input, Payload>): void {
+  const { name, description, access, errors = [], callsOut, inputType, payload } = definition;
+  const payloadType = builder.objectRef<Payload>(`${capitalize(name)}Payload`).implement({
     description: `The payload of \`${name}\`, if it succeeds.`,
     extensions: PAYLOAD,
-    fields: options.payload,
+    fields: payload,
   });
   builder.mutationField(name, (t) =>
     t.field({
       type: payloadType,
       // Nullable, so that an error in one mutation does not remove the answers of the others.
       nullable: true,
-      description: `${options.description} ${describeAccess(options.access)}`,
-      extensions: { access: options.access, ...(options.callsOut && CALLS_OUT) },
+      description: withAccess(description, access),
+      extensions: { access, ...(callsOut && CALLS_OUT) },
       args: { input: t.arg({ type: inputType, required: true, description: 'The input of the mutation.' }) },
       errors: {
         types: [ValidationError, ForbiddenError, ...errors],
@@ -74,7 +123,7 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
         },
       },
       // A payload is never a list, which the types of the builder cannot infer for a type parameter.
-      resolve: (_, { input }, context, info) => runMutation(options, input as GivenInput, context, info) as never,
+      resolve: (_, { input }, context, info) => runMutation(definition, input as GivenInput, context, info) as never,
     }),
   );
 }
@@ -82,23 +131,37 @@ export function mutation<Schema extends z.ZodType, Result extends object>(
 type GivenInput = Readonly<Record<string, unknown>>;
 
 /** Parses the input here rather than before the resolver, so that fault messages are adapted to this mutation. */
-async function runMutation<Schema extends z.ZodType, Result extends object>(
-  { schema, ids = {}, pathOf, run }: MutationOptions<Schema, Result>,
+async function runMutation<Input, Payload extends object>(
+  { schema, ids = {}, names = {}, pathOf, run }: Definition<Input, Payload>,
   given: GivenInput,
   context: GraphQLContext,
   info: GraphQLResolveInfo,
-): Promise<Result> {
+): Promise<Payload> {
   try {
     if (context.refusal) throw context.refusal;
-    const result = await run(context, parseInput(schema, withPlainIds(given, ids)), info);
+    const result = await run(context, parseInput(schema, withPlainIds(withNamesOf(names, given), ids)), info);
     context.onSuccess?.();
     return result;
   } catch (error) {
     context.onRefusal(error, info.fieldName);
     throw relocated(error, (fault) => {
-      const path = pathOf?.(fault, given) ?? fault.path;
-      const type = path.length === 1 && fault.code === 'BAD_FORMAT' ? ids[path[0] ?? ''] : undefined;
+      const [field = '', ...rest] = fault.path;
+      const path = pathOf?.(fault, given) ?? (names[field] ? [names[field], ...rest] : fault.path);
+      const isId = path.length === 1 && fault.code === 'BAD_FORMAT';
+      const type = isId ? (ids[field] ?? ids[path[0] ?? '']) : undefined;
       return { ...fault, path, ...(type && { message: `must be an id of the type ${type}` }) };
     });
   }
+}
+
+/** The input with the names of the schema. */
+function withNamesOf(names: Readonly<Record<string, string>>, given: GivenInput): GivenInput {
+  const renamed = Object.entries(names).filter(([, shown]) => Object.hasOwn(given, shown));
+  if (renamed.length === 0) return given;
+  const input: Record<string, unknown> = { ...given };
+  for (const [field, shown] of renamed) {
+    input[field] = given[shown];
+    delete input[shown];
+  }
+  return input;
 }

@@ -1,5 +1,6 @@
 import { type GraphQLSchema, getNamedType, getNullableType, isCompositeType, isObjectType } from 'graphql';
-import type { Access } from '../access.ts';
+import { type Access, describeAccess } from '../access.ts';
+import { type Message, inGraphQL, sentences } from '../text/wording.ts';
 
 /** How a field can be refused in addition to its access. */
 export interface Refusal {
@@ -24,20 +25,9 @@ export function refusable(
 /** Marks the payload type of a mutation. Its objects become nullable, so that a committed write is visible even if a nested field fails. */
 export const PAYLOAD = { payload: true };
 
-/** The requirements, as sentences for a description. */
-export function describeAccess(
-  { scopes, anyScopeOf, role, subscription }: Access,
-  { actingOrganization }: Partial<Refusal> = {},
-): string {
-  return [
-    ...scopes.map((scope) => `Needs the scope \`${scope}\`.`),
-    anyScopeOf && `Needs any scope of ${anyScopeOf.name}.`,
-    role && 'Needs the role `ADMIN`.',
-    subscription?.description,
-    actingOrganization && 'Answered only for the acting organization.',
-  ]
-    .filter(Boolean)
-    .join(' ');
+/** A description that continues with the requirements, and further sentences. */
+export function withAccess(description: Message, access: Access, ...further: readonly Message[]): string {
+  return inGraphQL(sentences(description, describeAccess(access), ...further));
 }
 
 /**
@@ -49,7 +39,12 @@ export function withRefusableFields(schema: GraphQLSchema): GraphQLSchema {
       const refusal = refusalOf(field);
       const access = accessOf(field);
       if (refusal && access)
-        field.description = `${field.description} ${describeAccess(access, refusal)} Null with an error otherwise.`;
+        field.description = withAccess(
+          field.description ?? '',
+          access,
+          refusal.actingOrganization ? 'Answered only for the acting organization.' : '',
+          'Null with an error otherwise.',
+        );
       const isObject = isCompositeType(getNamedType(field.type));
       const isPayloadObject = type.extensions['payload'] === true && isObject;
       if (isPayloadObject && !/null/i.test(field.description ?? ''))

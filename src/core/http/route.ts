@@ -1,8 +1,10 @@
 import type { z } from 'zod';
 import type { HttpAnswer, HttpRequest } from './messages.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../ids.ts';
-import type { Access } from '../access.ts';
-import type { OperationContext } from '../operation.ts';
+import { type Access, describeAccess } from '../access.ts';
+import { STATUS_OF } from '../errors.ts';
+import type { DeclaredOperation, OperationContext } from '../operation.ts';
+import { type Message, inRest, sentences } from '../text/wording.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
@@ -121,9 +123,71 @@ export interface PublicPage {
   readonly submit?: (context: PublicContext, form: URLSearchParams) => Promise<HttpAnswer>;
 }
 
-/** Checks the types of input and output while a route is written, and erases them for the table of routes. */
-export function route<Input extends z.ZodType, Output extends z.ZodType>(row: Route<Input, Output>): Route {
-  return row;
+/** What only REST knows about an operation. */
+interface RouteOptions<Output extends z.ZodType> extends Omit<
+  RouteBase<z.ZodType, Output>,
+  'operationId' | 'summary' | 'description' | 'input' | 'output' | 'errors' | 'callsOut'
+> {
+  /** The summary; by default the first sentence of the description of the operation. */
+  readonly summary?: string;
+  /** The description; by default the other sentences. The requirements of the access are added. */
+  readonly description?: Message;
+  /** The schema of the answer. */
+  readonly output?: Output;
+}
+
+/** Calls the operation with its own input, and makes the document from its result. Without a document the answer is empty. */
+interface DirectRoute<Result, Output extends z.ZodType> extends RouteOptions<Output> {
+  readonly toDocument?: (result: Result, context: OperationContext) => z.input<Output> | Promise<z.input<Output>>;
+}
+
+/** Calls the operation in its own way, such as with an input of another shape. */
+type OwnRoute<Input, Output extends z.ZodType> = RouteOptions<Output> & {
+  readonly input?: z.ZodType<Input>;
+} & (
+    | { readonly run: (context: OperationContext, input: Input) => Promise<z.input<Output> | void> }
+    | { readonly respond: RespondingRoute<z.ZodType<Input>, Output>['respond'] }
+  );
+
+/** The route of an operation. Its name, texts, access, errors and input come from the declaration. */
+export function route<Input, Result, Output extends z.ZodType, Own = Input>(
+  operation: DeclaredOperation<Input, Result>,
+  options: DirectRoute<Result, Output> | OwnRoute<Own, Output>,
+): Route;
+/** The form before operations declared their input: checks the types of input and output, and erases them for the table of routes. */
+export function route<Input extends z.ZodType, Output extends z.ZodType>(row: Route<Input, Output>): Route;
+export function route<Input, Result>(
+  declared: DeclaredOperation<Input, Result> | Route,
+  options?: RouteOptions<z.ZodType> &
+    Partial<Pick<Route, 'input'>> &
+    Partial<Pick<DirectRoute<Result, z.ZodType>, 'toDocument'>>,
+): Route {
+  if (!options || !('declaration' in declared)) return declared as Route;
+  const { name, access, callsOut, errors = [], ...declaration } = declared.declaration;
+  const [first, rest] = splitAfterFirstSentence(inRest(declaration.description));
+  const { summary = first, description = rest, input = declaration.input, toDocument, ...shown } = options;
+  if (!input) throw new Error(`${name}: neither the operation nor the route has an input`);
+  return {
+    run: async (context: OperationContext, given: unknown) => {
+      // The schema of the input has returned it.
+      const result = await declared(context, given as Input);
+      return toDocument?.(result, context);
+    },
+    ...shown,
+    operationId: name,
+    summary,
+    description: inRest(sentences(description, describeAccess(access))),
+    access,
+    callsOut,
+    input,
+    errors: errors.map(({ kind }) => STATUS_OF[kind]),
+  };
+}
+
+/** The first sentence, and the rest. */
+function splitAfterFirstSentence(text: string): readonly [string, string] {
+  const [first = text] = /^.*?\.(?=\s|$)/s.exec(text) ?? [];
+  return [first, text.slice(first.length).trim()];
 }
 
 /** The same for a route without an API key. */
@@ -136,11 +200,6 @@ export function keylessRoute<Input extends z.ZodType, Output extends z.ZodType>(
 /** Whether the route needs no API key. */
 export function isKeyless(row: AnyRoute): row is KeylessRoute {
   return row.access === 'keyless';
-}
-
-/** Marks a property of an answer that no request accepts, so that clients remove it before they send an object back. */
-export function readOnly<Schema extends z.ZodType>(schema: Schema): Schema {
-  return schema.meta({ readOnly: true });
 }
 
 /** The names of the path parameters, in order. */

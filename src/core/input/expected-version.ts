@@ -1,12 +1,11 @@
 import { ConflictError } from '../errors.ts';
 import { momentInput } from './moments.ts';
 
-/** The `updatedAt` that the client has read. If the stored value differs, the change is refused. */
-export const expectedUpdatedAtInput = momentInput().nullish();
-
-/** The description of the input field. */
 export const EXPECTED_UPDATED_AT =
-  'The `updatedAt` that the client has read; if the stored one differs, the answer is a `ConflictError` with the reason `CHANGED_MEANWHILE`.';
+  'The `updatedAt` that you have read. If the stored one differs, nothing is changed, and the answer is a conflict with the reason `CHANGED_MEANWHILE`.';
+
+/** The `updatedAt` that the client has read. If the stored value differs, the change is refused. */
+export const expectedUpdatedAtInput = momentInput().nullish().describe(EXPECTED_UPDATED_AT);
 
 /**
  * Optimistic concurrency control: the client sends the `updatedAt` that it has read, and its change is refused if somebody else changed the

@@ -8,8 +8,8 @@ import { text } from './validation.ts';
 
 /** The query parameters of every list. */
 export const listInput = {
-  limit: z.int().min(1).max(MAX_PAGE_SIZE).default(DEFAULT_PAGE_SIZE),
-  cursor: text({ min: 1, max: 4096 }).optional(),
+  limit: z.int().min(1).max(MAX_PAGE_SIZE).default(DEFAULT_PAGE_SIZE).describe('Maximum number of items on the page.'),
+  cursor: text({ min: 1, max: 4096 }).optional().describe('Cursor: `nextCursor` of the previous page.'),
 };
 
 export interface ListInput {
@@ -19,7 +19,10 @@ export interface ListInput {
 
 /** The answer schema of a list. `nextCursor` is null on the last page. */
 export function listDocument<Item extends z.ZodType>(item: Item) {
-  return z.strictObject({ items: z.array(item), nextCursor: z.string().nullable() });
+  return z.strictObject({
+    items: z.array(item).describe('The objects of the page.'),
+    nextCursor: z.string().nullable().describe('The `cursor` of the next page. Null on the last page.'),
+  });
 }
 
 /** Reads a page and builds its answer. @throws ValidationError (400) at `cursor` if it is not a cursor of this list. */

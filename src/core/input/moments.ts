@@ -29,7 +29,10 @@ export function momentInput() {
 }
 
 /** Filters by creation time, which every list has; each may be absent or null. */
-export const createdBetween = { createdFrom: momentInput().nullish(), createdBefore: momentInput().nullish() };
+export const createdBetween = {
+  createdFrom: momentInput().nullish().describe('Created at this time or later.'),
+  createdBefore: momentInput().nullish().describe('Created before this time.'),
+};
 
 function momentOf(value: string | number): string | undefined {
   const text = String(value);

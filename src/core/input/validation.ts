@@ -54,9 +54,11 @@ export function optional<Schema extends z.ZodType>(schema: Schema) {
     .optional();
 }
 
-/** For creation: absent and `null` both mean the default. */
+/** For creation: absent and `null` both mean the default, which is published unless it means the same as absent. */
 export function withDefault<Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) {
-  return schema.nullish().transform((given): z.output<Schema> => given ?? value);
+  const input = schema.nullish().transform((given): z.output<Schema> => given ?? value);
+  const isNothing = value === null || (Array.isArray(value) && value.length === 0);
+  return isNothing ? input : input.meta({ default: value });
 }
 
 /** For free JSON: refuses each number that JavaScript would change, with its path. */

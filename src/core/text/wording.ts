@@ -17,6 +17,16 @@ export function wording(strings: TemplateStringsArray, ...parts: readonly (Messa
   };
 }
 
+/** Joins sentences by spaces, without the empty ones. */
+export function sentences(...parts: readonly Message[]): Wording {
+  const joined = (said: (part: Message) => string) =>
+    parts
+      .map(said)
+      .filter((part) => part !== '')
+      .join(' ');
+  return { rest: joined(inRest), graphql: joined(inGraphQL) };
+}
+
 /** An enumeration value in a message. */
 export function enumValue(value: string): Wording {
   return { rest: value, graphql: enumName(value) };

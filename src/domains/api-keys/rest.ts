@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { readOnly, route } from '../../core/http/route.ts';
+import { readOnly } from '../../core/http/documents.ts';
+import { route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
 import { SCOPES } from '../../core/access.ts';
 import { createApiKeyInput, listApiKeysInput, revokeApiKeyInput } from './input.ts';

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { answerJson } from '../../core/http/messages.ts';
-import { type PublicPage, readOnly, route } from '../../core/http/route.ts';
+import { readOnly } from '../../core/http/documents.ts';
+import { type PublicPage, route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
 import { answerCallback, confirmAuthorization, declineAuthorization } from './oauth/confirmation.ts';
 import { type ConnectionResult, authorizeMcpConnection } from './oauth/operations.ts';

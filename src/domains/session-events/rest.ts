@@ -8,7 +8,8 @@ import {
 } from '../../core/http/messages.ts';
 import { EVENT_STREAM_HEADERS, LAST_EVENT_ID_HEADER, STOP_RECONNECTING } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { readOnly, route } from '../../core/http/route.ts';
+import { readOnly } from '../../core/http/documents.ts';
+import { route } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
 import { type ListSessionEventsInput, appendSessionEventsInput, listSessionEventsInput } from './input.ts';

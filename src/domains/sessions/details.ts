@@ -1,9 +1,9 @@
-import { notFound } from '../../core/errors.ts';
+import { NotFoundError, notFound } from '../../core/errors.ts';
 import { hasAccess } from '../../core/access.ts';
-import { type OperationContext, guarded } from '../../core/operation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { type ArtifactWithPullRequests, artifactsWithPullRequestsOf } from './artifact-queries.ts';
 import { isUuid } from '../../core/text/uuids.ts';
-import type { SessionReference } from './input.ts';
+import { sessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
 import { READ_SESSION_CONTENT } from './policy.ts';
 import { type ProjectRow, projectsOf } from './project-queries.ts';
@@ -17,15 +17,18 @@ export interface SessionDetails {
   readonly project: ProjectRow | undefined;
 }
 
-/** Reads one session. @throws NotFoundError when the caller cannot read it. */
-export const readSession = guarded(
-  readSessions.access,
-  async (context: OperationContext, { sessionId }: SessionReference): Promise<SessionRow> => {
+export const readSession = defineOperation({
+  name: 'readSession',
+  description: 'Reads a session, with its project, its artifacts and their pull requests.',
+  access: readSessions.access,
+  input: sessionReference,
+  errors: [NotFoundError],
+  run: async (context, { sessionId }) => {
     const [session] = await readSessions(context, [sessionId]);
     if (!session) throw notFound('session');
     return session;
   },
-);
+});
 
 /**
  * Reads the details of sessions in the given order, with two statements for any number of sessions. The caller has checked that the sessions

@@ -7,6 +7,17 @@ import { isUuid } from '../../core/text/uuids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
+  AGENT_OPTIONS_TEXTS,
+  ARTIFACT_TEXTS,
+  AUTHOR_TEXTS,
+  CODE_REPOSITORY_TEXTS,
+  DIFF_TEXTS,
+  GOAL_TEXTS,
+  PROJECT_TEXTS,
+  PULL_REQUEST_TEXTS,
+  SESSION_TEXTS,
+} from './texts.ts';
+import {
   ARTIFACT_TYPES,
   MODES,
   PROJECT_COLORS,
@@ -18,181 +29,250 @@ import {
   VISIBILITIES,
 } from './vocabulary.ts';
 
-const title = text({ min: 1, max: 1000 });
+const title = text({ min: 1, max: 1000 }).describe('Title of the session.');
 export const MAX_DESCRIPTION = 1_000_000;
-const description = text({ min: 1, max: MAX_DESCRIPTION });
+const description = text({ min: 1, max: MAX_DESCRIPTION }).describe('The task as plain text.');
+const richContent = richTextDocument.describe(
+  'The task as a rich-text document. Without `description`, the description becomes its plain text.',
+);
 const shortText = text({ min: 1, max: 500 });
-const level = z.int().min(0).max(100);
+const agent = shortText.describe('Name of the agent.');
+const baseBranch = shortText.describe('The branch to start from.');
+const branchName = shortText.describe('The branch to work on.');
+const targetBranch = shortText.describe('The branch to merge the changes into.');
+const kind = text({ min: 1, max: 100 }).describe('The kind of session, as free text.');
+const level = z.int().min(0).max(100).describe(SESSION_TEXTS.level);
+const mode = z.enum(MODES).describe(SESSION_TEXTS.mode);
+const sessionType = z.enum(SESSION_TYPES).describe(SESSION_TEXTS.sessionType);
+const visibility = z.enum(VISIBILITIES).describe(SESSION_TEXTS.visibility);
+const sandboxSize = z.enum(SANDBOX_SIZES).describe('Size of the machine that the session runs on.');
 /** Only http and https, because clients display these addresses as links. */
 const address = httpUri({ max: 2048 });
 /** Lower case, because notification topics compare ids as text. */
-const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
+const sessionId = idSchema<SessionId>(z.uuid().toLowerCase()).describe(SESSION_TEXTS.id);
 const userId = idSchema<UserId>(z.uuid().toLowerCase());
 /** Free text. A UUID is converted to lower case, so that it equals the id of its project. */
-const projectId = shortText.overwrite((value) => (isUuid(value) ? value.toLowerCase() : value));
+const projectId = shortText
+  .overwrite((value) => (isUuid(value) ? value.toLowerCase() : value))
+  .describe('Id of a project, or free text.');
 
-const reasoningLevel = text({ min: 1, max: 100 });
-const objective = text({ max: 100_000 });
+const reasoningLevel = text({ min: 1, max: 100 }).describe('How much the agent reasons, as free text.');
+const isGoalEnabled = z.boolean().describe(GOAL_TEXTS.enabled);
+const objective = text({ max: 100_000 }).describe(GOAL_TEXTS.objective);
 
 export const MAX_MCP_SERVERS = 100;
-/** Ids or names of MCP connections. */
-const mcpServers = z.array(text({ min: 1, max: 1000 })).max(MAX_MCP_SERVERS);
+const mcpServers = z
+  .array(text({ min: 1, max: 1000 }))
+  .max(MAX_MCP_SERVERS)
+  .describe(
+    'MCP connections that the caller can see, each by its id or by a name that only one of them has. They are stored as ids, without duplicates.',
+  );
+
+export const agentGoal = z
+  .strictObject({ enabled: isGoalEnabled.optional(), objective: objective.optional() })
+  .describe(AGENT_OPTIONS_TEXTS.goal);
+export const agentOptions = z
+  .strictObject({ reasoningLevel: reasoningLevel.optional(), goal: agentGoal.optional() })
+  .describe('Options of the agent.');
 
 /** All fields are optional. An absent field does not change; null clears a nullable field. */
 export const updateSessionInput = z.strictObject({
   sessionId,
-  agent: shortText.nullable().optional(),
-  agentOptions: z
-    .strictObject({
-      reasoningLevel: reasoningLevel.optional(),
-      goal: z.strictObject({ enabled: z.boolean().optional(), objective: objective.optional() }).optional(),
-    })
-    .optional(),
-  baseBranch: shortText.nullable().optional(),
-  branchName: shortText.nullable().optional(),
-  targetBranch: shortText.nullable().optional(),
+  agent: agent.nullable().optional(),
+  agentOptions: agentOptions.describe('Options of the agent. An absent option does not change.').optional(),
+  baseBranch: baseBranch.nullable().optional(),
+  branchName: branchName.nullable().optional(),
+  targetBranch: targetBranch.nullable().optional(),
   description: description.nullable().optional(),
-  richContent: richTextDocument.nullable().optional(),
+  richContent: richContent.nullable().optional(),
   level: level.optional(),
   mcpServers: mcpServers.optional(),
   projectId: projectId.nullable().optional(),
   title: title.optional(),
-  mode: z.enum(MODES).optional(),
-  sandboxSize: z.enum(SANDBOX_SIZES).nullable().optional(),
-  visibility: z.enum(VISIBILITIES).optional(),
+  mode: mode.optional(),
+  sandboxSize: sandboxSize.nullable().optional(),
+  visibility: visibility.optional(),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
-export type UpdateSessionInput = z.output<typeof updateSessionInput>;
 
 export const pinSessionInput = z.strictObject({
   sessionId,
-  isPinned: withDefault(z.boolean(), true),
+  isPinned: withDefault(z.boolean(), true).describe('True pins the session, false unpins it.'),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
-export type PinSessionInput = z.output<typeof pinSessionInput>;
 
-const repository = z.strictObject({ id: z.uuid(), name: shortText, provider: text({ min: 1, max: 100 }) });
+const provider = text({ min: 1, max: 100 }).describe('Provider that hosts the repository.');
+const repositoryName = shortText.describe('Name of the repository.');
+
+export const sourceRepository = z
+  .strictObject({
+    id: z.uuid().describe('Id of the repository. The client chooses it.'),
+    name: repositoryName,
+    provider,
+  })
+  .describe('A repository that a session works on.');
+
+export const sessionSource = z
+  .strictObject({
+    id: optional(z.uuid()).describe('Id of the source. When absent, it is generated.'),
+    name: shortText.describe('Name of the source.'),
+    type: text({ min: 1, max: 100 }).describe('Type of the source, as free text.'),
+    repositories: withDefault(z.array(sourceRepository).max(100), []).describe(
+      'Repositories that the session works on.',
+    ),
+  })
+  .describe('Where a session was started from.');
 
 const pullRequest = {
-  url: address,
-  title,
-  status: z.enum(PULL_REQUEST_STATUSES),
-  isDraft: withDefault(z.boolean(), false),
+  url: address.describe('Address of the pull request: `http` or `https`.'),
+  title: title.describe(PULL_REQUEST_TEXTS.title),
+  status: z.enum(PULL_REQUEST_STATUSES).describe(PULL_REQUEST_TEXTS.status),
+  isDraft: withDefault(z.boolean(), false).describe(PULL_REQUEST_TEXTS.isDraft),
 };
+
+export const sourcePullRequest = z
+  .strictObject({ id: z.uuid().describe('Id of the pull request. The client chooses it.'), ...pullRequest })
+  .describe('The pull request that a session was started from.');
+
+export const sessionProject = z
+  .strictObject({
+    id: idSchema<ProjectId>(z.uuid().toLowerCase()).describe('Id of the project. The client chooses it.'),
+    name: shortText.describe(PROJECT_TEXTS.name),
+    icon: withDefault(z.enum(PROJECT_ICONS), 'folder').describe(PROJECT_TEXTS.icon),
+    color: withDefault(z.enum(PROJECT_COLORS), 'neutral').describe(PROJECT_TEXTS.color),
+  })
+  .describe('The project of a session. It is created, or updated when it exists.');
+
+const lines = z.int32().min(0);
+const changedLines = {
+  additions: lines.describe(DIFF_TEXTS.additions),
+  deletions: lines.describe(DIFF_TEXTS.deletions),
+};
+export const diffSummary = z.strictObject(changedLines).describe('How many lines were changed.');
 
 /** The description of a new session by its runner. */
 export const createSessionInput = z.strictObject({
   title,
   description: optional(description),
-  richContent: optional(richTextDocument),
-  kind: withDefault(text({ min: 1, max: 100 }), 'agent'),
-  sessionType: withDefault(z.enum(SESSION_TYPES), 'Chat'),
-  mode: withDefault(z.enum(MODES), 'normal'),
-  visibility: withDefault(z.enum(VISIBILITIES), 'private'),
+  richContent: optional(richContent),
+  kind: withDefault(kind, 'agent'),
+  sessionType: withDefault(sessionType, 'Chat'),
+  mode: withDefault(mode, 'normal'),
+  visibility: withDefault(visibility, 'private'),
   level: withDefault(level, 0),
-  agent: optional(shortText),
-  agentId: optional(z.uuid()),
+  agent: optional(agent),
+  agentId: optional(z.uuid()).describe('Id of the agent.'),
   agentOptions: optional(
     z.strictObject({
       reasoningLevel: optional(reasoningLevel),
-      goal: optional(z.strictObject({ enabled: optional(z.boolean()), objective: optional(objective) })),
+      goal: optional(z.strictObject({ enabled: optional(isGoalEnabled), objective: optional(objective) })).describe(
+        AGENT_OPTIONS_TEXTS.goal,
+      ),
     }),
-  ),
-  artifactType: optional(z.enum(ARTIFACT_TYPES)),
-  baseBranch: optional(shortText),
-  branchName: optional(shortText),
-  targetBranch: optional(shortText),
+  ).describe('Options of the agent.'),
+  artifactType: optional(z.enum(ARTIFACT_TYPES)).describe('The type of result that the agent is asked for.'),
+  baseBranch: optional(baseBranch),
+  branchName: optional(branchName),
+  targetBranch: optional(targetBranch),
   projectId: optional(projectId),
-  /** Creates the project, or updates it when it exists. It takes precedence over `projectId`. */
-  project: optional(
-    z.strictObject({
-      id: idSchema<ProjectId>(z.uuid().toLowerCase()),
-      name: shortText,
-      icon: withDefault(z.enum(PROJECT_ICONS), 'folder'),
-      color: withDefault(z.enum(PROJECT_COLORS), 'neutral'),
-    }),
-  ),
-  sandboxSize: optional(z.enum(SANDBOX_SIZES)),
+  project: optional(sessionProject).describe('The project of the session. It takes precedence over `projectId`.'),
+  sandboxSize: optional(sandboxSize),
   mcpServers: withDefault(mcpServers, []),
-  externalId: optional(shortText),
-  externalUrl: optional(address),
-  source: optional(
-    z.strictObject({
-      id: optional(z.uuid()),
-      name: shortText,
-      type: text({ min: 1, max: 100 }),
-      repositories: withDefault(z.array(repository).max(100), []),
-    }),
-  ),
-  sourcePullRequest: optional(z.strictObject({ id: z.uuid(), ...pullRequest })),
-  diffSummary: optional(z.strictObject({ additions: z.int32().min(0), deletions: z.int32().min(0) })),
+  externalId: optional(shortText).describe('Id of the session in another system.'),
+  externalUrl: optional(address).describe('URL of the session in another system: `http` or `https`.'),
+  source: optional(sessionSource).describe('Where the session was started from. When absent, the API.'),
+  sourcePullRequest: optional(sourcePullRequest).describe('The pull request that the session was started from.'),
+  diffSummary: optional(diffSummary).describe('How many lines the session changed.'),
 });
-export type CreateSessionInput = z.output<typeof createSessionInput>;
 
-export const transitionSessionInput = z.strictObject({ sessionId, state: z.enum(SESSION_STATES) });
-export type TransitionSessionInput = z.output<typeof transitionSessionInput>;
+export const transitionSessionInput = z.strictObject({
+  sessionId,
+  state: z.enum(SESSION_STATES).describe('The next state.'),
+});
 
-export const recordArtifactInput = z.strictObject({ sessionId, type: z.enum(ARTIFACT_TYPES) });
-export type RecordArtifactInput = z.output<typeof recordArtifactInput>;
+export const recordArtifactInput = z.strictObject({
+  sessionId,
+  type: z.enum(ARTIFACT_TYPES).describe(ARTIFACT_TEXTS.type),
+});
+
+export const pullRequestDiff = z
+  .strictObject({ ...changedLines, data: text({ max: 1_000_000 }).describe(DIFF_TEXTS.data) })
+  .describe(PULL_REQUEST_TEXTS.diff);
+export const pullRequestAuthor = z
+  .strictObject({
+    avatarUrl: address.describe('Address of the avatar image: `http` or `https`.'),
+    login: shortText.describe(AUTHOR_TEXTS.login),
+  })
+  .describe(PULL_REQUEST_TEXTS.author);
+export const codeRepository = z
+  .strictObject({
+    id: z.uuid().describe('Id of the repository. The client chooses it.'),
+    name: repositoryName,
+    owner: shortText.describe(CODE_REPOSITORY_TEXTS.owner),
+    baseBranch: shortText.describe(CODE_REPOSITORY_TEXTS.baseBranch),
+    provider,
+  })
+  .describe(PULL_REQUEST_TEXTS.codeRepository);
 
 /** The `url` identifies a pull request within its artifact. Recording the same `url` again updates the pull request. */
 export const recordPullRequestInput = z.strictObject({
-  artifactId: idSchema<ArtifactId>(),
+  artifactId: idSchema<ArtifactId>().describe(ARTIFACT_TEXTS.id),
   ...pullRequest,
-  sourceBranch: shortText,
-  baseBranch: shortText,
-  headSha: text({ min: 1, max: 100 }),
-  agent: shortText,
-  diff: z.strictObject({ additions: z.int32().min(0), deletions: z.int32().min(0), data: text({ max: 1_000_000 }) }),
-  author: z.strictObject({ avatarUrl: address, login: shortText }),
-  codeRepository: z.strictObject({
-    id: z.uuid(),
-    name: shortText,
-    owner: shortText,
-    baseBranch: shortText,
-    provider: text({ min: 1, max: 100 }),
-  }),
+  url: address.describe(
+    'Address of the pull request: `http` or `https`. It identifies the pull request within the artifact.',
+  ),
+  sourceBranch: shortText.describe(PULL_REQUEST_TEXTS.sourceBranch),
+  baseBranch: shortText.describe(PULL_REQUEST_TEXTS.baseBranch),
+  headSha: text({ min: 1, max: 100 }).describe(PULL_REQUEST_TEXTS.headSha),
+  agent: shortText.describe(PULL_REQUEST_TEXTS.agent),
+  diff: pullRequestDiff,
+  author: pullRequestAuthor,
+  codeRepository,
 });
-export type RecordPullRequestInput = z.output<typeof recordPullRequestInput>;
 
+const isPinned = z.boolean().describe('True lists only pinned sessions, false only sessions that are not pinned.');
+const titlePart = text({ max: 1000 }).describe(
+  'Sessions whose title contains this text. Case is ignored; there are no wildcards.',
+);
 const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
 
-/** Conditions on a list of sessions. All that are given must be met; null is the same as absent; an empty list matches nothing. */
-export const sessionFilter = z.strictObject({
-  states: anyOf(z.enum(SESSION_STATES)),
-  sessionTypes: anyOf(z.enum(SESSION_TYPES)),
-  modes: anyOf(z.enum(MODES)),
-  visibilities: anyOf(z.enum(VISIBILITIES)),
-  projectIds: anyOf(projectId),
-  creatorIds: anyOf(userId),
-  agents: anyOf(shortText),
-  isPinned: z.boolean().nullish(),
-  title: text({ max: 1000 }).nullish(),
-  ...createdBetween,
-});
+/** All conditions that are given must be met; null is the same as absent. */
+export const sessionFilter = z
+  .strictObject({
+    states: anyOf(z.enum(SESSION_STATES)).describe('Sessions in any of these states.'),
+    sessionTypes: anyOf(z.enum(SESSION_TYPES)).describe('Sessions of any of these types.'),
+    modes: anyOf(z.enum(MODES)).describe('Sessions in any of these modes.'),
+    visibilities: anyOf(z.enum(VISIBILITIES)).describe('Sessions with any of these visibilities.'),
+    projectIds: anyOf(projectId).describe(
+      'Sessions in any of these projects, each by its `id`, its `databaseId`, or the free text in `projectId`.',
+    ),
+    creatorIds: anyOf(userId).describe('Sessions created by any of these users.'),
+    agents: anyOf(shortText).describe('Sessions of any of these agents.'),
+    isPinned: isPinned.nullish(),
+    title: titlePart.nullish(),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on sessions. A session is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type SessionFilter = z.output<typeof sessionFilter>;
 
 export const sessionReference = z.strictObject({ sessionId });
-export type SessionReference = z.output<typeof sessionReference>;
 
+/** A parameter of the query that is repeated for each value. */
 const conditions = <Item extends z.ZodType>(item: Item, meaning: string) =>
-  z.array(item).max(100).optional().meta({ description: meaning });
+  z.array(item).max(100).optional().describe(`${meaning} Can be repeated, at most 100 times.`);
 
 /** Query parameters of the REST list. They are the filter of GraphQL; a condition with several values is repeated in the query. */
 export const listSessionsInput = z.strictObject({
   ...listInput,
-  state: conditions(z.enum(SESSION_STATES), 'Sessions in this state. Can be repeated, at most 100 times.'),
-  sessionType: conditions(z.enum(SESSION_TYPES), 'Sessions of this type. Can be repeated, at most 100 times.'),
-  mode: conditions(z.enum(MODES), 'Sessions in this mode. Can be repeated, at most 100 times.'),
-  visibility: conditions(z.enum(VISIBILITIES), 'Sessions with this visibility. Can be repeated, at most 100 times.'),
-  projectId: conditions(projectId, 'Sessions in this project. Can be repeated, at most 100 times.'),
-  isPinned: z
-    .boolean()
-    .optional()
-    .meta({ description: 'True lists only pinned sessions, false only sessions that are not pinned.' }),
-  title: text({ max: 1000 })
-    .optional()
-    .meta({ description: 'Sessions whose title contains this text. Case is ignored.' }),
-  orderBy: z.enum(['createdAt', 'updatedAt', 'lastSeenAt']).default('createdAt'),
-  sortOrder: z.enum(['ASC', 'DESC']).default('DESC'),
+  state: conditions(z.enum(SESSION_STATES), 'Sessions in this state.'),
+  sessionType: conditions(z.enum(SESSION_TYPES), 'Sessions of this type.'),
+  mode: conditions(z.enum(MODES), 'Sessions in this mode.'),
+  visibility: conditions(z.enum(VISIBILITIES), 'Sessions with this visibility.'),
+  projectId: conditions(projectId, 'Sessions in this project.'),
+  isPinned: isPinned.optional(),
+  title: titlePart.optional(),
+  orderBy: z.enum(['createdAt', 'updatedAt', 'lastSeenAt']).default('createdAt').describe('Field to sort by.'),
+  sortOrder: z.enum(['ASC', 'DESC']).default('DESC').describe('Sort direction: ascending or descending.'),
 });

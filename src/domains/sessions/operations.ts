@@ -1,10 +1,10 @@
 import { sessionTopic, sessionsTopic } from './topics.ts';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, requireAuthority } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
@@ -13,7 +13,7 @@ import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
 import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session } from './entity.ts';
-import { MAX_DESCRIPTION, type PinSessionInput, type UpdateSessionInput, updateSessionInput } from './input.ts';
+import { MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import { projectsOf } from './project-queries.ts';
 import {
@@ -48,17 +48,19 @@ export async function readStreamHead(
   return { isFinished: isFinished(head.state), lastId: head.lastId };
 }
 
-/** Lists the sessions that the caller can read. */
-export const listSessions = guarded(
-  READ_SESSIONS,
-  async (
-    context: OperationContext,
+export const listSessions = defineOperation({
+  name: 'listSessions',
+  description:
+    'Lists the public sessions of the organization and the private ones of the caller. Administrators also see the private sessions of other members. Newest first by default.',
+  access: READ_SESSIONS,
+  run: async (
+    context,
     { organizationId, ...list }: SessionList & { organizationId?: OrganizationId },
   ): Promise<CountedPage<SessionRow>> => {
     requireOrganization(context.actor, organizationId);
     return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
   },
-);
+});
 
 export type { SessionRow } from './queries.ts';
 // Objects of sessions that the caller can read.
@@ -75,26 +77,22 @@ export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, i
   projectsOf(context)(ids),
 );
 
-/**
- * Changes the configuration of a session. `richContent` without `description` sets the description to its plain text.
- * `mcpServers` replaces the connections that the caller can see; other connections stay.
- * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can read but not change it; ValidationError for an MCP
- * connection that the caller cannot see; ConflictError when the session was changed since `expectedUpdatedAt`.
- */
-export const updateSession = guarded(
-  WRITE_SESSIONS,
-  async (
-    context: OperationContext,
-    { sessionId, expectedUpdatedAt, ...given }: UpdateSessionInput,
-    selected?: Columns<SessionRow>,
-  ): Promise<SessionRow> => {
+/** `mcpServers` replaces the connections that the caller can see; other connections stay. */
+export const updateSession = defineOperation({
+  name: 'updateSession',
+  description:
+    'Updates the configuration of a session. An absent field does not change; null clears a nullable field. Only the creator and administrators can change a session.',
+  access: WRITE_SESSIONS,
+  input: updateSessionInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { sessionId, expectedUpdatedAt, ...given }, selected?: Columns<SessionRow>) => {
     const mcpServers = given.mcpServers && (await resolveMcpConnections(context, given.mcpServers, 'mcpServers'));
     const description =
       given.richContent && given.description === undefined ? describe(given.richContent) : given.description;
     const place = { sessionId, expectedUpdatedAt };
     return changeSession(context, 'updateSession', place, { ...given, description, mcpServers }, selected);
   },
-);
+});
 
 /** The plain text of a rich-text document, as the description; null when it is empty. */
 export function describe(richContent: RichTextDocument): string | null {
@@ -109,15 +107,16 @@ export function describe(richContent: RichTextDocument): string | null {
   return plainText || null;
 }
 
-/** Pins a session to the top of lists for all readers, or unpins it. */
-export const pinSession = guarded(
-  WRITE_SESSIONS,
-  (
-    context: OperationContext,
-    { isPinned, ...place }: PinSessionInput,
-    selected?: Columns<SessionRow>,
-  ): Promise<SessionRow> => changeSession(context, 'pinSession', place, { isPinned }, selected),
-);
+export const pinSession = defineOperation({
+  name: 'pinSession',
+  description:
+    'Pins a session to the top of lists for all readers, or unpins it. Only the creator and administrators can change a session.',
+  access: WRITE_SESSIONS,
+  input: pinSessionInput,
+  errors: [NotFoundError, ConflictError],
+  run: (context, { isPinned, ...place }, selected?: Columns<SessionRow>) =>
+    changeSession(context, 'pinSession', place, { isPinned }, selected),
+});
 
 const { sessionId: _sessionId, expectedUpdatedAt: _expectedUpdatedAt, ...CONFIGURATION } = updateSessionInput.shape;
 /** The columns that a change can write. Values of `jsonb` columns are JSON text, because the driver would convert lists to PostgreSQL arrays. */

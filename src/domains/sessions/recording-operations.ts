@@ -1,18 +1,13 @@
 import type { SessionId } from '../../core/ids.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import { type ArtifactRow, type PullRequestRow, artifactRow, pullRequestRow } from './artifact-queries.ts';
+import { artifactRow, pullRequestRow } from './artifact-queries.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
-import type {
-  CreateSessionInput,
-  RecordArtifactInput,
-  RecordPullRequestInput,
-  TransitionSessionInput,
-} from './input.ts';
+import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from './input.ts';
 import { resolveMcpConnections } from '../mcp-connections/operations.ts';
 import { describe, lockSession } from './operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
@@ -22,25 +17,12 @@ import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
 /** Operations for agent runners: create sessions, change their state, and record their results. */
 
-/** Creates a session of the caller in the state queued, with an empty event stream. */
-export const createSession = guarded(
-  RECORD_SESSIONS,
-  async (context: OperationContext, input: CreateSessionInput): Promise<SessionRow> => {
-    const { id, organization } = await insertSession(context, input);
-    context.notifier.publish(sessionsTopic(organization.id));
-    return readRecorded(context, id);
-  },
-);
-
-/** Reads the session again after the commit. */
-async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
-  const [row] = await findSessions(context, [id]);
-  if (!row) throw notFound('session');
-  return row;
-}
-
-const insertSession = write(
-  async (context, input: CreateSessionInput): Promise<Session> => {
+export const createSession = defineOperation({
+  name: 'createSession',
+  description: wording`Creates a session of the caller in the state \`${enumValue('queued')}\`, for agent runners. It has no events.`,
+  access: RECORD_SESSIONS,
+  input: createSessionInput,
+  run: async (context, input) => {
     const { em, actor, now, newId } = context;
     const organization = requireOrganization(actor);
     const mcpServers = await resolveMcpConnections(context, input.mcpServers, 'mcpServers');
@@ -73,28 +55,33 @@ const insertSession = write(
     em.create(SessionStream, { session, organization: organization.id, lastId: 0, isClosed: false });
     return session;
   },
-  { access: RECORD_SESSIONS, operation: 'createSession', target: ({ id }) => ofSession(id) },
-);
+  target: ({ id }) => ofSession(id),
+  afterCommit: async (context, { id, organization }) => {
+    context.notifier.publish(sessionsTopic(organization.id));
+    return readRecorded(context, id);
+  },
+});
+
+/** Reads the session again after the commit. */
+async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
+  const [row] = await findSessions(context, [id]);
+  if (!row) throw notFound('session');
+  return row;
+}
 
 function ofSession(id: SessionId): AuditTarget {
   return { type: 'Session', id };
 }
 
-/**
- * Moves a session to another state. No events can be appended to a finished session until it is queued again.
- * @throws ConflictError for a transition that is not allowed.
- */
-export const transitionSession = guarded(
-  RECORD_SESSIONS,
-  async (context: OperationContext, input: TransitionSessionInput): Promise<SessionRow> => {
-    const { id, organization } = await moveSession(context, input);
-    for (const topic of [sessionTopic(id), sessionsTopic(organization.id)]) context.notifier.publish(topic);
-    return readRecorded(context, id);
-  },
-);
-
-const moveSession = write(
-  async ({ em, actor, now }, { sessionId, state }: TransitionSessionInput): Promise<Session> => {
+/** No events can be appended to a finished session until it is queued again. */
+export const transitionSession = defineOperation({
+  name: 'transitionSession',
+  description:
+    'Moves a session to another state. Allowed are `QUEUED` to `IN_PROGRESS` or `CANCELLED`, `IN_PROGRESS` to `COMPLETED`, `FAILED` or `CANCELLED`, and each of these three back to `QUEUED`. Only the creator and administrators can change a session.',
+  access: RECORD_SESSIONS,
+  input: transitionSessionInput,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor, now }, { sessionId, state }) => {
     // Locks the stream before the session, in the same order as appending.
     await em.findOne(
       SessionStream,
@@ -118,19 +105,25 @@ const moveSession = write(
     await em.nativeUpdate(SessionStream, { session: sessionId }, { isClosed: isFinished(state) });
     return session;
   },
-  { access: RECORD_SESSIONS, operation: 'transitionSession', target: ({ id }) => ofSession(id) },
-);
+  target: ({ id }) => ofSession(id),
+  afterCommit: async (context, { id, organization }) => {
+    for (const topic of [sessionTopic(id), sessionsTopic(organization.id)]) context.notifier.publish(topic);
+    return readRecorded(context, id);
+  },
+});
 
 /** Maximum lengths of the lists of a session. REST returns both lists completely with the session. */
 const MAX_ARTIFACTS = 1000;
 const MAX_PULL_REQUESTS = 100;
 
-/**
- * Records a result of a session.
- * @throws ConflictError when the maximum of artifacts is reached.
- */
-export const recordArtifact = write(
-  async ({ em, actor, now, newId }, { sessionId, type }: RecordArtifactInput): Promise<ArtifactRow> => {
+export const recordArtifact = defineOperation({
+  name: 'recordArtifact',
+  description:
+    'Records a result of a session. A session has at most 1,000 artifacts. Only the creator and administrators can change a session.',
+  access: RECORD_SESSIONS,
+  input: recordArtifactInput,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor, now, newId }, { sessionId, type }) => {
     const session = await lockSession(em, actor, sessionId);
     if ((await em.count(Artifact, { session })) >= MAX_ARTIFACTS)
       throw new ConflictError('LIMIT_REACHED', `a session has at most ${MAX_ARTIFACTS} artifacts`);
@@ -145,19 +138,17 @@ export const recordArtifact = write(
     });
     return artifactRow(artifact);
   },
-  { access: RECORD_SESSIONS, operation: 'recordArtifact', target: ({ sessionId }) => ofSession(sessionId) },
-);
+  target: ({ sessionId }) => ofSession(sessionId),
+});
 
-/**
- * Records a pull request of an artifact, or updates the pull request with the same `url`.
- * @throws ConflictError when the maximum of pull requests is reached.
- */
-export const recordPullRequest = write(
-  async (
-    context: OperationContext,
-    { artifactId, ...input }: RecordPullRequestInput,
-  ): Promise<{ artifact: ArtifactRow; pullRequest: PullRequestRow }> => {
-    const { em, actor, now, newId } = context;
+export const recordPullRequest = defineOperation({
+  name: 'recordPullRequest',
+  description:
+    'Records a pull request of an artifact, or updates the pull request with the same `url`. An artifact has at most 100 pull requests. Only the creator of the session and administrators can change it.',
+  access: RECORD_SESSIONS,
+  input: recordPullRequestInput,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor, now, newId }, { artifactId, ...input }) => {
     const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
     if (!artifact) throw notFound('artifact');
     // The lock prevents concurrent requests from recording the same pull request twice. It also checks that the caller can change the session.
@@ -180,5 +171,5 @@ export const recordPullRequest = write(
     artifact.updatedAt = at;
     return { artifact: artifactRow(artifact), pullRequest: pullRequestRow(pullRequest) };
   },
-  { access: RECORD_SESSIONS, operation: 'recordPullRequest', target: ({ artifact }) => ofSession(artifact.sessionId) },
-);
+  target: ({ artifact }) => ofSession(artifact.sessionId),
+});

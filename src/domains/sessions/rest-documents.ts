@@ -1,9 +1,22 @@
 import { z } from 'zod';
-import { readOnly } from '../../core/http/route.ts';
+import { documentOf, readOnly } from '../../core/http/documents.ts';
 import type { ArtifactWithPullRequests, PullRequestRow } from './artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from './derived.ts';
 import type { SessionDetails } from './details.ts';
 import type { ProjectRow } from './project-queries.ts';
+import {
+  ARTIFACT_TEXTS,
+  AUTHOR_TEXTS,
+  CODE_REPOSITORY_TEXTS,
+  DIFF_TEXTS,
+  PROJECT_TEXTS,
+  PULL_REQUEST_TEXTS,
+  SESSION_TEXTS,
+  SOURCE_PULL_REQUEST_TEXTS,
+  SOURCE_REPOSITORY_TEXTS,
+  SOURCE_TEXTS,
+  STATE_TEXTS,
+} from './texts.ts';
 import {
   ARTIFACT_TYPES,
   MODES,
@@ -21,60 +34,52 @@ import {
 const dateTime = z.iso.datetime();
 const count = z.int();
 
-const sourcePullRequestDocument = z.strictObject({
+const sourcePullRequest = {
   id: z.uuid(),
   url: z.string(),
   title: z.string(),
   status: z.enum(PULL_REQUEST_STATUSES),
   isDraft: z.boolean(),
-});
+};
+const repository = { id: z.uuid(), name: z.string(), provider: z.string() };
+const changedLines = { additions: count, deletions: count };
 
-const pullRequestDocument = z
-  .strictObject({
-    ...sourcePullRequestDocument.shape,
-    sourceBranch: z.string(),
-    baseBranch: z.string(),
-    headSha: z.string(),
-    createdAt: dateTime,
-    updatedAt: dateTime,
-    agent: z.string(),
-    diff: z.strictObject({ additions: count, deletions: count, data: z.string() }),
-    author: z.strictObject({ avatarUrl: z.string(), login: z.string() }),
-    codeRepository: z.strictObject({
-      id: z.uuid(),
-      name: z.string(),
-      owner: z.string(),
-      baseBranch: z.string(),
-      provider: z.string(),
-    }),
-  })
-  .meta({ id: 'PullRequest' });
+const pullRequestDocument = documentOf(PULL_REQUEST_TEXTS, {
+  ...sourcePullRequest,
+  sourceBranch: z.string(),
+  baseBranch: z.string(),
+  headSha: z.string(),
+  createdAt: dateTime,
+  updatedAt: dateTime,
+  agent: z.string(),
+  diff: documentOf(DIFF_TEXTS, { ...changedLines, data: z.string() }),
+  author: documentOf(AUTHOR_TEXTS, { avatarUrl: z.string(), login: z.string() }),
+  codeRepository: documentOf(CODE_REPOSITORY_TEXTS, { ...repository, owner: z.string(), baseBranch: z.string() }),
+}).meta({ id: 'PullRequest' });
 
-const artifactDocument = z
-  .strictObject({
-    id: z.uuid(),
-    type: z.enum(ARTIFACT_TYPES),
-    createdAt: dateTime,
-    updatedAt: dateTime,
-    pullRequests: z.array(pullRequestDocument),
-  })
-  .meta({ id: 'Artifact' });
+const artifactDocument = documentOf(ARTIFACT_TEXTS, {
+  id: z.uuid(),
+  type: z.enum(ARTIFACT_TYPES),
+  createdAt: dateTime,
+  updatedAt: dateTime,
+  pullRequests: z.array(pullRequestDocument),
+}).meta({ id: 'Artifact' });
 
-const projectDocument = z.strictObject({
+const projectDocument = documentOf(PROJECT_TEXTS, {
   id: z.uuid(),
   name: z.string(),
   icon: z.enum(PROJECT_ICONS),
   color: z.enum(PROJECT_COLORS),
 });
 
-const sourceDocument = z.strictObject({
+const sourceDocument = documentOf(SOURCE_TEXTS, {
   id: z.uuid(),
   name: z.string(),
   type: z.string(),
-  repositories: z.array(z.strictObject({ id: z.uuid(), name: z.string(), provider: z.string() })),
+  repositories: z.array(documentOf(SOURCE_REPOSITORY_TEXTS, repository)),
 });
 
-const stateDocument = z.strictObject({
+const stateDocument = documentOf(STATE_TEXTS, {
   isQueued: z.boolean(),
   isCancelled: z.boolean(),
   isCompleted: z.boolean(),
@@ -83,44 +88,39 @@ const stateDocument = z.strictObject({
   current: z.enum(SESSION_STATES),
 });
 
-export const sessionDocument = z
-  .strictObject({
-    id: readOnly(z.uuid()),
-    agent: z.string().nullable(),
-    agentId: readOnly(z.uuid().nullable()),
-    artifactType: readOnly(z.enum(ARTIFACT_TYPES).nullable()),
-    baseBranch: z.string().nullable(),
-    branchName: z.string().nullable(),
-    targetBranch: z.string().nullable(),
-    createdAt: readOnly(dateTime),
-    updatedAt: readOnly(dateTime),
-    lastQueuedAt: readOnly(dateTime.nullable()),
-    lastSeenAt: readOnly(dateTime),
-    externalId: readOnly(z.string().nullable()),
-    externalUrl: readOnly(z.string().nullable()),
-    kind: readOnly(z.string()),
-    level: count,
-    mcpServers: z.array(z.uuid()).meta({
-      description:
-        'Ids of the MCP connections that the agent can use. Deleted connections and personal connections of other users are left out.',
-    }),
-    mode: z.enum(MODES),
-    projectId: z.string().nullable(),
-    sandboxSize: z.enum(SANDBOX_SIZES).nullable(),
-    sessionType: readOnly(z.enum(SESSION_TYPES)),
-    title: z.string(),
-    description: z.string().nullable(),
-    visibility: z.enum(VISIBILITIES),
-    htmlUrl: readOnly(z.string()).meta({ description: 'URL of the session in the console.' }),
-    isPinned: readOnly(z.boolean()),
-    diffSummary: readOnly(z.strictObject({ additions: count, deletions: count }).nullable()),
-    artifacts: readOnly(z.array(artifactDocument)),
-    project: readOnly(projectDocument.nullable()),
-    sessionSource: readOnly(sourceDocument),
-    sourcePullRequest: readOnly(sourcePullRequestDocument.nullable()),
-    state: readOnly(stateDocument),
-  })
-  .meta({ id: 'Session' });
+export const sessionDocument = documentOf(SESSION_TEXTS, {
+  id: readOnly(z.uuid()),
+  agent: z.string().nullable(),
+  agentId: readOnly(z.uuid().nullable()),
+  artifactType: readOnly(z.enum(ARTIFACT_TYPES).nullable()),
+  baseBranch: z.string().nullable(),
+  branchName: z.string().nullable(),
+  targetBranch: z.string().nullable(),
+  createdAt: readOnly(dateTime),
+  updatedAt: readOnly(dateTime),
+  lastQueuedAt: readOnly(dateTime.nullable()),
+  lastSeenAt: readOnly(dateTime),
+  externalId: readOnly(z.string().nullable()),
+  externalUrl: readOnly(z.string().nullable()),
+  kind: readOnly(z.string()),
+  level: count,
+  mcpServers: z.array(z.uuid()),
+  mode: z.enum(MODES),
+  projectId: z.string().nullable(),
+  sandboxSize: z.enum(SANDBOX_SIZES).nullable(),
+  sessionType: readOnly(z.enum(SESSION_TYPES)),
+  title: z.string(),
+  description: z.string().nullable(),
+  visibility: z.enum(VISIBILITIES),
+  htmlUrl: readOnly(z.string()),
+  isPinned: readOnly(z.boolean()),
+  diffSummary: readOnly(documentOf(DIFF_TEXTS, changedLines).nullable()),
+  artifacts: readOnly(z.array(artifactDocument)),
+  project: readOnly(projectDocument.nullable()),
+  sessionSource: readOnly(sourceDocument),
+  sourcePullRequest: readOnly(documentOf(SOURCE_PULL_REQUEST_TEXTS, sourcePullRequest).nullable()),
+  state: readOnly(stateDocument),
+}).meta({ id: 'Session' });
 
 function toPullRequestDocument(row: PullRequestRow): z.input<typeof pullRequestDocument> {
   const { id, url, title, status, isDraft, sourceBranch, baseBranch, headSha, createdAt, updatedAt, agent } = row;

@@ -3,28 +3,20 @@ import { route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { readSession, readSessionDetails } from './details.ts';
-import {
-  type SessionFilter,
-  createSessionInput,
-  listSessionsInput,
-  sessionReference,
-  updateSessionInput,
-} from './input.ts';
+import { type SessionFilter, listSessionsInput } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession } from './recording-operations.ts';
 import { sessionExample } from './rest-examples.ts';
 import { sessionDocument, toSessionDocument } from './rest-documents.ts';
 
-const tag = 'Sessions';
-
-async function toDocuments(context: OperationContext, sessions: readonly SessionRow[]) {
+async function toDocuments(sessions: readonly SessionRow[], context: OperationContext) {
   const details = await readSessionDetails(context, sessions);
   return details.map((each) => toSessionDocument(each, context.settings.publicUrl));
 }
 
-async function toDocument(context: OperationContext, session: SessionRow) {
-  const [document] = await toDocuments(context, [session]);
+async function toDocument(session: SessionRow, context: OperationContext) {
+  const [document] = await toDocuments([session], context);
   if (!document) throw new Error('a session without its document');
   return document;
 }
@@ -43,20 +35,16 @@ function filterOf({
 
 const ORDERS = { createdAt: 'CREATED_AT', updatedAt: 'UPDATED_AT', lastSeenAt: 'LAST_SEEN_AT' } as const;
 
+const tag = 'Sessions';
+
 export const sessionRoutes = [
-  route({
+  route(listSessions, {
     method: 'GET',
     path: '/v1/sessions',
-    operationId: 'listSessions',
-    access: listSessions.access,
     tag,
-    summary: 'List the sessions that the caller can read.',
-    description:
-      'Lists the public sessions of the organization and the private ones of the caller. Administrators also see the private sessions of other members. Newest first by default; see `orderBy` and `sortOrder`. Needs the scope `sessions.read`.',
     input: listSessionsInput,
     output: listDocument(sessionDocument),
     status: 200,
-    errors: [400],
     examples: { output: { items: [sessionExample], nextCursor: null } },
     run: async (context, { limit, cursor, orderBy, sortOrder, ...conditions }) => {
       const order = { field: ORDERS[orderBy], direction: sortOrder };
@@ -66,22 +54,17 @@ export const sessionRoutes = [
         (given) => listSessions(context, { filter, order, page: given }),
         (session) => session,
       );
-      return { ...page, items: await toDocuments(context, page.items) };
+      return { ...page, items: await toDocuments(page.items, context) };
     },
   }),
-  route({
+  route(createSession, {
     method: 'POST',
     path: '/v1/sessions',
-    operationId: 'createSession',
-    access: createSession.access,
     tag,
-    summary: 'Create a session.',
     description:
-      'For agent runners. The new session belongs to the caller, is `queued`, and has no events. Without `project`, `projectId` is free text. Needs the scope `sessions.record`. In the answer `description`, `diffSummary`, `externalId`, `externalUrl`, `project`, `projectId` and `sourcePullRequest` are null unless the key also has `sessions.read` or `sessions.write`.',
-    input: createSessionInput,
+      'Without `project`, `projectId` is free text. In the answer `description`, `diffSummary`, `externalId`, `externalUrl`, `project`, `projectId` and `sourcePullRequest` are null unless the key also has `sessions.read` or `sessions.write`.',
     output: sessionDocument,
     status: 201,
-    errors: [400],
     examples: {
       input: {
         title: 'Fix the flaky checkout test',
@@ -91,42 +74,28 @@ export const sessionRoutes = [
       },
       output: sessionExample,
     },
-    run: async (context, input) => toDocument(context, await createSession(context, input)),
+    toDocument,
   }),
-  route({
+  route(readSession, {
     method: 'GET',
     path: '/v1/sessions/:sessionId',
-    operationId: 'readSession',
-    access: readSession.access,
     tag,
-    summary: 'Read a session.',
-    description:
-      'The answer contains the project, the artifacts and their pull requests. Needs the scope `sessions.read`.',
-    input: sessionReference,
     output: sessionDocument,
     status: 200,
-    errors: [400, 404],
     examples: { output: sessionExample },
-    run: async (context, input) => toDocument(context, await readSession(context, input)),
+    toDocument,
   }),
-  route({
+  route(updateSession, {
     method: 'PATCH',
     path: '/v1/sessions/:sessionId',
-    operationId: 'updateSession',
-    access: updateSession.access,
-    optionalBody: true,
     tag,
-    summary: 'Update the configuration of a session.',
-    description:
-      'A missing field does not change; `null` clears a nullable field. An empty body changes nothing. `mcpServers` accepts ids and names; the answer contains ids. Only the creator of the session and administrators can change it. Needs the scope `sessions.write`.',
-    input: updateSessionInput,
+    optionalBody: true,
     output: sessionDocument,
     status: 200,
-    errors: [400, 403, 404, 409, 500],
     examples: {
       input: { title: 'Fix the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
       output: sessionExample,
     },
-    run: async (context, input) => toDocument(context, await updateSession(context, input)),
+    toDocument,
   }),
 ];

@@ -67,7 +67,10 @@ const LINK_ATTRIBUTES = z.looseObject({ href: z.string() });
 const whenObject = { when: ({ value }: { value: unknown }) => isObject(value) };
 
 const mark = z
-  .strictObject({ type: text({ min: 1, max: 100 }), attrs: attributes.optional() })
+  .strictObject({
+    type: text({ min: 1, max: 100 }).describe('Name of the format.'),
+    attrs: attributes.optional().describe('Attributes of the format.'),
+  })
   .superRefine(({ type, attrs }, context) => {
     if (type === 'link') checkKindAttributes(LINK_ATTRIBUTES, attrs, context);
   }, whenObject)
@@ -87,13 +90,13 @@ export interface RichTextNode {
 
 const node: z.ZodType<RichTextNode> = z
   .strictObject({
-    type: text({ min: 1, max: 100 }),
+    type: text({ min: 1, max: 100 }).describe('Type of the node.'),
     get content() {
-      return z.array(node).max(MAX_CHILDREN).optional();
+      return z.array(node).max(MAX_CHILDREN).optional().describe('Children of the node.');
     },
-    text: text({ max: MAX_TEXT_LENGTH }).optional(),
-    marks: z.array(mark).max(MAX_MARKS).optional(),
-    attrs: attributes.optional(),
+    text: text({ max: MAX_TEXT_LENGTH }).optional().describe('Text of a `text` node.'),
+    marks: z.array(mark).max(MAX_MARKS).optional().describe('Formats of the node.'),
+    attrs: attributes.optional().describe('Attributes of the node.'),
   })
   .superRefine(checkKind, whenObject)
   .meta({
@@ -125,7 +128,10 @@ export const richTextDocument = z.preprocess(
       });
     return value;
   },
-  z.strictObject({ type: z.literal('doc'), content: z.array(node).max(MAX_CHILDREN) }),
+  z.strictObject({
+    type: z.literal('doc').describe('Always `doc`.'),
+    content: z.array(node).max(MAX_CHILDREN).describe('Nodes of the document.'),
+  }),
 );
 
 export type RichTextDocument = z.output<typeof richTextDocument>;

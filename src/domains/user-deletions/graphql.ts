@@ -1,4 +1,4 @@
-import { describeAccess, refusable } from '../../core/graphql/refusable.ts';
+import { withAccess, refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
@@ -84,7 +84,10 @@ builder.queryField('deletionJob', (t) =>
 builder.subscriptionField('deletionJobChanged', (t) =>
   t.field({
     type: DeletionJobType,
-    description: `Sends the current state of a deletion that the caller requested, and then each new state. Ends when the deletion is finished. For the deletion of the caller's account it ends with the error \`UNAUTHENTICATED\` when the deletion begins, because that revokes the key. ${describeAccess(READ_DELETION_JOBS)}`,
+    description: withAccess(
+      "Sends the current state of a deletion that the caller requested, and then each new state. Ends when the deletion is finished. For the deletion of the caller's account it ends with the error `UNAUTHENTICATED` when the deletion begins, because that revokes the key.",
+      READ_DELETION_JOBS,
+    ),
     args: { deletionJobId: t.arg.id({ required: true, description: '`id` or `databaseId` of the deletion job.' }) },
     subscribe: (_, { deletionJobId }, context) => {
       const [id] = uuidsOf([String(keyFromId('DeletionJob', deletionJobId))]);

@@ -11,6 +11,7 @@ import {
   isWrite,
   takesBody,
 } from '../../core/http/route.ts';
+import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
 import { requireAccess } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -21,7 +22,6 @@ import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runKeylessIdempotent, runIdempotent } from './idempotent-call.ts';
-import { inputJsonSchema } from './openapi-schemas.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';
 
@@ -184,7 +184,7 @@ const typesOf = new WeakMap<Route, ReadonlyMap<string, unknown>>();
 function queryTypes(route: Route): ReadonlyMap<string, unknown> {
   let types = typesOf.get(route);
   if (!types) {
-    const { properties = {} } = inputJsonSchema(route);
+    const { properties = {} } = inputJsonSchema(route.input);
     types = new Map(
       Object.entries(properties).map(([name, schema]) => [name, typeof schema === 'object' ? schema.type : undefined]),
     );

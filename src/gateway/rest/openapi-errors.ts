@@ -98,9 +98,13 @@ export const ERROR_SCHEMAS = {
     type: 'object',
     description: 'An error under `/events`.',
     properties: {
-      status: { type: 'string', const: 'error' },
+      status: { type: 'string', const: 'error', description: 'Always `error`.' },
       message: { type: 'string', description: 'What is wrong, with the path of each faulty field.' },
-      category: { type: 'string', enum: [...new Set(Object.values(DESCRIBED).map(({ category }) => category))] },
+      category: {
+        type: 'string',
+        enum: [...new Set(Object.values(DESCRIBED).map(({ category }) => category))],
+        description: 'The kind of error.',
+      },
       correlationId: { type: 'string', description: 'The request id, as in `X-Request-Id`.' },
       errors: {
         type: 'array',
@@ -108,8 +112,8 @@ export const ERROR_SCHEMAS = {
         items: {
           type: 'object',
           properties: {
-            message: { type: 'string' },
-            code: { type: 'string' },
+            message: { type: 'string', description: 'What is wrong with the field.' },
+            code: { type: 'string', description: 'The broken rule.' },
             in: {
               type: 'string',
               description:

@@ -1,4 +1,5 @@
 import { STATUS_OF } from '../../core/errors.ts';
+import { type JsonSchema, inputJsonSchema, outputJsonSchema } from '../../core/input/json-schema.ts';
 import { type AnyRoute, isKeyless, isWrite, pathParameters, takesBody } from '../../core/http/route.ts';
 import {
   IDEMPOTENCY_KEY_HEADER,
@@ -8,7 +9,7 @@ import {
 } from '../request-headers.ts';
 import { ERROR_SCHEMAS, describedError, errorExample, errorStatuses, familyOf } from './openapi-errors.ts';
 import { INTRODUCTION, TAGS } from './openapi-introduction.ts';
-import { type JsonSchema, inputJsonSchema, outputJsonSchema, withSharedDefinitions } from './openapi-schemas.ts';
+import { withSharedDefinitions } from './openapi-definitions.ts';
 
 /** Generates the OpenAPI document of the REST API from the table of routes. */
 
@@ -142,7 +143,7 @@ function headersOf(route: AnyRoute, status: number): object {
 }
 
 function operation(route: AnyRoute, schemas: Record<string, unknown>, responses: Record<string, unknown>): object {
-  const input = withSharedDefinitions(inputJsonSchema(route), schemas);
+  const input = withSharedDefinitions(inputJsonSchema(route.input), schemas);
   const inPath = new Set(pathParameters(route.path));
   const properties = Object.entries(input.properties ?? {});
   const required = new Set(input.required ?? []);

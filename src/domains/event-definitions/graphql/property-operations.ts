@@ -1,5 +1,6 @@
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
-import { type InputFields, type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
+import type { InputFields } from '../../../core/graphql/derived-inputs.ts';
+import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
 import { EVENT_NAME, EventDefinition } from './types.ts';
 import {

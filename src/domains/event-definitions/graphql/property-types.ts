@@ -1,8 +1,8 @@
 import { builder } from '../../../core/graphql/builder.ts';
-import type { InputFields } from '../../../core/graphql/mutations.ts';
+import type { InputFields } from '../../../core/graphql/derived-inputs.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { describeAccess } from '../../../core/graphql/refusable.ts';
+import { withAccess } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { hasAccess } from '../../../core/access.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
@@ -96,12 +96,18 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
       resolve: isDefault,
     }),
     viewerCanUpdate: t.boolean({
-      description: `Whether the caller can change the property. False for a default property. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: withAccess(
+        'Whether the caller can change the property. False for a default property.',
+        EVENT_DEFINITIONS,
+      ),
       extensions: needs<EventPropertyRow>('position'),
       resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
     }),
     viewerCanDelete: t.boolean({
-      description: `Whether the caller can delete the property. False for a default property. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: withAccess(
+        'Whether the caller can delete the property. False for a default property.',
+        EVENT_DEFINITIONS,
+      ),
       extensions: needs<EventPropertyRow>('position'),
       resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
     }),

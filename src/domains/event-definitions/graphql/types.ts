@@ -6,7 +6,7 @@ import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { type FieldsOf, nodeType } from '../../../core/graphql/nodes.ts';
 import { notFound } from '../../../core/errors.ts';
 import { hasAccess, requireOrganization } from '../../../core/access.ts';
-import { describeAccess } from '../../../core/graphql/refusable.ts';
+import { withAccess } from '../../../core/graphql/refusable.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import {
@@ -164,12 +164,12 @@ function propertyFields(t: Fields) {
 function viewerFields(t: Fields) {
   return {
     viewerCanUpdate: t.boolean({
-      description: `Whether the caller can change the definition and its properties. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: withAccess('Whether the caller can change the definition and its properties.', EVENT_DEFINITIONS),
       extensions: needs<EventDefinitionRow>(),
       resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
     }),
     viewerCanDelete: t.boolean({
-      description: `Whether the caller can delete the definition. ${describeAccess(EVENT_DEFINITIONS)}`,
+      description: withAccess('Whether the caller can delete the definition.', EVENT_DEFINITIONS),
       extensions: needs<EventDefinitionRow>(),
       resolve: (_, __, { actor }) => hasAccess(actor, EVENT_DEFINITIONS),
     }),

@@ -3,7 +3,7 @@ import { connectionType } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
-import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
+import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { mcpConnectionFilter } from '../input.ts';
@@ -104,7 +104,11 @@ const ChangeType = builder.unionType('McpServerChange', {
 builder.subscriptionField('mcpServerChanged', (t) =>
   t.field({
     type: ChangeType,
-    description: `Sends the current state of an MCP connection, and then its state after each change, such as a completed authorization. Several changes in quick succession can be sent as one. Ends when the connection is deleted. ${describeAccess(READ_MCP_CONNECTIONS)} Ends with an error when the caller loses the right to read connections.`,
+    description: withAccess(
+      'Sends the current state of an MCP connection, and then its state after each change, such as a completed authorization. Several changes in quick succession can be sent as one. Ends when the connection is deleted.',
+      READ_MCP_CONNECTIONS,
+      'Ends with an error when the caller loses the right to read connections.',
+    ),
     args: { mcpServerId: t.arg.id({ required: true, description: '`id` or `databaseId` of the connection.' }) },
     subscribe: (_, { mcpServerId }, context) => {
       const [mcpConnectionId] = uuidsOf([String(keyFromId('McpServer', mcpServerId))]);

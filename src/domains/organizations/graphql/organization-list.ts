@@ -4,6 +4,7 @@ import { type connectionType, resolveList } from '../../../core/graphql/connecti
 import type { orderType } from '../../../core/graphql/orders.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { type Message, inGraphQL } from '../../../core/text/wording.ts';
 import type { OrganizationId } from '../../../core/ids.ts';
 import type { Access } from '../../../core/access.ts';
 import type { Columns } from '../../../core/postgres/reading/columns.ts';
@@ -29,7 +30,7 @@ interface AskedList<Filter, Field extends string> {
 interface OrganizationListOptions<Shown extends object, Filter, Field extends string, Row extends object> {
   readonly type: ObjectRef<Types, Shown>;
   readonly connection: ReturnType<typeof connectionType<Shown>>;
-  readonly description: string;
+  readonly description: Message;
   /** The access of the operation. */
   readonly access: Access;
   readonly filter: { readonly type: InputRef<Filter>; readonly description: string };
@@ -51,7 +52,7 @@ export function organizationList<Shown extends object, Filter, Field extends str
     t.connection(
       {
         type,
-        description,
+        description: inGraphQL(description),
         args: { filter: t.arg(filterArgument), orderBy: t.arg(order.argument) },
         extensions: { ...refusable(access, { actingOrganization: true }), ...needs<OrganizationRow>('id') },
         resolve: ({ id: organizationId }, args, context, info) => {

@@ -8,7 +8,7 @@ import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
-import { describeAccess, refusable } from '../../../core/graphql/refusable.ts';
+import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { SessionId } from '../../../core/ids.ts';
@@ -170,7 +170,11 @@ function sessionKey(given: string | number): SessionId {
 builder.subscriptionField('sessionEvents', (t) =>
   t.field({
     type: SessionEventType,
-    description: `Sends the events of a session after \`after\`, and then each new event as it is recorded. Every event is sent once. Ends when the session is finished. To resume, reconnect with the header \`Last-Event-ID\`, or set \`after\` to the \`databaseId\` of the last event seen. ${describeAccess(READ_SESSIONS)} Ends with an error when the caller loses the right to read the session.`,
+    description: withAccess(
+      'Sends the events of a session after `after`, and then each new event as it is recorded. Every event is sent once. Ends when the session is finished. To resume, reconnect with the header `Last-Event-ID`, or set `after` to the `databaseId` of the last event seen.',
+      READ_SESSIONS,
+      'Ends with an error when the caller loses the right to read the session.',
+    ),
     args: {
       sessionId: t.arg.id({ required: true, description: '`id` or `databaseId` of the session.' }),
       after: t.arg.id({

@@ -10,6 +10,7 @@ import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { pullRequestsOf, readArtifacts, readPullRequests } from '../operations.ts';
 import { ArtifactTypeEnum } from './enums.ts';
 import { pullRequestFields } from './pull-request-fields.ts';
+import { ARTIFACT_TEXTS, AUTHOR_TEXTS, CODE_REPOSITORY_TEXTS, DIFF_TEXTS, PULL_REQUEST_TEXTS } from '../texts.ts';
 
 /** GraphQL types for the results of sessions. */
 
@@ -18,17 +19,17 @@ const NONE: readonly never[] = [];
 const DiffType = builder.objectRef<PullRequestRow['diff']>('PullRequestDiff').implement({
   description: 'The changes of a pull request.',
   fields: (t) => ({
-    additions: t.exposeInt('additions', { description: 'Lines added.' }),
-    deletions: t.exposeInt('deletions', { description: 'Lines removed.' }),
-    data: t.exposeString('data', { description: 'The changes as a unified diff of at most 1,000,000 characters.' }),
+    additions: t.exposeInt('additions', { description: DIFF_TEXTS.additions }),
+    deletions: t.exposeInt('deletions', { description: DIFF_TEXTS.deletions }),
+    data: t.exposeString('data', { description: DIFF_TEXTS.data }),
   }),
 });
 
 const AuthorType = builder.objectRef<PullRequestRow['author']>('PullRequestAuthor').implement({
   description: 'The author of a pull request.',
   fields: (t) => ({
-    avatarUrl: t.expose('avatarUrl', { type: 'URL', description: 'Address of the avatar image.' }),
-    login: t.exposeString('login', { description: 'Login name at the provider.' }),
+    avatarUrl: t.expose('avatarUrl', { type: 'URL', description: AUTHOR_TEXTS.avatarUrl }),
+    login: t.exposeString('login', { description: AUTHOR_TEXTS.login }),
   }),
 });
 
@@ -42,10 +43,10 @@ const CodeRepositoryType = nodeType<CodeRepositoryRow>('CodeRepository', {
     (await readPullRequests(context, uuidsOf(keys), ['id', 'codeRepository'])).map(codeRepositoryOf),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
-    name: t.exposeString('name', { description: 'Name of the repository.' }),
-    owner: t.exposeString('owner', { description: 'Owner of the repository at the provider.' }),
-    baseBranch: t.exposeString('baseBranch', { description: 'Base branch of the repository.' }),
-    provider: t.exposeString('provider', { description: 'Provider that hosts the repository.' }),
+    name: t.exposeString('name', { description: CODE_REPOSITORY_TEXTS.name }),
+    owner: t.exposeString('owner', { description: CODE_REPOSITORY_TEXTS.owner }),
+    baseBranch: t.exposeString('baseBranch', { description: CODE_REPOSITORY_TEXTS.baseBranch }),
+    provider: t.exposeString('provider', { description: CODE_REPOSITORY_TEXTS.provider }),
   }),
 });
 
@@ -60,20 +61,20 @@ export const PullRequestType = nodeType<PullRequestRow>('PullRequest', {
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     ...pullRequestFields(t),
-    sourceBranch: t.exposeString('sourceBranch', { description: 'The branch that contains the changes.' }),
-    baseBranch: t.exposeString('baseBranch', { description: 'The branch to merge into.' }),
-    headSha: t.exposeString('headSha', { description: 'Hash of the last commit of the source branch.' }),
-    agent: t.exposeString('agent', { description: 'Name of the agent that created the pull request.' }),
-    diff: t.expose('diff', { type: DiffType, description: 'The changes.' }),
-    author: t.expose('author', { type: AuthorType, description: 'The author of the pull request.' }),
+    sourceBranch: t.exposeString('sourceBranch', { description: PULL_REQUEST_TEXTS.sourceBranch }),
+    baseBranch: t.exposeString('baseBranch', { description: PULL_REQUEST_TEXTS.baseBranch }),
+    headSha: t.exposeString('headSha', { description: PULL_REQUEST_TEXTS.headSha }),
+    agent: t.exposeString('agent', { description: PULL_REQUEST_TEXTS.agent }),
+    diff: t.expose('diff', { type: DiffType, description: PULL_REQUEST_TEXTS.diff }),
+    author: t.expose('author', { type: AuthorType, description: PULL_REQUEST_TEXTS.author }),
     codeRepository: t.field({
       type: CodeRepositoryType,
-      description: 'The repository of the pull request.',
+      description: PULL_REQUEST_TEXTS.codeRepository,
       extensions: needs<PullRequestRow>('id', 'codeRepository'),
       resolve: codeRepositoryOf,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the pull request was first recorded.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the pull request was last recorded.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: PULL_REQUEST_TEXTS.createdAt }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: PULL_REQUEST_TEXTS.updatedAt }),
   }),
 });
 
@@ -83,10 +84,10 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
   load: (context, keys, selected) => readArtifacts(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    type: t.expose('type', { type: ArtifactTypeEnum, description: 'Type of the artifact.' }),
+    type: t.expose('type', { type: ArtifactTypeEnum, description: ARTIFACT_TEXTS.type }),
     pullRequests: t.field({
       type: [PullRequestType],
-      description: 'Pull requests of the artifact, at most 100, in the order of recording.',
+      description: ARTIFACT_TEXTS.pullRequests,
       extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSION_CONTENT), ...needs<ArtifactRow>('id') },
       resolve: (artifact, _, context, info) => {
         const known = pullRequestsWith(artifact);
@@ -95,8 +96,8 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
         return resolveBatched({ context, info }, artifact.id, pullRequestsOf(context, selected), selected, NONE);
       },
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the artifact was recorded.' }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: 'When the artifact was last changed.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: ARTIFACT_TEXTS.createdAt }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: ARTIFACT_TEXTS.updatedAt }),
   }),
 });
 

@@ -1,4 +1,5 @@
-import { builder } from '../../../core/graphql/builder.ts';
+import { enumOf } from '../../../core/graphql/enums.ts';
+import { SESSION_TEXTS } from '../texts.ts';
 import {
   ARTIFACT_TYPES,
   MODES,
@@ -11,48 +12,27 @@ import {
   VISIBILITIES,
 } from '../vocabulary.ts';
 
-/** Converts values to the spelling of GraphQL enums: `inProgress` to `IN_PROGRESS`, `PullRequest` to `PULL_REQUEST`. */
-function enumOf<const Value extends string>(
-  name: string,
-  description: string,
-  values: readonly Value[],
-  describe: (value: Value) => string,
-) {
-  const spelt = (value: string) => value.replace(/([a-z])([A-Z])/g, '$1_$2').toUpperCase();
-  return builder.enumType(name, {
-    description,
-    values: Object.fromEntries(values.map((value) => [spelt(value), { value, description: describe(value) }])),
-  });
-}
-
-export const SessionStateEnum = enumOf('SessionStateName', 'The state of a session.', SESSION_STATES, (state) => {
-  const meaning = {
-    queued: 'The session waits for a runner.',
-    inProgress: 'The session is running.',
-    completed: 'The session succeeded.',
-    failed: 'The session failed.',
-    cancelled: 'The session was canceled.',
-  };
-  return meaning[state];
+export const SessionStateEnum = enumOf('SessionStateName', 'The state of a session.', SESSION_STATES, {
+  queued: 'The session waits for a runner.',
+  inProgress: 'The session is running.',
+  completed: 'The session succeeded.',
+  failed: 'The session failed.',
+  cancelled: 'The session was canceled.',
 });
 export const SessionTypeEnum = enumOf(
   'SessionType',
-  'Interface for working with the agent.',
+  SESSION_TEXTS.sessionType,
   SESSION_TYPES,
   (type) => `A ${type.toLowerCase()}.`,
 );
-export const SessionModeEnum = enumOf('SessionMode', 'How the agent works.', MODES, (mode) =>
-  mode === 'normal' ? 'The agent plans and acts.' : 'The agent only plans.',
-);
-export const SessionVisibilityEnum = enumOf(
-  'SessionVisibility',
-  'Who can read a session.',
-  VISIBILITIES,
-  (visibility) =>
-    visibility === 'public'
-      ? 'All members of the organization.'
-      : 'The creator and the administrators of the organization.',
-);
+export const SessionModeEnum = enumOf('SessionMode', SESSION_TEXTS.mode, MODES, {
+  normal: 'The agent plans and acts.',
+  planning: 'The agent only plans.',
+});
+export const SessionVisibilityEnum = enumOf('SessionVisibility', 'Who can read a session.', VISIBILITIES, {
+  public: 'All members of the organization.',
+  private: 'The creator and the administrators of the organization.',
+});
 export const SandboxSizeEnum = enumOf(
   'SandboxSize',
   'Size of the machine that the session runs on.',

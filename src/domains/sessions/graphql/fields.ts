@@ -15,6 +15,7 @@ import { htmlUrlOf, stateFlags } from '../derived.ts';
 import { artifactsOf, artifactsWithPullRequestsOf, projectsOf } from '../operations.ts';
 import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
+import { SESSION_TEXTS } from '../texts.ts';
 import { ArtifactType } from './artifact-types.ts';
 import { ArtifactTypeEnum, SandboxSizeEnum, SessionModeEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
 import {
@@ -36,27 +37,27 @@ type Fields = FieldsOf<SessionRow>;
 /** Fields about the task of the agent and its results. */
 export function taskFields(t: Fields) {
   return {
-    title: t.exposeString('title', { description: 'Title of the session, 1 to 1000 characters.' }),
+    title: t.exposeString('title', { description: SESSION_TEXTS.title }),
     description: t.exposeString('description', {
       nullable: true,
-      description: 'The task as plain text of at most 1,000,000 characters. Null when there is none.',
+      description: SESSION_TEXTS.description,
       extensions: CONTENT,
     }),
     richContent: t.expose('richContent', {
       type: 'JSON',
       nullable: true,
-      description: 'The task as a rich-text document. Null when there is none, or only a plain-text `description`.',
+      description: SESSION_TEXTS.richContent,
       extensions: CONTENT,
     }),
-    kind: t.exposeString('kind', { description: 'The kind of session, as free text of 1 to 100 characters.' }),
+    kind: t.exposeString('kind', { description: SESSION_TEXTS.kind }),
     artifactType: t.expose('artifactType', {
       type: ArtifactTypeEnum,
       nullable: true,
-      description: 'The type of result that the agent is asked for. Null when none was given.',
+      description: SESSION_TEXTS.artifactType,
     }),
     artifacts: t.field({
       type: [ArtifactType],
-      description: 'The results of the session, at most 1,000, in the order of recording.',
+      description: SESSION_TEXTS.artifacts,
       extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
       resolve: ({ id }, _, context, info) => {
         const asked = selectedColumns<ArtifactRow>(info, 'Artifact');
@@ -75,35 +76,34 @@ export function configurationFields(t: Fields) {
   return {
     sessionType: t.expose('sessionType', {
       type: SessionTypeEnum,
-      description: 'Interface for working with the agent.',
+      description: SESSION_TEXTS.sessionType,
     }),
-    mode: t.expose('mode', { type: SessionModeEnum, description: 'How the agent works.' }),
-    visibility: t.expose('visibility', { type: SessionVisibilityEnum, description: 'Who can read the session.' }),
-    level: t.exposeInt('level', { description: '0 to 100.' }),
+    mode: t.expose('mode', { type: SessionModeEnum, description: SESSION_TEXTS.mode }),
+    visibility: t.expose('visibility', { type: SessionVisibilityEnum, description: SESSION_TEXTS.visibility }),
+    level: t.exposeInt('level', { description: SESSION_TEXTS.level }),
     agent: t.exposeString('agent', {
       nullable: true,
-      description: 'Name of the agent. Null when none was given.',
+      description: SESSION_TEXTS.agent,
     }),
     agentId: t.expose('agentId', {
       type: 'UUID',
       nullable: true,
-      description: 'Id of the agent. Null when none was given.',
+      description: SESSION_TEXTS.agentId,
     }),
     agentOptions: t.expose('agentOptions', {
       type: AgentOptionsType,
       nullable: true,
-      description: 'Options of the agent. Null when none were given.',
+      description: SESSION_TEXTS.agentOptions,
       extensions: CONTENT,
     }),
     sandboxSize: t.expose('sandboxSize', {
       type: SandboxSizeEnum,
       nullable: true,
-      description: 'Size of the machine that the session runs on. Null when none was given.',
+      description: SESSION_TEXTS.sandboxSize,
     }),
     mcpServers: t.field({
       type: [McpServerType],
-      description:
-        "The MCP connections that the agent can use, at most 100. Deleted connections and other users' personal connections are left out.",
+      description: SESSION_TEXTS.mcpServers,
       extensions: { ...OWN_STATEMENT, ...refusable(READ_MCP_CONNECTIONS), ...needs<SessionRow>('mcpServers') },
       resolve: ({ mcpServers }, _, context, info) =>
         resolveReferences({ context, info }, 'McpServer', mcpServers, readMcpConnections),
@@ -116,32 +116,32 @@ export function codeFields(t: Fields) {
   return {
     baseBranch: t.exposeString('baseBranch', {
       nullable: true,
-      description: 'The branch that the session starts from. Null when none was given.',
+      description: SESSION_TEXTS.baseBranch,
     }),
     branchName: t.exposeString('branchName', {
       nullable: true,
-      description: 'The branch that the session works on. Null when none was given.',
+      description: SESSION_TEXTS.branchName,
     }),
     targetBranch: t.exposeString('targetBranch', {
       nullable: true,
-      description: 'The branch to merge the changes into. Null when none was given.',
+      description: SESSION_TEXTS.targetBranch,
     }),
     diffSummary: t.expose('diffSummary', {
       type: DiffSummaryType,
       nullable: true,
-      description: 'How many lines the session changed. Null while that is unknown.',
+      description: SESSION_TEXTS.diffSummary,
       extensions: CONTENT,
     }),
     sessionSource: t.field({
       type: SessionSourceType,
-      description: 'Where the session was started from.',
+      description: SESSION_TEXTS.sessionSource,
       extensions: needs<SessionRow>('id', 'source'),
       resolve: sourceOf,
     }),
     sourcePullRequest: t.field({
       type: SourcePullRequestType,
       nullable: true,
-      description: 'The pull request that the session was started from. Null when there is none.',
+      description: SESSION_TEXTS.sourcePullRequest,
       extensions: { ...CONTENT, ...needs<SessionRow>('id', 'sourcePullRequest') },
       resolve: sourcePullRequestOf,
     }),
@@ -153,13 +153,13 @@ export function linkFields(t: Fields) {
   return {
     projectId: t.exposeString('projectId', {
       nullable: true,
-      description: 'Id of the project, or other free text. Null when none was given.',
+      description: SESSION_TEXTS.projectId,
       extensions: CONTENT,
     }),
     project: t.field({
       type: ProjectType,
       nullable: true,
-      description: 'The project with the id `projectId`. Null when there is none.',
+      description: SESSION_TEXTS.project,
       extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('projectId') },
       resolve: ({ projectId }, _, context, info) => {
         const [id] = projectId === null ? [] : uuidsOf([projectId]);
@@ -168,18 +168,18 @@ export function linkFields(t: Fields) {
     }),
     externalId: t.exposeString('externalId', {
       nullable: true,
-      description: 'Id of the session in another system. Null when there is none.',
+      description: SESSION_TEXTS.externalId,
       extensions: CONTENT,
     }),
     externalUrl: t.expose('externalUrl', {
       type: 'URL',
       nullable: true,
-      description: 'URL of the session in another system. Null when there is none.',
+      description: SESSION_TEXTS.externalUrl,
       extensions: CONTENT,
     }),
     htmlUrl: t.field({
       type: 'URL',
-      description: 'URL of the session in the console: `PUBLIC_URL/sessions/<databaseId>`.',
+      description: SESSION_TEXTS.htmlUrl,
       extensions: needs<SessionRow>('id'),
       resolve: ({ id }, _, { settings }) => htmlUrlOf(id, settings.publicUrl),
     }),
@@ -191,24 +191,24 @@ export function stateFields(t: Fields) {
   return {
     state: t.field({
       type: SessionStateType,
-      description: 'The state of the session.',
+      description: SESSION_TEXTS.state,
       extensions: needs<SessionRow>('state'),
       resolve: ({ state }) => stateFlags(state),
     }),
-    isPinned: t.exposeBoolean('isPinned', { description: 'Whether the session is pinned to the top of lists.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the session was created.' }),
+    isPinned: t.exposeBoolean('isPinned', { description: SESSION_TEXTS.isPinned }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: SESSION_TEXTS.createdAt }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When the configuration or state last changed. `expectedUpdatedAt` is compared with it.',
+      description: SESSION_TEXTS.updatedAt,
     }),
     lastQueuedAt: t.expose('lastQueuedAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When the session was last queued. Null when it was never queued.',
+      description: SESSION_TEXTS.lastQueuedAt,
     }),
     lastSeenAt: t.expose('lastSeenAt', {
       type: 'DateTime',
-      description: 'When the runner last recorded something for the session, to the minute.',
+      description: SESSION_TEXTS.lastSeenAt,
     }),
   };
 }

@@ -9,6 +9,7 @@ import type { SessionRow } from '../queries.ts';
 import { readProjects, readSessions } from '../operations.ts';
 import { ProjectColorEnum, ProjectIconEnum } from './enums.ts';
 import { pullRequestFields } from './pull-request-fields.ts';
+import { PROJECT_TEXTS, SOURCE_REPOSITORY_TEXTS, SOURCE_TEXTS } from '../texts.ts';
 
 /** GraphQL types for the origin of sessions. Objects that are stored in the row of a session have its id in their global id. */
 
@@ -18,9 +19,9 @@ export const ProjectType = nodeType<ProjectRow>('Project', {
   load: async (context, keys) => [...(await readProjects(context, uuidsOf(keys))).values()],
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
-    name: t.exposeString('name', { description: 'Name to display, 1 to 500 characters.' }),
-    icon: t.expose('icon', { type: ProjectIconEnum, description: 'Icon of the project.' }),
-    color: t.expose('color', { type: ProjectColorEnum, description: 'Color of the project.' }),
+    name: t.exposeString('name', { description: PROJECT_TEXTS.name }),
+    icon: t.expose('icon', { type: ProjectIconEnum, description: PROJECT_TEXTS.icon }),
+    color: t.expose('color', { type: ProjectColorEnum, description: PROJECT_TEXTS.color }),
     createdAt: t.expose('createdAt', {
       type: 'DateTime',
       description: 'When the first session of the project was created.',
@@ -49,8 +50,8 @@ const SourceRepositoryType = nodeType<RepositoryRow>('SourceRepository', {
   },
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
-    name: t.exposeString('name', { description: 'Name of the repository; 1 to 500 characters.' }),
-    provider: t.exposeString('provider', { description: 'Provider that hosts the repository, 1 to 100 characters.' }),
+    name: t.exposeString('name', { description: SOURCE_REPOSITORY_TEXTS.name }),
+    provider: t.exposeString('provider', { description: SOURCE_REPOSITORY_TEXTS.provider }),
   }),
 });
 
@@ -61,11 +62,11 @@ export const SessionSourceType = nodeType<SourceRow>('SessionSource', {
   load: loadSources,
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: 'Name to display, 1 to 500 characters.' }),
-    type: t.exposeString('type', { description: 'Type of the source; free text of 1 to 100 characters.' }),
+    name: t.exposeString('name', { description: SOURCE_TEXTS.name }),
+    type: t.exposeString('type', { description: SOURCE_TEXTS.type }),
     repositories: t.field({
       type: [SourceRepositoryType],
-      description: 'The repositories that the session works on, at most 100.',
+      description: SOURCE_TEXTS.repositories,
       extensions: needs<SourceRow>('repositories', 'sessionId'),
       resolve: repositoriesOf,
     }),

@@ -2,26 +2,27 @@ import { builder } from '../../../core/graphql/builder.ts';
 import type { SessionStateFlags } from '../derived.ts';
 import type { AgentOptions, DiffSummary } from '../entity.ts';
 import { SessionStateEnum } from './enums.ts';
+import { DIFF_TEXTS, STATE_TEXTS } from '../texts.ts';
 
 /** GraphQL types for objects without an id that are stored in the row of a session. */
 
 export const SessionStateType = builder.objectRef<SessionStateFlags>('SessionState').implement({
   description: 'The state of a session. The booleans follow from `current`: exactly one of them is true.',
   fields: (t) => ({
-    current: t.expose('current', { type: SessionStateEnum, description: 'The state.' }),
-    isQueued: t.exposeBoolean('isQueued', { description: 'Whether the session waits for a runner.' }),
-    inProgress: t.exposeBoolean('inProgress', { description: 'Whether the session is running.' }),
-    isCompleted: t.exposeBoolean('isCompleted', { description: 'Whether the session succeeded.' }),
-    isFailed: t.exposeBoolean('isFailed', { description: 'Whether the session failed.' }),
-    isCancelled: t.exposeBoolean('isCancelled', { description: 'Whether the session was canceled.' }),
+    current: t.expose('current', { type: SessionStateEnum, description: STATE_TEXTS.current }),
+    isQueued: t.exposeBoolean('isQueued', { description: STATE_TEXTS.isQueued }),
+    inProgress: t.exposeBoolean('inProgress', { description: STATE_TEXTS.inProgress }),
+    isCompleted: t.exposeBoolean('isCompleted', { description: STATE_TEXTS.isCompleted }),
+    isFailed: t.exposeBoolean('isFailed', { description: STATE_TEXTS.isFailed }),
+    isCancelled: t.exposeBoolean('isCancelled', { description: STATE_TEXTS.isCancelled }),
   }),
 });
 
 export const DiffSummaryType = builder.objectRef<DiffSummary>('DiffSummary').implement({
   description: 'How many lines a session changed.',
   fields: (t) => ({
-    additions: t.exposeInt('additions', { description: 'Lines added.' }),
-    deletions: t.exposeInt('deletions', { description: 'Lines removed.' }),
+    additions: t.exposeInt('additions', { description: DIFF_TEXTS.additions }),
+    deletions: t.exposeInt('deletions', { description: DIFF_TEXTS.deletions }),
   }),
 });
 

@@ -1,0 +1,217 @@
+import type { InputFieldBuilder, InputFieldMap, InputRef } from '@pothos/core';
+import { z } from 'zod';
+import { boundsInWords } from '../input/bounds.ts';
+import { type JsonSchema, inputJsonSchema, isSchema } from '../input/json-schema.ts';
+import { type SchemaTypes, builder } from './builder.ts';
+import { enumWith } from './enums.ts';
+import { acceptingIds } from './global-ids.ts';
+
+/**
+ * Input types that follow from the zod schema of an operation: names, types, nullability, defaults, descriptions and bounds. What differs in
+ * GraphQL is given by the name of the field.
+ */
+
+type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
+/** Defines input fields by hand. */
+export type InputFields = InputFieldBuilder<Types, 'InputObject'>;
+type Type = keyof SchemaTypes['Scalars'] | 'String' | 'Int' | 'Float' | 'Boolean' | InputRef;
+
+/** The differences from the schema, by the name of the field in the schema. */
+export interface InputDifferences {
+  /** Fields, or lists, that also accept the global ids of this type. */
+  readonly ids?: Readonly<Record<string, string>>;
+  /** The names of fields that have another name than in REST. */
+  readonly names?: Readonly<Record<string, string>>;
+  /** The types of fields, or of the items of lists, that do not follow from the schema, such as `JSON`. */
+  readonly types?: Readonly<Record<string, Type>>;
+  /** Fields of another shape than in the schema, and additional ones, by their name in GraphQL. */
+  readonly fields?: (t: InputFields) => InputFieldMap;
+  /** Whether exactly one of the fields must be given (`@oneOf`). */
+  readonly isOneOf?: boolean;
+}
+
+/** The input types of objects, by the shape of their schema, so that inputs that contain them find their type. */
+const byShape = new WeakMap<object, InputRef>();
+
+/** Defines the input type of an object within inputs. Its description is that of the schema. */
+export function inputType<Schema extends z.ZodObject>(
+  name: string,
+  schema: Schema,
+  differences: InputDifferences = {},
+): InputRef<z.output<Schema>> {
+  const type = define(name, schema, differences, { description: descriptionOf(name, schema.description) });
+  byShape.set(schema.shape, type);
+  return type as InputRef<z.output<Schema>>;
+}
+
+/** Defines the filter of a list. It is validated before the resolver. */
+export function filterType<Schema extends z.ZodObject>(
+  name: string,
+  schema: Schema,
+  differences: InputDifferences = {},
+): InputRef<z.output<Schema>> {
+  const description = descriptionOf(name, schema.description);
+  const validate = acceptingIds(schema, differences.ids ?? {});
+  // The validation replaces the value by its output.
+  return define(name, schema, differences, { description, validate }) as InputRef<z.output<Schema>>;
+}
+
+/** Defines the input type of a mutation. */
+export function mutationInput(
+  name: string,
+  schema: z.ZodType,
+  differences: InputDifferences,
+  description: string,
+): InputRef {
+  return define(name, schema, differences, { description });
+}
+
+function define(
+  name: string,
+  schema: z.ZodType,
+  differences: InputDifferences,
+  options: { readonly description: string; readonly validate?: z.ZodType },
+): InputRef {
+  return builder.inputType(name, {
+    ...options,
+    isOneOf: differences.isOneOf,
+    // Called when the schema is built, so that types can be defined in any order.
+    fields: (t) => {
+      const own = differences.fields?.(t) ?? {};
+      const derived = differences.isOneOf ? [] : derivedFields(name, schema, differences, Object.keys(own));
+      return { ...Object.fromEntries(derived.map(([field, config]) => [field, t.field(config)])), ...own };
+    },
+  });
+}
+
+/** A field as the builder takes it. */
+interface DerivedField {
+  readonly type: Type | [Type];
+  readonly required: boolean;
+  readonly defaultValue: unknown;
+  readonly description: string;
+}
+
+/** The fields of an input type by their names in GraphQL, without those that are given by hand. */
+export function derivedFields(
+  name: string,
+  schema: z.ZodType,
+  { ids = {}, names = {}, types = {} }: InputDifferences,
+  given: readonly string[] = [],
+): [string, DerivedField][] {
+  const { properties = {}, required = [] } = inputJsonSchema(schema);
+  for (const field of [ids, names, types].flatMap(Object.keys))
+    if (!Object.hasOwn(properties, field)) throw new Error(`${name}: the schema has no field ${field}`);
+  return Object.entries(properties).flatMap(([field, json]): [string, DerivedField][] => {
+    const shown = names[field] ?? field;
+    if (given.includes(shown) || !isSchema(json)) return [];
+    const property = { where: `${name}.${field}`, json, schema: memberOf(schema, field), acceptsIds: field in ids };
+    return [[shown, derivedField(property, { isRequired: required.includes(field), type: types[field] })]];
+  });
+}
+
+interface Property {
+  /** Its place, for errors. */
+  readonly where: string;
+  readonly json: JsonSchema;
+  readonly schema: z.core.$ZodType | undefined;
+  readonly acceptsIds: boolean;
+}
+
+function derivedField(
+  { where, json, schema, acceptsIds }: Property,
+  { isRequired, type: given }: { readonly isRequired: boolean; readonly type: Type | undefined },
+): DerivedField {
+  const { value, isNullable } = withoutNull(json);
+  const isList = value.type === 'array';
+  const item = isList && isSchema(value.items) ? value.items : value;
+  const isId = acceptsIds && item.format === 'uuid';
+  const type = given ?? (isId ? 'ID' : typeOf(where, item, schema));
+  const text = descriptionOf(where, json.description);
+  const sentences = [
+    isId ? namingIds(text) : text,
+    boundsInWords(value),
+    isRequired || isNullable ? '' : 'Must not be null.',
+  ];
+  return {
+    type: isList ? [type] : type,
+    required: isRequired && !isNullable,
+    defaultValue: json.default,
+    description: sentences.filter(Boolean).join(' '),
+  };
+}
+
+function descriptionOf(where: string, description: string | undefined): string {
+  if (description === undefined) throw new Error(`${where} has no description; give it one in its schema`);
+  return description;
+}
+
+/** REST has only plain ids. */
+function namingIds(description: string): string {
+  return description.startsWith('Id of ')
+    ? description.replace('Id of ', '`id` or `databaseId` of ')
+    : `${description} Each is an \`id\` or \`databaseId\`.`;
+}
+
+/** Separates null from the other values. */
+function withoutNull(property: JsonSchema): { readonly value: JsonSchema; readonly isNullable: boolean } {
+  const { type, anyOf, ...rest } = property;
+  const isNull = (option: unknown) => isSchema(option) && option.type === 'null';
+  if (Array.isArray(type)) {
+    const [only, ...others] = type.filter((each) => each !== 'null');
+    return { value: others.length > 0 ? property : { ...rest, type: only }, isNullable: type.includes('null') };
+  }
+  const [only, ...others] = anyOf?.filter((option) => !isNull(option)) ?? [];
+  if (!anyOf?.some(isNull) || !isSchema(only)) return { value: property, isNullable: false };
+  return { value: others.length > 0 ? { ...rest, anyOf: [only, ...others] } : only, isNullable: true };
+}
+
+const SCALARS: Readonly<Record<string, Type>> = {
+  uuid: 'UUID',
+  'date-time': 'DateTime',
+  date: 'Date',
+  uri: 'URL',
+  email: 'String',
+};
+const MAX_INT = 2 ** 31 - 1;
+
+/** The type of a value; an error for one that has no type in GraphQL, because a wrong type would go unnoticed. */
+function typeOf(where: string, json: JsonSchema, schema: z.core.$ZodType | undefined): Type {
+  const { type, format, minimum = -Infinity, maximum = Infinity, enum: values, anyOf } = json;
+  if (json.const !== undefined || (values && type !== 'string')) return fail(where, 'it has only certain values');
+  if (values) return enumWith(values.map(String)) ?? fail(where, 'enumOf defines no type with its values');
+  if (type === 'string')
+    return (format === undefined ? 'String' : SCALARS[format]) ?? fail(where, `no scalar has the format ${format}`);
+  if (type === 'boolean') return 'Boolean';
+  if (type === 'number') return 'Float';
+  if (type === 'integer')
+    return minimum >= -MAX_INT - 1 && maximum <= MAX_INT ? 'Int' : fail(where, 'it can be larger than Int');
+  if (type === 'object')
+    return byShape.get(objectIn(schema)?.shape ?? {}) ?? fail(where, 'inputType defines no type with its schema');
+  // A time that REST accepts in several forms.
+  const [first] = anyOf ?? [];
+  if (isSchema(first) && first.format === 'date-time') return 'DateTime';
+  return fail(where, `no type for ${JSON.stringify(json)}`);
+}
+
+function fail(where: string, reason: string): never {
+  throw new Error(`${where}: its type does not follow from its schema (${reason}); give it in "types" or "fields"`);
+}
+
+function memberOf(schema: z.ZodType, field: string): z.core.$ZodType | undefined {
+  const shape: z.core.$ZodShape = objectIn(schema)?.shape ?? {};
+  return shape[field];
+}
+
+/** The object in a schema, which may be optional, nullable, transformed, or the item of a list. */
+function objectIn(schema: z.core.$ZodType | undefined): z.ZodObject | undefined {
+  if (schema instanceof z.ZodObject) return schema;
+  if (schema instanceof z.ZodArray) return objectIn(schema.element);
+  if (schema instanceof z.ZodPipe) return objectIn(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
+  const isWrapper =
+    schema instanceof z.ZodOptional ||
+    schema instanceof z.ZodNullable ||
+    schema instanceof z.ZodDefault ||
+    schema instanceof z.ZodPrefault;
+  return isWrapper ? objectIn(schema.unwrap()) : undefined;
+}
