@@ -174,7 +174,7 @@ export async function startProgram(
 ): Promise<Program> {
   const { command, ids } = asAccount(account, program);
   const child = spawn(command[0], command.slice(1), { ...ids, cwd: '/', env: environment, detached: true });
-  const closed = once(child, 'close');
+  const closed = new Promise((resolve) => child.once('close', resolve));
   const ended = new Promise<number | NodeJS.Signals>((resolve) =>
     child.once('exit', (status, signal) => {
       const end = () => resolve(status ?? signal ?? 'SIGKILL');
