@@ -129,15 +129,15 @@ export interface WriteOptions<Input, Result> {
  * The transaction begins with a check of the rights of the caller. All reads use the connection of the transaction: if requests kept one
  * connection and waited for another, they could block each other.
  */
-export function write<Input, Result, More extends readonly unknown[] = []>(
-  run: (context: OperationContext, input: Input, ...more: More) => Promise<Result | Unchanged<Result>>,
+export function write<Input, Result>(
+  run: Operation<Input, Result | Unchanged<Result>>,
   { access, operation, target, endsRightsOf, conflicts = {} }: WriteOptions<Input, Result>,
-): Guarded<[input: Input, ...more: More], Result> {
-  return guarded(access, async (context: OperationContext, input: Input, ...more: More) => {
+): Guarded<[input: Input], Result> {
+  return guarded(access, async (context: OperationContext, input: Input) => {
     try {
       const written = await context.em.transactional(async (em) => {
         if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
-        const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input, ...more);
+        const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input);
         const isChanged = !(outcome instanceof Unchanged);
         const result = outcome instanceof Unchanged ? outcome.result : outcome;
         const about = target(result, input, context.actor);
@@ -180,46 +180,47 @@ export interface DeclaredOperation<Input, Result, More extends readonly unknown[
   readonly declaration: Declaration<Input>;
 }
 
-/** An operation that runs by itself: a read, or a change that makes its own transaction. */
-interface Direct<Input, Written, More extends readonly unknown[]> {
-  readonly run: (context: OperationContext, input: Input, ...more: More) => Promise<Written>;
-  readonly target?: undefined;
+/** An operation that runs by itself: a read, or a change that makes its own transactions. */
+interface Direct<Input, Result, More extends readonly unknown[]> extends Declaration<Input> {
+  readonly run: (context: OperationContext, input: Input, ...more: More) => Promise<Result>;
 }
 
 /** A change in a transaction, as in {@link write}. */
-interface Change<Input, Written, More extends readonly unknown[]> extends Omit<
-  WriteOptions<Input, Written>,
-  'access' | 'operation'
-> {
-  readonly run: (context: OperationContext, input: Input, ...more: More) => Promise<Written | Unchanged<Written>>;
-}
-
-type Execution<Input, Written, Result, More extends readonly unknown[]> = (
-  | Direct<Input, Written, More>
-  | Change<Input, Written, More>
-) & {
+interface Change<Input, Written, Result>
+  extends Declaration<Input>, Omit<WriteOptions<Input, Written>, 'access' | 'operation'> {
+  readonly run: Operation<Input, Written | Unchanged<Written>>;
   /** Makes the result after the commit, in place of what `run` returns. */
   readonly afterCommit?: (context: OperationContext, written: Written, input: Input) => Promise<Result>;
-};
+}
 
 /**
  * Declares an operation once for both APIs: `mutation` and `route` take its name, texts, access, errors and input from here. With a `target` for
  * the audit log, `run` is a change in a transaction.
  */
-export function defineOperation<Input, Written, Result = Written, More extends readonly unknown[] = []>(
-  definition: Declaration<Input> & Execution<Input, Written, Result, More>,
-): DeclaredOperation<Input, Result, More> {
-  const { name, description, access, input, errors, callsOut, afterCommit } = definition;
-  const written = definition.target
-    ? write(definition.run, { ...definition, operation: name })
-    : guarded(access, definition.run);
-  const operation = afterCommit
-    ? async (context: OperationContext, given: Input, ...more: More) =>
-        afterCommit(context, await written(context, given, ...more), given)
-    : written;
-  // Without `afterCommit` the result is what `run` returns.
-  const run = operation as (context: OperationContext, given: Input, ...more: More) => Promise<Result>;
-  return Object.assign(run, { access, declaration: { name, description, access, input, errors, callsOut } });
+export function defineOperation<Input, Written, Result = Written>(
+  definition: Change<Input, Written, Result>,
+): DeclaredOperation<Input, Result>;
+export function defineOperation<Input, Result, More extends readonly unknown[] = []>(
+  definition: Direct<Input, Result, More>,
+): DeclaredOperation<Input, Result, More>;
+export function defineOperation<Input, Written>(
+  definition: Direct<Input, Written, []> | Change<Input, Written, unknown>,
+): DeclaredOperation<Input, unknown> {
+  const { name, description, access, input, errors, callsOut } = definition;
+  return Object.assign(runOf(definition), {
+    access,
+    declaration: { name, description, access, input, errors, callsOut },
+  });
+}
+
+function runOf<Input, Written>(
+  definition: Direct<Input, Written, []> | Change<Input, Written, unknown>,
+): Operation<Input, unknown> {
+  if (!('target' in definition)) return guarded(definition.access, definition.run);
+  const change = write(definition.run, { ...definition, operation: definition.name });
+  const { afterCommit } = definition;
+  if (!afterCommit) return change;
+  return async (context, input) => afterCommit(context, await change(context, input), input);
 }
 
 const LOST_AUTHORITY = Symbol('lost authority');
