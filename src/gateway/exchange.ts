@@ -37,6 +37,8 @@ export class Exchange {
     const given = requestIdOf(request.headers);
     this.request = request;
     this.url = new URL(request.url);
+    // GraphQL has one address, which some clients write with a slash at the end.
+    if (this.url.pathname === '/graphql/') this.url.pathname = '/graphql';
     this.requestId = given ?? randomUUID();
     this.requestIdOrigin = given === undefined ? 'gateway' : 'client';
     this.#parts = parts;

@@ -27,6 +27,12 @@ const SECURITY_HEADERS = {
 /** Policy for answers that are not pages: if a browser displays one, it can load and run nothing. Pages set their own policy. */
 const NO_PAGE = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
 
+/** Answers of both APIs have data of the caller, which no cache may store. The caller and the form of the answer are in these headers. */
+const OF_A_CALLER = {
+  'Cache-Control': 'private, no-store',
+  Vary: 'Accept, Authorization, Cookie, X-Organization-Id',
+} as const;
+
 /** The whole gateway as a function from request to answer. It opens no port, so that tests can call it within the process. */
 export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
@@ -78,10 +84,13 @@ export function createGateway(dependencies: Dependencies): Gateway {
 }
 
 function headersOf(answer: HttpAnswer, exchange: Exchange, cors: Cors | undefined): HttpAnswer['headers'] {
+  const given = { ...NO_PAGE, ...(exchange.api !== 'page' && OF_A_CALLER), ...answer.headers };
+  const { Vary: origin, ...corsHeaders } = cors?.headersFor(exchange.request) ?? {};
+  const vary = [given['Vary'], origin].filter(Boolean).join(', ');
   return {
-    ...NO_PAGE,
-    ...answer.headers,
-    ...cors?.headersFor(exchange.request),
+    ...given,
+    ...corsHeaders,
+    ...(vary !== '' && { Vary: vary }),
     'X-Request-Id': exchange.requestId,
     ...SECURITY_HEADERS,
     ...exchange.routeHeaders,

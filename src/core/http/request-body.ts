@@ -55,9 +55,9 @@ export function requireObject(body: unknown): object {
 }
 
 function checkMediaType(headers: HttpHeaders): void {
-  const [mediaType = '', ...parameters] = (headers.get('content-type') ?? '')
-    .split(';')
-    .map((part) => part.trim().toLowerCase());
+  // Some clients send the header twice, and Node.js joins both by a comma.
+  const [given = ''] = (headers.get('content-type') ?? '').split(',');
+  const [mediaType = '', ...parameters] = given.split(';').map((part) => part.trim().toLowerCase());
   const charset =
     parameters
       .find((parameter) => parameter.startsWith('charset='))
@@ -65,12 +65,14 @@ function checkMediaType(headers: HttpHeaders): void {
       .replaceAll('"', '') ?? 'utf-8';
   if (
     !/^application\/(?:json|[\w.+-]+\+json)$/.test(mediaType) ||
-    charset !== 'utf-8' ||
+    !/^utf-?8$/.test(charset) ||
     (headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity'
   ) {
     throw new DomainError(
       'unsupportedMediaType',
       'the body must be sent as application/json, in UTF-8, without content encoding',
+      // RFC 9110, section 12.5.3: the content encodings that are accepted.
+      { headers: { 'Accept-Encoding': 'identity' } },
     );
   }
 }

@@ -38,7 +38,7 @@ export const organizationReference = z
   .strictObject({ id: optional(z.uuid()), slug: optional(text({ min: 1, max: SLUG_MAX_LENGTH })) })
   .refine((given) => (given.id === undefined) !== (given.slug === undefined), {
     path: ['id'],
-    ...rule('CONFLICTING', 'give either id or slug, not both'),
+    ...rule('CONFLICTING', 'give either id or slug'),
   });
 export type OrganizationReference = z.output<typeof organizationReference>;
 

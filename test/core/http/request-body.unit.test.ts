@@ -50,6 +50,8 @@ describe('a JSON body', () => {
   test.each([
     'application/json',
     ' APPLICATION/JSON ; charset=UTF-8',
+    'application/json; charset=utf8',
+    'application/json, application/json',
     'application/json;charset="utf-8"; x=y',
     'application/json; x=charset=latin1',
     'application/merge-patch+json',

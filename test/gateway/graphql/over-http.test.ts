@@ -117,6 +117,17 @@ describe('GraphQL over HTTP', () => {
     });
   });
 
+  test('no cache may store an answer, whose form and caller are in `Vary`; /graphql/ is the same address', async () => {
+    for (const path of ['/graphql?query={__typename}', '/graphql/?query={__typename}', '/v1/users/me']) {
+      const { status, headers } = await send(gateway, 'GET', path, { key, headers: { Accept: 'application/json' } });
+      expect([status, headers.get('cache-control'), headers.get('vary')]).toEqual([
+        200,
+        'private, no-store',
+        'Accept, Authorization, Cookie, X-Organization-Id',
+      ]);
+    }
+  });
+
   test('a WebSocket upgrade is refused with the way to subscribe', async () => {
     const { status, text } = await send(gateway, 'GET', '/graphql', { key, headers: { Upgrade: 'websocket' } });
     expect([status, text]).toEqual([400, expect.stringContaining('Accept: text/event-stream')]);

@@ -33,8 +33,9 @@ const preflightFrom = (Origin: string, method = 'PATCH') => ({
 });
 const EXPOSED =
   'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, WWW-Authenticate, Allow, Deprecation, Link';
-const allowed = (origin: string) => ({
-  vary: 'Origin',
+const VARY = 'Accept, Authorization, Cookie, X-Organization-Id';
+const allowed = (origin: string, vary = `${VARY}, Origin`) => ({
+  vary,
   'access-control-allow-origin': origin,
   'access-control-expose-headers': EXPOSED,
 });
@@ -42,7 +43,10 @@ const allowed = (origin: string) => ({
 describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
   test('CORS is off by default: no answer has CORS headers, and a preflight gets 405 like any other OPTIONS request', async () => {
     expect(await ask(closed, 'OPTIONS', path, preflightFrom(APP))).toMatchObject({ status: 405, corsHeaders: {} });
-    expect(await ask(closed, 'POST', path, { Origin: APP })).toMatchObject({ status: 401, corsHeaders: {} });
+    expect(await ask(closed, 'POST', path, { Origin: APP })).toMatchObject({
+      status: 401,
+      corsHeaders: { vary: VARY },
+    });
   });
 
   test('a listed origin can send the headers of tracing libraries; a malformed list is not repeated', async () => {
@@ -59,7 +63,7 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
       status: 204,
       text: '',
       corsHeaders: {
-        ...allowed(origin),
+        ...allowed(origin, 'Origin'),
         'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
         'access-control-allow-headers': 'authorization, content-type',
         'access-control-max-age': '7200',
@@ -95,9 +99,9 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
   ])('the origin %j is not listed: it is not allowed, and the answer has `Vary`', async (origin) => {
     expect(await ask(open, 'OPTIONS', path, preflightFrom(origin))).toMatchObject({
       status: 405,
-      corsHeaders: { vary: 'Origin' },
+      corsHeaders: { vary: `${VARY}, Origin` },
     });
-    expect((await ask(open, 'POST', path, { Origin: origin })).corsHeaders).toEqual({ vary: 'Origin' });
+    expect((await ask(open, 'POST', path, { Origin: origin })).corsHeaders).toEqual({ vary: `${VARY}, Origin` });
   });
 });
 
@@ -108,7 +112,10 @@ test('answers to requests with a key have the CORS headers of a listed origin; w
       status: 200,
       corsHeaders: allowed(LOCAL),
     });
-    expect(await ask(open, 'GET', path, headers)).toMatchObject({ status: 200, corsHeaders: { vary: 'Origin' } });
+    expect(await ask(open, 'GET', path, headers)).toMatchObject({
+      status: 200,
+      corsHeaders: { vary: `${VARY}, Origin` },
+    });
   }
 });
 

@@ -44,7 +44,7 @@ function described({ responses }: Operation, status: number): Described | undefi
 
 /** Headers that the document need not describe, because every answer of a web server may have them. */
 const GENERAL =
-  /^(?:content-(?:type|length|security-policy)|cache-control|x-content-type-options|referrer-policy|cross-origin-resource-policy|x-accel-buffering)$/;
+  /^(?:content-(?:type|length|security-policy)|cache-control|vary|accept-encoding|x-content-type-options|referrer-policy|cross-origin-resource-policy|x-accel-buffering)$/;
 /** Headers that only some answers with the same status have. */
 const OCCASIONAL = new Set(['idempotent-replayed', 'link']);
 

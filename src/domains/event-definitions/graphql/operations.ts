@@ -106,7 +106,7 @@ const eventDefinitionArguments = z
   })
   .refine(({ id, name }) => (id == null) !== (name == null), {
     path: ['id'],
-    ...rule('CONFLICTING', 'give either id or name, not both'),
+    ...rule('CONFLICTING', 'give either id or name'),
   });
 
 builder.queryFields((t) => ({
