@@ -1,6 +1,7 @@
 import { readFile, readdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { parse } from 'graphql';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
 import { SCHEMA, typeErrors } from './helpers/apps.ts';
@@ -96,6 +97,33 @@ describe('Apollo', () => {
     expect(await refusing).toEqual(new Map([['title', 'must be at most 1000 characters']]));
     await expect.poll(() => shown.at(-1)).toEqual(['Three', 'Renamed', 'One']);
     list.stop();
+  });
+
+  test('parts of the viewer and of a state that two screens load are kept beside each other: two requests, and none to read them again', async () => {
+    const { key, ids } = await workspace();
+    const apollo = await example('apollo.ts');
+    const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
+    const requests = vi.spyOn(globalThis, 'fetch');
+    for (const [one, other] of [
+      ['{ viewer { id user { id name } } }', '{ viewer { id organization { id slug } } }'],
+      [
+        `{ session(id: "${ids[0]}") { id state { current } } }`,
+        `{ session(id: "${ids[0]}") { id state { isCancelled } } }`,
+      ],
+    ] as const) {
+      requests.mockClear();
+      const shown = [one, other].map((text) => client.watchQuery({ query: parse(text) }));
+      const watching = shown.map((watched) => watched.subscribe(() => undefined));
+      await Promise.all([one, other].map((text) => client.query({ query: parse(text) })));
+      await expect
+        .poll(() => shown.map((watched) => watched.getCurrentResult().dataState))
+        .toEqual(['complete', 'complete']);
+      expect(requests).toHaveBeenCalledTimes(2);
+      for (const text of [one, other, one]) await client.query({ query: parse(text) });
+      expect(requests).toHaveBeenCalledTimes(2);
+      for (const each of watching) each.unsubscribe();
+    }
+    requests.mockRestore();
   });
 
   test('keeps partial data with the errors of missing fields, and follows events', async () => {

@@ -32,8 +32,12 @@ export function createApolloClient(url: string, key: string, possibleTypes: Reco
   return new ApolloClient({
     cache: new InMemoryCache({
       possibleTypes,
-      // Later pages are appended to the list.
-      typePolicies: { Organization: { fields: { sessions: relayStylePagination() } } },
+      typePolicies: {
+        // Later pages are appended to the list.
+        Organization: { fields: { sessions: relayStylePagination() } },
+        // Objects without an id are parts of the object that has them. Without this, a query replaces what another one has loaded of them.
+        SessionState: { merge: true },
+      },
     }),
     link: ApolloLink.split(
       ({ query }) => {

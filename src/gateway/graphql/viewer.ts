@@ -1,6 +1,7 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { resolveList } from '../../core/graphql/connections.ts';
 import { ForbiddenError, unauthenticated } from '../../core/errors.ts';
+import { toGlobalId } from '../../core/graphql/global-ids.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import type { Actor } from '../../core/access.ts';
 import { ifKnown } from '../../core/postgres/reading/columns.ts';
@@ -27,6 +28,11 @@ import { type UserRow, readUsers } from '../../domains/users/operations.ts';
 const ViewerType = builder.objectRef<Actor>('Viewer').implement({
   description: 'The caller: user, API key, and the organization that the request acts in.',
   fields: (t) => ({
+    id: t.id({
+      description:
+        'Opaque id of this caller, by which clients cache it: the same for each request of one key in one organization. `node` does not find it, because a request has one viewer.',
+      resolve: ({ keyId, organization }) => toGlobalId('Viewer', `${keyId}:${organization?.id ?? ''}`),
+    }),
     user: t.field({
       type: UserType,
       description: 'The user who owns the key.',

@@ -1,5 +1,6 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import type { IncomingMessage, Server } from 'node:http';
+import type { DocumentNode } from 'graphql';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import openapiTS, { astToString } from 'openapi-typescript';
 import { OPENAPI, generatedFolder } from './apps.ts';
@@ -87,8 +88,14 @@ export interface Examples {
 
 interface ApolloExample {
   readonly cache: { extract(): object };
+  query(options: { query: DocumentNode }): Promise<unknown>;
+  watchQuery(options: { query: DocumentNode }): {
+    getCurrentResult(): { dataState: string };
+    subscribe(next: () => void): { unsubscribe(): void };
+  };
 }
 interface RestExample {
+  use(middleware: { onRequest(call: { request: Request }): Request }): void;
   POST(path: string, init: object): Promise<{ readonly response: Response }>;
 }
 
