@@ -83,8 +83,8 @@ export class DatabaseHealth {
     this.#pool = pool;
     pool.on('connect', (client) => {
       this.#clients.add(DatabaseClient.of(client));
-      // A connection that was being opened has been answered.
-      this.#isSilent = false;
+      // The new connection is an answer of the database, unless a pooler has accepted it.
+      if (this.#directUrl === undefined) this.#isSilent = false;
     });
     pool.on('remove', (client) => this.#clients.delete(DatabaseClient.of(client)));
     onFailure(pool, ({ error }) => this.note(error));
@@ -112,7 +112,7 @@ export class DatabaseHealth {
       for (const client of this.#clients) client.cut();
       while (this.#isSilent && !pool.ending) {
         await delay(SEARCH_MS, undefined, { ref: false });
-        this.#isSilent = !(await this.#isAnswering(pool));
+        if (await this.#isAnswering(pool)) this.#isSilent = false;
       }
     } finally {
       this.#isChecking = false;
@@ -218,7 +218,7 @@ function sentenceOf(error: unknown): string {
 }
 
 /** A log that warns only a few times a minute; a warning states how many lines before it were only logged at debug. */
-export function limitLines(log: Pick<Logger, 'warn' | 'debug'>, max = MAX_LINES): Pick<Logger, 'warn'> {
+function limitLines(log: Pick<Logger, 'warn' | 'debug'>, max = MAX_LINES): Pick<Logger, 'warn'> {
   let times: number[] = [];
   let withheld = 0;
   return {
