@@ -3,7 +3,7 @@ import { serialize } from 'pg-protocol';
 import { prepareValue } from 'pg/lib/utils.js';
 import { type Field, type ReadRow, compiledRowReader, rowReader } from './row-readers.ts';
 
-/** A connection of the driver, which knows the texts of its prepared statements by their names. */
+/** A private member of the driver: the texts of its prepared statements, by their names. */
 interface PreparingConnection extends Connection {
   readonly parsedStatements: Readonly<Record<string, string>>;
 }

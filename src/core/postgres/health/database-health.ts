@@ -47,7 +47,7 @@ export class DatabaseHealth {
   /** Maximum time for each of the two answers. */
   readonly #answerMs: number;
   readonly #directUrl: string | undefined;
-  readonly #log: Pick<Logger, 'warn'> | undefined;
+  readonly #log: HealthOptions['log'];
   readonly #clients = new Set<DatabaseClient>();
   #pool: Pool | undefined;
   /** The separate connection, while nothing is asked on it. */
@@ -56,13 +56,15 @@ export class DatabaseHealth {
   #isSilent = false;
   #isChecking = false;
   #isSearching = false;
+  /** The times of the last warnings. */
+  #warnedAt: number[] = [];
 
   constructor({ waitMs, directUrl, log }: HealthOptions) {
     this.#waitMs = waitMs;
     this.#intervalMs = Math.min(CHECK_MS, waitMs / 5);
     this.#answerMs = (waitMs - this.#intervalMs) / 2;
     this.#directUrl = directUrl;
-    this.#log = log && limitLines(log);
+    this.#log = log;
   }
 
   /** Whether the database is away, as far as is known. */
@@ -75,7 +77,9 @@ export class DatabaseHealth {
 
   /** Notes any error. If it may mean an outage, the database is asked. */
   readonly note = (error: unknown): void => {
-    if (this.#pool && !this.#isSearching && databaseTrouble(error) === 'away') void this.#search(this.#pool);
+    if (!this.#pool || this.#isSearching || databaseTrouble(error) !== 'away') return;
+    this.#isSearching = true;
+    void this.#search(this.#pool).finally(() => (this.#isSearching = false));
   };
 
   /** Watches the database of a pool until the pool ends. */
@@ -92,47 +96,66 @@ export class DatabaseHealth {
       if (pool.ending) {
         clearInterval(timer);
         this.#probe?.end().catch(() => undefined);
-      } else if (!this.#isChecking && (pool.totalCount > pool.idleCount || pool.waitingCount > 0)) {
-        void this.#check(pool);
+      } else if (!this.#isChecking && !this.#isSilent && (pool.totalCount > pool.idleCount || pool.waitingCount > 0)) {
+        this.#isChecking = true;
+        void this.#check(pool).finally(() => (this.#isChecking = false));
       }
     }, this.#intervalMs).unref();
   }
 
   /** Finds out whether the database is silent, and closes its connections then. */
   async #check(pool: Pool): Promise<void> {
-    this.#isChecking = true;
-    try {
-      if (await this.#isAnswering(pool)) return;
-      // A single connection may be lost, so a new one is tried, and traffic on the others is observed.
-      const received = new Map(Array.from(this.#clients, (client) => [client, client.bytesRead]));
-      if (await (this.#directUrl === undefined ? this.#isAnswering(pool) : this.#isReachable(pool, this.#directUrl)))
-        return;
-      if (Array.from(this.#clients).some((client) => client.bytesRead > (received.get(client) ?? 0))) return;
-      this.#isSilent = true;
-      for (const client of this.#clients) client.cut();
-      while (this.#isSilent && !pool.ending) {
-        await delay(SEARCH_MS, undefined, { ref: false });
-        if (await this.#isAnswering(pool)) this.#isSilent = false;
-      }
-    } finally {
-      this.#isChecking = false;
-    }
+    if (await this.#isAnswering(pool)) return;
+    // A single connection may be lost, so a new one is tried, and traffic on the others is observed.
+    const received = new Map(Array.from(this.#clients, (client) => [client, client.bytesRead]));
+    if (await (this.#directUrl === undefined ? this.#isAnswering(pool) : this.#isReachable(pool, this.#directUrl)))
+      return;
+    if (Array.from(this.#clients).some((client) => client.bytesRead > (received.get(client) ?? 0))) return;
+    this.#isSilent = true;
+    for (const client of this.#clients) client.cut();
+    this.note(new DatabaseSilentError());
   }
 
   /** Finds out whether the database is away, and waits until it is back. */
   async #search(pool: Pool): Promise<void> {
-    this.#isSearching = true;
     const began = performance.now();
     while (!pool.ending) {
-      const cause = await outageOf(pool, this.#waitMs);
+      const cause = await this.#outageOf(pool);
       if (cause === undefined) break;
-      if (!this.#isAway) this.#log?.warn({ cause }, 'database away');
+      if (!this.#isAway) this.#warn({ cause }, 'database away');
       this.#isAway = true;
       await delay(SEARCH_MS, undefined, { ref: false });
     }
-    if (this.#isAway) this.#log?.warn({ seconds: Math.round(performance.now() - began) / 1000 }, 'database back');
+    if (this.#isAway) this.#warn({ seconds: Math.round(performance.now() - began) / 1000 }, 'database back');
     this.#isAway = false;
-    this.#isSearching = false;
+  }
+
+  #warn(fields: object, message: string): void {
+    const now = performance.now();
+    this.#warnedAt = this.#warnedAt.filter((time) => now - time < MINUTE_MS);
+    if (this.#warnedAt.length >= MAX_LINES) {
+      this.#log?.debug(fields, message);
+    } else {
+      this.#warnedAt.push(now);
+      this.#log?.warn(fields, message);
+    }
+  }
+
+  /** Asks on a new connection why the database cannot serve. */
+  async #outageOf(pool: Pool): Promise<string | undefined> {
+    const client = newProbe(pool);
+    try {
+      const state = await inTime(client.connect().then(ask), this.#isSilent ? this.#answerMs : this.#waitMs);
+      this.#isSilent = false;
+      client.end().catch(() => undefined);
+      if (state?.isStandby) return 'the server is a standby';
+      return state?.isReadOnly ? 'the database accepts no writes (default_transaction_read_only)' : undefined;
+    } catch (error) {
+      client.cut();
+      if (isAnswer(error)) this.#isSilent = false;
+      // A database that refuses a connection with a message, for example because it has too many, is not away.
+      return databaseTrouble(error) === 'busy' ? undefined : sentenceOf(error);
+    }
   }
 
   /** Asks on the separate connection, which is opened if there is none. */
@@ -158,21 +181,6 @@ export class DatabaseHealth {
         .finally(() => client.cut()),
     );
     return (await Promise.all(answers)).every(Boolean);
-  }
-}
-
-/** Asks on a new connection why the database cannot serve. */
-async function outageOf(pool: Pool, answerMs: number): Promise<string | undefined> {
-  const client = newProbe(pool);
-  try {
-    const state = await inTime(client.connect().then(ask), answerMs);
-    client.end().catch(() => undefined);
-    if (state?.isStandby) return 'the server is a standby';
-    return state?.isReadOnly ? 'the database accepts no writes (default_transaction_read_only)' : undefined;
-  } catch (error) {
-    client.cut();
-    // A database that refuses a connection with a message, for example because it has too many, is not away.
-    return databaseTrouble(error) === 'busy' ? undefined : sentenceOf(error);
   }
 }
 
@@ -215,24 +223,4 @@ function sentenceOf(error: unknown): string {
   // For a host with several addresses the error has no message, but one error for each address.
   const causes = error instanceof AggregateError ? error.errors : [error];
   return causes.map((cause: unknown) => (cause instanceof Error ? cause.message : String(cause))).join('; ');
-}
-
-/** A log that warns only a few times a minute; a warning states how many lines before it were only logged at debug. */
-function limitLines(log: Pick<Logger, 'warn' | 'debug'>, max = MAX_LINES): Pick<Logger, 'warn'> {
-  let times: number[] = [];
-  let withheld = 0;
-  return {
-    warn(fields: object, message?: string) {
-      const now = performance.now();
-      times = times.filter((time) => now - time < MINUTE_MS);
-      if (times.length >= max) {
-        withheld += 1;
-        log.debug(fields, message);
-        return;
-      }
-      times.push(now);
-      log.warn(withheld > 0 ? { ...fields, withheld } : fields, message);
-      withheld = 0;
-    },
-  };
 }
