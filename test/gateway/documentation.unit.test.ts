@@ -86,7 +86,6 @@ describe('documentation', () => {
 const UNDESCRIBED: ReadonlySet<string> = new Set([
   'acceptOrganizationInvitation',
   'addEventProperty',
-  'appendSessionEvents',
   'authorizeMcpConnection',
   'createApiKey',
   'createBroadcast',
@@ -100,7 +99,6 @@ const UNDESCRIBED: ReadonlySet<string> = new Set([
   'listEventTypes',
   'listMcpConnections',
   'listOrganizations',
-  'listSessionEvents',
   'readBroadcast',
   'readEventDefinition',
   'readMcpConnection',

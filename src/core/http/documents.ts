@@ -1,17 +1,14 @@
 import { z } from 'zod';
+import { described } from '../input/described.ts';
 
 /** The documents of REST answers. */
 
-/** A document, or an object in one. Every property has a text, which the fields of GraphQL share. */
+/** A document, or an object in one, with the texts that the fields of GraphQL have. */
 export function documentOf<Shape extends z.core.$ZodLooseShape>(
   texts: Readonly<Record<keyof Shape & string, string>>,
   shape: Shape & Record<string, z.ZodType>,
 ) {
-  const described = Object.fromEntries(
-    Object.entries<z.ZodType>(shape).map(([name, schema]) => [name, schema.meta({ description: texts[name] })]),
-  );
-  // Descriptions do not change the types.
-  return z.strictObject(described as Shape);
+  return z.strictObject(described(texts, shape));
 }
 
 /** Marks a property that no request accepts, so that clients remove it before they send an object back. */

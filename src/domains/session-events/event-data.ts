@@ -1,6 +1,14 @@
 import { type InputFault } from '../../core/errors.ts';
 import { z } from 'zod';
+import { described } from '../../core/input/described.ts';
 import { NOT_STORABLE, isStorable, text, withDefault, rule } from '../../core/input/validation.ts';
+import {
+  EVENT_DATA_TEXTS,
+  PROVIDER_EVENT_TEXTS,
+  SCOPE_TEXTS,
+  SESSION_EVENT_TEXTS,
+  TOOL_RESULT_TEXTS,
+} from './texts.ts';
 
 /**
  * The data of recorded events (workspace management API, section 6). The types of documented fields are checked. Unknown fields and unknown
@@ -19,33 +27,58 @@ export const RESPONSE_PHASES = ['commentary', 'final_answer'] as const;
 export const TOOL_RESULT_STATUSES = ['running', 'completed', 'error'] as const;
 
 const anyText = z.string().nullish();
-/** Text with known values. Other values are accepted, because providers add new ones. */
-const oneOf = (known: readonly string[]) =>
-  z.string().meta({ description: `One of ${known.join(', ')}, or another value that a provider has added.` });
+/** For text with known values. Other values are accepted, because providers add new ones. */
+const oneOf = (known: readonly string[]) => `One of ${known.join(', ')}, or another value that a provider has added.`;
 /** A signed 32-bit integer, like the Int of GraphQL. */
 const integer = z.int32().nullish();
 
 /** The documented fields of `eventData`, in requests and answers. */
-export const eventDataFields = z.looseObject({
-  type: z.string().min(1, 'must not be empty'),
-  scope: z.looseObject({ kind: oneOf(SCOPE_KINDS), parentToolUseId: anyText, taskId: anyText }).nullish(),
-  source: anyText,
-  providerEvent: z.boolean().nullish(),
-  delivery: oneOf(DELIVERIES).nullish(),
-  event: z.looseObject({ event: z.string(), message: z.string(), provider: anyText, messageId: anyText }).nullish(),
-  index: integer,
-  itemId: anyText,
-  sequenceNumber: integer,
-  accumulatedText: anyText,
-  deltaType: oneOf(DELTA_TYPES).nullish(),
-  responsePhase: oneOf(RESPONSE_PHASES).nullish(),
-  toolName: anyText,
-  toolResult: z
-    .looseObject({ status: oneOf(TOOL_RESULT_STATUSES), output: anyText, exitCode: integer, error: anyText })
-    .nullish(),
-  snapshotId: anyText,
-  snapshotCreatedAt: anyText,
-});
+export const eventDataFields = z.looseObject(
+  described(EVENT_DATA_TEXTS, {
+    type: z.string().min(1, 'must not be empty'),
+    scope: z
+      .looseObject(
+        described(SCOPE_TEXTS, {
+          kind: z.string().describe(oneOf(SCOPE_KINDS)),
+          parentToolUseId: anyText,
+          taskId: anyText,
+        }),
+      )
+      .nullish(),
+    source: anyText,
+    providerEvent: z.boolean().nullish(),
+    delivery: anyText.describe(oneOf(DELIVERIES)),
+    event: z
+      .looseObject(
+        described(PROVIDER_EVENT_TEXTS, {
+          event: z.string(),
+          message: z.string(),
+          provider: anyText,
+          messageId: anyText,
+        }),
+      )
+      .nullish(),
+    index: integer,
+    itemId: anyText,
+    sequenceNumber: integer,
+    accumulatedText: anyText,
+    deltaType: anyText.describe(oneOf(DELTA_TYPES)),
+    responsePhase: anyText.describe(oneOf(RESPONSE_PHASES)),
+    toolName: anyText,
+    toolResult: z
+      .looseObject(
+        described(TOOL_RESULT_TEXTS, {
+          status: z.string().describe(oneOf(TOOL_RESULT_STATUSES)),
+          output: anyText,
+          exitCode: integer,
+          error: anyText,
+        }),
+      )
+      .nullish(),
+    snapshotId: anyText,
+    snapshotCreatedAt: anyText,
+  }),
+);
 
 const compiledFields = z.compile(eventDataFields);
 
@@ -62,11 +95,11 @@ const ESCAPED = /\\u(?:0000|d[89a-f])/;
 /** The schema in openapi.json. */
 const DOCUMENTED = {
   type: 'object' as const,
-  properties: { type: { type: 'string' as const, minLength: 1 } },
+  properties: { type: { type: 'string' as const, minLength: 1, description: EVENT_DATA_TEXTS.type } },
   required: ['type'],
   additionalProperties: true,
   description:
-    'The data of the event, with the fields that are documented for reading events. Other fields are stored unchanged.',
+    'The data of the event, at most 1 MiB as JSON, with the fields that are documented for reading events. Other fields are stored unchanged.',
 };
 
 /**
@@ -113,13 +146,15 @@ const recordedAt = z.iso
  * need not be ascending, because events are ordered by id. The schema is compiled, which halves the time for a batch of 1000 events.
  */
 export const recordedEvent = z.compile(
-  z.strictObject({
-    eventType: text({ min: 1, max: 100 }),
-    messageId: withDefault(z.uuid().nullable(), null),
-    provider: text({ min: 1, max: 100 }),
-    createdAt: withDefault(recordedAt.nullable(), null),
-    eventData,
-  }),
+  z
+    .strictObject({
+      eventType: text({ min: 1, max: 100 }).describe(SESSION_EVENT_TEXTS.eventType),
+      messageId: withDefault(z.uuid().nullable(), null).describe('Id of the message that the event belongs to.'),
+      provider: text({ min: 1, max: 100 }).describe(SESSION_EVENT_TEXTS.provider),
+      createdAt: withDefault(recordedAt.nullable(), null).describe('When the event happened. When absent, now.'),
+      eventData,
+    })
+    .describe('An event to append to a session.'),
 );
 
 export type RecordedEvent = z.output<typeof recordedEvent>;

@@ -4,13 +4,14 @@ import type { SessionId } from '../../core/ids.ts';
 import { idSchema, text, withDefault } from '../../core/input/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
+import { SESSION_EVENT_TEXTS } from './texts.ts';
 
 export const DEFAULT_PAGE = 50;
 export const MAX_PAGE = 1000;
 export const MAX_BATCH = 1000;
 
 /** Lower case, because notification topics compare ids as text. */
-const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
+const sessionId = idSchema<SessionId>(z.uuid().toLowerCase()).describe(SESSION_EVENT_TEXTS.sessionId);
 const DIGITS = 'must be a whole number';
 const RANGE = `must be from 1 to ${MAX_PAGE}`;
 
@@ -22,20 +23,21 @@ export const listSessionEventsInput = z.strictObject({
     .min(1, RANGE)
     .max(MAX_PAGE, RANGE)
     .default(DEFAULT_PAGE)
-    .meta({ description: 'Maximum number of events on the page.' }),
-  cursor: cursorSchema
-    .prefault('0')
-    .meta({ description: 'Id of the last event seen, such as `nextCursor` of the previous page.' }),
-  messageId: z.uuid().optional().meta({ description: 'Lists only events of this message.' }),
+    .describe('Maximum number of events on the page.'),
+  cursor: cursorSchema.prefault('0').describe('Id of the last event seen, such as `nextCursor` of the previous page.'),
+  messageId: z.uuid().optional().describe('Lists only events of this message.'),
 });
 export type ListSessionEventsInput = z.output<typeof listSessionEventsInput>;
 
 /** Either all events of a batch are stored or none. With a `batchId`, a retry stores nothing and returns the same ids. */
 export const appendSessionEventsInput = z.strictObject({
   sessionId,
-  batchId: withDefault(text({ min: 1, max: 200 }).nullable(), null),
-  events: z.array(recordedEvent).min(1).max(MAX_BATCH),
+  batchId: withDefault(text({ min: 1, max: 200 }).nullable(), null).describe(
+    'Id of the batch, which the client chooses to make retries safe.',
+  ),
+  events: z.array(recordedEvent).min(1).max(MAX_BATCH).describe('The events, in order.'),
 });
+
 export type AppendSessionEventsInput = z.output<typeof appendSessionEventsInput>;
 
 const names = z
@@ -43,13 +45,17 @@ const names = z
   .max(100)
   .nullish();
 
-/** Conditions on a list of events. All that are given must be met; null is the same as absent; an empty list matches nothing. */
-export const sessionEventFilter = z.strictObject({
-  eventTypes: names,
-  providers: names,
-  messageId: z.uuid().nullish(),
-  delivery: z.enum(DELIVERIES).nullish(),
-  scope: z.enum(SCOPE_KINDS).nullish(),
-  ...createdBetween,
-});
+/** All conditions that are given must be met; null is the same as absent. */
+export const sessionEventFilter = z
+  .strictObject({
+    eventTypes: names.describe('Events of any of these types.'),
+    providers: names.describe('Events of any of these providers.'),
+    messageId: z.uuid().nullish().describe('Events of this message.'),
+    delivery: z.enum(DELIVERIES).nullish().describe('Events with this delivery.'),
+    scope: z.enum(SCOPE_KINDS).nullish().describe('Events with this kind of scope.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on events. An event is included when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type SessionEventFilter = z.output<typeof sessionEventFilter>;

@@ -1,9 +1,9 @@
-import { ConflictError, DomainError, notFound } from '../../core/errors.ts';
+import { ConflictError, DomainError, NotFoundError, notFound } from '../../core/errors.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { type Page, type PageArguments, mirrored, mirroredPage } from '../../core/postgres/reading/keyset.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { requireAccess } from '../../core/access.ts';
-import { type OperationContext, guarded, requireAuthority } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
@@ -14,8 +14,9 @@ import { idOf } from './cursor.ts';
 import {
   type AppendSessionEventsInput,
   DEFAULT_PAGE,
-  type ListSessionEventsInput,
   type SessionEventFilter,
+  appendSessionEventsInput,
+  listSessionEventsInput,
 } from './input.ts';
 import {
   type SessionEventRow,
@@ -36,23 +37,23 @@ export interface SessionEventPage {
 }
 
 /**
- * Lists the events after a cursor, by ascending id. Ids of a session ascend in commit order, so a client that follows `nextCursor` never skips
- * or repeats an event, even during concurrent writes.
- * @throws NotFoundError when the caller cannot read the session.
+ * Ids of a session ascend in commit order, so a client that follows `nextCursor` never skips or repeats an event, even during concurrent
+ * writes.
  */
-export const listSessionEvents = guarded(
-  READ_SESSIONS,
-  async (
-    context: OperationContext,
-    { sessionId, limit, cursor, messageId }: ListSessionEventsInput,
-  ): Promise<SessionEventPage> => {
+export const listSessionEvents = defineOperation({
+  name: 'listSessionEvents',
+  description: 'Lists the recorded events of a session by ascending id.',
+  access: READ_SESSIONS,
+  input: listSessionEventsInput,
+  errors: [NotFoundError],
+  run: async (context, { sessionId, limit, cursor, messageId }): Promise<SessionEventPage> => {
     const slice = await findSlice(context, sessionId, { messageId }, { after: idOf(cursor), limit: limit + 1 });
     if (!slice) throw notFound('session');
     const events = slice.events.slice(0, limit);
     const last = events.at(-1)?.id;
     return { events, nextCursor: String(last ?? cursor), hasMore: slice.isFull };
   },
-);
+});
 
 /** The arguments of a list of events in GraphQL. */
 export interface SessionEventList {
@@ -122,20 +123,18 @@ export interface AppendedEvents {
 }
 
 /**
- * Appends events to a session, all or none, and notifies its live tails.
- *
  * One statement in one transaction. It first updates, and so locks, the head of the stream: ids become visible in the order in which they were
  * assigned. Concurrent retries of a batch wait for the same row, and the later one violates the primary key of the batch. Concurrent appends to
  * one session wait in a queue without a database connection.
- * @throws ConflictError when the session is finished, or the batch id was used for other events; NotFoundError and ForbiddenError like every
- * change of a session.
  */
-export const appendSessionEvents = guarded(
-  RECORD_SESSIONS,
-  async (
-    context: OperationContext,
-    { sessionId, batchId, events }: AppendSessionEventsInput,
-  ): Promise<AppendedEvents> => {
+export const appendSessionEvents = defineOperation({
+  name: 'appendSessionEvents',
+  description:
+    'Appends events to a session. Either all events are stored or none; they are numbered in the given order. With a `batchId`, a retry with the same events stores nothing and returns the stored ids; other events with a known `batchId` are refused. A finished session takes no events. Only the creator of the session and administrators can append events.',
+  access: RECORD_SESSIONS,
+  input: appendSessionEventsInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { sessionId, batchId, events }): Promise<AppendedEvents> => {
     const target = { type: 'Session', id: sessionId };
     context.onChange?.('appendSessionEvents', target);
     const entry = auditEntry(context, 'appendSessionEvents', target);
@@ -150,7 +149,7 @@ export const appendSessionEvents = guarded(
     context.notifier.publish(sessionTopic(sessionId));
     return { sessionId, firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
   },
-);
+});
 
 /**
  * Runs one append of a session at a time in this process. Otherwise each would use a connection of the pool while it waits for the row lock.

@@ -8,30 +8,36 @@ import {
 } from '../../core/http/messages.ts';
 import { EVENT_STREAM_HEADERS, LAST_EVENT_ID_HEADER, STOP_RECONNECTING } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { readOnly } from '../../core/http/documents.ts';
+import { documentOf, readOnly } from '../../core/http/documents.ts';
 import { route } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
-import { type ListSessionEventsInput, appendSessionEventsInput, listSessionEventsInput } from './input.ts';
+import type { ListSessionEventsInput } from './input.ts';
 import { appendSessionEvents, listSessionEvents } from './operations.ts';
 import { eventToJson } from './rest-document.ts';
 import { toEventStream } from './rest-event-stream.ts';
 import { tailSessionEvents } from './live-tail.ts';
+import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from './texts.ts';
 
-const sessionEventDocument = z
-  .strictObject({
-    id: readOnly(z.int()),
-    createdAt: z.iso.datetime(),
-    eventType: z.string(),
-    messageId: z.uuid().nullable(),
-    sessionId: readOnly(z.uuid()),
-    provider: z.string(),
-    eventData: eventDataFields,
-  })
-  .meta({ id: 'SessionEvent' });
+const sessionEventDocument = documentOf(SESSION_EVENT_TEXTS, {
+  id: readOnly(z.int()),
+  createdAt: z.iso.datetime(),
+  eventType: z.string(),
+  messageId: z.uuid().nullable(),
+  sessionId: readOnly(z.uuid()),
+  provider: z.string(),
+  eventData: eventDataFields,
+}).meta({ id: 'SessionEvent' });
 
 const pageDocument = z
-  .strictObject({ items: z.array(sessionEventDocument), nextCursor: z.string() })
+  .strictObject({
+    items: z.array(sessionEventDocument).describe('The events of the page.'),
+    nextCursor: z
+      .string()
+      .describe(
+        'Id of the last event of the page, or the given cursor when the page is empty, so that you can always poll with it.',
+      ),
+  })
   .meta({ id: 'SessionEventPage' });
 
 const eventExample: z.input<typeof sessionEventDocument> = {
@@ -52,31 +58,23 @@ const eventExample: z.input<typeof sessionEventDocument> = {
   },
 };
 
-const appendedDocument = z
-  .strictObject({
-    sessionId: z.uuid(),
-    firstId: z.int().meta({ description: 'Id of the first event of the batch.' }),
-    lastId: z
-      .int()
-      .meta({ description: 'Id of the last event of the batch, which is also the cursor after the batch.' }),
-    isReplayed: z.boolean().meta({ description: 'Whether the batch was already stored by an earlier request.' }),
-  })
-  .meta({ id: 'AppendedEvents' });
+const appendedDocument = documentOf(APPENDED_TEXTS, {
+  sessionId: z.uuid(),
+  firstId: z.int(),
+  lastId: z.int(),
+  isReplayed: z.boolean(),
+}).meta({ id: 'AppendedEvents' });
 
 export const sessionEventRoutes = [
-  route({
+  route(listSessionEvents, {
     method: 'GET',
     path: '/v1/sessions/:sessionId/events',
-    operationId: 'listSessionEvents',
-    access: listSessionEvents.access,
     tag: 'Sessions',
-    summary: 'List the recorded events of a session, or follow them live.',
+    summary: 'Lists the recorded events of a session, or follows them live.',
     description:
-      'Lists events by ascending id. `nextCursor` is the id of the last event of the page, or the given cursor when the page is empty, so that you can always poll with it. The header `Link` with `rel="next"` is present only while more events follow. A page ends early when its events reach 16 MiB.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored events after `cursor` or `Last-Event-ID`, then each new event as it is recorded, and `event: end` when the session is finished. Needs the scope `sessions.read`.',
-    input: listSessionEventsInput,
+      'Events are listed by ascending id. The header `Link` with `rel="next"` is present only while more events follow. A page ends early when its events reach 16 MiB.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored events after `cursor` or `Last-Event-ID`, then each new event as it is recorded, and `event: end` when the session is finished.',
     output: pageDocument,
     status: 200,
-    errors: [400, 403, 404, 500, 503],
     headerParameters: [
       {
         name: LAST_EVENT_ID_HEADER,
@@ -98,19 +96,12 @@ export const sessionEventRoutes = [
     respond: async (context, input, request) =>
       wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
   }),
-  route({
+  route(appendSessionEvents, {
     method: 'POST',
     path: '/v1/sessions/:sessionId/events',
-    operationId: 'appendSessionEvents',
-    access: appendSessionEvents.access,
     tag: 'Sessions',
-    summary: 'Append events to a session.',
-    description:
-      'For agent runners. Either all events are stored or none; they are numbered in the given order. With a `batchId`, a retry with the same events stores nothing and returns the stored ids. Other events with a known `batchId` are 409, and so is a finished session. The request body has at most 4 MiB. Only the creator of the session and administrators can append events. Needs the scope `sessions.record`.',
-    input: appendSessionEventsInput,
     output: appendedDocument,
     status: 201,
-    errors: [400, 403, 404, 409],
     examples: {
       input: {
         batchId: 'run-7-batch-1',
@@ -124,7 +115,7 @@ export const sessionEventRoutes = [
       },
       output: { sessionId: eventExample.sessionId, firstId: 42, lastId: 42, isReplayed: false },
     },
-    run: appendSessionEvents,
+    toDocument: (appended) => appended,
   }),
 ];
 

@@ -1,8 +1,9 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
-import { ConflictError, NotFoundError, notFound } from '../../../core/errors.ts';
+import { notFound } from '../../../core/errors.ts';
 import { READ_SESSIONS } from '../../sessions/policy.ts';
+import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
@@ -18,9 +19,10 @@ import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { cursorId } from '../cursor.ts';
-import type { EventData } from '../event-data.ts';
-import { DeliveryEnum, EventDataType, ScopeKindEnum } from './types.ts';
-import { type SessionEventFilter, appendSessionEventsInput, sessionEventFilter } from '../input.ts';
+import { type EventData, recordedEvent } from '../event-data.ts';
+import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from '../texts.ts';
+import { EventDataType } from './types.ts';
+import { type SessionEventFilter, sessionEventFilter } from '../input.ts';
 import { appendSessionEvents, pagesOfSessionEvents, readSessionEvents } from '../operations.ts';
 import type { SessionEventRow } from '../queries.ts';
 import { type Tailed, tailSessionEvents } from '../live-tail.ts';
@@ -49,13 +51,13 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
       resolve: ({ sessionId }, _, context, info) =>
         resolveReference({ context, info }, 'Session', sessionId, readSessions),
     }),
-    eventType: t.exposeString('eventType', { description: 'Type of the event, 1 to 100 characters.' }),
+    eventType: t.exposeString('eventType', { description: SESSION_EVENT_TEXTS.eventType }),
     messageId: t.expose('messageId', {
       type: 'UUID',
       nullable: true,
-      description: 'Id of the message that the event belongs to. Null when there is none.',
+      description: SESSION_EVENT_TEXTS.messageId,
     }),
-    provider: t.exposeString('provider', { description: 'Name of the model provider, 1 to 100 characters.' }),
+    provider: t.exposeString('provider', { description: SESSION_EVENT_TEXTS.provider }),
     eventData: t.field({
       type: EventDataType,
       description: 'The data of the event, with typed fields.',
@@ -68,24 +70,11 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
       extensions: needs<SessionEventRow>('eventData'),
       resolve: ({ eventData }) => new RawJson(eventData),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the event happened.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: SESSION_EVENT_TEXTS.createdAt }),
   }),
 });
 
-const FilterInput = builder.inputType('SessionEventFilter', {
-  description:
-    'Conditions on events. An event is included when it meets all of them. Each list has at most 100 items; an empty list matches nothing.',
-  validate: sessionEventFilter,
-  fields: (t) => ({
-    eventTypes: t.stringList({ description: 'Events of any of these types, at most 100.' }),
-    providers: t.stringList({ description: 'Events of any of these providers, at most 100.' }),
-    messageId: t.field({ type: 'UUID', description: 'Events of this message.' }),
-    delivery: t.field({ type: DeliveryEnum, description: 'Events with this delivery.' }),
-    scope: t.field({ type: ScopeKindEnum, description: 'Events with this kind of scope.' }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Events at this time or later.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Events before this time.' }),
-  }),
-});
+const FilterInput = filterType('SessionEventFilter', sessionEventFilter);
 
 const SESSION_EVENT_ORDER = orderType<'ID'>('SessionEvent', {
   of: 'session events',
@@ -223,36 +212,10 @@ async function* eventsOf(
   }
 }
 
-const RecordedEventInput = builder.inputType('RecordedEventInput', {
-  description: 'An event to append to a session.',
-  fields: (t) => ({
-    eventType: t.string({ required: true, description: 'Type of the event, 1 to 100 characters.' }),
-    messageId: t.field({ type: 'UUID', description: 'Id of the message that the event belongs to.' }),
-    provider: t.string({ required: true, description: 'Name of the model provider, 1 to 100 characters.' }),
-    createdAt: t.field({ type: 'DateTime', description: 'When the event happened. When absent, now.' }),
-    eventData: t.field({
-      type: 'JSON',
-      required: true,
-      description: 'The data of the event, at most 1 MiB. Unknown fields are stored unchanged.',
-    }),
-  }),
-});
+inputType('RecordedEventInput', recordedEvent, { types: { eventData: 'JSON' } });
 
-mutation('appendSessionEvents', {
-  access: appendSessionEvents.access,
-  description:
-    'Appends events to a session. Either all events are stored or none. With a `batchId`, a retry stores nothing and returns the same ids. Only the creator of the session and administrators can append events.',
-  schema: appendSessionEventsInput,
+mutation(appendSessionEvents, {
   ids: { sessionId: 'Session' },
-  input: (t) => ({
-    sessionId: t.id({ required: true, description: '`id` or `databaseId` of the session.' }),
-    batchId: t.string({
-      description: 'Id of the batch, which the client chooses to make retries safe; 1 to 200 characters.',
-    }),
-    events: t.field({ type: [RecordedEventInput], required: true, description: '1 to 1000 events, in order.' }),
-  }),
-  errors: [NotFoundError, ConflictError],
-  run: appendSessionEvents,
   payload: (t) => ({
     firstId: t.string({
       description: 'The `databaseId` of the first event of the batch.',
@@ -263,7 +226,7 @@ mutation('appendSessionEvents', {
       resolve: ({ lastId }) => String(lastId),
     }),
     isReplayed: t.exposeBoolean('isReplayed', {
-      description: 'Whether the batch was already stored by an earlier request.',
+      description: APPENDED_TEXTS.isReplayed,
     }),
   }),
 });

@@ -1,0 +1,17 @@
+import type { z } from 'zod';
+
+/**
+ * Describes the properties of an object by their names, so that both APIs share the texts: a property without one does not compile. If a schema
+ * has a description already, that follows.
+ */
+export function described<Shape extends z.core.$ZodLooseShape>(
+  texts: Readonly<Record<keyof Shape & string, string>>,
+  shape: Shape & Record<string, z.ZodType>,
+): Shape {
+  const entries = Object.entries<z.ZodType>(shape).map(([name, schema]) => {
+    const description = [texts[name], schema.description].filter(Boolean).join(' ');
+    return [name, schema.meta({ description })];
+  });
+  // Descriptions do not change the types.
+  return Object.fromEntries(entries) as Shape;
+}

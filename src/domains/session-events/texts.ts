@@ -1,0 +1,57 @@
+/** What the fields of session events mean, for both APIs. */
+
+export const SESSION_EVENT_TEXTS = {
+  id: 'Id of the event. The events of a session are numbered from 1.',
+  createdAt: 'When the event happened.',
+  eventType: 'Type of the event.',
+  messageId: 'Id of the message that the event belongs to. Null when there is none.',
+  sessionId: 'Id of the session.',
+  provider: 'Name of the model provider.',
+  eventData: 'The data of the event as it was recorded, with the documented fields and any others.',
+} as const;
+
+export const EVENT_DATA_TEXTS = {
+  type: 'Type of the data.',
+  scope: 'Who acts, and in which task.',
+  source: 'Where the event comes from.',
+  providerEvent: 'Whether the model provider sent the event.',
+  delivery: 'How the event was delivered.',
+  event: 'The original event of the model provider.',
+  index: 'Position of the content block in the message.',
+  itemId: 'Id of the item that the event belongs to.',
+  sequenceNumber: 'Number of the event in the message.',
+  accumulatedText: 'All text of the content block so far.',
+  deltaType: 'What a delta event adds to.',
+  responsePhase: 'The part of the response that the event belongs to.',
+  toolName: 'Name of the called tool.',
+  toolResult: 'The result of the tool call.',
+  snapshotId: 'Id of the snapshot that was taken.',
+  snapshotCreatedAt: 'When the snapshot was taken, as the runner wrote it.',
+} as const;
+
+export const SCOPE_TEXTS = {
+  kind: 'Who acts.',
+  parentToolUseId: 'Id of the tool call that started the agent or task.',
+  taskId: 'Id of the task.',
+} as const;
+
+export const PROVIDER_EVENT_TEXTS = {
+  event: 'Name of the event.',
+  message: 'Text of the event.',
+  provider: 'Name of the provider.',
+  messageId: 'Id of the message that the event belongs to.',
+} as const;
+
+export const TOOL_RESULT_TEXTS = {
+  status: 'The state of the tool call.',
+  output: 'Output of the tool.',
+  exitCode: 'Exit code of the command.',
+  error: 'Why the tool call failed.',
+} as const;
+
+export const APPENDED_TEXTS = {
+  sessionId: SESSION_EVENT_TEXTS.sessionId,
+  firstId: 'Id of the first event of the batch.',
+  lastId: 'Id of the last event of the batch, which is also the cursor after the batch.',
+  isReplayed: 'Whether the batch was already stored by an earlier request.',
+} as const;
