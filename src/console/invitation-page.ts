@@ -6,7 +6,6 @@ import { html, valueOf } from './html.ts';
 import { Empty, Loading, PageFrame, Secret } from './parts.ts';
 
 const KEPT = 'invitation';
-const ATTEMPT = 'invitation-attempt';
 
 /**
  * Takes the token from the fragment of the URL, where it reaches no log. It is removed from the URL and the history at once, and kept in this
@@ -19,19 +18,6 @@ function takeToken(): string {
     history.replaceState(null, '', location.pathname);
   }
   return sessionStorage.getItem(KEPT) ?? '';
-}
-
-/**
- * The idempotency key of this tab. Every attempt sends the same one, even after a reload: if the answer to the first was lost, the next one gets
- * it, with the first API key, which is never shown again.
- */
-function keyOfAttempt(): string {
-  const kept = sessionStorage.getItem(ATTEMPT);
-  if (kept !== null) return kept;
-  // Not `randomUUID`, which browsers have only on secure origins.
-  const random = crypto.getRandomValues(new Uint32Array(4)).join('-');
-  sessionStorage.setItem(ATTEMPT, random);
-  return random;
 }
 
 interface Joined {
@@ -49,7 +35,6 @@ export function InvitationPage({ isStranger }: { readonly isStranger: boolean })
   useEffect(() => (isStranger ? undefined : look()), []);
   const onJoined = (one: Joined) => {
     sessionStorage.removeItem(KEPT);
-    sessionStorage.removeItem(ATTEMPT);
     setJoined(one);
   };
   if (joined) return html`<${Welcome} joined=${joined} />`;
@@ -111,16 +96,10 @@ interface Accepted {
 async function acceptWithoutKey(input: { token: string; name?: string }): Promise<Accepted & { status: number }> {
   const response = await fetch('/v1/invitations/accept', {
     method: 'POST',
-    headers: { 'Content-Type': 'application/json', 'Idempotency-Key': keyOfAttempt() },
+    headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(input),
   });
   return { ...((await response.json()) as Accepted), status: response.status };
-}
-
-function conflictOf(error: string | undefined): string {
-  return error?.startsWith('Idempotency-Key')
-    ? 'Your account was created with the name that you entered first. Enter that name again to see your API key.'
-    : 'The invited address already has an account. Sign in with its key.';
 }
 
 function CreateAccount({ token, onJoined }: StepProps): VNode {
@@ -128,14 +107,15 @@ function CreateAccount({ token, onJoined }: StepProps): VNode {
   const create = async () => {
     try {
       const { status, error, organization: joined, apiKey } = await acceptWithoutKey({ token, ...(name && { name }) });
-      if (status === 409) return conflictOf(error);
+      if (status === 409) return 'The invited address already has an account. Sign in with its key.';
       if (!joined || !apiKey) return error ?? `The gateway answered ${status}.`;
-      await signIn(apiKey.key);
+      // The key is shown even if signing in fails, because its first use makes the token invalid.
+      await signIn(apiKey.key).catch(() => undefined);
       organization.set(joined.id);
       onJoined({ name: joined.name, key: apiKey.key });
       return undefined;
     } catch (cause) {
-      return `The gateway cannot be reached (${String(cause)}). Try again with the same name.`;
+      return `The gateway cannot be reached (${String(cause)}). Try again.`;
     }
   };
   return html`<section class="panel" aria-labelledby="new-account">

@@ -101,7 +101,7 @@ function createRestDispatch(
       const excess = clientLimits.count(route.operationId, exchange.clientAddress);
       if (excess) throw excess;
       const context = publicContext(dependencies, exchange);
-      return traced(dependencies.tracing, span, () => answerKeylessRest(request, route, context, dependencies));
+      return traced(dependencies.tracing, span, () => answerKeylessRest(request, route, context));
     }
     const caller = await admitCaller(exchange);
     return traced(dependencies.tracing, span, () => answerRest(exchange, { route, parameters }, caller, dependencies));

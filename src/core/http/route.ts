@@ -1,6 +1,5 @@
 import type { z } from 'zod';
 import type { HttpAnswer, HttpRequest } from './messages.ts';
-import type { ApiKeyId, OrganizationId, UserId } from '../ids.ts';
 import { type Access, describeAccess } from '../access.ts';
 import { STATUS_OF } from '../errors.ts';
 import type { DeclaredOperation, OperationContext } from '../operation.ts';
@@ -79,19 +78,10 @@ export interface KeylessRoute<
   Output extends z.ZodType = z.ZodType,
 > extends RouteBase<Input, Output> {
   readonly access: 'keyless';
-  /** The credential in the input, which works once. An idempotency key belongs to it. A write calls `onNewAccount`. */
-  readonly credentialOf: (input: z.output<Input>) => string;
   readonly run: (context: PublicContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
 }
 
 export type AnyRoute = Route | KeylessRoute;
-
-/** An account that a request without a caller has created, with its first API key and its organization. */
-export interface NewAccount {
-  readonly userId: UserId;
-  readonly apiKeyId: ApiKeyId;
-  readonly organizationId: OrganizationId;
-}
 
 /** The context of an operation without a caller. */
 export type PublicContext = Omit<
@@ -108,8 +98,6 @@ export type PublicContext = Omit<
 > & {
   /** The user of the signed-in browser; undefined without a valid cookie, even on requests from other sites. */
   readonly signedInUserId: () => Promise<string | undefined>;
-  /** Called with the account that the request has created, because its stored answer belongs to that account. */
-  readonly onNewAccount?: (account: NewAccount) => void;
 };
 
 /** A page without an API key, because its query or form carries the permission. */

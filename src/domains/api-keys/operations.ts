@@ -131,6 +131,17 @@ export async function issueApiKey(
   return { apiKey, key };
 }
 
+/** Gives a key that was never used a new text, which makes the former text invalid. Undefined when it was used or revoked. */
+export async function replaceUnusedKey(em: EntityManager, keyId: ApiKeyId): Promise<CreatedApiKey | undefined> {
+  const unused = { id: keyId, lastUsedAt: null, revokedAt: null };
+  const apiKey = await em.findOne(ApiKey, unused, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  if (!apiKey) return undefined;
+  const key = generateApiKey();
+  apiKey.hash = hashApiKey(key);
+  apiKey.preview = previewApiKey(key);
+  return { apiKey, key };
+}
+
 /**
  * Creates and stores a key with the scopes and the expiry of the calling key, in the caller's transaction.
  * @throws ConflictError when the maximum of active keys is reached.

@@ -1,7 +1,6 @@
 import { ForbiddenError, notFound } from '../../core/errors.ts';
-import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { isWithin } from '../../core/postgres/reading/reach.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
@@ -36,25 +35,4 @@ export async function requireStillReached(
   const isLonger = latest !== null && (key.expiresAt === null || Date.parse(key.expiresAt) > Date.parse(latest));
   if (isWider || isLonger)
     throw new ForbiddenError('Idempotency-Key: the stored answer is an API key with more rights than the calling key');
-}
-
-/** The first key of a new account, and the organization that the account was created in. */
-interface FirstKey {
-  readonly keyId: ApiKeyId;
-  readonly organizationId: OrganizationId;
-}
-
-const findFirstKey = prepared<FirstKey>()((value) =>
-  db
-    .selectFrom('api_key as k')
-    .innerJoin('membership as m', 'm.user_id', 'k.user_id')
-    .select('k.id')
-    .where('k.id', '=', value('keyId'))
-    .where('k.revoked_at', 'is', null)
-    .where('m.organization_id', '=', value('organizationId')),
-);
-
-/** Whether the first key of an account is not revoked, and its user is still a member of the organization that they joined with it. */
-export async function isFirstKeyInUse(connection: Sql, { keyId, organizationId }: FirstKey): Promise<boolean> {
-  return (await connection.primary.first(findFirstKey({ keyId, organizationId }))) !== undefined;
 }

@@ -3,6 +3,7 @@ import type { InvitationId } from '../../core/ids.ts';
 import { ROLES } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/entity.ts';
+import { ApiKey } from '../api-keys/entity.ts';
 import { User } from '../users/entity.ts';
 
 const InvitationSchema = defineEntity({
@@ -18,6 +19,8 @@ const InvitationSchema = defineEntity({
     hash: p.blob(),
     /** Null when the account is deleted. */
     inviter: () => p.manyToOne(User).nullable().deleteRule('set null'),
+    /** The first key of the account that was created with the token; null while the invitation is open. */
+    firstKey: () => p.manyToOne(ApiKey).nullable().deleteRule('cascade'),
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
   },
@@ -28,12 +31,16 @@ const InvitationSchema = defineEntity({
   indexes: [
     { name: 'invitation_organization_index', properties: ['organization', 'createdAt', 'id'] },
     { name: 'invitation_inviter_index', properties: ['inviter'] },
+    { name: 'invitation_first_key_index', properties: ['firstKey'] },
     { name: 'invitation_address_index', properties: ['email'] },
     { name: 'invitation_expiry_index', properties: ['expiresAt'] },
   ],
 });
 
-/** An invitation of an e-mail address to an organization. The row is deleted when the invitation is accepted, revoked or replaced. */
+/**
+ * An invitation of an e-mail address to an organization. The row is deleted when the invitation is accepted with a key, revoked or replaced. After
+ * an acceptance without a key it stays until it expires, because the acceptance can be repeated.
+ */
 export class Invitation extends InvitationSchema.class {}
 InvitationSchema.setClass(Invitation);
 

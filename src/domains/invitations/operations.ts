@@ -8,7 +8,7 @@ import { type OperationContext, type WorkContext, guarded, write } from '../../c
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
-import { type CreatedApiKey, issueApiKey } from '../api-keys/operations.ts';
+import { type CreatedApiKey, issueApiKey, replaceUnusedKey } from '../api-keys/operations.ts';
 import { Membership, Organization } from '../organizations/entity.ts';
 import { lockOrganization, requireRoomToOwn } from '../organizations/operations.ts';
 import { User } from '../users/entity.ts';
@@ -23,6 +23,7 @@ import { ACCEPT_INVITATIONS, MANAGE_INVITATIONS, READ_INVITATIONS } from './poli
 import {
   type InvitationList,
   type InvitationRow,
+  acceptedInvitationOf,
   countInvitations,
   findInvitations,
   isMember,
@@ -92,7 +93,11 @@ export const revokeOrganizationInvitation = write(
   async ({ em, actor }, { invitationId }: RevokeOrganizationInvitationInput): Promise<{ id: InvitationId }> => {
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
-    const deleted = await em.nativeDelete(Invitation, { id: invitationId, organization: organization.id });
+    const deleted = await em.nativeDelete(Invitation, {
+      id: invitationId,
+      organization: organization.id,
+      firstKey: null,
+    });
     if (deleted === 0) throw notFound('invitation');
     return { id: invitationId };
   },
@@ -114,11 +119,14 @@ export interface AcceptedInvitation {
 export const acceptOrganizationInvitation = write(
   async (context, { token }: AcceptOrganizationInvitationInput): Promise<AcceptedInvitation> => {
     const { em, actor, now } = context;
-    const invitation = await takeInvitation(em, token, now());
+    const hash = await lockedToken(em, token);
+    const invitation = await openInvitationOf(em, hash, now());
+    if (!invitation) throw notFound('invitation');
     const user = await em.findOneOrFail(User, { id: actor.userId });
     if (user.email !== invitation.email)
       throw new ForbiddenError('the invitation is for another e-mail address than the address of your account');
     if (invitation.role === 'admin') await requireRoomToOwn(em, user.id);
+    await em.nativeDelete(Invitation, { id: invitation.id });
     return join(context, invitation, user);
   },
   {
@@ -133,14 +141,12 @@ export const acceptOrganizationInvitation = write(
 
 type OpenInvitation = NonNullable<Awaited<ReturnType<typeof openInvitationOf>>>;
 
-/** Deletes and returns the open invitation of a token. A lock makes concurrent acceptances and revocations wait, so only one succeeds. */
-async function takeInvitation(em: EntityManager, token: string, at: Date): Promise<OpenInvitation> {
+/** The hash of a token. A lock makes concurrent acceptances and revocations wait, so that each sees the result of the one before. */
+async function lockedToken(em: EntityManager, token: string): Promise<Buffer> {
   const hash = hashInvitationToken(token);
   const organizationId = await organizationOfToken(em, hash);
   if (organizationId !== undefined) await lockOrganization(em, organizationId);
-  const invitation = organizationId === undefined ? undefined : await openInvitationOf(em, hash, at);
-  if (!invitation) throw notFound('invitation');
-  return invitation;
+  return hash;
 }
 
 async function join(
@@ -148,44 +154,65 @@ async function join(
   { id: invitationId, organizationId, role }: OpenInvitation,
   user: User,
 ): Promise<AcceptedInvitation> {
-  await em.nativeDelete(Invitation, { id: invitationId });
   const organization = await em.findOneOrFail(Organization, { id: organizationId });
   em.create(Membership, { organization, user, role, createdAt: now() });
   return { invitationId, organization, role };
 }
 
+type KeylessContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>;
+
 /**
  * Accepts an invitation without an API key: creates the account of the invited e-mail address, makes it a member, and issues its first key,
- * which is unbound and has all scopes. The audit log entry refers to that key.
+ * which is unbound and has all scopes. The audit log entry refers to that key. If the answer is lost, the same token gets a new key instead of
+ * the first one, until that was used.
  * @throws NotFoundError like `acceptOrganizationInvitation`; ConflictError when the address already has an account.
  */
 export async function acceptInvitationWithoutKey(
-  {
-    em: requested,
-    now,
-    newId,
-    requestId,
-    requestIdOrigin,
-  }: WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>,
+  context: KeylessContext,
   { token, name }: AcceptInvitationWithoutKeyInput,
 ): Promise<AcceptedInvitation & CreatedApiKey> {
   try {
-    return await requested.transactional(async (em) => {
-      const at = now();
-      const invitation = await takeInvitation(em, token, at);
-      const user = em.create(User, { id: newId(), email: invitation.email, name: name ?? null, createdAt: at });
-      await em.flush();
-      const accepted = await join({ em, now }, invitation, user);
-      const key = { userId: user.id, organizationId: null, name: 'First key', scopes: SCOPES };
-      const created = await issueApiKey({ em, now, newId }, key);
-      const actor = { keyId: created.apiKey.id, organization: accepted.organization };
-      const context = { actor, now, newId, requestId, requestIdOrigin };
-      await recordAudit(em, auditEntry(context, 'acceptOrganizationInvitation', targetOf(invitation)));
-      return { ...accepted, ...created };
+    return await context.em.transactional(async (em) => {
+      const inner = { ...context, em };
+      const hash = await lockedToken(em, token);
+      const open = await openInvitationOf(em, hash, context.now());
+      const accepted = open ? await createAccount(inner, open, name) : await acceptAgain(inner, hash);
+      if (!accepted) throw notFound('invitation');
+      const actor = { keyId: accepted.apiKey.id, organization: accepted.organization };
+      const target = targetOf({ id: accepted.invitationId });
+      await recordAudit(em, auditEntry({ ...context, actor }, 'acceptOrganizationInvitation', target));
+      return accepted;
     });
   } catch (error) {
     throw conflictOf(error, HAS_ACCOUNT)?.(undefined) ?? error;
   }
+}
+
+async function createAccount(
+  { em, now, newId }: KeylessContext,
+  invitation: OpenInvitation,
+  name: string | undefined,
+): Promise<AcceptedInvitation & CreatedApiKey> {
+  const user = em.create(User, { id: newId(), email: invitation.email, name: name ?? null, createdAt: now() });
+  await em.flush();
+  const accepted = await join({ em, now }, invitation, user);
+  const key = { userId: user.id, organizationId: null, name: 'First key', scopes: SCOPES };
+  const created = await issueApiKey({ em, now, newId }, key);
+  await em.flush();
+  await em.nativeUpdate(Invitation, { id: invitation.id }, { firstKey: created.apiKey.id });
+  return { ...accepted, ...created };
+}
+
+/** Replaces the first key of an account that was created with the token. Undefined when it was used or revoked, or its user has left. */
+async function acceptAgain(
+  { em, now }: KeylessContext,
+  hash: Buffer,
+): Promise<(AcceptedInvitation & CreatedApiKey) | undefined> {
+  const invitation = await acceptedInvitationOf(em, hash, now());
+  const replaced = invitation && (await replaceUnusedKey(em, invitation.keyId));
+  if (!replaced) return undefined;
+  const organization = await em.findOneOrFail(Organization, { id: invitation.organizationId });
+  return { invitationId: invitation.id, organization, role: invitation.role, ...replaced };
 }
 
 const HAS_ACCOUNT = {

@@ -14,24 +14,27 @@ import {
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import type { ApiKeyTables } from '../api-keys/entity.ts';
 import type { OrganizationTables } from '../organizations/entity.ts';
 import type { UserTables } from '../users/entity.ts';
 import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './entity.ts';
 import type { InvitationFilter } from './input.ts';
 
-type Tables = InvitationTables & OrganizationTables & UserTables;
+type Tables = ApiKeyTables & InvitationTables & OrganizationTables & UserTables;
 type Aliased = Readable<Tables> & { i: Readable<Tables>['invitation'] };
 const db = queriesOn<Tables>();
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<Tables>>();
 
-/** An invitation without its hash. A row has the selected columns only; without a selection it has all of these. */
-export type InvitationRow = Omit<RowOf<Readable<InvitationTables>['invitation']>, 'hash'>;
+/** An invitation without its credentials. A row has the selected columns only; without a selection it has all of these. */
+export type InvitationRow = Omit<RowOf<Readable<InvitationTables>['invitation']>, 'hash' | 'firstKeyId'>;
 
-const SHOWN = INVITATION_COLUMNS.filter((name): name is keyof InvitationRow => name !== 'hash');
+const SHOWN = INVITATION_COLUMNS.filter(
+  (name): name is keyof InvitationRow => name !== 'hash' && name !== 'firstKeyId',
+);
 const shown = (asked: Columns<InvitationRow>, ...always: (keyof InvitationRow)[]) =>
   columns('i', withColumns<InvitationRow>(asked, SHOWN, 'id', ...always));
 
-/** Whether an invitation is open: it has not expired, and its inviter is still an administrator of the organization. */
+/** Whether an invitation is open: it was not accepted and has not expired, and its inviter is still an administrator of the organization. */
 function isOpen(at: Date) {
   return (eb: ExpressionBuilder<Aliased, 'i'>) => {
     const inviter = eb
@@ -40,7 +43,7 @@ function isOpen(at: Date) {
       .whereRef('a.organization_id', '=', 'i.organization_id')
       .whereRef('a.user_id', '=', 'i.inviter_id')
       .where('a.role', '=', 'admin');
-    return eb.and([eb('i.expires_at', '>', at.toISOString()), eb.exists(inviter)]);
+    return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at.toISOString()), eb.exists(inviter)]);
   };
 }
 
@@ -133,6 +136,23 @@ export async function openInvitationOf(
     .select(['i.id', 'i.email', 'i.role', 'i.organization_id as organizationId'])
     .where('i.hash', '=', hash)
     .where(isOpen(at))
+    .executeTakeFirst();
+}
+
+/**
+ * The invitation with this token that was accepted without a key, if the new account is still a member of the organization. The caller has
+ * locked the organization.
+ */
+export async function acceptedInvitationOf(em: EntityManager, hash: Buffer, at: Date) {
+  return tablesOf(em)
+    .selectFrom('invitation as i')
+    .innerJoin('api_key as k', 'k.id', 'i.first_key_id')
+    .innerJoin('membership as m', (join) =>
+      join.onRef('m.organization_id', '=', 'i.organization_id').onRef('m.user_id', '=', 'k.user_id'),
+    )
+    .select(['i.id', 'i.organization_id as organizationId', 'i.role', 'k.id as keyId'])
+    .where('i.hash', '=', hash)
+    .where('i.expires_at', '>', at.toISOString())
     .executeTakeFirst();
 }
 

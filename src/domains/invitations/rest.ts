@@ -21,9 +21,8 @@ export const invitationRoutes = [
     tag: 'Organizations',
     summary: 'Accept an invitation without an API key, which creates an account.',
     description:
-      'Creates the account of the invited e-mail address, makes it a member of the organization, and answers its first key, which is unbound and has every scope. The key is shown here and never again. Used, expired, revoked and unknown tokens are 404. 409 when the address has an account already: it accepts with its key, by the GraphQL mutation `acceptOrganizationInvitation`. Invitations are made by the GraphQL mutation `inviteOrganizationMember`. `Authorization` is not read. If the answer is lost, only a retry with the same `Idempotency-Key` gets the key: a token works once. Use a random value for it, such as a UUID, because whoever has it and the token gets the stored answer for 24 hours. After the key is revoked, or the person has left the organization, a retry is 404.',
+      'Creates the account of the invited e-mail address, makes it a member of the organization, and answers its first key, which is unbound and has every scope. The key is shown here and never again. Used, expired, revoked and unknown tokens are 404. 409 when the address has an account already: it accepts with its key, by the GraphQL mutation `acceptOrganizationInvitation`. Invitations are made by the GraphQL mutation `inviteOrganizationMember`. `Authorization` is not read. If the answer is lost, send the request again: until the key was used, the token gets a new key, which replaces it. `Idempotency-Key` is not needed.',
     input: acceptInvitationWithoutKeyInput,
-    credentialOf: ({ token }) => token,
     output: acceptedInvitationDocument,
     status: 201,
     errors: [400, 404, 409],
@@ -36,7 +35,6 @@ export const invitationRoutes = [
     },
     run: async (context, input) => {
       const { organization, apiKey, key } = await acceptInvitationWithoutKey(context, input);
-      context.onNewAccount?.({ userId: apiKey.user.id, apiKeyId: apiKey.id, organizationId: organization.id });
       const counts = await memberCountsOf(context)([organization.id]);
       return {
         organization: toOrganizationDocument(organizationRow(organization), counts.get(organization.id) ?? 1),

@@ -8,8 +8,6 @@ import { placeOfAnswer } from './entity.ts';
 import { type KeyPlace, keepAnswer } from './queries.ts';
 import type { AnsweredRequest } from './standing-rights.ts';
 
-/** The rules that are the same for all stored answers, with and without a caller. */
-
 export interface Answered {
   readonly text: string;
   readonly isReplayed: boolean;

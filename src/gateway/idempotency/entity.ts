@@ -5,27 +5,21 @@ import type { SealedColumn } from '../../core/secrets/secret-check.ts';
 import type { SecretPlace } from '../../core/secrets/secrets.ts';
 import { User } from '../../domains/users/entity.ts';
 
-/** The write without a caller. Its rows are found by the digest alone, with an index, because the user is not known before. */
-export const KEYLESS_OPERATION = 'acceptOrganizationInvitation';
-
 const IdempotencyKeySchema = defineEntity({
   name: 'IdempotencyKey',
   tableName: 'idempotency_key',
   properties: {
     user: () => p.manyToOne(User).primary().deleteRule('cascade'),
-    /** SHA-256 of the organization and the idempotency key; without a caller, of operation, credential and key. None of them is stored. */
+    /** SHA-256 of the organization and the idempotency key, which is not stored. */
     digest: p.text().primary(),
     organizationId: p.uuid().$type<OrganizationId>().nullable(),
     /** SHA-256 of operation and input. */
     fingerprint: p.text(),
-    /** The scopes of the API key that the answer was given to; empty without a caller. */
+    /** The scopes of the API key that the answer was given to. */
     scopes: p.array<Scope>(),
     /** The role of the caller at that time. */
     role: p.enum(ROLES).nullable(),
-    /**
-     * The operation and the changed object, as in the audit log; without a caller, the issued API key. Null when nothing or several objects were
-     * changed.
-     */
+    /** The operation and the changed object, as in the audit log. Null when nothing or several objects were changed. */
     operation: p.text().nullable(),
     targetType: p.text().nullable(),
     targetId: p.uuid().nullable(),
@@ -36,14 +30,7 @@ const IdempotencyKeySchema = defineEntity({
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
   },
-  indexes: [
-    { name: 'idempotency_key_expiry_index', properties: ['expiresAt'] },
-    {
-      name: 'idempotency_key_keyless_index',
-      properties: ['digest'],
-      where: `operation = '${KEYLESS_OPERATION}'`,
-    },
-  ],
+  indexes: [{ name: 'idempotency_key_expiry_index', properties: ['expiresAt'] }],
 });
 
 /** The stored answer to a request with an `Idempotency-Key`. */

@@ -5,11 +5,19 @@ import { isObject } from '../../core/is-object.ts';
 import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import type { Database } from '../../core/postgres/connections.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import { createKeyedQueue } from '../../core/keyed-queue.ts';
-import { type Answered, type Change, hash, openAnswer, requireSameRequest, storeAnswer } from './answers.ts';
-import { type KeylessParts, type KeylessRequest, type KeylessWork, runKeyless } from './keyless.ts';
+import {
+  type Answered,
+  type AnswerParts,
+  type Change,
+  hash,
+  openAnswer,
+  requireSameRequest,
+  storeAnswer,
+} from './answers.ts';
 import { type AnsweredRequest, requireStandingRights } from './standing-rights.ts';
 import { type KeyPlace, claimKey, releaseClaim, readAnswer, setLockTimeout } from './queries.ts';
 
@@ -54,14 +62,18 @@ interface Claim extends IdempotentRequest {
 
 type Work = (context: OperationContext) => Promise<Outcome>;
 
-export interface IdempotencyParts extends KeylessParts {
+export interface IdempotencyParts extends AnswerParts {
+  readonly database: Pick<Database, 'em'>;
+  readonly sql: Sql;
+  readonly now: () => Date;
+  readonly newId: () => string;
   readonly outbound: Pick<Outbound, 'totalTimeoutMs'>;
   readonly log: Pick<Logger, 'warn' | 'error'>;
 }
 
 /**
- * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization, or without a
- * caller to the credential in the input (`keyless.ts`). It is stored for 24 hours; then `maintenance.ts` deletes it.
+ * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization. It is
+ * stored for 24 hours; then `maintenance.ts` deletes it.
  *
  * Only successful answers are stored. A request with an error has changed nothing and can be retried with the same key. The answer is stored in
  * the transaction of the change, so a crash cannot separate them. Concurrent requests with the same key wait for the first one.
@@ -105,12 +117,6 @@ export class Idempotency {
         await delay(POLL_MS);
       }
     });
-  }
-
-  /** The same for a request without a caller. @throws ConflictError (409) like `run`; all errors of `work`. */
-  async runKeyless(request: KeylessRequest, work: KeylessWork): Promise<Answered> {
-    const digest = hash([request.operation, request.credential, request.key]);
-    return this.#queued(digest, () => runKeyless(this.#parts, { ...request, digest }, work));
   }
 
   async #queued(name: string, run: () => Promise<Answered>): Promise<Answered> {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { Role, Scope } from '../../core/access.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
-import { type IdempotencyTables, KEYLESS_OPERATION } from './entity.ts';
+import type { IdempotencyTables } from './entity.ts';
 
 const db = queriesOn<IdempotencyTables>();
 
@@ -79,24 +79,6 @@ export const readAnswer = prepared<KeyPlace>()((value) =>
     .select(['target_type as targetType', 'target_id as targetId'])
     .where('user_id', '=', value('userId'))
     .where('digest', '=', value('digest')),
-);
-
-/**
- * Reads the stored answer of a request without a caller. The operation is part of the text, so that PostgreSQL uses the partial index, and such
- * rows always have an organization, a target and an answer.
- */
-export const findKeylessAnswer = prepared<{ digest: string; at: string }>()((value) =>
-  db
-    .selectFrom('idempotency_key')
-    .select(['user_id as userId', 'fingerprint'])
-    .select((eb) => [
-      eb.ref('organization_id').$notNull().as('organizationId'),
-      eb.ref('target_id').$notNull().as('keyId'),
-      eb.ref('answer').$notNull().as('answer'),
-    ])
-    .where('operation', '=', sql.lit(KEYLESS_OPERATION))
-    .where('digest', '=', value('digest'))
-    .where('expires_at', '>', value('at')),
 );
 
 /** Stores the answer of the attempt that has the claim. */

@@ -21,7 +21,7 @@ import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
-import { runKeylessIdempotent, runIdempotent } from './idempotent-call.ts';
+import { runIdempotent } from './idempotent-call.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
 import { routes } from '../routes.ts';
 
@@ -120,15 +120,9 @@ export async function answerKeylessRest(
   request: HttpRequest,
   route: KeylessRoute,
   context: PublicContext,
-  { idempotency }: Dependencies,
 ): Promise<HttpAnswer> {
-  const body = await bodyOf(request, route);
-  const input = parseInput(route.input, body);
-  const run = async (inner: PublicContext) => answerDocument(route, await route.run(inner, input));
-  const key = idempotencyKeyOf(request.headers);
-  if (key === undefined) return run(context);
-  const credential = route.credentialOf(input);
-  return runKeylessIdempotent(idempotency, { route, context, key, input: body, credential }, run);
+  const input = parseInput(route.input, await bodyOf(request, route));
+  return answerDocument(route, await route.run(context, input));
 }
 
 async function runRoute(route: DataRoute, context: OperationContext, input: unknown): Promise<HttpAnswer> {

@@ -1,6 +1,6 @@
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import type { KeylessRoute, PublicContext, Route } from '../../core/http/route.ts';
+import type { Route } from '../../core/http/route.ts';
 import type { Answered } from '../idempotency/answers.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { REPLAYED_HEADER } from '../request-headers.ts';
@@ -13,14 +13,6 @@ export interface IdempotentCall {
   readonly key: string;
   /** The input before validation, because defaults that the schema adds can change between requests. */
   readonly input: object;
-}
-
-export interface KeylessCall {
-  readonly route: KeylessRoute;
-  readonly context: PublicContext;
-  readonly key: string;
-  readonly input: object;
-  readonly credential: string;
 }
 
 interface StoredResponse {
@@ -41,16 +33,6 @@ export async function runIdempotent(
     return { text: toText(answer), isSuccess: answer.status < 400 };
   });
   return fromText(answered);
-}
-
-/** The same for a request without a caller. */
-export async function runKeylessIdempotent(
-  idempotency: Idempotency,
-  { route, ...call }: KeylessCall,
-  run: (context: PublicContext) => Promise<HttpAnswer>,
-): Promise<HttpAnswer> {
-  const request = { ...call, operation: route.operationId };
-  return fromText(await idempotency.runKeyless(request, async (inner) => toText(await run(inner))));
 }
 
 function toText({ status, headers, body }: HttpAnswer): string {

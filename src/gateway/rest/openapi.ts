@@ -133,7 +133,7 @@ function headersOf(route: AnyRoute, status: number): object {
     ...(status === STATUS_OF.unauthenticated ? (['WWW-Authenticate'] as const) : []),
     ...(status === STATUS_OF.unauthenticated || isKeyless(route) ? [] : LIMIT_HEADERS),
     ...(status === STATUS_OF.rateLimited || status === STATUS_OF.unavailable ? (['Retry-After'] as const) : []),
-    ...(status === route.status && isWrite(route) ? ([REPLAYED_HEADER] as const) : []),
+    ...(status === route.status && isWrite(route) && !isKeyless(route) ? ([REPLAYED_HEADER] as const) : []),
     ...(Object.keys(route.headers ?? {}) as HeaderName[]),
   ];
   return {
@@ -183,7 +183,8 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
 }
 
 function requestHeadersOf(route: AnyRoute): string[] {
-  return [...(isKeyless(route) ? [] : [ORGANIZATION_HEADER]), ...(isWrite(route) ? [IDEMPOTENCY_KEY_HEADER] : [])];
+  if (isKeyless(route)) return [];
+  return [ORGANIZATION_HEADER, ...(isWrite(route) ? [IDEMPOTENCY_KEY_HEADER] : [])];
 }
 
 function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {

@@ -45,7 +45,7 @@ async function memberships(organizationId: string): Promise<number> {
   return rows.length;
 }
 
-test('of 10 concurrent acceptances of one token, one creates a membership and the others are 404, with and without a key', async () => {
+test('of 10 concurrent acceptances of one token, one creates a membership; with a key the others are 404, without one they get another first key', async () => {
   const admin = await gateway.createKey();
   const guest = await createPerson(gateway);
   const known = await invite(gateway, admin.key, guest.email);
@@ -58,7 +58,7 @@ test('of 10 concurrent acceptances of one token, one creates a membership and th
     ...Array<string>(9).fill('NotFoundError'),
   ]);
   const statuses = await Promise.all(Array.from({ length: 10 }, (_, index) => accept(index, unknown.token)));
-  expect(statuses.toSorted()).toEqual(['201', ...Array<string>(9).fill('404')]);
+  expect(statuses).toEqual(Array<string>(10).fill('201'));
   expect(await memberships(admin.organizationId)).toBe(3);
 });
 
