@@ -132,21 +132,23 @@ type GivenInput = Readonly<Record<string, unknown>>;
 
 /** Parses the input here rather than before the resolver, so that fault messages are adapted to this mutation. */
 async function runMutation<Input, Payload extends object>(
-  { schema, ids = {}, names = {}, pathOf, run }: Definition<Input, Payload>,
+  { schema, ids = {}, names, pathOf, run }: Definition<Input, Payload>,
   given: GivenInput,
   context: GraphQLContext,
   info: GraphQLResolveInfo,
 ): Promise<Payload> {
   try {
     if (context.refusal) throw context.refusal;
-    const result = await run(context, parseInput(schema, withPlainIds(withNamesOf(names, given), ids)), info);
+    const input = names ? withNamesOf(names, given) : given;
+    const result = await run(context, parseInput(schema, withPlainIds(input, ids)), info);
     context.onSuccess?.();
     return result;
   } catch (error) {
     context.onRefusal(error, info.fieldName);
     throw relocated(error, (fault) => {
       const [field = '', ...rest] = fault.path;
-      const path = pathOf?.(fault, given) ?? (names[field] ? [names[field], ...rest] : fault.path);
+      const shown = names?.[field] ? [names[field], ...rest] : fault.path;
+      const path = pathOf?.(fault, given) ?? shown;
       const isId = path.length === 1 && fault.code === 'BAD_FORMAT';
       const type = isId ? (ids[field] ?? ids[path[0] ?? '']) : undefined;
       return { ...fault, path, ...(type && { message: `must be an id of the type ${type}` }) };
