@@ -41,7 +41,8 @@ const SHARED_STATE_TOO = [
   'test/domains/invitations/{races,rules}.test.ts',
   'test/domains/mcp-connections/{changes,token-refresh}.test.ts',
   'test/domains/organization-deletions/races.test.ts',
-  'test/domains/organizations/{leaving,races}.test.ts',
+  'test/domains/memberships/leaving.test.ts',
+  'test/domains/organizations/races.test.ts',
   'test/gateway/idempotency/{replays,twins}.test.ts',
 ];
 

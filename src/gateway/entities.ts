@@ -1,22 +1,22 @@
 import { AuditEntry } from '../core/audit.ts';
 import { StoredSecret } from '../core/secrets/secret-store.ts';
-import { ApiKey } from '../domains/api-keys/entity.ts';
-import { RefusedAttempt } from '../domains/audit-log/entity.ts';
-import { Broadcast, BroadcastChannel } from '../domains/broadcasts/entity.ts';
-import { EventDefinition, EventProperty } from '../domains/event-definitions/entity.ts';
+import { ApiKey } from '../domains/api-keys/public.ts';
+import { RefusedAttempt } from '../domains/audit-log/public.ts';
+import { Broadcast, BroadcastChannel } from '../domains/broadcasts/public.ts';
+import { EventDefinition, EventProperty } from '../domains/event-definitions/public.ts';
 import {
   EventOccurrence,
   EventOccurrenceUuid,
   MonthlyOccurrenceCount,
   ObjectIdentifier,
-} from '../domains/event-occurrences/entity.ts';
-import { Invitation } from '../domains/invitations/entity.ts';
-import { McpAuthorization, McpConnection, McpTokenRevocation } from '../domains/mcp-connections/entity.ts';
-import { Membership, Organization } from '../domains/organizations/entity.ts';
-import { SessionEvent, SessionEventBatch } from '../domains/session-events/entity.ts';
-import { Artifact, Project, PullRequest, Session, SessionStream } from '../domains/sessions/entity.ts';
-import { DeletedSession, DeletionJob } from '../domains/user-deletions/entity.ts';
-import { User } from '../domains/users/entity.ts';
+} from '../domains/event-occurrences/public.ts';
+import { Invitation } from '../domains/invitations/public.ts';
+import { McpAuthorization, McpConnection, McpTokenRevocation } from '../domains/mcp-connections/public.ts';
+import { Membership, Organization } from '../domains/organizations/public.ts';
+import { SessionEvent, SessionEventBatch } from '../domains/session-events/public.ts';
+import { Artifact, Project, PullRequest, Session, SessionStream } from '../domains/sessions/public.ts';
+import { DeletedSession, DeletionJob } from '../domains/user-deletions/public.ts';
+import { User } from '../domains/users/public.ts';
 import { IdempotencyKey } from './idempotency/entity.ts';
 import { RateLimit } from './admission/entity.ts';
 

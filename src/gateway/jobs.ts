@@ -1,9 +1,8 @@
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
-import { eventPurgeJob } from '../domains/event-occurrences/purge.ts';
-import { mcpRefreshJob } from '../domains/mcp-connections/oauth/token-refresh-job.ts';
-import { mcpTokenRevocationJob } from '../domains/mcp-connections/oauth/token-revocation.ts';
-import { organizationDeletionJob } from '../domains/organization-deletions/deletion-job.ts';
-import { userDeletionJob } from '../domains/user-deletions/deletion-job.ts';
+import { eventPurgeJob } from '../domains/event-occurrences/public.ts';
+import { mcpRefreshJob, mcpTokenRevocationJob } from '../domains/mcp-connections/public.ts';
+import { organizationDeletionJob } from '../domains/organization-deletions/public.ts';
+import { userDeletionJob } from '../domains/user-deletions/public.ts';
 import { workContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
 import { deleteKeysOfOrganization } from './idempotency/maintenance.ts';

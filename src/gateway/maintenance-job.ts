@@ -3,11 +3,11 @@ import { z } from 'zod';
 import { DAY_MS } from '../core/text/timestamps.ts';
 import type { Config } from '../core/config.ts';
 import { type JobHandler, jobHandler } from '../core/jobs.ts';
-import { deleteAuditEntries } from '../domains/audit-log/operations.ts';
-import { deleteExpiredUuids } from '../domains/event-occurrences/send-queries.ts';
-import { deleteExpiredInvitations } from '../domains/invitations/operations.ts';
-import { deleteExpiredAuthorizations } from '../domains/mcp-connections/deletion.ts';
-import { QUESTIONNAIRE_DAYS, forgetQuestionnaires } from '../domains/user-deletions/operations.ts';
+import { deleteAuditEntries } from '../domains/audit-log/public.ts';
+import { deleteExpiredUuids } from '../domains/event-occurrences/public.ts';
+import { deleteExpiredInvitations } from '../domains/invitations/public.ts';
+import { deleteExpiredAuthorizations } from '../domains/mcp-connections/public.ts';
+import { QUESTIONNAIRE_DAYS, forgetQuestionnaires } from '../domains/user-deletions/public.ts';
 import { deleteExpiredKeys } from './idempotency/maintenance.ts';
 
 /** Deletes a batch of expired rows with one statement. @returns how many rows; 0 when nothing is left. */

@@ -1,5 +1,5 @@
 import type { ApiKeyId } from '../core/ids.ts';
-import { isWellFormedApiKey } from '../domains/api-keys/key-format.ts';
+import { isWellFormedApiKey } from '../domains/api-keys/public.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
 import { canAct } from './admission/authenticate.ts';
 import type { Dependencies } from './dependencies.ts';

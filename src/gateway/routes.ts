@@ -5,6 +5,7 @@ import { eventDefinitionRoutes } from '../domains/event-definitions/rest.ts';
 import { eventOccurrenceRoutes } from '../domains/event-occurrences/rest.ts';
 import { invitationRoutes } from '../domains/invitations/rest.ts';
 import { mcpConnectionPages, mcpConnectionRoutes } from '../domains/mcp-connections/rest.ts';
+import { membershipRoutes } from '../domains/memberships/rest.ts';
 import { organizationRoutes } from '../domains/organizations/rest.ts';
 import { sessionEventRoutes } from '../domains/session-events/rest.ts';
 import { sessionRoutes } from '../domains/sessions/rest.ts';
@@ -14,6 +15,7 @@ import { userDeletionRoutes } from '../domains/user-deletions/rest.ts';
 /** All documented REST routes. */
 export const routes: readonly AnyRoute[] = [
   ...organizationRoutes,
+  ...membershipRoutes,
   ...invitationRoutes,
   ...apiKeyRoutes,
   ...userRoutes,

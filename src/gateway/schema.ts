@@ -5,7 +5,7 @@ import '../core/graphql/scalars.ts';
 import '../core/graphql/errors.ts';
 import '../core/graphql/nodes.ts';
 import '../domains/organizations/graphql/operations.ts';
-import '../domains/organizations/graphql/members.ts';
+import '../domains/memberships/graphql.ts';
 import '../domains/invitations/graphql.ts';
 import '../domains/users/graphql.ts';
 import '../domains/user-deletions/graphql.ts';

@@ -1,15 +1,13 @@
 import type { Sql } from '../core/postgres/reading/sql.ts';
-import { apiKeyTopic } from '../domains/api-keys/entity.ts';
-import { readKeyVersions } from '../domains/api-keys/operations.ts';
-import { mcpConnectionTopic } from '../domains/mcp-connections/status.ts';
-import { readConnectionVersions } from '../domains/mcp-connections/versions.ts';
+import { apiKeyTopic, readKeyVersions } from '../domains/api-keys/public.ts';
+import { mcpConnectionTopic, readConnectionVersions } from '../domains/mcp-connections/public.ts';
 import {
   readLastSessionChanges,
   readSessionVersions,
   sessionTopic,
   sessionsTopic,
-} from '../domains/sessions/operations.ts';
-import { deletionJobTopic, readDeletionJobVersions } from '../domains/user-deletions/operations.ts';
+} from '../domains/sessions/public.ts';
+import { deletionJobTopic, readDeletionJobVersions } from '../domains/user-deletions/public.ts';
 
 interface Reading {
   readonly sql: Sql;

@@ -1,7 +1,10 @@
 import { DAY_MS } from '../core/text/timestamps.ts';
 import type { OperationContext } from '../core/operation.ts';
-import { type SendEventOccurrenceInput, sendEventOccurrencesInput } from '../domains/event-occurrences/input.ts';
-import { sendEventOccurrences } from '../domains/event-occurrences/operations.ts';
+import {
+  type SendEventOccurrenceInput,
+  sendEventOccurrences,
+  sendEventOccurrencesInput,
+} from '../domains/event-occurrences/public.ts';
 
 /** Visits on each of the last days, oldest first. */
 const VISITS = [5, 7, 4, 9, 12, 8, 3, 6, 11, 14, 10, 16, 13, 9];

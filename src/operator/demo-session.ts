@@ -3,14 +3,15 @@ import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import type { SessionId } from '../core/ids.ts';
 import type { OperationContext } from '../core/operation.ts';
-import { importSessionEvents } from '../domains/session-events/import.ts';
-import { createSessionInput, recordPullRequestInput } from '../domains/sessions/input.ts';
+import { importSessionEvents } from '../domains/session-events/public.ts';
 import {
   createSession,
+  createSessionInput,
   recordArtifact,
   recordPullRequest,
+  recordPullRequestInput,
   transitionSession,
-} from '../domains/sessions/recording-operations.ts';
+} from '../domains/sessions/public.ts';
 
 const REPOSITORY = { id: randomUUID(), name: 'shop', provider: 'github' };
 const PROJECT = { id: randomUUID(), name: 'Shop', icon: 'bug', color: 'teal' };

@@ -1,8 +1,10 @@
 import { type Actor, SCOPES, hasAccess } from '../core/access.ts';
-import { createEventDefinitionInput } from '../domains/event-definitions/input.ts';
-import { createEventDefinition } from '../domains/event-definitions/operations.ts';
-import { EVENT_DEFINITIONS } from '../domains/event-definitions/policy.ts';
-import { Organization } from '../domains/organizations/entity.ts';
+import {
+  EVENT_DEFINITIONS,
+  createEventDefinition,
+  createEventDefinitionInput,
+} from '../domains/event-definitions/public.ts';
+import { Organization } from '../domains/organizations/public.ts';
 import { sendDemoOccurrences } from './demo-occurrences.ts';
 import { createDemoSessions } from './demo-session.ts';
 import { type IssuedKey, issueKey } from './issue-key.ts';

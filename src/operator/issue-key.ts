@@ -3,10 +3,10 @@ import { recordAudit, operatorEntry } from '../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../core/ids.ts';
 import { type Role, SCOPES, type Scope } from '../core/access.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
-import { issueApiKey } from '../domains/api-keys/operations.ts';
-import { ensureMember } from '../domains/organizations/member-operations.ts';
-import { findOrCreateOrganization } from '../domains/organizations/operations.ts';
-import { findOrCreateUser } from '../domains/users/operations.ts';
+import { issueApiKey } from '../domains/api-keys/public.ts';
+import { ensureMember } from '../domains/memberships/public.ts';
+import { findOrCreateOrganization } from '../domains/organizations/public.ts';
+import { findOrCreateUser } from '../domains/users/public.ts';
 
 /** A key that the command line created, with its secret and the related objects. */
 export interface IssuedKey {

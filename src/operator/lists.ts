@@ -2,10 +2,10 @@ import { type Compilable, type Expression, type RawBuilder, type SqlBool, sql } 
 import { counted } from '../core/postgres/reading/counts.ts';
 import { queriesOn } from '../core/postgres/reading/queries.ts';
 import type { Sql } from '../core/postgres/reading/sql.ts';
-import type { ApiKeyTables } from '../domains/api-keys/entity.ts';
-import type { OrganizationTables } from '../domains/organizations/entity.ts';
-import type { SessionTables } from '../domains/sessions/entity.ts';
-import type { UserTables } from '../domains/users/entity.ts';
+import type { ApiKeyTables } from '../domains/api-keys/public.ts';
+import type { OrganizationTables } from '../domains/organizations/public.ts';
+import type { SessionTables } from '../domains/sessions/public.ts';
+import type { UserTables } from '../domains/users/public.ts';
 
 /** Lists of the command line: all organizations, newest first, in constant memory. */
 

@@ -1,5 +1,5 @@
 import { glob, readFile } from 'node:fs/promises';
-import { type Import, cyclesOf, faultOf, importsOf } from './import-rules.ts';
+import { type Import, betweenNouns, cyclesOf, faultOf, importsOf } from './import-rules.ts';
 
 const imports: Import[] = [];
 for await (const file of glob('src/**/*.ts')) imports.push(...importsOf(file, await readFile(file, 'utf8')));
@@ -8,6 +8,7 @@ const faults = imports.flatMap((entry) => {
   return fault === undefined ? [] : [`${entry.from}:${entry.line}: ${entry.to}: ${fault}`];
 });
 faults.push(...cyclesOf(imports).map((files) => `cycle: ${files.join(' → ')}`));
+faults.push(...cyclesOf(betweenNouns(imports)).map((nouns) => `cycle of nouns: ${nouns.join(' → ')}`));
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exitCode = 1;
 else console.log(`${imports.length} imports follow the directions.`);

@@ -56,6 +56,14 @@ export function faultOf({ from, to, typeOnly }: Import): string | undefined {
     if (target === 'console') return 'The console is served, not imported.';
     if (LAYERS.indexOf(target) > LAYERS.indexOf(layer)) return `${layer} imports nothing of the layers above it.`;
   }
+  if (
+    nounOf(to) !== undefined &&
+    layer !== 'domains' &&
+    !/\/(?:public|module)\.ts$/.test(to) &&
+    !isGraphQL(to) &&
+    !isRest(to)
+  )
+    return 'Of a noun only public.ts and module.ts are used, and its GraphQL types.';
   const [folder, other] = [folderOf(from), folderOf(to)];
   if (folder !== undefined && other !== undefined && folder !== other && !typeOnly) {
     return 'A folder of gateway uses only types of another.';
@@ -66,11 +74,10 @@ export function faultOf({ from, to, typeOnly }: Import): string | undefined {
 function domainFaultOf({ from, to, typeOnly }: Omit<Import, 'line'>): string | undefined {
   const [noun, other] = [nounOf(from), nounOf(to)];
   if (other !== undefined && other !== noun) {
-    const isPublic = /\/(?:entity|policy|(?:[a-z-]+-)?operations)\.ts$/.test(to) && !isGraphQL(to);
+    const isPublic = to.endsWith('/public.ts');
     const isShared = (isGraphQL(from) && isGraphQL(to)) || (isRest(from) && to.endsWith('/rest-documents.ts'));
-    if (!isPublic && !isShared) {
-      return 'Of another noun only entity.ts, policy.ts and operations are used, and its GraphQL types and REST documents by files of the same API.';
-    }
+    if (!isPublic && !isShared)
+      return 'Of another noun only public.ts is used, and its GraphQL types and REST documents by files of the same API.';
   }
   if (isGraphQL(from) && (isRest(to) || isHttp(to))) return 'GraphQL files do not know REST.';
   if (isRest(from) && (isGraphQL(to) || isGraphQLLibrary(to))) return 'REST files do not know GraphQL.';
@@ -81,6 +88,14 @@ function domainFaultOf({ from, to, typeOnly }: Omit<Import, 'line'>): string | u
     return 'Only GraphQL and REST files know GraphQL and HTTP.';
   }
   return undefined;
+}
+
+/** The imports of one noun from another, as imports between their folders. */
+export function betweenNouns(imports: readonly Import[]): Import[] {
+  return imports.flatMap((each) => {
+    const [from, to] = [nounOf(each.from), nounOf(each.to)];
+    return from !== undefined && to !== undefined && from !== to ? [{ ...each, from, to }] : [];
+  });
 }
 
 /** Import cycles, including type imports: each as its files in order. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { cyclesOf, faultOf, importsOf } from './import-rules.ts';
+import { betweenNouns, cyclesOf, faultOf, importsOf } from './import-rules.ts';
 
 /** The fault of a line in a file. */
 function faultIn(from: string, line: string): string | undefined {
@@ -47,6 +47,8 @@ describe('refused', () => {
     ],
 
     ['src/domains/users/operations.ts', value('../organizations/input.ts'), /^Of another noun only/],
+    ['src/domains/users/operations.ts', value('../organizations/operations.ts'), /^Of another noun only/],
+    ['src/gateway/contexts.ts', type('../domains/users/entity.ts'), /^Of a noun only/],
     ['src/domains/users/operations.ts', type('../organizations/queries.ts'), /^Of another noun only/],
     ['src/domains/users/operations.ts', value('../organizations/graphql/types.ts'), /^Of another noun only/],
     ['src/domains/users/rest.ts', value('../organizations/graphql/operations.ts'), /^Of another noun only/],
@@ -92,9 +94,9 @@ describe('accepted', () => {
     ['src/gateway/rest/handler.ts', "import { type A, type B } from '../idempotency/idempotency.ts';"],
     ['src/gateway/graphql/handler.ts', value('../../graphql-executor/executor.ts')],
     ['src/graphql-executor/executor.ts', value('lru-cache')],
-    ['src/domains/users/operations.ts', value('../organizations/entity.ts')],
-    ['src/domains/users/operations.ts', value('../organizations/policy.ts')],
-    ['src/domains/users/operations.ts', value('../organizations/member-operations.ts')],
+    ['src/domains/users/operations.ts', value('../organizations/public.ts')],
+    ['src/gateway/contexts.ts', type('../domains/users/public.ts')],
+    ['src/gateway/graphql/viewer.ts', value('../../domains/users/graphql.ts')],
     ['src/domains/users/graphql.ts', value('../organizations/graphql/types.ts')],
     ['src/domains/users/graphql.ts', type('../../core/postgres/sql.ts')],
     ['src/domains/users/queries.ts', value('kysely')],
@@ -113,6 +115,17 @@ test('cycles are found, also those of types', () => {
   ] as const;
   const imports = text.flatMap(([from, line]) => importsOf(from, `${line}\n`));
   expect(cyclesOf(imports)).toEqual([['src/core/a.ts', 'src/core/b.ts', 'src/core/c.ts', 'src/core/a.ts']]);
+});
+
+test('cycles of nouns are found, although no file is in a cycle', () => {
+  const text = [
+    ['src/domains/users/a.ts', value('../organizations/public.ts')],
+    ['src/domains/organizations/b.ts', type('../users/public.ts')],
+    ['src/domains/organizations/c.ts', value('./b.ts')],
+  ] as const;
+  const imports = text.flatMap(([from, line]) => importsOf(from, `${line}\n`));
+  expect(cyclesOf(imports)).toEqual([]);
+  expect(cyclesOf(betweenNouns(imports))).toEqual([['users', 'organizations', 'users']]);
 });
 
 test('every form of an import is read, with its line', () => {

@@ -2,8 +2,8 @@ import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { ApiKeyId } from '../../core/ids.ts';
 import type { Scope } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { Organization } from '../organizations/entity.ts';
-import { User } from '../users/entity.ts';
+import { Organization } from '../organizations/public.ts';
+import { User } from '../users/public.ts';
 
 const ApiKeySchema = defineEntity({
   name: 'ApiKey',

@@ -8,8 +8,8 @@ import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { enumValues, wording } from '../../core/text/wording.ts';
 import { filterOf } from '../../core/postgres/reading/reach.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
-import { Membership } from '../organizations/entity.ts';
-import { lockUser } from '../users/operations.ts';
+import { Membership } from '../organizations/public.ts';
+import { lockUser } from '../users/public.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
 import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
@@ -23,10 +23,6 @@ import {
   revokeKeys,
   unboundKeysOf,
 } from './queries.ts';
-
-export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
-
-export { readKeyVersions } from './queries.ts';
 
 /** Maximum of active keys (not revoked, not expired) that one user has in each organization, and of their active unbound keys. */
 export const MAX_ACTIVE_KEYS = 25;

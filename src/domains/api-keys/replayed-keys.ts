@@ -3,7 +3,7 @@ import type { ApiKeyId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { isWithin } from '../../core/postgres/reading/reach.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
-import type { OrganizationTables } from '../organizations/entity.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
 import type { ApiKeyTables } from './entity.ts';
 import { reachedBy } from './policy.ts';
 

@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type Refusal, REFUSALS } from '../../core/audit.ts';
-import { ApiKey } from '../api-keys/entity.ts';
+import { ApiKey } from '../api-keys/public.ts';
 
 const RefusedAttemptSchema = defineEntity({
   name: 'RefusedAttempt',

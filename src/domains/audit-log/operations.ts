@@ -12,8 +12,6 @@ import {
   pageOfEntries,
 } from './queries.ts';
 
-export { deleteAuditEntries, deleteEntriesOf, forgetUserInEntries } from './queries.ts';
-
 /** The entries with these keys that belong to the acting organization. @throws ForbiddenError like `listAuditEntries`. */
 export const readAuditEntries = guarded(
   READ_AUDIT_LOG,

@@ -14,9 +14,8 @@ import {
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import type { ApiKeyTables } from '../api-keys/entity.ts';
-import type { UserTables } from '../users/entity.ts';
-import type { UserRow } from '../users/operations.ts';
+import type { ApiKeyTables } from '../api-keys/public.ts';
+import type { UserRow, UserTables } from '../users/public.ts';
 import type { AuditEntryFilter } from './input.ts';
 
 const db = queriesOn<AuditTables & ApiKeyTables & UserTables>();

@@ -3,11 +3,11 @@ import type { AuditTables, Refusal, RequestIdOrigin } from '../../core/audit.ts'
 import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
-import type { ApiKeyTables } from '../api-keys/entity.ts';
+import type { ApiKeyTables } from '../api-keys/public.ts';
 import type { RefusedAttemptTables } from './entity.ts';
 
 /** A refused attempt with a known API key, which may be revoked. */
-export interface RefusedAttempt {
+export interface NewRefusedAttempt {
   readonly keyId: ApiKeyId;
   readonly refusal: Refusal;
   /** The acting organization of the request. When undefined, the organization of the key is recorded. */
@@ -17,7 +17,7 @@ export interface RefusedAttempt {
   readonly requestIdOrigin: RequestIdOrigin;
 }
 
-interface Values extends Omit<RefusedAttempt, 'organizationId'> {
+interface Values extends Omit<NewRefusedAttempt, 'organizationId'> {
   readonly organizationId: OrganizationId | null;
   readonly id: string;
   readonly at: Date;
@@ -83,7 +83,7 @@ const SECONDS = 60;
 /** Writes an entry for the refused attempt, unless one was written for the same key and reason in the last minute. */
 export async function recordRefusedAttempt(
   { sql: writer, now, newId }: { readonly sql: Sql; readonly now: () => Date; readonly newId: () => string },
-  { organizationId, ...rest }: RefusedAttempt,
+  { organizationId, ...rest }: NewRefusedAttempt,
 ): Promise<void> {
   await writer.all(record({ ...rest, organizationId: organizationId ?? null, id: newId(), at: now() }));
 }

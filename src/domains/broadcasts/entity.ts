@@ -1,7 +1,7 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { BroadcastChannelId, BroadcastId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { Organization } from '../organizations/entity.ts';
+import { Organization } from '../organizations/public.ts';
 
 export const BROADCAST_STATUSES = ['waiting', 'canceled', 'succeeded', 'failed'] as const;
 export type BroadcastStatus = (typeof BROADCAST_STATUSES)[number];

@@ -16,8 +16,6 @@ import {
   findChannels,
 } from './queries.ts';
 
-export { deleteBroadcastsOf } from './queries.ts';
-
 const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default channel', active: true } as const;
 
 /**

@@ -1,7 +1,7 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import type { EventDefinitionId, EventPropertyId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { Organization } from '../organizations/entity.ts';
+import { Organization } from '../organizations/public.ts';
 import { PROPERTY_TYPES, type PropertyOption } from './property-types.ts';
 
 /** The standard primary objects. The name of a custom object is allowed too (Custom Event Definition API, section 2.1). */

@@ -8,25 +8,17 @@ import type { ActingOrganization } from '../../core/access.ts';
 import { unchanged, write } from '../../core/operation.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
-import { lockOrganization } from '../organizations/operations.ts';
+import { lockOrganization } from '../organizations/public.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
 import type { CreateEventDefinitionInput, EventDefinitionReference, UpdateEventDefinitionInput } from './input.ts';
-import { baseNameFor, firstFreeName, definitionNameTaken } from './naming.ts';
+import { baseNameFor, definitionNameTaken, firstFreeName } from './naming.ts';
 import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
 import { namesLike } from './queries.ts';
 import { lockDefinition } from './row-locks.ts';
 
 // Used by other domain modules.
-export { fullyQualifiedName } from './computed-fields.ts';
-export { propertyMeantBy } from './default-properties.ts';
-export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
-export { definitionsOf, requireEventDefinitions } from './policy.ts';
-export { countCustomProperties, customPropertiesOf } from './property-queries.ts';
-export type { EventDefinitionRow } from './queries.ts';
-export { listEventTypes, readEventDefinition } from './read-operations.ts';
-export { type SharedDefinition, shareDefinitions } from './row-locks.ts';
 
 /**
  * Creates a definition with its properties. When no name is given, one is generated from the label. Names of deleted definitions are never

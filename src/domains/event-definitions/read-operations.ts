@@ -9,7 +9,7 @@ import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { defaultPropertiesOf, fullyQualifiedName } from './computed-fields.ts';
 import { referenceTo } from './definition-reference.ts';
 import type { EventDefinitionReference, SearchEventDefinitionsInput } from './input.ts';
-import { firstFreeName, nameFromLabel, definitionNameTaken } from './naming.ts';
+import { definitionNameTaken, firstFreeName, nameFromLabel } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
 import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
 import { findDefinitionsWithProperties } from './queries-with-properties.ts';

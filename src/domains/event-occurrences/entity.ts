@@ -1,7 +1,7 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { Organization } from '../organizations/entity.ts';
+import { Organization } from '../organizations/public.ts';
 import type { PropertyValue } from './property-values.ts';
 
 const EventOccurrenceSchema = defineEntity({

@@ -1,6 +1,6 @@
 import type { InputFault, InputFaultCode } from '../../core/errors.ts';
 import { NOT_KNOWN } from '../../core/input/validation.ts';
-import { type SharedDefinition, propertyMeantBy } from '../event-definitions/operations.ts';
+import { type SharedDefinition, propertyMeantBy } from '../event-definitions/public.ts';
 import type { SendEventOccurrenceInput } from './input.ts';
 import { type PropertyValue, checkValue } from './property-values.ts';
 

@@ -4,7 +4,7 @@ import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { OrganizationId } from '../../core/ids.ts';
-import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/operations.ts';
+import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/public.ts';
 import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation.ts';
 import type { SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
 import { SEND_OCCURRENCES } from './policy.ts';
@@ -18,8 +18,6 @@ import {
 } from './send-queries.ts';
 
 // Used by other domain modules.
-export { deleteIdentifiersOf } from './organization-deletion.ts';
-export { purgeOccurrences } from './purge.ts';
 
 /**
  * Sends one occurrence of a defined event.

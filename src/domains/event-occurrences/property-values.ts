@@ -1,7 +1,7 @@
 import { DAY_MS, isRepresentable } from '../../core/text/timestamps.ts';
 import { type InputFault, type InputFaultCode } from '../../core/errors.ts';
 import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/input/validation.ts';
-import type { EventProperty } from '../event-definitions/entity.ts';
+import type { EventProperty } from '../event-definitions/public.ts';
 
 /** The part of a property that decides which values are valid. */
 export type CheckedProperty = Pick<EventProperty, 'name' | 'type'> & {

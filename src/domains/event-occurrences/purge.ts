@@ -5,7 +5,7 @@ import { idSchema } from '../../core/input/validation.ts';
 import type { EventDefinitionId } from '../../core/ids.ts';
 import { jobHandler } from '../../core/jobs.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import { isInUse } from '../event-definitions/operations.ts';
+import { isInUse } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
 /**

@@ -9,8 +9,7 @@ import { pagesOf } from '../../core/postgres/reading/pages.ts';
 import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import type { EventDefinitionTables } from '../event-definitions/entity.ts';
-import { definitionsOf } from '../event-definitions/operations.ts';
+import { type EventDefinitionTables, definitionsOf } from '../event-definitions/public.ts';
 import { EVENT_OCCURRENCE_COLUMNS, type EventOccurrenceTables } from './entity.ts';
 import type { EventOccurrenceFilter } from './input.ts';
 

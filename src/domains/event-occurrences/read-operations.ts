@@ -11,7 +11,7 @@ import {
   propertyMeantBy,
   readEventDefinition,
   requireEventDefinitions,
-} from '../event-definitions/operations.ts';
+} from '../event-definitions/public.ts';
 import { type EventOccurrenceFilter, MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
 import type { PropertyValue } from './property-values.ts';
 import { READ_USAGE } from './policy.ts';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { EVENT_DEFINITIONS } from '../event-definitions/policy.ts';
+import { EVENT_DEFINITIONS, listEventTypes } from '../event-definitions/public.ts';
 import { route } from '../../core/http/route.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { listEventTypes } from '../event-definitions/operations.ts';
 import { MAX_OCCURRENCES, sendEventOccurrenceInput, sendEventOccurrencesInput } from './input.ts';
 import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
 import { type SearchedOccurrence, searchEventOccurrences } from './read-operations.ts';

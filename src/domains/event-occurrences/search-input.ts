@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/input/moments.ts';
 import { text } from '../../core/input/validation.ts';
-import { PRIMARY_OBJECTS } from '../event-definitions/entity.ts';
+import { PRIMARY_OBJECTS } from '../event-definitions/public.ts';
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;

@@ -5,8 +5,7 @@ import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
-import type { EventDefinitionTables } from '../event-definitions/entity.ts';
-import { definitionsOf } from '../event-definitions/operations.ts';
+import { type EventDefinitionTables, definitionsOf } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 import type { SearchEventOccurrencesInput } from './search-input.ts';
 

@@ -2,9 +2,9 @@ import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { InvitationId } from '../../core/ids.ts';
 import { ROLES } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { Organization } from '../organizations/entity.ts';
-import { ApiKey } from '../api-keys/entity.ts';
-import { User } from '../users/entity.ts';
+import { Organization } from '../organizations/public.ts';
+import { ApiKey } from '../api-keys/public.ts';
+import { User } from '../users/public.ts';
 
 const InvitationSchema = defineEntity({
   name: 'Invitation',

@@ -9,9 +9,9 @@ import { orderType } from '../../core/graphql/orders.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
-import { organizationRow } from '../organizations/operations.ts';
+import { organizationRow } from '../organizations/public.ts';
 import { UserType } from '../users/graphql.ts';
-import { readUsers } from '../users/operations.ts';
+import { readUsers } from '../users/public.ts';
 import {
   acceptOrganizationInvitationInput,
   invitationFilter,

@@ -8,10 +8,9 @@ import { type OperationContext, type WorkContext, guarded, write } from '../../c
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
-import { type CreatedApiKey, issueApiKey, replaceUnusedKey } from '../api-keys/operations.ts';
-import { Membership, Organization } from '../organizations/entity.ts';
-import { lockOrganization, requireRoomToOwn } from '../organizations/operations.ts';
-import { User } from '../users/entity.ts';
+import { type CreatedApiKey, issueApiKey, replaceUnusedKey } from '../api-keys/public.ts';
+import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
+import { User } from '../users/public.ts';
 import { Invitation } from './entity.ts';
 import type {
   AcceptInvitationWithoutKeyInput,
@@ -32,8 +31,6 @@ import {
   pageOfInvitations,
 } from './queries.ts';
 import { generateInvitationToken, hashInvitationToken } from './token.ts';
-
-export { deleteExpiredInvitations, deleteInvitationsOf, deleteInvitationsTo } from './queries.ts';
 
 /** Maximum number of open invitations of an organization. */
 export const MAX_OPEN_INVITATIONS = 100;

@@ -1,6 +1,7 @@
 import type { OrganizationId } from '../../core/ids.ts';
 import type { Access, Actor } from '../../core/access.ts';
-import { ADMINISTER_ORGANIZATION, READ_MEMBERS, mayAdminister } from '../organizations/policy.ts';
+import { READ_MEMBERS } from '../memberships/public.ts';
+import { ADMINISTER_ORGANIZATION, mayAdminister } from '../organizations/public.ts';
 
 /** Access for creating and revoking invitations of the acting organization. */
 export const MANAGE_INVITATIONS: Access = ADMINISTER_ORGANIZATION;

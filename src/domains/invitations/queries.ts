@@ -14,9 +14,9 @@ import {
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import type { ApiKeyTables } from '../api-keys/entity.ts';
-import type { OrganizationTables } from '../organizations/entity.ts';
-import type { UserTables } from '../users/entity.ts';
+import type { ApiKeyTables } from '../api-keys/public.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
+import type { UserTables } from '../users/public.ts';
 import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './entity.ts';
 import type { InvitationFilter } from './input.ts';
 

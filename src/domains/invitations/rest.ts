@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { keylessRoute } from '../../core/http/route.ts';
-import { memberCountsOf, organizationRow } from '../organizations/operations.ts';
+import { memberCountsOf, organizationRow } from '../organizations/public.ts';
 import { organizationDocument, organizationExample, toOrganizationDocument } from '../organizations/rest-documents.ts';
 import { acceptInvitationWithoutKeyInput } from './input.ts';
 import { acceptInvitationWithoutKey } from './operations.ts';

@@ -1,7 +1,7 @@
 import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgresql';
 import type { ApiKeyId, McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
-import { Organization } from '../organizations/entity.ts';
-import { User } from '../users/entity.ts';
+import { Organization } from '../organizations/public.ts';
+import { User } from '../users/public.ts';
 import type { AuthorizationServer } from './oauth/client.ts';
 import { STATUSES, type Status, standingOf } from './status.ts';
 

@@ -15,7 +15,7 @@ import {
   text,
   withDefault,
 } from '../../core/input/validation.ts';
-import { AUTH_TYPES, OAUTH_REGISTRATIONS, VISIBILITIES, TYPES } from './entity.ts';
+import { AUTH_TYPES, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from './entity.ts';
 
 const name = text({ min: 1, max: 200 });
 const command = text({ min: 1, max: 4096 });

@@ -32,8 +32,6 @@ import { mcpConnectionTopic } from './status.ts';
 import { clientOf } from './oauth/client.ts';
 import { applyUpdate } from './update.ts';
 
-export { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from './deletion.ts';
-
 const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
 
 const CONFLICTS = {

@@ -1,11 +1,11 @@
 import type { McpConnectionId } from '../../core/ids.ts';
 import { notFound } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { apiKeyTopic } from '../api-keys/entity.ts';
+import { apiKeyTopic } from '../api-keys/public.ts';
 import type { McpConnectionReference } from './input.ts';
 import { readMcpConnections } from './operations.ts';
 import type { McpConnectionRow } from './queries.ts';
-import { standingOf, mcpConnectionTopic } from './status.ts';
+import { mcpConnectionTopic, standingOf } from './status.ts';
 
 /** An event of the subscription: the new state of the connection, or its deletion. */
 export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: McpConnectionId };

@@ -1,7 +1,7 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { forgetRegistration, forgetTokens, mergeNamed, storeClientSecret, forgetSecrets } from './credentials.ts';
+import { forgetRegistration, forgetSecrets, forgetTokens, mergeNamed, storeClientSecret } from './credentials.ts';
 import type { AuthType, McpConnection } from './entity.ts';
 import type { UpdateMcpConnectionInput } from './input.ts';
 

@@ -4,9 +4,8 @@ import { idSchema } from '../../core/input/validation.ts';
 import { settleChanges } from '../../core/authority.ts';
 import type { DeletionJobId, OrganizationId } from '../../core/ids.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
-import { deleteOrganizationRow, lockOrganization } from '../organizations/operations.ts';
-import { deletionJobTopic } from '../user-deletions/operations.ts';
-import { deleteContentsOf, deleteRestOf, lockJob, purgeSessions } from '../user-deletions/deletion-operations.ts';
+import { deleteOrganizationRow, lockOrganization } from '../organizations/public.ts';
+import { deleteContentsOf, deleteRestOf, deletionJobTopic, lockJob, purgeSessions } from '../user-deletions/public.ts';
 
 /** Deletes a batch of the rows of an organization in tables of `gateway`, such as stored answers. @returns how many were deleted. */
 type DeleteGatewayRows = (em: EntityManager, organizationId: OrganizationId, batch: number) => Promise<number>;

@@ -6,7 +6,7 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { DeletionJobType } from '../user-deletions/graphql.ts';
-import { deletionJobRow } from '../user-deletions/operations.ts';
+import { deletionJobRow } from '../user-deletions/public.ts';
 import { deleteOrganizationInput } from './input.ts';
 import { deleteOrganization, readDeletionPreview } from './operations.ts';
 import { mayDelete } from './policy.ts';

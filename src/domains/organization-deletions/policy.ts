@@ -1,6 +1,6 @@
 import type { OrganizationId } from '../../core/ids.ts';
 import { type Access, type Actor, hasAccess } from '../../core/access.ts';
-import { ADMINISTER_ORGANIZATION } from '../organizations/policy.ts';
+import { ADMINISTER_ORGANIZATION } from '../organizations/public.ts';
 
 /** Access for deleting the acting organization, and for the preview of the deletion. */
 export const DELETE_ORGANIZATION: Access = ADMINISTER_ORGANIZATION;

@@ -3,12 +3,12 @@ import type { OrganizationId } from '../../core/ids.ts';
 import { counted } from '../../core/postgres/reading/counts.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
-import type { ApiKeyTables } from '../api-keys/entity.ts';
-import type { EventDefinitionTables } from '../event-definitions/entity.ts';
-import type { McpConnectionTables } from '../mcp-connections/entity.ts';
-import type { OrganizationTables } from '../organizations/entity.ts';
-import type { SessionEventTables } from '../session-events/entity.ts';
-import type { SessionTables } from '../sessions/entity.ts';
+import type { ApiKeyTables } from '../api-keys/public.ts';
+import type { EventDefinitionTables } from '../event-definitions/public.ts';
+import type { McpConnectionTables } from '../mcp-connections/public.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
+import type { SessionEventTables } from '../session-events/public.ts';
+import type { SessionTables } from '../sessions/public.ts';
 
 type Tables = OrganizationTables &
   SessionTables &

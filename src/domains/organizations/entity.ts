@@ -3,7 +3,7 @@ import type { OrganizationId } from '../../core/ids.ts';
 import type { Subscriptions } from '../../core/config.ts';
 import { ROLES } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { User } from '../users/entity.ts';
+import { User } from '../users/public.ts';
 
 const OrganizationSchema = defineEntity({
   name: 'Organization',

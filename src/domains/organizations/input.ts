@@ -3,7 +3,7 @@ import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { listInput } from '../../core/input/lists.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import { ROLES } from '../../core/access.ts';
-import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { OrganizationId } from '../../core/ids.ts';
 import { httpUri, idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 
 const name = text({ min: 1, max: 100 }).refine(
@@ -48,14 +48,6 @@ const roles = z.array(z.enum(ROLES)).max(100).nullish();
 export const organizationFilter = z.strictObject({ roles, search: text({ max: 100 }).nullish(), ...createdBetween });
 export type OrganizationFilter = z.output<typeof organizationFilter>;
 
-/** Conditions on a list of members. `createdFrom` and `createdBefore` are about the time of joining. */
-export const memberFilter = z.strictObject({ roles, search: text({ max: 254 }).nullish(), ...createdBetween });
-export type MemberFilter = z.output<typeof memberFilter>;
-
-/** The optional id must be the acting organization. */
-export const leaveOrganizationInput = z.strictObject({ organizationId: optional(idSchema<OrganizationId>()) });
-export type LeaveOrganizationInput = z.output<typeof leaveOrganizationInput>;
-
 export const updateOrganizationInput = z.strictObject({
   organizationId: idSchema<OrganizationId>(),
   name: name.optional(),
@@ -63,9 +55,3 @@ export const updateOrganizationInput = z.strictObject({
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;
-
-export const changeOrganizationMemberRoleInput = z.strictObject({ userId: idSchema<UserId>(), role: z.enum(ROLES) });
-export type ChangeOrganizationMemberRoleInput = z.output<typeof changeOrganizationMemberRoleInput>;
-
-export const removeOrganizationMemberInput = z.strictObject({ userId: idSchema<UserId>() });
-export type RemoveOrganizationMemberInput = z.output<typeof removeOrganizationMemberInput>;

@@ -2,16 +2,10 @@ import { notFound } from '../../core/errors.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
 import type { Reach } from '../../core/postgres/reading/reach.ts';
-import { READ_PEOPLE } from '../users/policy.ts';
 
 /** No acting organization is required to create an organization. */
 export const CREATE_ORGANIZATIONS: Access = { scopes: ['organizations.write'], inOrganization: false };
 export const ADMINISTER_ORGANIZATION: Access = { scopes: ['organizations.write'], inOrganization: true, role: 'admin' };
-
-/** Access for leaving the acting organization. */
-export const LEAVE_ORGANIZATION: Access = { scopes: ['organizations.write'], inOrganization: true };
-/** Access for reading the members of the acting organization. */
-export const READ_MEMBERS: Access = { ...READ_PEOPLE, inOrganization: true };
 
 /**
  * The acting organization. `named` is an optional id from the input.

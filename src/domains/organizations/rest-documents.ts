@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { OrganizationRow } from './operations.ts';
+import type { OrganizationRow } from './queries.ts';
 
 /** The JSON document of an organization. Other domain modules use it too. */
 export const organizationDocument = z

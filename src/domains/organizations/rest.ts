@@ -1,8 +1,8 @@
 import { route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
-import { createOrganizationInput, listOrganizationsInput } from './input.ts';
-import { createOrganization, listOrganizations, memberCountsOf } from './operations.ts';
-import { organizationRow } from './queries.ts';
+import { listOrganizationsInput } from './input.ts';
+import { listOrganizations } from './operations.ts';
+import { memberCountsOf } from './queries.ts';
 import { organizationDocument, organizationExample, toOrganizationDocument } from './rest-documents.ts';
 
 export const organizationRoutes = [
@@ -28,25 +28,6 @@ export const organizationRoutes = [
       );
       const counts = await memberCountsOf(context)(items.map(({ id }) => id));
       return { items: items.map((row) => toOrganizationDocument(row, counts.get(row.id) ?? 0)), nextCursor };
-    },
-  }),
-  route({
-    method: 'POST',
-    path: '/v1/organizations',
-    operationId: 'createOrganization',
-    access: createOrganization.access,
-    tag: 'Organizations',
-    summary: 'Create an organization with the caller as its administrator.',
-    description:
-      'Without `slug`, one is generated from the name. A given slug that is taken is 409. A person can own at most 20 organizations. Needs the scope `organizations.write`.',
-    input: createOrganizationInput,
-    output: organizationDocument,
-    status: 201,
-    errors: [400, 409, 500, 503],
-    examples: { input: { name: 'Example Works', slug: 'example-works' }, output: organizationExample },
-    run: async (context, input) => {
-      const { organization } = await createOrganization(context, input);
-      return toOrganizationDocument(organizationRow(organization), 1);
     },
   }),
 ];

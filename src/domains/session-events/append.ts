@@ -7,8 +7,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { jsonArray, textArray, timestamptzArray, uuidArray } from '../../core/postgres/driver/binary-arrays.ts';
 import { type Statement, type ValueOf, preparedByShape, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
-import type { SessionTables } from '../sessions/entity.ts';
-import { callerOf, changeableBy } from '../sessions/policy.ts';
+import { type SessionTables, callerOf, changeableBy } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
 

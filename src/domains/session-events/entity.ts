@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
-import { Session } from '../sessions/entity.ts';
+import { Session } from '../sessions/public.ts';
 
 const SessionEventBatchSchema = defineEntity({
   name: 'SessionEventBatch',

@@ -4,9 +4,8 @@ import type { SessionId } from '../../core/ids.ts';
 import type { LiveTail } from '../../core/live-tails.ts';
 import { requireAccess } from '../../core/access.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
-import { apiKeyTopic } from '../api-keys/entity.ts';
-import { readStreamHead, sessionTopic } from '../sessions/operations.ts';
-import { READ_SESSIONS } from '../sessions/policy.ts';
+import { apiKeyTopic } from '../api-keys/public.ts';
+import { READ_SESSIONS, readStreamHead, sessionTopic } from '../sessions/public.ts';
 import type { SessionEventFilter } from './input.ts';
 import { type SessionEventRow, findSlice } from './queries.ts';
 

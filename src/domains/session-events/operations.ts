@@ -6,8 +6,7 @@ import { requireAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
 import type { SessionId } from '../../core/ids.ts';
-import { requireSessionChange, sessionTopic } from '../sessions/operations.ts';
-import { READ_SESSIONS, RECORD_SESSIONS } from '../sessions/policy.ts';
+import { READ_SESSIONS, RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions/public.ts';
 import { appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { idOf } from './cursor.ts';
@@ -193,5 +192,3 @@ async function replay(
     throw new ConflictError('BATCH_REUSED', 'already used for other events; use another batchId', ['batchId']);
   return { sessionId, ...batch, isReplayed: true };
 }
-
-export { purgeEvents } from './purge.ts';

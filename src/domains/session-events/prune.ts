@@ -5,8 +5,8 @@ import { notFound } from '../../core/errors.ts';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import type { OrganizationTables } from '../organizations/entity.ts';
-import type { SessionTables } from '../sessions/entity.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
+import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 
 /** The events to delete: of all sessions, of one organization, or of one session. */

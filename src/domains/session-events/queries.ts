@@ -19,8 +19,7 @@ import {
 } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import type { SessionTables } from '../sessions/entity.ts';
-import { callerOf, readableBy } from '../sessions/policy.ts';
+import { type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
 import { cursorId } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';

@@ -1,8 +1,8 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { ArtifactId, ProjectId, PullRequestId, SessionId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import { Organization } from '../organizations/entity.ts';
-import { User } from '../users/entity.ts';
+import { Organization } from '../organizations/public.ts';
+import { User } from '../users/public.ts';
 import {
   ARTIFACT_TYPES,
   MODES,

@@ -1,8 +1,7 @@
 import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
-import type { McpConnectionTables } from '../mcp-connections/entity.ts';
-import { visibleTo } from '../mcp-connections/policy.ts';
+import { type McpConnectionTables, visibleTo } from '../mcp-connections/public.ts';
 import { MAX_MCP_SERVERS } from './input.ts';
 import type { Caller } from './policy.ts';
 

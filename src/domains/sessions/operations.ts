@@ -10,7 +10,7 @@ import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
-import { resolveMcpConnections } from '../mcp-connections/operations.ts';
+import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
@@ -61,12 +61,6 @@ export const listSessions = defineOperation({
     return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
   },
 });
-
-export type { SessionRow } from './queries.ts';
-// Objects of sessions that the caller can read.
-export { artifactsOf, artifactsWithPullRequestsOf, pullRequestsOf } from './artifact-queries.ts';
-export { projectsOf };
-export { readLastSessionChanges, readSessionVersions } from './queries.ts';
 
 /** The artifacts with these ids whose sessions the caller can read. */
 export const readArtifacts = guarded(READ_SESSIONS, findArtifacts);
@@ -164,8 +158,6 @@ async function changeSession(
   return row;
 }
 
-export { sessionTopic, sessionsTopic } from './topics.ts';
-
 /**
  * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can read but not change it; ConflictError when it was
  * changed since `expectedUpdatedAt`.
@@ -220,6 +212,3 @@ export async function lockSession(
   if (!session) throw notFound(what);
   return session;
 }
-
-// For the deletion of accounts and organizations.
-export { type WhoseSessions, deleteSessions, forgetSessionCreator } from './deletion.ts';

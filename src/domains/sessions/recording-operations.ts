@@ -8,7 +8,7 @@ import { type AuditTarget } from '../../core/audit.ts';
 import { artifactRow, pullRequestRow } from './artifact-queries.ts';
 import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
 import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from './input.ts';
-import { resolveMcpConnections } from '../mcp-connections/operations.ts';
+import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { describe, lockSession } from './operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 import { RECORD_SESSIONS } from './policy.ts';

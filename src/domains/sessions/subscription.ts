@@ -1,7 +1,7 @@
 import { requireAccess } from '../../core/access.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
-import { apiKeyTopic } from '../api-keys/entity.ts';
+import { apiKeyTopic } from '../api-keys/public.ts';
 import { READ_SESSIONS, callerOf } from './policy.ts';
 import type { SessionFilter } from './input.ts';
 import { type SessionRow, findMatchingSessions, findSessionChanges } from './queries.ts';

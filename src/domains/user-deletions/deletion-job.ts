@@ -4,16 +4,15 @@ import type { DeletionJobId } from '../../core/ids.ts';
 import { recordAudit, jobEntry } from '../../core/audit.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 
-import { apiKeyTopic } from '../api-keys/entity.ts';
-import { revokeKeys } from '../api-keys/operations.ts';
-import { deleteInvitationsOf, deleteInvitationsTo } from '../invitations/operations.ts';
+import { apiKeyTopic, revokeKeys } from '../api-keys/public.ts';
+import { deleteInvitationsOf, deleteInvitationsTo } from '../invitations/public.ts';
 import {
   deleteOrganizationRow,
   leaveOrganizations,
   lockOrganization,
   lockOrganizationsOf,
-} from '../organizations/operations.ts';
-import { deleteUserRow, forgetPerson, lockUser } from '../users/operations.ts';
+} from '../organizations/public.ts';
+import { deleteUserRow, forgetPerson, lockUser } from '../users/public.ts';
 import { deleteContentsOf, deleteRestOf, exhaust, lockJob, purgeSessions } from './deletion-operations.ts';
 import { DeletionJob } from './entity.ts';
 import { onlyAdminConflict } from './policy.ts';

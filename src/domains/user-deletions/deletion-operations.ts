@@ -1,8 +1,8 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { DeletionJobId } from '../../core/ids.ts';
 import type { JobContext } from '../../core/jobs.ts';
-import { purgeEvents } from '../session-events/operations.ts';
-import { sessionTopic } from '../sessions/operations.ts';
+import { purgeEvents } from '../session-events/public.ts';
+import { sessionTopic } from '../sessions/public.ts';
 import { BATCH, ORGANIZATION_STEPS, type Step, type StepContext, type Target } from './deletion-steps.ts';
 import { DeletedSession, DeletionJob } from './entity.ts';
 

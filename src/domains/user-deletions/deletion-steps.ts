@@ -1,11 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { DeletionJobId, OrganizationId } from '../../core/ids.ts';
-import { deleteEntriesOf, forgetUserInEntries } from '../audit-log/operations.ts';
-import { deleteBroadcastsOf } from '../broadcasts/operations.ts';
-import { deleteDefinitionRow, lockDefinitionsOf } from '../event-definitions/operations.ts';
-import { deleteIdentifiersOf, purgeOccurrences } from '../event-occurrences/operations.ts';
-import { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from '../mcp-connections/operations.ts';
-import { type WhoseSessions, deleteSessions, forgetSessionCreator } from '../sessions/operations.ts';
+import { deleteEntriesOf, forgetUserInEntries } from '../audit-log/public.ts';
+import { deleteBroadcastsOf } from '../broadcasts/public.ts';
+import { deleteDefinitionRow, lockDefinitionsOf } from '../event-definitions/public.ts';
+import { deleteIdentifiersOf, purgeOccurrences } from '../event-occurrences/public.ts';
+import { deleteAuthorizationsOf, deleteConnections, forgetConnectionOwner } from '../mcp-connections/public.ts';
+import { type WhoseSessions, deleteSessions, forgetSessionCreator } from '../sessions/public.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { DeletedSession } from './entity.ts';
 

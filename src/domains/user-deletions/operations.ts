@@ -5,15 +5,12 @@ import { cancelJob, enqueueJob } from '../../core/jobs.ts';
 import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
-import { lockUser } from '../users/operations.ts';
+import { lockUser } from '../users/public.ts';
 import { DeletionJob } from './entity.ts';
 import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
 import { DELETE_USER, READ_DELETION_JOBS, onlyAdminConflict } from './policy.ts';
 import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
-
-export { QUESTIONNAIRE_DAYS, deletionJobRow, forgetQuestionnaires, readDeletionJobVersions } from './queries.ts';
-export { deletionJobTopic } from './topics.ts';
 
 /**
  * Queues the permanent deletion of the caller's account. docs/deletion.md lists what is deleted. While the job is queued or running, a repeated

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConflictError } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { Access } from '../../core/access.ts';
-import { organizationsAdministeredBy } from '../organizations/operations.ts';
+import { organizationsAdministeredBy } from '../organizations/public.ts';
 
 /** Access for deleting the own account. No acting organization is required. */
 export const DELETE_USER: Access = { scopes: ['users.delete'], inOrganization: false };

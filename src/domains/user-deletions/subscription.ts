@@ -1,7 +1,7 @@
 import type { DeletionJobId } from '../../core/ids.ts';
 import { notFound } from '../../core/errors.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
-import { apiKeyTopic } from '../api-keys/entity.ts';
+import { apiKeyTopic } from '../api-keys/public.ts';
 import { readDeletionJobs } from './operations.ts';
 import { READ_DELETION_JOBS } from './policy.ts';
 import type { DeletionJobRow } from './queries.ts';

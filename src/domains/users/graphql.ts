@@ -4,8 +4,8 @@ import { mutation } from '../../core/graphql/mutations.ts';
 import { uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
 import { updateViewerInput } from './input.ts';
-import { type UserRow, readVisibleUsers, updateViewer } from './operations.ts';
-import { userRow } from './queries.ts';
+import { type UserRow, userRow } from './queries.ts';
+import { readVisibleUsers, updateViewer } from './operations.ts';
 
 export const UserType = nodeType<UserRow>('User', {
   description:

@@ -12,8 +12,6 @@ import type { UpdateViewerInput } from './input.ts';
 import { READ_PEOPLE, UPDATE_VIEWER } from './policy.ts';
 import { type UserRow, findUsers } from './queries.ts';
 
-export type { UserRow } from './queries.ts';
-
 /**
  * The users with these ids that the caller can see: themselves and other members of the acting organization.
  * @throws ForbiddenError for other users when the key has no scope of the workspace API.

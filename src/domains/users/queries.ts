@@ -1,11 +1,15 @@
-import type { UserId } from '../../core/ids.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import type { OrganizationTables } from '../organizations/entity.ts';
 import { USER_COLUMNS, type User, type UserTables } from './entity.ts';
 
-const db = queriesOn<UserTables & OrganizationTables>();
+/** The columns that decide whom a caller can see. The noun `organizations`, which has the table, needs users itself. */
+interface Memberships {
+  readonly membership: { readonly user_id: UserId; readonly organization_id: OrganizationId };
+}
+
+const db = queriesOn<UserTables & Memberships>();
 
 /** A row has the selected columns only; without a selection it has all columns. */
 export type UserRow = RowOf<Readable<UserTables>['user_account']>;

@@ -6,10 +6,8 @@ import type { ActingOrganization, Scope } from '../../core/access.ts';
 import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
-import type { ApiKeyTables } from '../../domains/api-keys/entity.ts';
-import { hashApiKey } from '../../domains/api-keys/key-format.ts';
-import { LAST_USED_PRECISION } from '../../domains/api-keys/operations.ts';
-import type { OrganizationTables } from '../../domains/organizations/entity.ts';
+import { type ApiKeyTables, LAST_USED_PRECISION, hashApiKey } from '../../domains/api-keys/public.ts';
+import type { OrganizationTables } from '../../domains/organizations/public.ts';
 
 /** A key, its user, and the organizations that it can act in. For a bound key that is only its own organization. */
 export interface KnownKey {

@@ -6,7 +6,7 @@ import type { ApiKeyId } from '../../core/ids.ts';
 import type { Actor } from '../../core/access.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
-import { type RefusedAttempt, recordRefusedAttempt } from '../../domains/audit-log/refused-attempts.ts';
+import { type NewRefusedAttempt, recordRefusedAttempt } from '../../domains/audit-log/public.ts';
 import { RefusedKeyError } from './authenticate.ts';
 
 /** A refused operation, with the key when the request has no actor. */
@@ -51,7 +51,7 @@ export function createRefusalLog(parts: RefusalLogParts): (refused: RefusedReque
   const { now, log } = parts;
   const recorded = new LRUCache<string, number>({ max: MAX_KNOWN });
 
-  async function record(attempt: RefusedAttempt): Promise<void> {
+  async function record(attempt: NewRefusedAttempt): Promise<void> {
     const known = `${attempt.keyId} ${attempt.refusal}`;
     const at = now().getTime();
     if (Math.abs(at - (recorded.get(known) ?? -Infinity)) < MINUTE_MS) return;

@@ -13,16 +13,12 @@ import {
   ApiKeyType,
   ScopeEnum,
 } from '../../domains/api-keys/graphql.ts';
-import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/operations.ts';
+import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/public.ts';
 import { ORGANIZATION_ORDER, OrganizationFilter } from '../../domains/organizations/graphql/lists.ts';
 import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
-import {
-  type OrganizationRow,
-  listOrganizations,
-  readActingOrganization,
-} from '../../domains/organizations/operations.ts';
+import { type OrganizationRow, listOrganizations, readActingOrganization } from '../../domains/organizations/public.ts';
 import { UserType } from '../../domains/users/graphql.ts';
-import { type UserRow, readUsers } from '../../domains/users/operations.ts';
+import { type UserRow, readUsers } from '../../domains/users/public.ts';
 
 /** The caller, and the entry point to everything that the key can access. It is not in a domain module, because it uses several. */
 const ViewerType = builder.objectRef<Actor>('Viewer').implement({

@@ -3,7 +3,7 @@ import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { ROLES, type Scope } from '../../core/access.ts';
 import type { SealedColumn } from '../../core/secrets/secret-check.ts';
 import type { SecretPlace } from '../../core/secrets/secrets.ts';
-import { User } from '../../domains/users/entity.ts';
+import { User } from '../../domains/users/public.ts';
 
 const IdempotencyKeySchema = defineEntity({
   name: 'IdempotencyKey',

@@ -1,9 +1,9 @@
 import { ForbiddenError } from '../../core/errors.ts';
 import type { Role, Scope } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { requireStillReached } from '../../domains/api-keys/replayed-keys.ts';
-import { requireStillManaged } from '../../domains/mcp-connections/replayed-connections.ts';
-import { requireSessionChange } from '../../domains/sessions/operations.ts';
+import { requireStillReached } from '../../domains/api-keys/public.ts';
+import { requireStillManaged } from '../../domains/mcp-connections/public.ts';
+import { requireSessionChange } from '../../domains/sessions/public.ts';
 
 /** The stored facts about the request that an answer was given to. */
 export interface AnsweredRequest {

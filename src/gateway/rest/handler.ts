@@ -22,7 +22,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runIdempotent } from './idempotent-call.ts';
-import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/lifecycle.ts';
+import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/public.ts';
 import { routes } from '../routes.ts';
 
 /** The route of a request, with the undecoded parameters of its path. */

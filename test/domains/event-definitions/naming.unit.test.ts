@@ -5,10 +5,10 @@ import {
   NAME_PATTERN,
   RESERVED_PREFIX,
   baseNameFor,
+  definitionNameTaken,
   firstFreeName,
   freePropertyName,
   nameFromLabel,
-  definitionNameTaken,
 } from '../../../src/domains/event-definitions/naming.ts';
 
 const kinds = ['event', 'property'] as const;

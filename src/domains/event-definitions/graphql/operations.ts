@@ -28,9 +28,9 @@ import { createEventDefinition, deleteEventDefinition, updateEventDefinition } f
 import {
   type NamePreview,
   listEventDefinitions,
-  previewEventDefinitionName,
   lookUpEventDefinition,
   lookUpEventDefinitionWithProperties,
+  previewEventDefinitionName,
 } from '../read-operations.ts';
 import { PropertyInput } from './property-types.ts';
 import './property-operations.ts';

@@ -16,10 +16,9 @@ import {
   objectTypeId,
   primaryObjectKind,
 } from '../computed-fields.ts';
-import { countCustomProperties, customPropertiesOf } from '../operations.ts';
+import { type EventPropertyRow, countCustomProperties, customPropertiesOf } from '../property-queries.ts';
 import { eventDefinitionsById, readEventDefinitionsByIds } from '../read-operations.ts';
 import { EventProperty } from './property-types.ts';
-import type { EventPropertyRow } from '../property-queries.ts';
 import { type EventDefinitionRow, propertiesWith } from '../queries.ts';
 
 /** Description of every argument and input field that names a definition. */

@@ -15,7 +15,7 @@ import {
   EventDefinition,
   definitionOf,
 } from '../../event-definitions/graphql/types.ts';
-import type { EventDefinitionRow } from '../../event-definitions/operations.ts';
+import type { EventDefinitionRow } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import './identifiers.ts';
 import { eventOccurrenceFilter, occurrenceDaysInput, sendEventOccurrencesInput } from '../input.ts';

@@ -3,7 +3,7 @@ import type { FieldsOf } from '../../../core/graphql/nodes.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { UserType } from '../../users/graphql.ts';
-import { readUsers } from '../../users/operations.ts';
+import { readUsers } from '../../users/public.ts';
 import { mayManage } from '../policy.ts';
 import type { McpConnectionRow } from '../queries.ts';
 import { standingOf } from '../status.ts';

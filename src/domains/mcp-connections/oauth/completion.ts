@@ -5,7 +5,7 @@ import { DomainError, notFound } from '../../../core/errors.ts';
 import type { ApiKeyId, UserId } from '../../../core/ids.ts';
 import type { OperationContext, WorkContext } from '../../../core/operation.ts';
 import type { Readable } from '../../../core/postgres/reading/queries.ts';
-import { Membership } from '../../organizations/entity.ts';
+import { Membership } from '../../organizations/public.ts';
 import { type PendingSecret, storeTokens, takePending } from '../credentials.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { targetOf } from '../policy.ts';

@@ -1,10 +1,10 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
-import { memberFilter, organizationFilter } from '../input.ts';
+import { organizationFilter } from '../input.ts';
 import type { OrganizationOrderField } from '../queries.ts';
 import { RoleEnum } from './types.ts';
 
-/** Filters and orders for lists of organizations and members. */
+/** The filter and the order of lists of organizations. */
 
 export const OrganizationFilter = builder.inputType('OrganizationFilter', {
   description:
@@ -28,25 +28,4 @@ export const ORGANIZATION_ORDER = orderType<OrganizationOrderField>('Organizatio
   of: 'organizations',
   fields: { CREATED_AT: 'Time of creation.', NAME: 'Name of the organization.' },
   otherwise: { field: 'CREATED_AT', direction: 'ASC' },
-});
-
-export const MemberFilter = builder.inputType('OrganizationMemberFilter', {
-  description:
-    'Conditions on members. A member is listed when they meet all of them. A condition with an empty list matches nothing.',
-  validate: memberFilter,
-  fields: (t) => ({
-    roles: t.field({ type: [RoleEnum], description: 'Members with any of these roles, at most 100.' }),
-    search: t.string({
-      description:
-        'Members whose name or e-mail address contains this text of at most 254 characters. Case is ignored; there are no wildcards.',
-    }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Members who joined at this time or later.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Members who joined before this time.' }),
-  }),
-});
-
-export const MEMBER_ORDER = orderType<'JOINED_AT'>('OrganizationMember', {
-  of: 'members',
-  fields: { JOINED_AT: 'When the member joined.' },
-  otherwise: { field: 'JOINED_AT', direction: 'ASC' },
 });

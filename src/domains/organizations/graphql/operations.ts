@@ -4,11 +4,9 @@ import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds } from '../../../core/graphql/global-ids.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
-import { ApiKeyType } from '../../api-keys/graphql.ts';
-import { apiKeyRow } from '../../api-keys/operations.ts';
 import { OrganizationType } from './types.ts';
-import { createOrganizationWithKeyInput, organizationReference, updateOrganizationInput } from '../input.ts';
-import { createOrganization, readOrganization, updateOrganization } from '../operations.ts';
+import { organizationReference, updateOrganizationInput } from '../input.ts';
+import { readOrganization, updateOrganization } from '../operations.ts';
 import { type OrganizationRow, organizationRow } from '../queries.ts';
 
 builder.queryField('organization', (t) =>
@@ -33,54 +31,6 @@ builder.queryField('organization', (t) =>
     },
   }),
 );
-
-mutation('createOrganization', {
-  access: createOrganization.access,
-  description:
-    'Creates an organization and makes the caller its administrator. A person can own at most 20 organizations, as creator or administrator.',
-  schema: createOrganizationWithKeyInput,
-  input: (t) => ({
-    name: t.string({ required: true, description: 'Name of the organization, 1 to 100 characters.' }),
-    slug: t.string({
-      description:
-        'Unique slug: 1 to 100 characters, lowercase letters and digits in groups separated by single hyphens. When absent, it is generated from the name.',
-    }),
-    createApiKey: t.boolean({
-      defaultValue: false,
-      description:
-        'Whether to also create an API key that is bound to the new organization, with the scopes and the expiry of the calling key. Needs the scope `api_keys.write`.',
-    }),
-  }),
-  errors: [ConflictError],
-  run: async (context, input) => {
-    const { organization, created } = await createOrganization(context, input);
-    return {
-      organization: organizationRow(organization),
-      apiKey: created && apiKeyRow(created.apiKey),
-      key: created?.key,
-    };
-  },
-  payload: (t) => ({
-    organization: t.field({
-      type: OrganizationType,
-      description:
-        'The new organization. To act in it, send an unbound key with the header `X-Organization-Id`, or a key that is bound to it.',
-      resolve: ({ organization }) => organization,
-    }),
-    apiKey: t.field({
-      type: ApiKeyType,
-      nullable: true,
-      description: 'The new key, without its secret. Null unless `createApiKey` was true.',
-      resolve: ({ apiKey, organization }) => apiKey && { ...apiKey, organization },
-    }),
-    key: t.string({
-      nullable: true,
-      description:
-        'The secret of the new key, which is shown only in this answer. Null unless `createApiKey` was true.',
-      resolve: ({ key }) => key,
-    }),
-  }),
-});
 
 mutation('updateOrganization', {
   access: updateOrganization.access,

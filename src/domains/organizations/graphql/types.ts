@@ -11,9 +11,9 @@ import {
 } from '../../../core/config.ts';
 import type { Role } from '../../../core/access.ts';
 import { needs } from '../../../core/graphql/selection.ts';
-import { memberCountsOf, readOrganizations, rolesOf } from '../operations.ts';
+import { type OrganizationRow, memberCountsOf, rolesOf } from '../queries.ts';
+import { readOrganizations } from '../operations.ts';
 import { mayAdminister } from '../policy.ts';
-import type { OrganizationRow } from '../queries.ts';
 
 export const RoleEnum = builder.enumType('OrganizationRole', {
   description: 'Role of a member in an organization.',

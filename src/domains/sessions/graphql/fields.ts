@@ -6,13 +6,17 @@ import { resolveReference, resolveReferences } from '../../../core/graphql/refer
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { McpServerType } from '../../mcp-connections/graphql/types.ts';
-import { readMcpConnections } from '../../mcp-connections/operations.ts';
-import { READ_MCP_CONNECTIONS } from '../../mcp-connections/policy.ts';
+import { READ_MCP_CONNECTIONS, readMcpConnections } from '../../mcp-connections/public.ts';
 import { UserType } from '../../users/graphql.ts';
-import { readUsers } from '../../users/operations.ts';
-import type { ArtifactRow, PullRequestRow } from '../artifact-queries.ts';
+import { readUsers } from '../../users/public.ts';
+import {
+  type ArtifactRow,
+  type PullRequestRow,
+  artifactsOf,
+  artifactsWithPullRequestsOf,
+} from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../derived.ts';
-import { artifactsOf, artifactsWithPullRequestsOf, projectsOf } from '../operations.ts';
+import { projectsOf } from '../project-queries.ts';
 import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
 import { SESSION_TEXTS } from '../texts.ts';

@@ -1,24 +1,28 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, notFound } from '../../core/errors.ts';
-import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
+import { type ActingOrganization, type Role, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
-import type { Role } from '../../core/access.ts';
-import { apiKeyTopic } from '../api-keys/entity.ts';
-import type { User } from '../users/entity.ts';
-import { Membership, type Organization } from './entity.ts';
+import { apiKeyTopic } from '../api-keys/public.ts';
+import type { User } from '../users/public.ts';
+import {
+  ADMINISTER_ORGANIZATION,
+  Membership,
+  type Organization,
+  actingOrganization,
+  lockOrganization,
+  requireRoomToOwn,
+} from '../organizations/public.ts';
 import type {
   ChangeOrganizationMemberRoleInput,
   LeaveOrganizationInput,
   RemoveOrganizationMemberInput,
 } from './input.ts';
 import { endMembership } from './membership-end.ts';
-import { lockOrganization } from './operations.ts';
-import { requireRoomToOwn } from './ownership.ts';
-import { ADMINISTER_ORGANIZATION, LEAVE_ORGANIZATION, READ_MEMBERS, actingOrganization } from './policy.ts';
+import { LEAVE_ORGANIZATION, READ_MEMBERS } from './policy.ts';
 import { type MemberList, type MemberRow, countMembers, findMembers, pageOfMembers } from './queries.ts';
 
 export interface MemberChange {

@@ -1,8 +1,8 @@
 import type { ApiKeyId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
-import { revokeKeysOfMember } from '../api-keys/operations.ts';
-import { deleteConnections } from '../mcp-connections/operations.ts';
-import type { Membership } from './entity.ts';
+import { revokeKeysOfMember } from '../api-keys/public.ts';
+import { deleteConnections } from '../mcp-connections/public.ts';
+import type { Membership } from '../organizations/public.ts';
 
 const CONNECTION_BATCH = 100;
 

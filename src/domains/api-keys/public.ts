@@ -1,0 +1,18 @@
+// What other nouns, the gateway and the operator use of api keys.
+
+export { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
+export { hashApiKey, isWellFormedApiKey } from './key-format.ts';
+export {
+  type CreatedApiKey,
+  issueApiKey,
+  issueApiKeyLike,
+  listApiKeys,
+  readApiKeys,
+  replaceUnusedKey,
+  revokeKeysOfMember,
+  revokeKeysOfOrganization,
+} from './operations.ts';
+export { revokeAnyApiKey } from './operator-operations.ts';
+export { READ_API_KEYS } from './policy.ts';
+export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, readKeyVersions, revokeKeys } from './queries.ts';
+export { requireStillReached } from './replayed-keys.ts';

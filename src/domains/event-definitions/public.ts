@@ -1,0 +1,12 @@
+// What other nouns, the gateway and the operator use of event definitions.
+
+export { fullyQualifiedName } from './computed-fields.ts';
+export { propertyMeantBy } from './default-properties.ts';
+export { EventDefinition, type EventDefinitionTables, EventProperty, PRIMARY_OBJECTS } from './entity.ts';
+export { createEventDefinitionInput } from './input.ts';
+export { createEventDefinition, isInUse } from './operations.ts';
+export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
+export { EVENT_DEFINITIONS, definitionsOf, requireEventDefinitions } from './policy.ts';
+export type { EventDefinitionRow } from './queries.ts';
+export { listEventTypes, readEventDefinition } from './read-operations.ts';
+export { type SharedDefinition, shareDefinitions } from './row-locks.ts';

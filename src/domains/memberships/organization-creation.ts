@@ -1,0 +1,48 @@
+import { requireScope } from '../../core/access.ts';
+import { auditEntry, recordAudit } from '../../core/audit.ts';
+import { type OperationContext, write } from '../../core/operation.ts';
+import { type CreatedApiKey, issueApiKeyLike } from '../api-keys/public.ts';
+import {
+  CREATE_ORGANIZATIONS,
+  type CreateOrganizationInput,
+  type Organization,
+  SLUG_CONFLICTS,
+  insertOrganization,
+} from '../organizations/public.ts';
+
+export interface CreatedOrganization {
+  readonly organization: Organization;
+  /** The key that is bound to the new organization; undefined unless it was requested. */
+  readonly created: CreatedApiKey | undefined;
+}
+
+/**
+ * Creates an organization and makes the caller its administrator. Without a slug, one is generated from the name, with a number when it is taken.
+ * `createApiKey` also creates a key with the scopes and the expiry of the calling key.
+ * @throws ConflictError when the given slug is taken, or the caller owns the maximum of organizations.
+ */
+export const createOrganization = write(
+  async (context, input: CreateOrganizationInput): Promise<CreatedOrganization> => {
+    if (input.createApiKey) requireScope(context.actor, 'api_keys.write');
+    const organization = await insertOrganization(context, input);
+    return { organization, created: input.createApiKey ? await issueFirstKey(context, organization) : undefined };
+  },
+  {
+    access: CREATE_ORGANIZATIONS,
+    operation: 'createOrganization',
+    // The audit log entry belongs to the new organization.
+    target: ({ organization: { id } }) => ({ type: 'Organization', id, organizationId: id }),
+    conflicts: SLUG_CONFLICTS,
+  },
+);
+
+async function issueFirstKey(context: OperationContext, { id, name }: Organization): Promise<CreatedApiKey> {
+  const { em, actor } = context;
+  const key = { userId: actor.userId, organizationId: id, name: `First key of ${name}`.slice(0, 100) };
+  // The organization must be inserted before the rows that refer to it.
+  await em.flush();
+  const created = await issueApiKeyLike(context, key);
+  const target = { type: 'ApiKey', id: created.apiKey.id, organizationId: id };
+  await recordAudit(em, auditEntry(context, 'createApiKey', target));
+  return created;
+}

@@ -1,0 +1,3 @@
+// What other nouns, the gateway and the operator use of organization deletions.
+
+export { organizationDeletionJob } from './deletion-job.ts';

@@ -1,0 +1,23 @@
+// What other nouns, the gateway and the operator use of organizations.
+
+export { SLUG_CONFLICTS, insertOrganization } from './creation.ts';
+export { Membership, Organization, type OrganizationTables } from './entity.ts';
+export { type CreateOrganizationInput, createOrganizationInput, createOrganizationWithKeyInput } from './input.ts';
+export {
+  deleteOrganizationRow,
+  emptyOrganization,
+  leaveOrganizations,
+  lockOrganizationsOf,
+  organizationsAdministeredBy,
+} from './leaving.ts';
+export { lockOrganization } from './lock.ts';
+export {
+  findOrCreateOrganization,
+  listOrganizations,
+  readActingOrganization,
+  readOrganizations,
+} from './operations.ts';
+export { setSubscription } from './operator-operations.ts';
+export { requireRoomToOwn } from './ownership.ts';
+export { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS, actingOrganization, mayAdminister } from './policy.ts';
+export { type OrganizationRow, memberCountsOf, organizationRow } from './queries.ts';
