@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isExactNumber } from '../text/exact-json.ts';
-import { type Message, inRest } from '../text/wording.ts';
+import { type Message, counted, inRest } from '../text/wording.ts';
 import { type InputFault, type InputFaultCode, ValidationError } from '../errors.ts';
 
 /**
@@ -135,23 +135,22 @@ export function keyRule(key: string, code: InputFaultCode, message: string) {
   return { message, params: { code, key } };
 }
 
-/** Converts an issue of the schema library to faults with our messages and codes, which always name the bound. */
+/** Converts an issue of the schema library to faults with our codes. */
 function faultsOf(issue: z.core.$ZodIssue): InputFault[] {
   const path = issue.path.map(String);
-  if (issue.code === 'unrecognized_keys') {
-    const message = defaultOr(issue, NOT_KNOWN);
-    return issue.keys.map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message }));
-  }
+  if (issue.code === 'unrecognized_keys')
+    return issue.keys.map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message: issue.message }));
   // An invalid key is a fault of its object.
   if (issue.code === 'invalid_key') {
     return issue.issues.map((inner) => ({
       path: path.slice(0, -1),
       key: path.at(-1),
       ...ruleOf(inner),
-      message: `a key ${describeIssue(inner)}`,
+      message: `a key ${inner.message}`,
     }));
   }
-  return [{ path, message: describeIssue(issue), ...ruleOf(issue) }];
+  const isInexact = issue.code === 'invalid_type' && isExactNumber(issue.input);
+  return [{ path, message: isInexact ? NOT_EXACT : issue.message, ...ruleOf(issue) }];
 }
 
 /** The broken rule with its bound. */
@@ -186,11 +185,11 @@ function sizeOf(origin: string): keyof typeof SIZE_CODES {
 
 function isMissing(issue: z.core.$ZodIssue): boolean {
   if (issue.code !== 'invalid_type' && issue.code !== 'invalid_value') return false;
-  // An issue that was copied from another schema has lost its value; only the message of zod shows that it was missing.
-  return issue.message.endsWith('received undefined') || ('input' in issue && issue.input === undefined);
+  // An issue that was copied from another schema has lost its value.
+  return issue.message === IS_REQUIRED || ('input' in issue && issue.input === undefined);
 }
 
-function isNull(issue: z.core.$ZodIssue): boolean {
+function isNull(issue: { readonly code?: string | undefined; readonly input?: unknown }): boolean {
   return (issue.code === 'invalid_type' || issue.code === 'invalid_value') && issue.input === null;
 }
 
@@ -199,42 +198,38 @@ const IS_REQUIRED = 'is required';
 export const NOT_EXACT =
   'must be a number that JavaScript can represent exactly: an integer of at most 2^53, or 15 digits';
 
-function describeIssue(issue: z.core.$ZodIssue): string {
-  if (isMissing(issue)) return defaultOr(issue, IS_REQUIRED);
+/** The messages of zod in this process, where a schema has none of its own. They always name the bound. */
+z.config({ customError: messageOf });
+
+function messageOf(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
-      if (isExactNumber(issue.input)) return NOT_EXACT;
-      return defaultOr(issue, `must be ${article(issue.expected)}`);
+      return issue.input === undefined ? IS_REQUIRED : `must be ${article(issue.expected)}`;
     case 'invalid_value':
+      if (issue.input === undefined) return IS_REQUIRED;
       // GraphQL itself refuses any other value, and spells the allowed ones differently.
       if (isNull(issue)) return 'must not be null';
       return `must be one of ${issue.values.map((value) => JSON.stringify(value)).join(', ')}`;
     case 'too_big':
-      return issue.origin === 'array'
-        ? `must have at most ${issue.maximum} items`
-        : defaultOr(issue, `must be at most ${issue.maximum}${unit(issue.origin)}`);
+      return sizeMessage('at most', issue.origin, issue.maximum);
     case 'too_small':
-      return issue.origin === 'array'
-        ? `must have at least ${issue.minimum} items`
-        : defaultOr(issue, `must be at least ${issue.minimum}${unit(issue.origin)}`);
+      return sizeMessage('at least', issue.origin, issue.minimum);
     case 'invalid_format':
-      return issue.format === 'uuid' ? 'must be a UUID' : defaultOr(issue, `must be a valid ${issue.format}`);
+      return issue.format === 'uuid' ? 'must be a UUID' : `must be a valid ${issue.format}`;
     case 'invalid_union':
-      return 'note' in issue && typeof issue.note === 'string'
-        ? `must have a known ${issue.discriminator ?? 'shape'}`
-        : defaultOr(issue, 'has none of the allowed shapes');
+      return issue.note === undefined
+        ? 'has none of the allowed shapes'
+        : `must have a known ${issue.discriminator ?? 'shape'}`;
+    case 'unrecognized_keys':
+      return NOT_KNOWN;
     default:
-      return issue.message;
+      return undefined;
   }
 }
 
-/** Messages of zod start with a capital letter, our own messages do not. */
-function defaultOr(issue: z.core.$ZodIssue, fallback: string): string {
-  return /^[A-Z]/.test(issue.message) ? fallback : issue.message;
-}
-
-function unit(origin: string): string {
-  return origin === 'string' ? ' characters' : '';
+function sizeMessage(bound: string, origin: string, limit: number | bigint): string {
+  if (origin === 'array') return `must have ${bound} ${counted(limit, 'item')}`;
+  return `must be ${bound} ${origin === 'string' ? counted(limit, 'character') : limit}`;
 }
 
 function article(expected: string): string {

@@ -27,6 +27,11 @@ export function sentences(...parts: readonly Message[]): Wording {
   return { rest: joined(inRest), graphql: joined(inGraphQL) };
 }
 
+/** A number with its noun: `1 item`, `2 items`. */
+export function counted(count: number | bigint, noun: string): string {
+  return `${count} ${noun}${Number(count) === 1 ? '' : 's'}`;
+}
+
 /** An enumeration value in a message. */
 export function enumValue(value: string): Wording {
   return { rest: value, graphql: enumName(value) };

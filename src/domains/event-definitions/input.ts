@@ -86,7 +86,7 @@ export const updateEventDefinitionInput = z.strictObject({
 export type UpdateEventDefinitionInput = z.output<typeof updateEventDefinitionInput>;
 
 /** A text that the name must contain. */
-export const eventDefinitionSearch = z.string().max(1000, 'must be at most 1000 characters');
+export const eventDefinitionSearch = z.string().max(1000);
 
 /** The enum value that GraphQL uses for any custom object. Another field contains the name of the object. */
 export const CUSTOM_OBJECT = 'CUSTOM_OBJECT';

@@ -67,7 +67,7 @@ function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>,
   }
 }
 
-export const AT_LEAST_ONE_OPTION = 'must have at least 1 items';
+export const AT_LEAST_ONE_OPTION = 'must have at least 1 item';
 
 const propertyFields = {
   label,

@@ -11,7 +11,7 @@ export const nameInput = text({ min: 1, max: NAME_MAX_LENGTH }).regex(
 );
 
 /** Identifies an existing definition or property. A text that cannot be a name is accepted and gives 404. */
-export const referenceInput = z.string().min(1, 'must not be empty').max(255, 'must be at most 255 characters');
+export const referenceInput = z.string().min(1, 'must not be empty').max(255);
 
 /** The documents give no bound. This bound keeps a definition with all its properties well below the maximum size of a request body. */
 export const descriptionInput = text({ max: 10_000 });

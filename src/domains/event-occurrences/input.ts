@@ -31,7 +31,7 @@ const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** One occurrence. The primary object of its definition decides which of `email`, `utk` and `objectId` are required or refused. */
 export const sendEventOccurrenceInput = z.strictObject({
-  eventName: z.string().min(1, 'must not be empty').max(255, 'must be at most 255 characters'),
+  eventName: z.string().min(1, 'must not be empty').max(255),
   properties,
   /** E-mail address of a contact. Case is ignored. */
   email: optional(emailAddress()),
@@ -56,7 +56,7 @@ export type SendEventOccurrencesInput = z.output<typeof sendEventOccurrencesInpu
 /** Conditions on a list or a count of occurrences. All that are given must be met. */
 export const eventOccurrenceFilter = z.strictObject({
   objectId: objectId.nullish(),
-  email: z.string().max(254, 'must be at most 254 characters').toLowerCase().nullish(),
+  email: z.string().max(254).toLowerCase().nullish(),
   occurredFrom: momentInput().nullish(),
   occurredBefore: momentInput().nullish(),
 });

@@ -25,8 +25,8 @@ type SitePageAnswer = (request: HttpRequest, url: URL) => Promise<HttpAnswer>;
 const MAX_FORM_BYTES = 8 * 1024;
 
 const signInInput = z.strictObject({
-  key: z.string().max(1000, 'must be at most 1000 characters'),
-  next: z.string().max(2000, 'must be at most 2000 characters').optional(),
+  key: z.string().max(1000),
+  next: z.string().max(2000).optional(),
 });
 
 const WRONG_KEY = 'That key does not work: it is mistyped, expired or revoked. Check it, or use another one.';

@@ -100,7 +100,7 @@ describe('creating a key', () => {
     [{ name: 'n'.repeat(101) }, 'name: must be at most 100 characters'],
     [{ name: 'a\0' }, 'name: must be well-formed text without NUL characters'],
     [{ name: '\udc00' }, 'name: must be well-formed text without NUL characters'],
-    [{ scopes: [] }, 'scopes: must have at least 1 items'],
+    [{ scopes: [] }, 'scopes: must have at least 1 item'],
     [{ scopes: Array<string>(SCOPES.length + 1).fill('SOCIAL') }, `scopes: must have at most ${SCOPES.length} items`],
     [{ expiresAt: '2001-01-01T00:00:00Z' }, 'expiresAt: must be in the future'],
   ];

@@ -120,7 +120,7 @@ test('an empty list of options is the same as none for every type except enumera
       {},
     ]);
   }
-  expect(await add('enumeration')).toMatchObject([400, { message: 'options: must have at least 1 items' }]);
+  expect(await add('enumeration')).toMatchObject([400, { message: 'options: must have at least 1 item' }]);
 });
 
 test('an hs_ name of a default property is accepted for matching, and can be neither created, changed nor generated', async () => {

@@ -119,7 +119,7 @@ describe('invalid input gets the same refusal on both APIs', () => {
         "400 propertyDefinitions.0.options: is allowed only for the type enumeration, not for string",
         "400 propertyDefinitions.0.options: is required for the type enumeration, with at least one option",
         "400 propertyDefinitions.0.options: is required for the type enumeration, with at least one option",
-        "400 propertyDefinitions.0.options: must have at least 1 items",
+        "400 propertyDefinitions.0.options: must have at least 1 item",
         "400 propertyDefinitions.0.options: must not contain a value twice",
         "400 propertyDefinitions.0.options.0.label: must not be empty; propertyDefinitions.0.options.0.value: must not be empty",
         "400 propertyDefinitions.1.name: a is already the name of another property; names must be unique",

@@ -126,7 +126,7 @@ test('registering identifiers refuses values out of bounds, NO_OBJECT and repeat
       .registerObjectIdentifiers.message;
   const one = { value: 'v', objectId: '1' };
   expect(await tried({ objectType: 'NO_OBJECT', propertyName: '', identifiers: [] })).toBe(
-    'objectType: must not be NO_OBJECT, which has no records; propertyName: must not be empty; identifiers: must have at least 1 items',
+    'objectType: must not be NO_OBJECT, which has no records; propertyName: must not be empty; identifiers: must have at least 1 item',
   );
   expect(await tried({ objectType: '9', propertyName: 'p', identifiers: [one, one] })).toBe(
     'objectType: must be a letter, then at most 99 letters, digits or underscores; identifiers: must not contain a value twice',

@@ -126,7 +126,7 @@ describe.each(APIS)('through %s', (api) => {
       send(gateway, api, key, [{ eventName: '', properties: [], email: 'nobody', objectId: '', utk: 'x'.repeat(256) }]),
     ]);
     expect(refusals).toEqual([
-      { status: 400, faults: ['inputs: must have at least 1 items'] },
+      { status: 400, faults: ['inputs: must have at least 1 item'] },
       { status: 400, faults: ['inputs: must have at most 500 items'] },
       {
         status: 400,

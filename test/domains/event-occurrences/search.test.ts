@@ -163,7 +163,7 @@ test('400 for invalid parameters; 403 without the scope', async () => {
     '400 occurredAfter: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds; limit: must be at most 500; colour: is not a known property',
   );
   expect(await tried('sort=newest')).toMatch(/^400 sort.0: must be one of "ASCENDING"/);
-  expect(await tried('sort=ASC&sort=DESC')).toBe('400 sort: must have at most 1 items');
+  expect(await tried('sort=ASC&sort=DESC')).toBe('400 sort: must have at most 1 item');
   expect(await tried('objectProperty.email=a@example.com')).toBe(
     '400 objectType: is required with objectProperty.email',
   );

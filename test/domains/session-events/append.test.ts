@@ -37,7 +37,7 @@ test('a batch has 1 to 1000 events, which get ids from 1 without gaps; batches o
   expect(await append(gateway, key, id, eventsOf(1000))).toEqual(appended(2, 1001));
   expect(await append(gateway, key, id, [])).toMatchObject({
     __typename: 'ValidationError',
-    message: 'events: must have at least 1 items',
+    message: 'events: must have at least 1 item',
   });
   expect(await append(gateway, key, id, eventsOf(1001))).toMatchObject({
     __typename: 'ValidationError',
