@@ -14,9 +14,6 @@ export interface Bounds {
   readonly requestsOfClient: number;
 }
 
-/** Maximum cost of one GraphQL operation, in points. */
-export const MAX_OPERATION_COST = 20_000;
-
 const MIB = 1024 * 1024;
 
 export const DEFAULT_BOUNDS: Bounds = {

@@ -8,7 +8,7 @@ import { CODE_OF, STATUS_OF } from '../../src/core/errors.ts';
 import { MAX_BODY_BYTES } from '../../src/core/http/request-body.ts';
 import { entities } from '../../src/gateway/entities.ts';
 import { EXAMPLES, LATEST } from '../../src/gateway/pages/browser/graphiql-examples.ts';
-import { LIMITS } from '../../src/gateway/graphql/limits.ts';
+import { LIMITS } from '../../src/core/graphql/document-limits.ts';
 import { openApiDocument } from '../../src/gateway/rest/openapi.ts';
 import { errorStatuses } from '../../src/gateway/rest/openapi-errors.ts';
 import { contracts } from '../../src/gateway/print-contracts.ts';

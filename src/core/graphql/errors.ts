@@ -1,5 +1,8 @@
+import { MAX_ANSWER_BYTES } from '../answer-size.ts';
+import { MAX_BODY_BYTES } from '../http/request-body.ts';
 import { inGraphQL } from '../text/wording.ts';
 import { builder } from './builder.ts';
+import { LIMITS } from './document-limits.ts';
 import { describedValues } from './described-values.ts';
 import {
   CONFLICT_REASONS,
@@ -13,6 +16,9 @@ import {
   ValidationError,
 } from '../errors.ts';
 
+const MIB = 1024 * 1024;
+const inWords = (limit: number) => limit.toLocaleString('en-US');
+
 /** Codes of mutation errors, followed by the codes in `extensions.code` of top-level errors. */
 const ERROR_CODES = {
   INVALID_INPUT: 'The input breaks a rule; the message names the field and the bound.',
@@ -22,27 +28,27 @@ const ERROR_CODES = {
   REMOTE_FAILED: 'The remote MCP server failed.',
   UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
   RATE_LIMITED: 'Too many requests or too much cost in this minute, or too many occurrences in this month.',
-  ANSWER_TOO_LARGE: 'The answer would be larger than 32 MiB; ask for fewer or smaller objects.',
+  ANSWER_TOO_LARGE: `The answer would be larger than ${MAX_ANSWER_BYTES / MIB} MiB; ask for fewer or smaller objects.`,
   UNAVAILABLE: 'The gateway is temporarily unavailable; try again.',
   INTERNAL: 'An internal error; find it in the log by the request id.',
   BAD_REQUEST: 'The request is not a valid GraphQL over HTTP request.',
   METHOD_NOT_ALLOWED: 'GraphQL over HTTP does not allow this HTTP method.',
   NOT_ACCEPTABLE: 'The gateway supports none of the media types that the client accepts.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not JSON.',
-  TOO_LARGE: 'The request body is larger than 4 MiB.',
+  TOO_LARGE: `The request body is larger than ${MAX_BODY_BYTES / MIB} MiB.`,
   GRAPHQL_PARSE_FAILED: 'The document has a syntax error.',
   GRAPHQL_VALIDATION_FAILED: 'The document is not valid for this schema.',
   OPERATION_RESOLUTION_FAILURE: 'The request does not name the operation of the document to execute.',
   PERSISTED_QUERY_NOT_FOUND: 'The document with this hash is unknown; send its text, too.',
   DOCUMENT_NOT_TRUSTED: 'Only documents that the operator has listed are executed.',
-  QUERY_TOO_LARGE: 'The text of the document is longer than 64 KiB.',
-  TOO_MANY_TOKENS: 'The document has more than 4,000 tokens.',
-  TOO_DEEP: 'The document is nested deeper than 15 levels.',
-  TOO_MANY_ALIASES: 'The document has more than 100 aliases and repeated fields.',
-  TOO_MANY_DIRECTIVES: 'The document has more than 50 directives.',
+  QUERY_TOO_LARGE: `The text of the document is longer than ${LIMITS.queryBytes / 1024} KiB.`,
+  TOO_MANY_TOKENS: `The document has more than ${inWords(LIMITS.tokens)} tokens.`,
+  TOO_DEEP: `The document is nested deeper than ${LIMITS.depth} levels.`,
+  TOO_MANY_ALIASES: `The document has more than ${LIMITS.aliases} aliases and repeated fields.`,
+  TOO_MANY_DIRECTIVES: `The document has more than ${LIMITS.directives} directives.`,
   TOO_MANY_OPERATIONS: 'The document has more than one operation.',
   TOO_MANY_COMPARISONS: 'Checking the document for overlapping fields would take too long.',
-  TOO_COSTLY: 'The operation costs more than 20,000; the message names a page size that would pass.',
+  TOO_COSTLY: `The operation costs more than ${inWords(LIMITS.cost)}; the message names its most expensive path.`,
 };
 
 const ErrorCodeEnum = builder.enumType('ErrorCode', {

@@ -64,7 +64,7 @@ mutation('deleteOrganization', {
     confirmSlug: t.string({
       required: true,
       description:
-        'The slug of the organization as confirmation, or its `databaseId` when it has no slug; at most 100 characters.',
+        'The slug of the organization as confirmation, or its `databaseId` when it has no slug; at most 255 characters.',
     }),
   }),
   errors: [NotFoundError],

@@ -2,7 +2,7 @@ import { DomainError } from '../../core/errors.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
-import { MAX_OPERATION_COST } from '../bounds.ts';
+import { LIMITS } from '../../core/graphql/document-limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RateLimitTables } from './entity.ts';
 
@@ -103,7 +103,7 @@ class DatabaseRateLimits implements RateLimits {
   constructor(parts: RateLimitParts) {
     this.#parts = parts;
     this.#limit = parts.config.RATE_LIMIT_PER_MINUTE;
-    this.#costLimit = Math.max(MAX_OPERATION_COST, this.#limit * COST_PER_REQUEST);
+    this.#costLimit = Math.max(LIMITS.cost, this.#limit * COST_PER_REQUEST);
   }
 
   async countRequest(keyId: ApiKeyId): Promise<Readonly<Record<string, string>>> {

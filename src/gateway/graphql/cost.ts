@@ -17,7 +17,8 @@ import type {
   OperationDefinitionNode,
   SelectionSetNode,
 } from 'graphql';
-import { bounded, limitError, LIMITS, perFragment } from './limits.ts';
+import { LIMITS } from '../../core/graphql/document-limits.ts';
+import { bounded, limitError, perFragment } from './limits.ts';
 
 /** The arguments that the cost of a field depends on. */
 export const SIZE_ARGUMENTS = ['first', 'last', 'ids'] as const;
@@ -41,7 +42,7 @@ export interface CostedRequest {
  * operation, a page size that is not a number) cost 0 or the default.
  *
  * @pothos/plugin-complexity was not used: it multiplies the whole connection with `pageInfo`, counts fields instead of objects, uses the first
- * operation of the document, and reports only a number, while a refusal should say which page size would pass.
+ * operation of the document, and reports only a number, while a refusal should name what costs most.
  */
 export function costOf(request: CostedRequest): number {
   return operationCost(request).total;
@@ -55,18 +56,22 @@ export function statementCostOf(request: CostedRequest): number {
 /**
  * Returns the cost of an operation. Call it for every request after validation and before execution, because the cost depends on the variables.
  *
- * Throws `TOO_COSTLY` above 20,000 points. The message names the most expensive path, and the page size there that would pass, if there is one.
+ * Throws `TOO_COSTLY` above 20,000 points. The message names the most expensive path.
  */
 export function checkCost(request: CostedRequest): number {
-  const root = operationCost(request);
-  if (root.total <= LIMITS.cost) return root.total;
-  const message = `The query costs ${root.total}; at most ${LIMITS.cost} are allowed. ${adviceToReduce(root, LIMITS.cost)}`;
-  throw limitError('TOO_COSTLY', message, LIMITS.cost, root.total);
+  const { total, dearest } = operationCost(request);
+  if (total <= LIMITS.cost) return total;
+  const message = `The query costs ${total}; at most ${LIMITS.cost} are allowed. ${adviceOn(dearest)}`;
+  throw limitError('TOO_COSTLY', message, LIMITS.cost, total);
 }
 
-/** Advice how to reduce the cost below `limit`: the most expensive path, and the page size there that would pass. */
-export function adviceFor(request: CostedRequest, limit: number): string {
-  return adviceToReduce(operationCost(request), limit);
+/** Advice how to reduce the cost. It names no page size, because a smaller page may not be enough. */
+export function adviceFor(request: CostedRequest): string {
+  return adviceOn(operationCost(request).dearest);
+}
+
+function adviceOn(dearest: SelectionCost['dearest']): string {
+  return `Its most expensive path is ${dearest?.path}: ask for smaller pages or fewer fields there, or split the query.`;
 }
 
 /** Page size of a connection without `first` and `last`. */
@@ -79,24 +84,8 @@ interface SelectionCost {
   readonly perItem: number;
   /** Cost of the statements. One statement serves all parents, so lists do not multiply it. */
   readonly statements: number;
-  /** The most expensive field of each kind, and the field with the most statements, for the message of a refusal. */
-  readonly mostExpensiveOnce?: FieldCost | undefined;
-  readonly mostExpensiveItem?: FieldCost | undefined;
-  readonly mostStatements?: FieldCost | undefined;
-}
-
-interface FieldCost {
-  readonly responseName: string;
-  /** Cost of the objects for one parent. */
-  readonly total: number;
-  /** Cost of the statements for all parents, with the statements below the field. */
-  readonly statements: number;
-  /** Whether the field is selected for each item of a page. */
-  readonly isItem: boolean;
-  /** Number of objects that the field returns, and the page size if it is a connection. */
-  readonly count: number;
-  readonly pageSize: number;
-  readonly selection: SelectionCost;
+  /** The most expensive field, with the most expensive fields below it. */
+  readonly dearest?: { readonly path: string; readonly cost: number } | undefined;
 }
 
 interface Costing {
@@ -108,7 +97,9 @@ interface Costing {
 const FREE: SelectionCost = { once: 0, perItem: 0, statements: 0 };
 const STATEMENT_COST = 10;
 
-function operationCost({ schema, document, operationName, variables }: CostedRequest): FieldCost {
+type OperationCost = Pick<SelectionCost, 'statements' | 'dearest'> & { readonly total: number };
+
+function operationCost({ schema, document, operationName, variables }: CostedRequest): OperationCost {
   const operation = getOperationAST(document, operationName);
   const costing: Costing = {
     schema,
@@ -120,15 +111,8 @@ function operationCost({ schema, document, operationName, variables }: CostedReq
   };
   const root = operation && schema.getRootType(operation.operation);
   const selection = operation && root ? selectionCost(operation.selectionSet, root, costing) : FREE;
-  return {
-    responseName: '',
-    total: bounded(selection.once + selection.statements),
-    statements: selection.statements,
-    isItem: false,
-    count: 1,
-    pageSize: DEFAULT_PAGE_SIZE,
-    selection,
-  };
+  const { once, statements, dearest } = selection;
+  return { total: bounded(once + statements), statements, dearest };
 }
 
 function* defaultsOf(operation: OperationDefinitionNode | null | undefined): Generator<[string, unknown]> {
@@ -158,14 +142,8 @@ function plus(a: SelectionCost, b: SelectionCost): SelectionCost {
     once: bounded(a.once + b.once),
     perItem: bounded(a.perItem + b.perItem),
     statements: bounded(a.statements + b.statements),
-    mostExpensiveOnce: larger('total', a.mostExpensiveOnce, b.mostExpensiveOnce),
-    mostExpensiveItem: larger('total', a.mostExpensiveItem, b.mostExpensiveItem),
-    mostStatements: larger('statements', a.mostStatements, b.mostStatements),
+    dearest: b.dearest && b.dearest.cost > (a.dearest?.cost ?? 0) ? b.dearest : a.dearest,
   };
-}
-
-function larger(by: 'total' | 'statements', a: FieldCost | undefined, b: FieldCost | undefined): FieldCost | undefined {
-  return b && b[by] > (a?.[by] ?? 0) ? b : a;
 }
 
 function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costing: Costing): SelectionCost {
@@ -182,10 +160,10 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   const pageSize = pageSizeOf(field, node, costing);
   const total = bounded(count * (1 + selection.once + pageSize * selection.perItem));
   const responseName = (node.alias ?? node.name).value;
-  const cost: FieldCost = { responseName, total, statements, isItem: isPage, count, pageSize, selection };
-  return isPage
-    ? { once: 0, perItem: total, statements, mostExpensiveItem: cost, mostStatements: cost }
-    : { once: total, perItem: 0, statements, mostExpensiveOnce: cost, mostStatements: cost };
+  const path = selection.dearest ? `${responseName}.${selection.dearest.path}` : responseName;
+  // The items of a page, of which there may be many, are compared with what its connection has once.
+  const cost = bounded((isPage ? DEFAULT_PAGE_SIZE : 1) * total + statements);
+  return { once: isPage ? 0 : total, perItem: isPage ? total : 0, statements, dearest: { path, cost } };
 }
 
 /** Whether the field needs its own statement: every connection and count, and every field that is marked. */
@@ -227,56 +205,4 @@ function defaultOf(name: string, { args }: GraphQLField<unknown, unknown>): unkn
   const definition = args.find((arg) => arg.name === name);
   const fallback = definition?.default;
   return fallback?.literal ? valueFromASTUntyped(fallback.literal) : (fallback?.value ?? definition?.defaultValue);
-}
-
-/**
- * Advice: the connection with the largest page on the most expensive path for which a smaller page would pass. A smaller page does not reduce
- * the cost of statements, because lists do not multiply it.
- */
-function adviceToReduce(root: FieldCost, limit: number): string {
-  let advice: { place: string; pageSize: number; fits: number } | undefined;
-  let dearest = '';
-  for (const { path, objects, cost, field } of mostExpensivePath(root)) {
-    const { pageSize, selection } = field;
-    const perItem = objects * selection.perItem;
-    const place = `${path} costs most, ${cost} of it`;
-    const fits = Math.floor((limit - (root.total - perItem * pageSize)) / perItem);
-    // At the upper bound the total is not the sum of its parts, so no smaller page can be calculated.
-    const wouldPass = root.total < Number.MAX_SAFE_INTEGER && fits >= 1;
-    if (wouldPass && pageSize >= (advice?.pageSize ?? 0)) advice = { place, pageSize, fits };
-    dearest = place;
-  }
-  if (advice)
-    return `${advice.place}: a page of at most ${advice.fits} there, instead of ${advice.pageSize}, would pass.`;
-  if (root.statements * 2 <= root.total) return `${dearest}: nest fewer lists and connections, or split the query.`;
-  const count = root.statements / STATEMENT_COST;
-  return `${dearest}; ${count} database statements cost ${root.statements} of it: select fewer connections and counts, or split the query.`;
-}
-
-interface Step {
-  readonly path: string;
-  /** Total number of objects of the field. */
-  readonly objects: number;
-  readonly cost: number;
-  readonly field: FieldCost;
-}
-
-/** The most expensive field at each level, from the operation down. The depth limit bounds the path. */
-function* mostExpensivePath(root: FieldCost): Generator<Step> {
-  const path: string[] = [];
-  let step: Step | undefined = { path: '', objects: 1, cost: root.total, field: root };
-  while (step && path.length <= LIMITS.depth) {
-    yield step;
-    const { objects, field }: Step = step;
-    const { mostExpensiveItem, mostExpensiveOnce, mostStatements }: SelectionCost = field.selection;
-    let next: Step | undefined;
-    for (const child of [mostExpensiveOnce, mostExpensiveItem, mostStatements]) {
-      if (!child) continue;
-      const parents = objects * (child.isItem ? field.pageSize : 1);
-      const cost = bounded(parents * child.total + child.statements);
-      if (cost > (next?.cost ?? 0)) next = { path: '', objects: parents * child.count, cost, field: child };
-    }
-    if (next) path.push(next.field.responseName);
-    step = next && { ...next, path: path.join('.') };
-  }
 }

@@ -2,7 +2,7 @@ import { GraphQLError } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import { LRUCache } from 'lru-cache';
 import { invalid } from '../../core/errors.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from '../../core/graphql/document-limits.ts';
 import { type TrustedDocuments, sha256 } from './trusted-documents.ts';
 
 /**

@@ -5,7 +5,7 @@ import type { CostBudget, RateLimits } from '../admission/rate-limits.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type CostedRequest, adviceFor } from './cost.ts';
 import { createCosts } from './known-costs.ts';
-import { LIMITS } from './limits.ts';
+import { LIMITS } from '../../core/graphql/document-limits.ts';
 
 /**
  * `extensions.cost` in points. `limit` is the budget of the key per minute, of which `remaining` is left until `resetAt`. When rate limits are
@@ -48,7 +48,6 @@ function costExceeded(
   { limit, remaining, resetSeconds }: CostBudget,
 ): DomainError {
   const left = `${remaining} of the key's ${limit} points per minute are left`;
-  const advice = adviceFor(request, remaining);
-  const message = `The query costs ${cost}; ${left}. ${advice} The next minute begins in ${resetSeconds} s.`;
+  const message = `The query costs ${cost}; ${left}. ${adviceFor(request)} The next minute begins in ${resetSeconds} s.`;
   return new DomainError('rateLimited', message, { headers: { 'Retry-After': String(resetSeconds) } });
 }

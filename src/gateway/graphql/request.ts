@@ -4,7 +4,8 @@ import { ValidationError, invalid } from '../../core/errors.ts';
 import { invalidInput } from '../../core/input/validation.ts';
 import { readJson, requireObject } from '../../core/http/request-body.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
-import { LIMITS, limitError } from './limits.ts';
+import { LIMITS } from '../../core/graphql/document-limits.ts';
+import { limitError } from './limits.ts';
 
 /**
  * Reads the parameters of a request (GraphQL over HTTP, sections 5 and 6), with the same bounds and messages as the REST API.

@@ -215,7 +215,7 @@ describe('the cost of a GraphQL request', () => {
       const refusal = {
         errors: [
           {
-            message: `The query costs ${requested}; 100 of the key's 20000 points per minute are left. viewer.organization.eventDefinitions costs most, 321 of it: a page of at most 11 there, instead of 50, would pass. The next minute begins in 20 s.`,
+            message: `The query costs ${requested}; 100 of the key's 20000 points per minute are left. Its most expensive path is viewer.organization.eventDefinitions.nodes.properties: ask for smaller pages or fewer fields there, or split the query. The next minute begins in 20 s.`,
             extensions: { code: 'RATE_LIMITED' },
           },
         ],

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { createKnownDocuments } from '../../../src/gateway/graphql/known-documents.ts';
 import { memoryOf } from '../../../src/graphql-executor/document-size.ts';
-import { LIMITS, parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
+import { LIMITS } from '../../../src/core/graphql/document-limits.ts';
+import { parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
 
 const BOUND_BYTES = 32 * 1024 * 1024;
 

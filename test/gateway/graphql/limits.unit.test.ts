@@ -2,7 +2,8 @@ import { getIntrospectionQuery, parse, validate, visit } from 'graphql';
 import type { DocumentNode } from 'graphql';
 import { describe, expect, test } from 'vitest';
 import { checkCost } from '../../../src/gateway/graphql/cost.ts';
-import { checkDocument, LIMITS, parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
+import { LIMITS } from '../../../src/core/graphql/document-limits.ts';
+import { checkDocument, parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
 import { refusal, repeat, schema } from '../../support/fixtures/graphql-limits.ts';
 
 const nested = (levels: number, inner = 'id', field = 'friend'): string =>
