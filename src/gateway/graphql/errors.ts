@@ -23,7 +23,7 @@ export function toGraphQLError(error: unknown, log: Logger): GraphQLError {
   return new GraphQLError(domain.graphqlMessage, { nodes, path, extensions: { ...extensionsOf(domain), ...http } });
 }
 
-/** The part of a message in which graphql-js quotes the value that it found. */
+/** The part of a message in which graphql-js quotes the value that it found. It has no option for that; found-values.unit.test.ts tries every kind of message. */
 const FOUND = /,? [Ff]ound: [^]*$|(?<= cannot represent [^:]*): [^]*$|(?<=\b(?:Block)?String) "[^]*$/;
 const FOUND_ENUM_VALUE = /\bValue "[^]*" does(?= not exist in "\w+" enum)/;
 
