@@ -12,7 +12,7 @@ import '../domains/user-deletions/graphql.ts';
 import '../domains/organization-deletions/graphql.ts';
 import '../domains/api-keys/graphql.ts';
 import '../domains/mcp-connections/graphql/operations.ts';
-import '../domains/mcp-connections/graphql/reading.ts';
+import '../domains/mcp-connections/graphql/read-operations.ts';
 import '../domains/event-definitions/graphql/operations.ts';
 import '../domains/event-occurrences/graphql/occurrences.ts';
 import '../domains/sessions/graphql/operations.ts';

@@ -28,9 +28,9 @@ import {
   findReferenced,
   pageOfConnections,
 } from './queries.ts';
-import { mcpConnectionTopic } from './status.ts';
+import { mcpConnectionTopic } from './topics.ts';
 import { clientOf } from './oauth/client.ts';
-import { applyUpdate } from './update.ts';
+import { applyUpdate } from './connection-changes.ts';
 
 const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
 

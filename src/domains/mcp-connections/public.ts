@@ -12,5 +12,5 @@ export { mcpTokenRevocationJob } from './oauth/token-revocation.ts';
 export { readMcpConnections, resolveMcpConnections } from './operations.ts';
 export { READ_MCP_CONNECTIONS, visibleTo } from './policy.ts';
 export { requireStillManaged } from './replayed-connections.ts';
-export { mcpConnectionTopic } from './status.ts';
-export { readConnectionVersions } from './versions.ts';
+export { mcpConnectionTopic } from './topics.ts';
+export { readConnectionVersions } from './queries.ts';

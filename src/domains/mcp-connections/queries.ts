@@ -154,3 +154,18 @@ export function connectionRow(connection: McpConnection): McpConnectionRow {
   const { owner, authorizationServer, ...properties } = connection;
   return { ...asRow({ ...properties, ownerId: owner?.id }, SHOWN), issuer: authorizationServer?.issuer ?? null };
 }
+
+/** A version of each connection, which changes with its state. It includes whether the pending authorization has expired, which changes no row. */
+export async function readConnectionVersions(
+  { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
+  ids: readonly McpConnectionId[],
+): Promise<Map<McpConnectionId, string>> {
+  const isOver = sql`c.authorization_expires_at <= ${now()}`;
+  const rows = await reader.all(
+    db
+      .selectFrom('mcp_connection as c')
+      .select(['c.id', sql<string>`concat_ws(' ', c.updated_at, c.status, c.last_checked_at, ${isOver})`.as('version')])
+      .where('c.id', '=', anyOf('uuid', ids)),
+  );
+  return new Map(rows.map(({ id, version }) => [id, version]));
+}

@@ -1,4 +1,3 @@
-import type { McpConnectionId } from '../../core/ids.ts';
 /** The status of a connection. `STORED` is for stdio connections, the others are for remote servers. */
 export const STATUSES = [
   'STORED',
@@ -25,11 +24,6 @@ const ACTION_OF: Readonly<Record<Status, NextAction>> = {
 
 /** How long a pending authorization is valid. */
 export const AUTHORIZATION_LIFETIME_MS = 10 * 60 * 1000;
-
-/** The notification topic for changes of a connection. */
-export function mcpConnectionTopic(connectionId: McpConnectionId): string {
-  return `mcp-connection:${connectionId}`;
-}
 
 export interface Standing {
   readonly status: Status;

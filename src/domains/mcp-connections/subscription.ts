@@ -5,7 +5,8 @@ import { apiKeyTopic } from '../api-keys/public.ts';
 import type { McpConnectionReference } from './input.ts';
 import { readMcpConnections } from './operations.ts';
 import type { McpConnectionRow } from './queries.ts';
-import { mcpConnectionTopic, standingOf } from './status.ts';
+import { standingOf } from './status.ts';
+import { mcpConnectionTopic } from './topics.ts';
 
 /** An event of the subscription: the new state of the connection, or its deletion. */
 export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: McpConnectionId };

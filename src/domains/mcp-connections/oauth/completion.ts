@@ -11,7 +11,7 @@ import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { targetOf } from '../policy.ts';
 import { hashState, ping } from '../remote/connect.ts';
 import { noteFailure } from '../remote/session.ts';
-import { mcpConnectionTopic } from '../status.ts';
+import { mcpConnectionTopic } from '../topics.ts';
 import { exchange } from './authorization-flow.ts';
 
 /** Completes authorizations that a user has granted or refused. The browser that opens the callback has no API key. */

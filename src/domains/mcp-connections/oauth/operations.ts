@@ -8,7 +8,8 @@ import { McpAuthorization, type McpConnection } from '../entity.ts';
 import type { McpConnectionReference } from '../input.ts';
 import { WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from '../policy.ts';
 import { noteFailure } from '../remote/session.ts';
-import { AUTHORIZATION_LIFETIME_MS, mcpConnectionTopic } from '../status.ts';
+import { AUTHORIZATION_LIFETIME_MS } from '../status.ts';
+import { mcpConnectionTopic } from '../topics.ts';
 import { usableToken } from './token-refresh.ts';
 
 /** Result of creating or authorizing a connection. `authorizationUrl` is null unless a user must authorize it. */

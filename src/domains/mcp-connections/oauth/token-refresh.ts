@@ -10,7 +10,7 @@ import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { fetchClientToken, refresh } from './authorization-flow.ts';
 import { clientOf } from './client.ts';
 import { explainRemote } from '../remote/errors.ts';
-import { mcpConnectionTopic } from '../status.ts';
+import { mcpConnectionTopic } from '../topics.ts';
 
 /**
  * Refreshes access tokens before they expire, one caller at a time over all processes. A caller takes a lease on the row, so that no

@@ -8,7 +8,8 @@ import { forgetTokens, readCredentials } from '../credentials.ts';
 import { McpConnection } from '../entity.ts';
 import { type Access, type ServerInfo, withServer } from './client.ts';
 import { AuthorizationNeeded, MisconfiguredError } from './errors.ts';
-import { type Status, mcpConnectionTopic } from '../status.ts';
+import type { Status } from '../status.ts';
+import { mcpConnectionTopic } from '../topics.ts';
 import { usableToken } from '../oauth/token-refresh.ts';
 
 /** Uses an existing connection with its credentials, refreshes the tokens as needed, and records the outcome in the status. */
