@@ -17,7 +17,8 @@ import { listen } from './gateway/http/listen.ts';
 import type { RunningServer } from './gateway/http/server.ts';
 
 /**
- * Time for running requests to finish after SIGTERM, and for the database to close. The whole stop takes at most 10 s, even on a busy machine.
+ * Time for running requests to finish after SIGTERM, and for the database to close. The whole stop takes at most 10 s,
+ * even on a busy machine.
  */
 const GRACE_MS = 6_000;
 const CLOSING_MS = 2_000;

@@ -15,8 +15,8 @@ import { createWorkerPages } from './gateway/worker-pages.ts';
 const GRACE_MS = 8_000;
 
 /**
- * Runs jobs and, with `WORKER_PORT`, answers health checks and metrics. Without `DATABASE_URL` it uses the database of a running gateway, or a
- * new one in `DATA_DIR`.
+ * Runs jobs and, with `WORKER_PORT`, answers health checks and metrics. Without `DATABASE_URL` it uses the database of
+ * a running gateway, or a new one in `DATA_DIR`.
  */
 async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);

@@ -8,8 +8,8 @@ import { Empty, Loading, PageFrame, Secret } from './parts.ts';
 const KEPT = 'invitation';
 
 /**
- * Takes the token from the fragment of the URL, where it reaches no log. It is removed from the URL and the history at once, and kept in this
- * tab until it has been used.
+ * Takes the token from the fragment of the URL, where it reaches no log. It is removed from the URL and the history at
+ * once, and kept in this tab until it has been used.
  */
 function takeToken(): string {
   const given = location.hash.slice(1);

@@ -96,8 +96,8 @@ function rowOf(session: Row, onDone: () => void): VNode {
 }
 
 /**
- * Moves changed sessions to the top. The list is loaded again whenever the subscription starts, at first and after a lost connection, because
- * earlier changes would be missing.
+ * Moves changed sessions to the top. The list is loaded again whenever the subscription starts, at first and after a
+ * lost connection, because earlier changes would be missing.
  */
 function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): void {
   const current = useRef(wanted);

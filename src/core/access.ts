@@ -54,8 +54,8 @@ export interface Actor {
 }
 
 /**
- * The permissions that an operation needs, independent of its input. Both APIs check them before they read the input, and the operation checks
- * them again.
+ * The permissions that an operation needs, independent of its input. Both APIs check them before they read the input,
+ * and the operation checks them again.
  */
 export interface Access {
   /** The key needs all of these scopes. */
@@ -91,8 +91,8 @@ export const ANYBODY: Access = { scopes: [], inOrganization: false };
 
 /**
  * Checks the access of a caller. `organizationId` is the requested organization, if it may differ from the acting one.
- * @throws ForbiddenError (403) without scope, role or subscription; ValidationError (400) if the caller acts in no organization or in another
- * one.
+ * @throws ForbiddenError (403) without scope, role or subscription; ValidationError (400) if the caller acts in no
+ * organization or in another one.
  */
 export function requireAccess(
   actor: Actor,

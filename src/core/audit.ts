@@ -4,9 +4,9 @@ import type { ApiKeyId, OrganizationId } from './ids.ts';
 import { type Readable, queriesOn } from './postgres/reading/queries.ts';
 
 /**
- * The audit log: who changed what, and when. Each operation that changes something writes one entry in its transaction; refused attempts are
- * recorded too (`domains/audit-log/refused-attempts.ts`). Entries contain no input and no secret. They name users only by their keys, so
- * deleting the keys of an account anonymizes its entries.
+ * The audit log: who changed what, and when. Each operation that changes something writes one entry in its transaction;
+ * refused attempts are recorded too (`domains/audit-log/refused-attempts.ts`). Entries contain no input and no secret.
+ * They name users only by their keys, so deleting the keys of an account anonymizes its entries.
  */
 
 export const AUDIT_SOURCES = ['request', 'command_line', 'job'] as const;

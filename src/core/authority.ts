@@ -5,8 +5,9 @@ import { prepared, queriesOn } from './postgres/reading/queries.ts';
 import { type Sql, sqlWithin } from './postgres/reading/sql.ts';
 
 /**
- * Checks the rights of a caller when a change takes effect: the key is neither revoked nor expired, the membership still exists, and the role
- * is not lower than at the lookup of the key. The reasons are in docs/decisions/authority-at-effect.md.
+ * Checks the rights of a caller when a change takes effect: the key is neither revoked nor expired, the membership
+ * still exists, and the role is not lower than at the lookup of the key. The reasons are in
+ * docs/decisions/authority-at-effect.md.
  */
 
 interface Caller {
@@ -43,8 +44,8 @@ export function authorityValues({
 }
 
 /**
- * A condition for the statement that makes a change. Operations that remove rights of the user wait in `settleChanges` until its transaction
- * ends. It is a subquery, so that it is evaluated once and before a row is locked.
+ * A condition for the statement that makes a change. Operations that remove rights of the user wait in `settleChanges`
+ * until its transaction ends. It is a subquery, so that it is evaluated once and before a row is locked.
  */
 export function hasAuthority(value: (name: keyof AuthorityValues) => RawBuilder<unknown>): RawBuilder<boolean> {
   return sql<boolean>`(select has_authority(${value('authority.keyId')}::uuid, ${value('authority.userId')}::uuid,

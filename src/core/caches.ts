@@ -1,6 +1,6 @@
 /**
- * The caches of one gateway, shared by its requests and jobs. Modules keep them here instead of in variables, so that several gateways in one
- * process do not share them.
+ * The caches of one gateway, shared by its requests and jobs. Modules keep them here instead of in variables, so that
+ * several gateways in one process do not share them.
  */
 export class Caches {
   readonly #made = new Map<() => unknown, unknown>();

@@ -27,8 +27,8 @@ export interface OperationContext {
   readonly budget: RequestBudget;
   readonly notifier: Notifier;
   /**
-   * Queues appends in this process, which would otherwise wait in the database with a connection each. Undefined if the request already has a
-   * transaction.
+   * Queues appends in this process, which would otherwise wait in the database with a connection each. Undefined if the
+   * request already has a transaction.
    */
   readonly appendQueue: KeyedQueue | undefined;
   readonly actor: Actor;
@@ -36,7 +36,10 @@ export interface OperationContext {
   readonly authenticateAgain: () => Promise<Actor>;
   /** Call after a loss of rights is committed: waits until the earlier changes of these users have ended. */
   readonly settleChanges: (userIds: readonly UserId[]) => Promise<void>;
-  /** Converts anything thrown after the answer has begun: an internal error is logged under the request id, and answered without details. */
+  /**
+   * Converts anything thrown after the answer has begun: an internal error is logged under the request id, and answered
+   * without details.
+   */
   readonly toDomainError: (error: unknown) => DomainError;
   /** Aborts when nobody waits for the answer. */
   readonly signal: AbortSignal | undefined;
@@ -125,9 +128,9 @@ export interface WriteOptions<Input, Result> {
 }
 
 /**
- * Wraps an operation that changes something in a transaction, which also writes the audit log entry and commits before the caller is answered.
- * The transaction begins with a check of the rights of the caller. All reads use the connection of the transaction: if requests kept one
- * connection and waited for another, they could block each other.
+ * Wraps an operation that changes something in a transaction, which also writes the audit log entry and commits before
+ * the caller is answered. The transaction begins with a check of the rights of the caller. All reads use the connection
+ * of the transaction: if requests kept one connection and waited for another, they could block each other.
  */
 export function write<Input, Result>(
   run: Operation<Input, Result | Unchanged<Result>>,
@@ -164,7 +167,10 @@ export interface Declaration<Input = unknown> {
   /** Its first sentence is the summary in OpenAPI. The requirements of `access` are added. */
   readonly description: Message;
   readonly access: Access;
-  /** The schema of its input, with the bounds, defaults and descriptions. Lists have one for each API instead, because GraphQL nests their filter. */
+  /**
+   * The schema of its input, with the bounds, defaults and descriptions. Lists have one for each API instead, because
+   * GraphQL nests their filter.
+   */
   readonly input?: z.ZodType<Input>;
   /** Its errors in addition to those of every operation: invalid input, and refused access. */
   readonly errors?: readonly ErrorClass[];
@@ -194,8 +200,8 @@ interface Change<Input, Written, Result>
 }
 
 /**
- * Declares an operation once for both APIs: `mutation` and `route` take its name, texts, access, errors and input from here. With a `target` for
- * the audit log, `run` is a change in a transaction.
+ * Declares an operation once for both APIs: `mutation` and `route` take its name, texts, access, errors and input from
+ * here. With a `target` for the audit log, `run` is a change in a transaction.
  */
 export function defineOperation<Input, Written, Result = Written>(
   definition: Change<Input, Written, Result>,

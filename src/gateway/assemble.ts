@@ -19,7 +19,8 @@ export interface Assembly {
 }
 
 /**
- * Creates the dependencies of the gateway from its configuration. Without `DATABASE_URL` it starts the embedded database in `DATA_DIR`; with
+ * Creates the dependencies of the gateway from its configuration. Without `DATABASE_URL` it starts the embedded
+ * database in `DATA_DIR`; with
  * `joinRunning` it uses the embedded database of a running gateway.
  * @throws ConfigurationError when the data directory cannot be used, or another gateway uses it.
  */

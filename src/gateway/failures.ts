@@ -9,8 +9,8 @@ const MESSAGES: Readonly<Record<DatabaseTrouble, string>> = {
 };
 
 /**
- * Converts any thrown value to the error for the caller. Domain errors are unchanged; an unreachable, full or busy database becomes a 503; everything
- * else becomes a 500 without details, whose cause is logged with the request id.
+ * Converts any thrown value to the error for the caller. Domain errors are unchanged; an unreachable, full or busy
+ * database becomes a 503; everything else becomes a 500 without details, whose cause is logged with the request id.
  */
 export function toDomainError(error: unknown, log: Logger): DomainError {
   if (error instanceof DomainError) return error;

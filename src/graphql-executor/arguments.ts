@@ -10,8 +10,8 @@ export type NextArguments = () => Arguments;
 export const NO_ARGUMENTS: Arguments = Object.freeze(Object.create(null));
 
 /**
- * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object gets its own arguments, because a resolver may change them.
- * The values of variables and defaults are shared, as in graphql-js.
+ * The arguments of a field in one execution (GraphQL, section 6.4.1). Each object gets its own arguments, because a
+ * resolver may change them. The values of variables and defaults are shared, as in graphql-js.
  */
 export function argumentsOf(
   definition: GraphQLField<unknown, unknown>,

@@ -16,7 +16,7 @@ export class CompiledResult {
 }
 
 /**
- * The approximate length of a result's data as JSON: escapes do not count, and a number counts as one character. Compiled code adds it up while
- * it builds the data. Undefined for results of graphql-js.
+ * The approximate length of a result's data as JSON: escapes do not count, and a number counts as one character.
+ * Compiled code adds it up while it builds the data. Undefined for results of graphql-js.
  */
 export const sizeOfResult = (result: ExecutionResult): number | undefined => CompiledResult.sizeOf(result);

@@ -29,9 +29,10 @@ export interface CompiledQuery {
 }
 
 /**
- * Compiles a query, or a mutation with one field, to JavaScript that produces its answer (GraphQL, section 6) as long as there is no error and
- * no unusual value. Otherwise the code gives up, so it neither creates errors nor propagates nulls. An answer object is one literal, and a field
- * needs no closure, path or error location. The code is valid for the current values of the variables that `conditionsOf` names.
+ * Compiles a query, or a mutation with one field, to JavaScript that produces its answer (GraphQL, section 6) as long
+ * as there is no error and no unusual value. Otherwise the code gives up, so it neither creates errors nor propagates
+ * nulls. An answer object is one literal, and a field needs no closure, path or error location. The code is valid for
+ * the current values of the variables that `conditionsOf` names.
  * @throws NotCompiled for documents that are too large or not supported.
  */
 export function compileQuery(
@@ -61,7 +62,8 @@ interface Origin {
 }
 
 /**
- * Generates the code: functions that call each other by name. In it `x` is the execution, `s` the parent object of a field, `v` a value, and
+ * Generates the code: functions that call each other by name. In it `x` is the execution, `s` the parent object of a
+ * field, `v` a value, and
  * `r` its result.
  */
 class Compiler {

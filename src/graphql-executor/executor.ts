@@ -23,7 +23,10 @@ import { isTraced } from './tracing-channels.ts';
 import { type CoerceVariables, type VariableValues, compileVariables } from './variables.ts';
 
 export interface ExecutorOptions {
-  /** Called for each execution with its path, the reason why it was not only compiled, and the field (`Query.session`) at which it gave up. */
+  /**
+   * Called for each execution with its path, the reason why it was not only compiled, and the field (`Query.session`)
+   * at which it gave up.
+   */
   readonly onExecution?: OnExecution;
   /** Called after compiled code has given up on a query, before graphql-js executes it. */
   readonly beforeRetry?: (args: ExecutionArgs) => void;

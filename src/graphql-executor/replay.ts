@@ -4,8 +4,8 @@ import { type GraphQLFieldConfig, GraphQLObjectType, GraphQLSchema } from 'graph
 export type Outcome = { readonly value: unknown } | { readonly error: unknown };
 
 /**
- * Executes a mutation with graphql-js whose resolver compiled code has already called: the mutations of `schema` return recorded outcomes, and
- * everything else is that of the original schema.
+ * Executes a mutation with graphql-js whose resolver compiled code has already called: the mutations of `schema` return
+ * recorded outcomes, and everything else is that of the original schema.
  */
 export class Replay {
   readonly schema: GraphQLSchema;

@@ -27,8 +27,8 @@ export type CoerceVariables = (inputs: Readonly<Record<string, unknown>>) => Var
 type Coerce = (value: unknown) => unknown;
 
 /**
- * Coerces variables like graphql-js (GraphQL, section 6.1.2), in less than a third of the time, which matters for a thousand events. The last
- * argument is the result of graphql-js for one request.
+ * Coerces variables like graphql-js (GraphQL, section 6.1.2), in less than a third of the time, which matters for a
+ * thousand events. The last argument is the result of graphql-js for one request.
  */
 export function compileVariables(
   schema: GraphQLSchema,

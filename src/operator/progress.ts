@@ -9,8 +9,8 @@ const REDRAW_MS = 100;
 const LINE_MS = 5_000;
 
 /**
- * Shows progress: in a terminal as a bar, at most ten times a second; elsewhere as a line every 5 s, so that logs stay short. A `total` of 0
- * counts as done; without `total` only the note is shown.
+ * Shows progress: in a terminal as a bar, at most ten times a second; elsewhere as a line every 5 s, so that logs stay
+ * short. A `total` of 0 counts as done; without `total` only the note is shown.
  */
 export function createProgress(
   stream: ProgressStream,

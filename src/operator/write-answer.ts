@@ -2,7 +2,8 @@ import type { CommandAnswer } from './commands.ts';
 import { formatTable } from './table.ts';
 
 /**
- * Writes the answer of a command: one line of JSON for each object, or a table for the rows of a list in a terminal. The signal ends it early.
+ * Writes the answer of a command: one line of JSON for each object, or a table for the rows of a list in a terminal.
+ * The signal ends it early.
  */
 export async function writeAnswer(
   answer: CommandAnswer,

@@ -28,8 +28,9 @@ import {
 } from '../support/fixtures/two-organizations.ts';
 
 /**
- * Sends every operation of both APIs (found in the route table and the schema) with each kind of key of a user in two organizations and each
- * value of X-Organization-Id. Each acts in the intended organization, or is refused before anything is read or written.
+ * Sends every operation of both APIs (found in the route table and the schema) with each kind of key of a user in two
+ * organizations and each value of X-Organization-Id. Each acts in the intended organization, or is refused before
+ * anything is read or written.
  */
 
 let fixture: TwoOrganizations;
@@ -224,7 +225,10 @@ function changedIn(changes: Changes, counts: (table: string) => boolean = () => 
 }
 const isNotAuditEntry = (table: string) => table !== 'audit_entry';
 
-/** Names of the organizations whose data the answer exposes although the request does not act in them. One that acts nowhere may refer to A. */
+/**
+ * Names of the organizations whose data the answer exposes although the request does not act in them. One that acts
+ * nowhere may refer to A.
+ */
 function exposedBy({ acts }: Combination, text: string): Name[] {
   const { organizations } = fixture;
   const shown = NAMES.filter(

@@ -1,4 +1,5 @@
-// An answer is limited to 32 MiB twice: in the rows that the database returns for it, and in the bytes that are sent, which can repeat a value.
+// An answer is limited to 32 MiB twice: in the rows that the database returns for it, and in the bytes that are sent,
+// which can repeat a value.
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type GraphQLAnswer, type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';

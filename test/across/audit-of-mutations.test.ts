@@ -5,7 +5,10 @@ import { type AuditWorkspace, auditRows } from '../support/fixtures/audit-log.ts
 import { mutationCases, startMutationWorkspace } from '../support/fixtures/mutation-cases.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
-/** Runs every mutation in one workspace, one after the other. Each writes exactly one audit log entry, with actor, operation, target and time. */
+/**
+ * Runs every mutation in one workspace, one after the other. Each writes exactly one audit log entry, with actor,
+ * operation, target and time.
+ */
 
 let workspace: AuditWorkspace;
 beforeAll(async () => {

@@ -13,7 +13,10 @@ import { invite } from '../support/fixtures/invitations.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
-/** Runs every route that writes in one workspace, one after the other. Each writes exactly one audit log entry, with actor, operation, target and time. */
+/**
+ * Runs every route that writes in one workspace, one after the other. Each writes exactly one audit log entry, with
+ * actor, operation, target and time.
+ */
 
 let workspace: AuditWorkspace;
 beforeAll(async () => {

@@ -188,7 +188,10 @@ function isRefusal({ table, before, after }: RecordedChange): boolean {
   );
 }
 
-/** Sends the same requests for foreign and for missing objects. Returns every change, every difference between the answers, and every answer that is no refusal. */
+/**
+ * Sends the same requests for foreign and for missing objects. Returns every change, every difference between the
+ * answers, and every answer that is no refusal.
+ */
 async function leaks(
   foreignTo: References,
   run: (to: References) => Promise<string[]>,

@@ -7,7 +7,10 @@ import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
 
-/** A refused field is null with an error at its path, and its siblings are answered. The fields are found in the schema, so new ones are tested too. */
+/**
+ * A refused field is null with an error at its path, and its siblings are answered. The fields are found in the schema,
+ * so new ones are tested too.
+ */
 
 let gateway: TestGateway;
 let admin: Awaited<ReturnType<TestGateway['createKey']>>;

@@ -17,8 +17,8 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { full, proof } from '../support/proof.ts';
 
 /**
- * Takes the rights of a caller at a random moment of requests that are sent at random speeds. After the answer to that, none of the requests
- * commits a change. Time is counted in phases of the event loop, so that a case can be repeated.
+ * Takes the rights of a caller at a random moment of requests that are sent at random speeds. After the answer to that,
+ * none of the requests commits a change. Time is counted in phases of the event loop, so that a case can be repeated.
  */
 
 const CASES = full ? 3_000 : 60;

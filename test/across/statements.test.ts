@@ -22,8 +22,9 @@ import {
 } from '../support/fixtures/statements.ts';
 
 /**
- * The number of statements depends only on the document: fields below a list are read by one statement for all parents. This walks the schema
- * and queries every field with few and with many parents, so new fields are tested without a change here.
+ * The number of statements depends only on the document: fields below a list are read by one statement for all parents.
+ * This walks the schema and queries every field with few and with many parents, so new fields are tested without a
+ * change here.
  */
 
 const FIXTURE = 'test/support/fixtures/statements.ts';

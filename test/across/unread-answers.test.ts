@@ -1,4 +1,5 @@
-// Answers that clients have not read yet are limited in bytes, for each key and for the process. A client that reads nothing is disconnected.
+// Answers that clients have not read yet are limited in bytes, for each key and for the process. A client that reads
+// nothing is disconnected.
 import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { setImmediate } from 'node:timers/promises';

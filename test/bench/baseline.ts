@@ -8,8 +8,8 @@ import { type Changes, graphqlUpdate, restUpdate } from './baseline-session-upda
 import { graphqlSessions, graphqlSessionsInPart } from './baseline-sessions.ts';
 
 /**
- * The baseline: the same answers with node:http, node-postgres, prepared statements and JSON.stringify, and nothing else. It checks the key on
- * every request and trusts all other input; it has no limits, no log and no schema.
+ * The baseline: the same answers with node:http, node-postgres, prepared statements and JSON.stringify, and nothing
+ * else. It checks the key on every request and trusts all other input; it has no limits, no log and no schema.
  */
 
 const { DATABASE_URL, PUBLIC_URL = '', POOL = '20' } = process.env;

@@ -22,7 +22,10 @@ export interface Round {
 /** Answers of one workload have similar sizes; a smaller one is an error with status 200. */
 const SMALLEST_SHARE = 0.7;
 
-/** Sends requests to a target for some seconds. @throws Error if a request fails, or an answer is not 2xx or much smaller than the others. */
+/**
+ * Sends requests to a target for some seconds. @throws Error if a request fails, or an answer is not 2xx or much
+ * smaller than the others.
+ */
 export async function drive(
   target: Target,
   { requests, key, connections, seconds, mixed = false }: Load,

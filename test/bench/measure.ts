@@ -20,7 +20,10 @@ export interface Measured {
   readonly target: number;
   readonly baseline: Round;
   readonly gateway: Round;
-  /** Requests per second, gateway to baseline: the median over the rounds, which a busy machine affects least, and the first and third quartile. */
+  /**
+   * Requests per second, gateway to baseline: the median over the rounds, which a busy machine affects least, and the
+   * first and third quartile.
+   */
   readonly ratio: number;
   readonly quartiles: readonly [number, number];
 }

@@ -13,7 +13,10 @@ const { buildSchema } = createRequire(import.meta.url)('graphql') as typeof Grap
 
 const ROOT = new URL('../../', import.meta.url);
 
-/** The breaking changes between two schemas that no line of the changelog announces. Such a line names the item: "Breaking: `Session.title` …". */
+/**
+ * The breaking changes between two schemas that no line of the changelog announces. Such a line names the item:
+ * "Breaking: `Session.title` …".
+ */
 async function unannounced(before: string, after: string, changelog: string): Promise<string[]> {
   const announcements = changelog.split('\n').filter((line) => line.includes('Breaking:'));
   const changes = await diff(buildSchema(before), buildSchema(after));
@@ -28,7 +31,10 @@ async function git(...argv: string[]): Promise<string> {
   return stdout;
 }
 
-/** The last committed schema that differs from this one; undefined if the history has none, as in a shallow clone, or if there is no history. */
+/**
+ * The last committed schema that differs from this one; undefined if the history has none, as in a shallow clone, or if
+ * there is no history.
+ */
 async function previous(schema: string): Promise<string | undefined> {
   const commits = await git('log', '--max-count=2', '--format=%H', '--', 'schema.graphql').catch(() => '');
   for (const commit of commits.split('\n').filter(Boolean)) {

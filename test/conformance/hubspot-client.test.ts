@@ -8,7 +8,10 @@ import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { generatedFolder } from './helpers/apps.ts';
 
-/** The npm client that most callers of the event API use, unchanged and configured as in its README: with an access token and a base path. */
+/**
+ * The npm client that most callers of the event API use, unchanged and configured as in its README: with an access
+ * token and a base path.
+ */
 
 const gateway = await startServedGateway();
 let client: Client;

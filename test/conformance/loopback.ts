@@ -1,5 +1,5 @@
-// Preloaded into a program of others: its servers listen only on loopback. Patches the internal function below `listen`, because `listen` with
-// an address resolves it first, and the program reads its port before that.
+// Preloaded into a program of others: its servers listen only on loopback. Patches the internal function below
+// `listen`, because `listen` with an address resolves it first, and the program reads its port before that.
 import { Server } from 'node:net';
 
 interface Listening {

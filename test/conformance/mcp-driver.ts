@@ -10,8 +10,9 @@ import type { TestGateway } from '../support/fixtures/gateway.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 
 /**
- * Acts as a user who connects an MCP server: creates a connection, follows `authorizationUrl` to the consent page and back, reads the tools,
- * and authorizes again when that is required. The suite starts a command for each scenario (`mcp-command.ts`), which sends the scenario here.
+ * Acts as a user who connects an MCP server: creates a connection, follows `authorizationUrl` to the consent page and
+ * back, reads the tools, and authorizes again when that is required. The suite starts a command for each scenario
+ * (`mcp-command.ts`), which sends the scenario here.
  */
 
 const CALLBACK = '/v1/mcp-connections/oauth/callback';

@@ -9,7 +9,10 @@ import { OPENAPI } from './helpers/apps.ts';
 
 /** Linters of OpenAPI documents with openapi.json. */
 
-/** Rules that are not followed on purpose: the license has an identifier instead of a URL, tags are ordered by use, and every operator has another contact. */
+/**
+ * Rules that are not followed on purpose: the license has an identifier instead of a URL, tags are ordered by use, and
+ * every operator has another contact.
+ */
 const NOT_FOLLOWED = ['contact-properties', 'license-url', 'openapi-tags-alphabetical'];
 
 test('Spectral finds no violation of its recommended rules, and of all rules only those that are not followed on purpose', async () => {

@@ -8,8 +8,8 @@ import { describe, expect, test, vi } from 'vitest';
 import { message } from '../support/peers/postgres-server.ts';
 
 /**
- * What the code knows of libraries beyond their documentation, one place per library. A test here fails when a library no longer has it; its
- * message names the place that has to change.
+ * What the code knows of libraries beyond their documentation, one place per library. A test here fails when a library
+ * no longer has it; its message names the place that has to change.
  */
 
 describe('pg has what core/postgres/driver uses', () => {

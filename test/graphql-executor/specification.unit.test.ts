@@ -8,8 +8,8 @@ import {
 } from '../support/executor/schemas.ts';
 
 /**
- * Rules of the GraphQL specification (September 2025, sections 6 and 7) for executions. Each case is executed by graphql and several times by
- * the executor. All must return the expected answer.
+ * Rules of the GraphQL specification (September 2025, sections 6 and 7) for executions. Each case is executed by
+ * graphql and several times by the executor. All must return the expected answer.
  */
 interface Case extends Omit<Request, 'query'> {
   readonly sdl: string;

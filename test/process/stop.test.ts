@@ -17,7 +17,10 @@ import {
   temporaryDirectory,
 } from '../support/processes/process.ts';
 
-/** The guarantee of the README: a stop takes at most ten seconds, whatever is in progress. Real time: only the process itself can show it. */
+/**
+ * The guarantee of the README: a stop takes at most ten seconds, whatever is in progress. Real time: only the process
+ * itself can show it.
+ */
 const STOP_MS = 10_000;
 
 let env: DatabaseVariables & { RATE_LIMIT_PER_MINUTE: string };

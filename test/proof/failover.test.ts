@@ -13,8 +13,8 @@ import { proof } from '../support/proof.ts';
 import { random } from '../support/random.ts';
 
 /**
- * Two gateways and a worker on a real cluster (Patroni, etcd, HAProxy, three PostgreSQL servers, synchronous replication) that repeatedly loses
- * its primary.
+ * Two gateways and a worker on a real cluster (Patroni, etcd, HAProxy, three PostgreSQL servers, synchronous
+ * replication) that repeatedly loses its primary.
  */
 
 const LOSSES = ['machine lost', 'PostgreSQL killed', 'network cut', 'switchover'] as const;

@@ -1,6 +1,6 @@
 /**
- * A generated run of a coding agent, as a runner would record it. The same arguments yield the same events. It has at least 20 events, so that
- * it has a beginning and an end.
+ * A generated run of a coding agent, as a runner would record it. The same arguments yield the same events. It has at
+ * least 20 events, so that it has a beginning and an end.
  */
 import {
   AFTER,
@@ -55,7 +55,10 @@ const EVENT_NAMES = {
   },
 };
 
-/** Yields exactly `count` events: as many complete rounds of work as fit, then the final answer, split into the remaining number of deltas. */
+/**
+ * Yields exactly `count` events: as many complete rounds of work as fit, then the final answer, split into the
+ * remaining number of deltas.
+ */
 export function* agentRun(count: number, seed = 1, startedAt = STARTED_AT): Generator<AgentEvent, void, undefined> {
   const random = randomOf(seed);
   let time = startedAt;

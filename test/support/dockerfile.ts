@@ -1,5 +1,5 @@
-// Runs the steps of a Dockerfile in empty folders, like an image builder, but with this machine as the base image. `npm ci` downloads packages
-// only when suites run in full; otherwise the packages of the checkout are linked.
+// Runs the steps of a Dockerfile in empty folders, like an image builder, but with this machine as the base image. `npm
+// ci` downloads packages only when suites run in full; otherwise the packages of the checkout are linked.
 import { execFile } from 'node:child_process';
 import { chmod, cp, mkdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';

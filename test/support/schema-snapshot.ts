@@ -6,8 +6,9 @@ import { entities } from '../../src/gateway/entities.ts';
 const snapshot = z.object({ tables: z.array(z.object({ name: z.string() })) });
 
 /**
- * Opens the entities for a comparison with the snapshot of the last migration, which needs no server. The snapshot does not record how tables
- * are partitioned. The partitioning of existing tables is therefore removed; otherwise every comparison would report it as a difference.
+ * Opens the entities for a comparison with the snapshot of the last migration, which needs no server. The snapshot does
+ * not record how tables are partitioned. The partitioning of existing tables is therefore removed; otherwise every
+ * comparison would report it as a difference.
  */
 export async function openSnapshot(): Promise<Database> {
   const database = await openDatabase({ url: 'postgresql://127.0.0.1/unused', entities });

@@ -1,4 +1,7 @@
-/** What the suites prove that record figures for docs/proof.md, and the test of each: `suite` is the name that the test passes to `proof()`. */
+/**
+ * What the suites prove that record figures for docs/proof.md, and the test of each: `suite` is the name that the test
+ * passes to `proof()`.
+ */
 export interface Suite {
   readonly suite: string;
   readonly claim: string;

@@ -1,6 +1,6 @@
-// Runs suites in full and writes their results to docs/proof.md: `npm run proof` for all, `npm run proof -- test:faults` for some. The results
-// of suites that did not run are kept. `npm run proof -- --from FOLDER` runs nothing and takes results that earlier runs wrote to
-// FOLDER (`PROOF_RECORD=FOLDER`).
+// Runs suites in full and writes their results to docs/proof.md: `npm run proof` for all, `npm run proof --
+// test:faults` for some. The results of suites that did not run are kept. `npm run proof -- --from FOLDER` runs nothing
+// and takes results that earlier runs wrote to FOLDER (`PROOF_RECORD=FOLDER`).
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';

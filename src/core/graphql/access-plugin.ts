@@ -13,8 +13,9 @@ declare global {
 }
 
 /**
- * Checks the access of fields and mutations before their arguments are validated, so that a caller without access is not asked to correct the
- * input first. It runs inside the errors plugin, which turns the refusal into a member of the result union.
+ * Checks the access of fields and mutations before their arguments are validated, so that a caller without access is
+ * not asked to correct the input first. It runs inside the errors plugin, which turns the refusal into a member of the
+ * result union.
  */
 class AccessPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   // Validation is an argument mapper; wrappers of the mappers run before it.

@@ -57,9 +57,9 @@ function batchesOf(request: Batching): Batches {
 }
 
 /**
- * Loads the result of one key together with all keys that the same request asks for at the same time, so that a field below a list needs one
- * statement for all its parents. Nothing is cached, because a later mutation of the request, or a later event of a subscription, may change
- * the data.
+ * Loads the result of one key together with all keys that the same request asks for at the same time, so that a field
+ * below a list needs one statement for all its parents. Nothing is cached, because a later mutation of the request, or
+ * a later event of a subscription, may change the data.
  * @param request Any object of the request.
  * @param name The field with its arguments: loads with the same name share a batch.
  */

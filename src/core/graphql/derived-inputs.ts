@@ -7,8 +7,8 @@ import { enumWith } from './enums.ts';
 import { acceptingIds } from './global-ids.ts';
 
 /**
- * Input types that follow from the zod schema of an operation: names, types, nullability, defaults, descriptions and bounds. What differs in
- * GraphQL is given by the name of the field.
+ * Input types that follow from the zod schema of an operation: names, types, nullability, defaults, descriptions and
+ * bounds. What differs in GraphQL is given by the name of the field.
  */
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;

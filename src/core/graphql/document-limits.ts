@@ -1,7 +1,8 @@
 /**
  * The published limits of GraphQL documents.
  *
- * `operations` is the maximum that one request executes: a JSON array of requests is refused. A document can contain several operations, of which
+ * `operations` is the maximum that one request executes: a JSON array of requests is refused. A document can contain
+ * several operations, of which
  * `operationName` selects one, because GraphiQL sends the whole editor. `tokens` bounds their number.
  */
 export const LIMITS = Object.freeze({

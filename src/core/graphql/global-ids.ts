@@ -4,8 +4,8 @@ import { isRepresentable } from '../text/timestamps.ts';
 import { isUuid } from '../text/uuids.ts';
 
 /**
- * Global ids (Relay Global Object Identification): the name of a type and a key within it. They are encoded and decoded synchronously, because
- * every row has one.
+ * Global ids (Relay Global Object Identification): the name of a type and a key within it. They are encoded and decoded
+ * synchronously, because every row has one.
  */
 
 export function toGlobalId(typename: string, key: string): string {

@@ -48,8 +48,8 @@ export interface UndeclaredMutation<Schema extends z.ZodType, Result extends obj
 }
 
 /**
- * Defines the mutation of an operation, `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload | ValidationError | …`.
- * Name, description, access, errors and input type come from the declaration.
+ * Defines the mutation of an operation, `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload |
+ * ValidationError | …`. Name, description, access, errors and input type come from the declaration.
  */
 export function mutation<Input, Result, Payload extends object = Extract<Result, object>>(
   operation: DeclaredOperation<Input, Result>,

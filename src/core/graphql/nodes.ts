@@ -58,8 +58,8 @@ export function nodeType<Row extends object, Shown extends Row = Row>(
 const ID_ALONE: readonly never[] = ['id' as never];
 
 /**
- * Loads objects by global id, in the given order. Malformed ids, unknown types, missing or foreign rows, and types for which the key lacks the
- * scope are null; the others are answered.
+ * Loads objects by global id, in the given order. Malformed ids, unknown types, missing or foreign rows, and types for
+ * which the key lacks the scope are null; the others are answered.
  */
 async function loadNodes(
   context: GraphQLContext,

@@ -31,7 +31,8 @@ export function withAccess(description: Message, access: Access, ...further: rea
 }
 
 /**
- * Makes marked fields nullable and adds their requirements to their descriptions. Applied to the final schema, so that no mark can be ignored.
+ * Makes marked fields nullable and adds their requirements to their descriptions. Applied to the final schema, so that
+ * no mark can be ignored.
  */
 export function withRefusableFields(schema: GraphQLSchema): GraphQLSchema {
   for (const type of Object.values(schema.getTypeMap()).filter(isObjectType)) {

@@ -23,9 +23,9 @@ export function needs<Row>(...columns: readonly (keyof Row & string)[]): { reado
 const remembered = new WeakMap<FieldNode, Map<string, readonly string[] | undefined>>();
 
 /**
- * The columns that are selected of the objects of a type, below the current field: of its object, of the objects in its list or connection, or
- * below `path`, for example in a payload. `@skip` and `@include` are ignored, but undefined if they are on the path, so that nothing is read
- * ahead for a field that may be left out.
+ * The columns that are selected of the objects of a type, below the current field: of its object, of the objects in its
+ * list or connection, or below `path`, for example in a payload. `@skip` and `@include` are ignored, but undefined if
+ * they are on the path, so that nothing is read ahead for a field that may be left out.
  */
 export function selectedColumns<Row>(info: GraphQLResolveInfo, type: string, ...path: readonly string[]): Columns<Row> {
   // A field that is selected in several places has several nodes.

@@ -18,9 +18,9 @@ export function parseNetwork(text: string): Network | undefined {
 }
 
 /**
- * The address of the client: the peer of the connection or, if that is a trusted proxy, the last hop in `X-Forwarded-For` that is not a
- * trusted proxy. Each proxy appends the address of its peer, so anybody could have written the hops before that. If a hop is not an address,
- * the proxy that forwarded it counts as the client.
+ * The address of the client: the peer of the connection or, if that is a trusted proxy, the last hop in
+ * `X-Forwarded-For` that is not a trusted proxy. Each proxy appends the address of its peer, so anybody could have
+ * written the hops before that. If a hop is not an address, the proxy that forwarded it counts as the client.
  */
 export function clientAddressOf(peer: string, forwardedFor: string | null, trusted: readonly Network[]): string {
   const known = parseAddress(peer);

@@ -1,8 +1,8 @@
 import { type HttpAnswer, answerWith } from './messages.ts';
 
 /**
- * The content security policy of pages: all resources come from the gateway, no script or style is inline, and no page can be framed. `allow`
- * adds to a directive.
+ * The content security policy of pages: all resources come from the gateway, no script or style is inline, and no page
+ * can be framed. `allow` adds to a directive.
  */
 export function contentSecurityPolicy(allow: Readonly<Record<string, string>> = {}): string {
   const directives: Record<string, string> = {

@@ -1,6 +1,7 @@
 /**
- * Requests and answers as both APIs see them. They have fewer members than fetch's `Request` and `Response`, whose creation costs as much as a
- * small query. Their names are those of fetch, so a fetch `Request` is also an `HttpRequest`.
+ * Requests and answers as both APIs see them. They have fewer members than fetch's `Request` and `Response`, whose
+ * creation costs as much as a small query. Their names are those of fetch, so a fetch `Request` is also an
+ * `HttpRequest`.
  */
 
 /** Header fields by case-insensitive name; null if absent (Fetch standard, `Headers`). */

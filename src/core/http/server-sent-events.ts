@@ -36,8 +36,8 @@ export function writeEvent({ id, event, data }: ServerSentEvent): string {
 }
 
 /**
- * A stream of serialized events with backpressure: a reader that does not read stops the source after one part. `onCancel` is called when the
- * reader has left; it must end the source, even if that was never read.
+ * A stream of serialized events with backpressure: a reader that does not read stops the source after one part.
+ * `onCancel` is called when the reader has left; it must end the source, even if that was never read.
  */
 export function eventStream(parts: AsyncIterator<string, unknown>, onCancel: () => void): ReadableStream<Uint8Array> {
   let pings: NodeJS.Timeout | undefined;

@@ -1,8 +1,8 @@
 import type { z } from 'zod';
 
 /**
- * Describes the properties of an object by their names, so that both APIs share the texts: a property without one does not compile. If a schema
- * has a description already, that follows.
+ * Describes the properties of an object by their names, so that both APIs share the texts: a property without one does
+ * not compile. If a schema has a description already, that follows.
  */
 export function described<Shape extends z.core.$ZodLooseShape>(
   texts: Readonly<Record<keyof Shape & string, string>>,

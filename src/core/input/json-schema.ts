@@ -18,8 +18,8 @@ export function outputJsonSchema(schema: z.ZodType): JsonSchema {
 const KNOWN_FORMATS: ReadonlySet<unknown> = new Set(['uuid', 'date-time', 'date', 'email']);
 
 /**
- * Removes redundant parts: the bounds of safe integers, patterns of known formats, and nested `null` types. Adds the defaults of `withDefault`,
- * and moves the description of a nullable value to the place where tools look for it.
+ * Removes redundant parts: the bounds of safe integers, patterns of known formats, and nested `null` types. Adds the
+ * defaults of `withDefault`, and moves the description of a nullable value to the place where tools look for it.
  */
 function simplify({ zodSchema, jsonSchema }: { zodSchema: z.core.$ZodTypes; jsonSchema: JsonSchema }): void {
   if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;

@@ -6,9 +6,10 @@ import { causesOf } from '../causes.ts';
 import { type Budget, boundBody } from './bounded-body.ts';
 
 /**
- * Every request to a URL from outside goes through here. Only http(s) without user information is allowed. The name is resolved once, all its
- * addresses must be public, and the connection uses one of these addresses, so later DNS answers have no effect. At most 3 redirects are
- * followed, each checked like the first; credentials are sent only to the original origin. Time and size are bounded.
+ * Every request to a URL from outside goes through here. Only http(s) without user information is allowed. The name is
+ * resolved once, all its addresses must be public, and the connection uses one of these addresses, so later DNS answers
+ * have no effect. At most 3 redirects are followed, each checked like the first; credentials are sent only to the
+ * original origin. Time and size are bounded.
  */
 
 export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
@@ -56,8 +57,8 @@ export interface Outbound {
 }
 
 /**
- * A request that was refused, failed or aborted. The message names the host and the cause and is safe to show. It is a TypeError, like network
- * failures of `fetch`: libraries that recover from other errors do not catch it.
+ * A request that was refused, failed or aborted. The message names the host and the cause and is safe to show. It is a
+ * TypeError, like network failures of `fetch`: libraries that recover from other errors do not catch it.
  */
 export class OutboundError extends TypeError {
   override readonly name = 'OutboundError';
@@ -242,8 +243,8 @@ function noPublicAddress(hostname: string, cause?: unknown): OutboundError {
 }
 
 /**
- * The request after a redirect (RFC 9110, section 15.4). One with a body, which may contain credentials, must stay within its origin and keeps
- * its method. Others lose possible credentials when they leave their origin.
+ * The request after a redirect (RFC 9110, section 15.4). One with a body, which may contain credentials, must stay
+ * within its origin and keeps its method. Others lose possible credentials when they leave their origin.
  */
 function redirected(init: RequestInit, from: URL, to: URL, status: number): RequestInit {
   const method = (init.method ?? 'GET').toUpperCase();

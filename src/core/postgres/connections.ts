@@ -81,15 +81,16 @@ export async function openDatabase({
 const STATEMENT_MS = 30_000;
 
 /**
- * Session settings. Times in UTC are parsed fastest. With another isolation level, a change would not see that its caller lost a right while it
- * waited. The timeouts end waiting statements and idle transactions, which would otherwise keep the locks of a dead client.
+ * Session settings. Times in UTC are parsed fastest. With another isolation level, a change would not see that its
+ * caller lost a right while it waited. The timeouts end waiting statements and idle transactions, which would otherwise
+ * keep the locks of a dead client.
  */
 const SESSION = `set time zone 'UTC'; set default_transaction_isolation = 'read committed'; set statement_timeout = ${STATEMENT_MS};
   set idle_in_transaction_session_timeout = ${STATEMENT_MS}`;
 
 /**
- * Serializes a list as an array literal with quoted elements. The mapper leaves most of them unquoted: PostgreSQL then trims text, reads NULL
- * as null, and refuses blank text.
+ * Serializes a list as an array literal with quoted elements. The mapper leaves most of them unquoted: PostgreSQL then
+ * trims text, reads NULL as null, and refuses blank text.
  */
 function marshallArray(values: readonly unknown[]): string {
   return `{${values.map((value) => `"${String(value).replaceAll(/["\\]/g, '\\$&')}"`).join(',')}}`;

@@ -8,8 +8,8 @@ import type { DomainError } from '../errors.ts';
  */
 export type DatabaseTrouble = 'away' | 'full' | 'busy';
 
-// SQLSTATE classes 08 (connection), 28 (login refused) and 57 (shutting down, starting, dropped), 25006 (read-only), 3D000 (no such database),
-// and error codes of network and TLS.
+// SQLSTATE classes 08 (connection), 28 (login refused) and 57 (shutting down, starting, dropped), 25006 (read-only),
+// 3D000 (no such database), and error codes of network and TLS.
 const AWAY = new RegExp(
   `^(?:${[
     String.raw`08\w{3}|28\w{3}|57(?!014)\w{3}|25006|3D000`,
@@ -24,9 +24,9 @@ const AWAY_MESSAGE = new RegExp(
     String.raw`timeout expired|does not support SSL connections|error establishing an SSL connection|^SASL: |^Received unexpected \w+ message`,
   ].join('|'),
 );
-// Errors of a reachable database: classes 53 (out of connections or memory), 58 (disk failure), 40 (rolled back for another transaction or, on
-// a standby, for changes of its primary), 55 (locked, or not possible during recovery), and timeouts; 26000 is a prepared statement that a
-// pooler has lost.
+// Errors of a reachable database: classes 53 (out of connections or memory), 58 (disk failure), 40 (rolled back for
+// another transaction or, on a standby, for changes of its primary), 55 (locked, or not possible during recovery), and
+// timeouts; 26000 is a prepared statement that a pooler has lost.
 const BUSY = /^(?:53\w{3}|58\w{3}|40(?!002)\w{3}|55000|55006|55P03|25P03|25P04|26000|57014)$/;
 const BUSY_MESSAGE = /timeout exceeded when trying to connect/;
 const DISK_FULL = '53100';

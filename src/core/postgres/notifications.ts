@@ -6,8 +6,9 @@ import { prepared, queriesOn } from './reading/queries.ts';
 import type { Sql } from './reading/sql.ts';
 
 /**
- * Notifies other code, in this process and in others on the same database, that something has changed. A notification is only a topic without
- * content. Subscribers read the database again, and also poll it, so a lost notification loses no data.
+ * Notifies other code, in this process and in others on the same database, that something has changed. A notification
+ * is only a topic without content. Subscribers read the database again, and also poll it, so a lost notification loses
+ * no data.
  */
 export interface Notifier {
   /** Returns at once; call it after the commit of the change. */

@@ -19,8 +19,8 @@ export type SecretFault = string;
 const SAMPLES = 3;
 
 /**
- * The SQL expression for the key id of an encrypted value. The protected header begins with algorithm, encryption and `kid`, so its first 120
- * characters contain the whole id.
+ * The SQL expression for the key id of an encrypted value. The protected header begins with algorithm, encryption and
+ * `kid`, so its first 120 characters contain the whole id.
  */
 const keyIdOf = (column: string) => `case when ${column} ~ '^[A-Za-z0-9_-]{120}' then
   substring(convert_from(decode(translate(left(${column}, 120), '-_', '+/'), 'base64'), 'latin1') from '"kid":"([A-Za-z0-9._-]{1,32})"') end`;

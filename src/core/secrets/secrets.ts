@@ -40,8 +40,9 @@ export class SecretError extends Error {
 }
 
 /**
- * Encrypts secrets for storage, as JWE in compact serialization (RFC 7516) with A256GCMKW and A256GCM (RFC 7518, sections 4.7 and 5.3): each
- * has its own content key, wrapped by an encryption key. Errors contain neither plaintext nor key bytes.
+ * Encrypts secrets for storage, as JWE in compact serialization (RFC 7516) with A256GCMKW and A256GCM (RFC 7518,
+ * sections 4.7 and 5.3): each has its own content key, wrapped by an encryption key. Errors contain neither plaintext
+ * nor key bytes.
  */
 export interface SecretBox {
   /** The id of the key that `seal` uses. */

@@ -25,8 +25,8 @@ const LATIN_LETTERS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Lower case without accents, to derive names from labels: `Ünïcode Ærø` → `unicode aero`. Compatibility forms become the plain character (`²`
- * becomes `2`, a full-width `Ａ` becomes `a`); letters of other scripts stay unchanged.
+ * Lower case without accents, to derive names from labels: `Ünïcode Ærø` → `unicode aero`. Compatibility forms become
+ * the plain character (`²` becomes `2`, a full-width `Ａ` becomes `a`); letters of other scripts stay unchanged.
  */
 export function fold(text: string): string {
   // Remove marks before lowercasing: 'İ' would become an 'i' with a mark, and '™' decomposes to capitals.

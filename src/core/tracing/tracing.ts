@@ -8,8 +8,8 @@ import { onStatement } from '../postgres/driver/statement-channels.ts';
  */
 export interface Tracing {
   /**
-   * Runs `work` within a span, below that of its caller or, with `parent`, below the one in the headers (W3C Trace Context). Without either it
-   * begins a new trace, unless it is `inner`. A failure is recorded and rethrown.
+   * Runs `work` within a span, below that of its caller or, with `parent`, below the one in the headers (W3C Trace
+   * Context). Without either it begins a new trace, unless it is `inner`. A failure is recorded and rethrown.
    */
   span<Result>(options: SpanOptions, work: (span: Span | undefined) => Promise<Result>): Promise<Result>;
   /** Sends the remaining spans, in bounded time. */

@@ -36,8 +36,9 @@ export interface CreatedApiKey {
 /**
  * Creates a key of the caller, bound to the acting organization or to another organization of the caller, or unbound. The new key never has
  * more rights than the calling key, and by default expires together with it.
- * @throws ForbiddenError when the new key would have more scopes, a later expiry or more organizations than the calling key; NotFoundError when
- * the caller is not a member of the organization; ConflictError when the maximum of active keys is reached.
+ * @throws ForbiddenError when the new key would have more scopes, a later expiry or more organizations than the calling
+ * key; NotFoundError when the caller is not a member of the organization; ConflictError when the maximum of active keys
+ * is reached.
  */
 export const createApiKey = write(
   async (context, { organizationId, allOrganizations, ...input }: CreateApiKeyInput): Promise<CreatedApiKey> => {
@@ -215,8 +216,8 @@ async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promis
 }
 
 /**
- * Revokes the keys of a member who leaves the organization, in the caller's transaction. Their unbound keys stay valid, but no longer act in
- * this organization.
+ * Revokes the keys of a member who leaves the organization, in the caller's transaction. Their unbound keys stay valid,
+ * but no longer act in this organization.
  * @returns the ids of all keys that lost rights, unbound keys included.
  */
 export async function revokeKeysOfMember(
@@ -229,8 +230,8 @@ export async function revokeKeysOfMember(
 }
 
 /**
- * Revokes all keys of an organization that is deleted, in the caller's transaction. Unbound keys of its members stay valid, but no longer act
- * in it.
+ * Revokes all keys of an organization that is deleted, in the caller's transaction. Unbound keys of its members stay
+ * valid, but no longer act in it.
  * @returns the ids of all keys that lost rights, unbound keys included.
  */
 export async function revokeKeysOfOrganization(
@@ -243,8 +244,9 @@ export async function revokeKeysOfOrganization(
 }
 
 /**
- * Lists the keys that the caller can see, newest first by default. Administrators see all keys of the acting organization, members their own.
- * An unbound key also sees the unbound keys of its user, unless `organizationId` is given.
+ * Lists the keys that the caller can see, newest first by default. Administrators see all keys of the acting
+ * organization, members their own. An unbound key also sees the unbound keys of its user, unless `organizationId` is
+ * given.
  * @throws ValidationError (400) when `organizationId` is not the acting organization.
  */
 export const listApiKeys = guarded(

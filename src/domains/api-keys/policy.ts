@@ -14,8 +14,8 @@ interface Ownership {
 }
 
 /**
- * The keys that a caller can see: their own keys of the acting organization, for an administrator all keys of it, and with an unbound key also
- * their own unbound keys. Nobody can see the unbound keys of another user.
+ * The keys that a caller can see: their own keys of the acting organization, for an administrator all keys of it, and
+ * with an unbound key also their own unbound keys. Nobody can see the unbound keys of another user.
  */
 export function reachedBy({ userId, organization, isBound }: Actor): Reach<Ownership> {
   const unbound = { userId, organizationId: null };

@@ -18,7 +18,8 @@ const findKey = prepared<{ id: ApiKeyId }>()((value) =>
 
 /**
  * Checks that a stored answer about a key, which can contain its secret, can be replayed to the caller.
- * @throws NotFoundError for a key that the caller cannot see; ForbiddenError for the creation of a key with more rights than the calling key.
+ * @throws NotFoundError for a key that the caller cannot see; ForbiddenError for the creation of a key with more rights
+ * than the calling key.
  */
 export async function requireStillReached(
   { sql, actor }: OperationContext,

@@ -19,8 +19,8 @@ import {
 const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default channel', active: true } as const;
 
 /**
- * The channels of the organization, oldest first. The gateway does not publish, so there is no operation that adds channels: each organization
- * has one default channel, which is created when its channels are first listed.
+ * The channels of the organization, oldest first. The gateway does not publish, so there is no operation that adds
+ * channels: each organization has one default channel, which is created when its channels are first listed.
  */
 export const listBroadcastChannels = guarded(
   PUBLISH,

@@ -13,8 +13,9 @@ import {
 import type { BroadcastChannelRow, BroadcastRow } from './queries.ts';
 
 /**
- * The deprecated social publishing API (custom event definition API, section 9), REST only. The header `Deprecation` (RFC 9745, section 2.1)
- * gives the date of the version that deprecated it, 2026-03. There is no `Sunset` header, because the API keeps working.
+ * The deprecated social publishing API (custom event definition API, section 9), REST only. The header `Deprecation`
+ * (RFC 9745, section 2.1) gives the date of the version that deprecated it, 2026-03. There is no `Sunset` header,
+ * because the API keeps working.
  */
 const common = {
   tag: 'Social publishing (deprecated)',

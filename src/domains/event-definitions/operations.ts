@@ -123,8 +123,8 @@ export const updateEventDefinition = write(
 );
 
 /**
- * Deletes a definition, which then answers 404. The row stays with `deletedAt`, so that its name can never be used again. The transaction also
- * queues a job that deletes the occurrences.
+ * Deletes a definition, which then answers 404. The row stays with `deletedAt`, so that its name can never be used
+ * again. The transaction also queues a job that deletes the occurrences.
  */
 export const deleteEventDefinition = write(
   async (context, { eventName }: EventDefinitionReference) => {

@@ -11,8 +11,8 @@ import {
 const PROFESSIONAL = SUBSCRIPTION_LEVELS.indexOf('professional');
 
 /**
- * Access to event definitions needs the scope, and an organization with a subscription at professional level or higher in at least one product
- * family (Custom Event Definition API, section 5).
+ * Access to event definitions needs the scope, and an organization with a subscription at professional level or higher
+ * in at least one product family (Custom Event Definition API, section 5).
  */
 export const EVENT_DEFINITIONS: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],

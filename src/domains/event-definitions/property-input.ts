@@ -48,8 +48,8 @@ const options = z
   .meta({ description: 'Options for the type `enumeration`, 1 to 5,000. Absent or empty for every other type.' });
 
 /**
- * An enumeration must have at least one option; other types must have none (Custom Event Definition API, section 2.2). An empty list is the same
- * as none.
+ * An enumeration must have at least one option; other types must have none (Custom Event Definition API, section 2.2).
+ * An empty list is the same as none.
  */
 function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>, context: z.RefinementCtx): void {
   const isEmpty = Array.isArray(given) && given.length === 0;

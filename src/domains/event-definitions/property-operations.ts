@@ -139,8 +139,8 @@ export const deleteEventProperty = write(
 );
 
 /**
- * Changes the type of a property: deletes it and creates it again with the same name and position, in one transaction. Label and description
- * stay unless new ones are given.
+ * Changes the type of a property: deletes it and creates it again with the same name and position, in one transaction.
+ * Label and description stay unless new ones are given.
  * @throws ConflictError when custom matching uses the property and the new type is neither string nor number.
  */
 export const replaceEventPropertyType = write(

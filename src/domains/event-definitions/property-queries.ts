@@ -19,8 +19,8 @@ import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty 
 const db = queriesOn<EventDefinitionTables>();
 
 /**
- * A custom or default property, identified by its definition and its name. A row has the selected columns only; without a selection it has all
- * columns.
+ * A custom or default property, identified by its definition and its name. A row has the selected columns only; without
+ * a selection it has all columns.
  */
 export type EventPropertyRow = Omit<RowOf<Readable<EventDefinitionTables>['event_property']>, 'id' | 'organizationId'>;
 

@@ -14,8 +14,8 @@ import type { EventDefinitionRow } from './queries.ts';
 import type { EventPropertyRow } from './property-queries.ts';
 
 /**
- * The JSON documents of the REST API. A client can send all fields that are not read-only to create the same object, and `label`, `description`
- * and `options` to update it.
+ * The JSON documents of the REST API. A client can send all fields that are not read-only to create the same object,
+ * and `label`, `description` and `options` to update it.
  */
 
 const readOnly = { readOnly: true };

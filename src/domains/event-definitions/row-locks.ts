@@ -48,8 +48,9 @@ const DEFAULT_BY_NAME = new Map<string, SharedProperty>(
 type Tables = Readable<EventDefinitionTables>;
 
 /**
- * Loads definitions to send occurrences to, by the given names; unknown names are left out. The shared locks allow concurrent sending, but no
- * deletion or change of the definitions until the end of the transaction. The caller checks the rights.
+ * Loads definitions to send occurrences to, by the given names; unknown names are left out. The shared locks allow
+ * concurrent sending, but no deletion or change of the definitions until the end of the transaction. The caller checks
+ * the rights.
  */
 export async function shareDefinitions(
   { em, actor }: Pick<OperationContext, 'em' | 'actor'>,

@@ -26,8 +26,9 @@ const EventOccurrenceSchema = defineEntity({
 });
 
 /**
- * An occurrence of an event. It is never loaded as an entity. The table is partitioned by definition and has no foreign key to the definition.
- * All queries join the definition, so that rows of a deleted definition are not found; a job deletes them.
+ * An occurrence of an event. It is never loaded as an entity. The table is partitioned by definition and has no foreign
+ * key to the definition. All queries join the definition, so that rows of a deleted definition are not found; a job
+ * deletes them.
  */
 export class EventOccurrence extends EventOccurrenceSchema.class {}
 EventOccurrenceSchema.setClass(EventOccurrence);
@@ -45,7 +46,10 @@ const EventOccurrenceUuidSchema = defineEntity({
   indexes: [{ name: 'event_occurrence_uuid_expiry_index', properties: ['expiresAt'] }],
 });
 
-/** The uuids of the last year. A unique constraint on occurrences would not do: it cannot expire, and would have to contain `occurredAt`. */
+/**
+ * The uuids of the last year. A unique constraint on occurrences would not do: it cannot expire, and would have to
+ * contain `occurredAt`.
+ */
 export class EventOccurrenceUuid extends EventOccurrenceUuidSchema.class {}
 EventOccurrenceUuidSchema.setClass(EventOccurrenceUuid);
 

@@ -16,9 +16,9 @@ import {
 import { READ_IDENTIFIERS, SEND_OCCURRENCES } from './policy.ts';
 
 /**
- * Registers which record has which value of a unique property. Custom matching then links new occurrences to the record whose value equals the
- * value of the event property; numbers are compared in decimal notation. A value that is already registered moves to the given record. Stored
- * occurrences do not change.
+ * Registers which record has which value of a unique property. Custom matching then links new occurrences to the record
+ * whose value equals the value of the event property; numbers are compared in decimal notation. A value that is already
+ * registered moves to the given record. Stored occurrences do not change.
  */
 export const registerObjectIdentifiers = write(
   async (context, input: RegisterObjectIdentifiersInput) => {

@@ -11,8 +11,8 @@ export const MAX_DAYS = 366;
 const objectId = text({ min: 1, max: 255 });
 
 /**
- * Values by property name; `null` is the same as absent. The definition decides which names and values are valid. `z.record` cannot be used,
- * because it ignores `__proto__` instead of refusing it as an unknown name.
+ * Values by property name; `null` is the same as absent. The definition decides which names and values are valid.
+ * `z.record` cannot be used, because it ignores `__proto__` instead of refusing it as an unknown name.
  */
 const properties = z
   .unknown()
@@ -40,8 +40,8 @@ export const sendEventOccurrenceInput = z.strictObject({
   objectId: optional(objectId),
   occurredAt: optional(momentInput()),
   /**
-   * Deduplication key: a repeat for the same definition within a year is ignored, so that a client can retry. UUIDs are compared without case
-   * (RFC 9562), other texts exactly.
+   * Deduplication key: a repeat for the same definition within a year is ignored, so that a client can retry. UUIDs are
+   * compared without case (RFC 9562), other texts exactly.
    */
   uuid: optional(text({ min: 1, max: 255 }).transform((value) => (UUID.test(value) ? value.toLowerCase() : value))),
 });

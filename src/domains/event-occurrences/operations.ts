@@ -21,8 +21,8 @@ import {
 
 /**
  * Sends one occurrence of a defined event.
- * @throws ValidationError when identifiers or properties do not match the definition; NotFoundError when the event does not exist; DomainError
- * (429) when the monthly limit is reached.
+ * @throws ValidationError when identifiers or properties do not match the definition; NotFoundError when the event does
+ * not exist; DomainError (429) when the monthly limit is reached.
  */
 export const sendEventOccurrence = guarded(
   SEND_OCCURRENCES,
@@ -54,8 +54,9 @@ interface Checked extends CheckedOccurrence {
 }
 
 /**
- * The definitions are locked until the commit: an occurrence is stored before its definition is deleted, or refused afterwards. The row of the
- * monthly count is locked as late as possible, because all senders of the organization wait for that lock.
+ * The definitions are locked until the commit: an occurrence is stored before its definition is deleted, or refused
+ * afterwards. The row of the monthly count is locked as late as possible, because all senders of the organization wait
+ * for that lock.
  */
 async function send(context: OperationContext, sending: Sending) {
   const { id: organizationId } = requireOrganization(context.actor);

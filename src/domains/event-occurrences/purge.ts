@@ -9,8 +9,9 @@ import { isInUse } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
 /**
- * Deletes the occurrences of a deleted definition in batches. The transaction that deletes the definition locks its row and queues the job. An
- * occurrence sent at the same time is either committed before, so that the job finds it, or refused because the definition is deleted.
+ * Deletes the occurrences of a deleted definition in batches. The transaction that deletes the definition locks its row
+ * and queues the job. An occurrence sent at the same time is either committed before, so that the job finds it, or
+ * refused because the definition is deleted.
  */
 
 const BATCH = 5_000;

@@ -101,8 +101,8 @@ export interface DayCount {
 }
 
 /**
- * How many occurrences each definition has on each day in UTC, from the day `from` to the day `until`, both included. Days without occurrences
- * are included. Without `from` and `until` it counts the last 30 days.
+ * How many occurrences each definition has on each day in UTC, from the day `from` to the day `until`, both included.
+ * Days without occurrences are included. Without `from` and `until` it counts the last 30 days.
  * @throws ValidationError for more than 366 days, and when `from` is after `until`.
  */
 export function countOccurrencesByDay(

@@ -38,8 +38,9 @@ const InvitationSchema = defineEntity({
 });
 
 /**
- * An invitation of an e-mail address to an organization. The row is deleted when the invitation is accepted with a key, revoked or replaced. After
- * an acceptance without a key it stays until it expires, because the acceptance can be repeated.
+ * An invitation of an e-mail address to an organization. The row is deleted when the invitation is accepted with a key,
+ * revoked or replaced. After an acceptance without a key it stays until it expires, because the acceptance can be
+ * repeated.
  */
 export class Invitation extends InvitationSchema.class {}
 InvitationSchema.setClass(Invitation);

@@ -110,8 +110,8 @@ export interface AcceptedInvitation {
 
 /**
  * Makes the caller a member of the organization that invited their e-mail address, whatever the acting organization is.
- * @throws NotFoundError when the token is unknown, used, expired or revoked; ForbiddenError when it is for another address; ConflictError when
- * the caller is already a member, or would own more than the maximum of organizations.
+ * @throws NotFoundError when the token is unknown, used, expired or revoked; ForbiddenError when it is for another
+ * address; ConflictError when the caller is already a member, or would own more than the maximum of organizations.
  */
 export const acceptOrganizationInvitation = write(
   async (context, { token }: AcceptOrganizationInvitationInput): Promise<AcceptedInvitation> => {
@@ -159,9 +159,9 @@ async function join(
 type KeylessContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>;
 
 /**
- * Accepts an invitation without an API key: creates the account of the invited e-mail address, makes it a member, and issues its first key,
- * which is unbound and has all scopes. The audit log entry refers to that key. If the answer is lost, the same token gets a new key instead of
- * the first one, until that was used.
+ * Accepts an invitation without an API key: creates the account of the invited e-mail address, makes it a member, and
+ * issues its first key, which is unbound and has all scopes. The audit log entry refers to that key. If the answer is
+ * lost, the same token gets a new key instead of the first one, until that was used.
  * @throws NotFoundError like `acceptOrganizationInvitation`; ConflictError when the address already has an account.
  */
 export async function acceptInvitationWithoutKey(

@@ -186,8 +186,8 @@ function authFaults(
 }
 
 /**
- * Exactly one of two shapes, selected by `type`; without `type` it is `remote`. With oauth a given `clientId` is always used, for both values
- * of `oauthRegistration`.
+ * Exactly one of two shapes, selected by `type`; without `type` it is `remote`. With oauth a given `clientId` is always
+ * used, for both values of `oauthRegistration`.
  */
 export const createMcpConnectionInput = z.preprocess(
   (given, context) => {
@@ -206,8 +206,8 @@ export const mcpConnectionReference = z.strictObject({ mcpConnectionId: idSchema
 export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
 
 /**
- * An absent field does not change. Headers and variables are merged by name; null removes one. Fields of the other type or of another authType
- * are refused, except when they are null as in answers.
+ * An absent field does not change. Headers and variables are merged by name; null removes one. Fields of the other type
+ * or of another authType are refused, except when they are null as in answers.
  */
 export const updateMcpConnectionInput = z.strictObject({
   mcpConnectionId: idSchema<McpConnectionId>(),

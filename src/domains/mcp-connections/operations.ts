@@ -47,8 +47,8 @@ const CREATION = {
 };
 
 /**
- * Registers a connection. A stdio command is stored and never run. A remote server is called first, outside any transaction: it is connected at
- * once, or an authorization is started. When the server fails, nothing is stored.
+ * Registers a connection. A stdio command is stored and never run. A remote server is called first, outside any
+ * transaction: it is connected at once, or an authorization is started. When the server fails, nothing is stored.
  * @throws ForbiddenError for a shared connection when the caller is not an administrator; ConflictError when the name is taken;
  * RemoteFailedError.
  */

@@ -16,7 +16,8 @@ const findConnection = prepared<{ id: McpConnectionId }>()((value) =>
 );
 
 /**
- * Checks that a stored answer about a connection can be replayed to the caller. An answer about a deleted connection can always be replayed.
+ * Checks that a stored answer about a connection can be replayed to the caller. An answer about a deleted connection
+ * can always be replayed.
  * @throws NotFoundError when the caller cannot see the connection; ForbiddenError for a shared connection when the caller is not an
  * administrator.
  */

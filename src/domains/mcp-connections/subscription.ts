@@ -12,8 +12,8 @@ import { mcpConnectionTopic } from './topics.ts';
 export type McpConnectionChange = { readonly connection: McpConnectionRow } | { readonly deletedId: McpConnectionId };
 
 /**
- * Yields the current state of a connection, and then its state after each change, whichever process changed it. Changes in quick succession can
- * be merged into one event. Ends when the connection is deleted.
+ * Yields the current state of a connection, and then its state after each change, whichever process changed it. Changes
+ * in quick succession can be merged into one event. Ends when the connection is deleted.
  * @throws NotFoundError when the caller cannot see the connection.
  */
 export async function* followMcpConnection(

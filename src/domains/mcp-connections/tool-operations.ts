@@ -43,8 +43,8 @@ async function loadVisible(em: EntityManager, actor: Actor, id: McpConnectionId)
 }
 
 /**
- * Tools are read with the credentials of the connection and returned only to callers who can see it. The cache is bounded by the size of the
- * JSON, because a server decides how long the descriptions of its tools are.
+ * Tools are read with the credentials of the connection and returned only to callers who can see it. The cache is
+ * bounded by the size of the JSON, because a server decides how long the descriptions of its tools are.
  */
 const newToolCache = () =>
   new LRUCache<string, Tool[]>({

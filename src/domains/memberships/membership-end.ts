@@ -7,8 +7,8 @@ import type { Membership } from '../organizations/public.ts';
 const CONNECTION_BATCH = 100;
 
 /**
- * Ends a membership, revokes the member's keys of the organization, and deletes their personal MCP connections, whose tokens a job revokes. Part
- * of the caller's transaction, which has locked the membership.
+ * Ends a membership, revokes the member's keys of the organization, and deletes their personal MCP connections, whose
+ * tokens a job revokes. Part of the caller's transaction, which has locked the membership.
  * @returns the ids of the keys that lost rights, so that their running requests can be ended.
  */
 export async function endMembership(

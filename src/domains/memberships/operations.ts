@@ -138,7 +138,10 @@ export const listMembers = guarded(
   },
 );
 
-/** Makes the user a member, in the caller's transaction and without checking rights. A given role replaces that of an existing membership. */
+/**
+ * Makes the user a member, in the caller's transaction and without checking rights. A given role replaces that of an
+ * existing membership.
+ */
 export async function ensureMember(
   em: EntityManager,
   { organization, user }: { organization: Organization; user: User },

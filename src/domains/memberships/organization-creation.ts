@@ -17,7 +17,8 @@ export interface CreatedOrganization {
 }
 
 /**
- * Creates an organization and makes the caller its administrator. Without a slug, one is generated from the name, with a number when it is taken.
+ * Creates an organization and makes the caller its administrator. Without a slug, one is generated from the name, with
+ * a number when it is taken.
  * `createApiKey` also creates a key with the scopes and the expiry of the calling key.
  * @throws ConflictError when the given slug is taken, or the caller owns the maximum of organizations.
  */

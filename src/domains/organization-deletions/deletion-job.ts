@@ -13,8 +13,8 @@ type DeleteGatewayRows = (em: EntityManager, organizationId: OrganizationId, bat
 const BATCH = 5_000;
 
 /**
- * Deletes an organization. The job can be interrupted at any point and run again, even by two workers at once: nobody can access the organization
- * since the request, and every step is repeated until nothing is left.
+ * Deletes an organization. The job can be interrupted at any point and run again, even by two workers at once: nobody
+ * can access the organization since the request, and every step is repeated until nothing is left.
  */
 export function organizationDeletionJob(deleteMore: DeleteGatewayRows): JobHandler {
   return jobHandler({

@@ -8,14 +8,17 @@ import type { CreateOrganizationInput } from './input.ts';
 import { requireRoomToOwn } from './ownership.ts';
 import { firstFreeSlug, slugFromName } from './slug.ts';
 
-/** Key of the advisory lock (any constant): organizations are created one at a time, so that a generated slug is still free at the insert. */
+/**
+ * Key of the advisory lock (any constant): organizations are created one at a time, so that a generated slug is still
+ * free at the insert.
+ */
 const SLUG_LOCK = 2_207_831_554;
 
 /**
- * Creates an organization whose administrator is the caller, in the caller's transaction. Without a slug, one is generated from the name, with a
- * number when it is taken.
- * @throws ConflictError when the caller owns the maximum of organizations. When the slug is taken, a constraint of {@link SLUG_CONFLICTS} is
- * violated.
+ * Creates an organization whose administrator is the caller, in the caller's transaction. Without a slug, one is
+ * generated from the name, with a number when it is taken.
+ * @throws ConflictError when the caller owns the maximum of organizations. When the slug is taken, a constraint of
+ * {@link SLUG_CONFLICTS} is violated.
  */
 export async function insertOrganization(
   { em, actor, now, newId, settings }: OperationContext,

@@ -4,8 +4,8 @@ import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from './entity.ts';
 
 /**
- * Locks the organization until the transaction ends, so that records with a maximum number are created one at a time. `forDeletion` also waits
- * for transactions that insert rows referring to the organization, and blocks new ones.
+ * Locks the organization until the transaction ends, so that records with a maximum number are created one at a time.
+ * `forDeletion` also waits for transactions that insert rows referring to the organization, and blocks new ones.
  */
 export async function lockOrganization(
   em: EntityManager,

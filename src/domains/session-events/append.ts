@@ -30,8 +30,9 @@ interface Given extends AuditValues, AuthorityValues {
 }
 
 /**
- * One statement that checks the rights, assigns the ids, stores the events and the batch id, and writes the audit log entry. It returns the id
- * before the first event, and no row when the caller cannot append, the session is finished, or the batch is already stored.
+ * One statement that checks the rights, assigns the ids, stores the events and the batch id, and writes the audit log
+ * entry. It returns the id before the first event, and no row when the caller cannot append, the session is finished,
+ * or the batch is already stored.
  */
 export function appendStatement(
   context: OperationContext,

@@ -142,8 +142,9 @@ const recordedAt = z.iso
   .refine((value) => /^(?:19[7-9]|[2-9]\d\d)\d-/.test(value), 'must be between the years 1970 and 9999');
 
 /**
- * One event as a runner sends it. Without `createdAt` it gets the time of storing; a given time is converted to UTC with milliseconds. Times
- * need not be ascending, because events are ordered by id. The schema is compiled, which halves the time for a batch of 1000 events.
+ * One event as a runner sends it. Without `createdAt` it gets the time of storing; a given time is converted to UTC
+ * with milliseconds. Times need not be ascending, because events are ordered by id. The schema is compiled, which
+ * halves the time for a batch of 1000 events.
  */
 export const recordedEvent = z.compile(
   z

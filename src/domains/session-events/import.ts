@@ -60,9 +60,9 @@ export async function findOperator(reader: Sql, sessionId: SessionId): Promise<A
 }
 
 /**
- * Appends events from NDJSON (one `RecordedEvent` on each line, blank lines ignored) in batches of at most 1000, in constant memory. When it is
- * run again after an interruption, or after lines were added to the file, it continues after the stored events. A batch is identified by its
- * first line and its content.
+ * Appends events from NDJSON (one `RecordedEvent` on each line, blank lines ignored) in batches of at most 1000, in
+ * constant memory. When it is run again after an interruption, or after lines were added to the file, it continues
+ * after the stored events. A batch is identified by its first line and its content.
  * @throws ValidationError that names the faulty line; nothing of its batch is stored. ConflictError when the session is finished.
  */
 export async function importSessionEvents(

@@ -122,9 +122,9 @@ export interface AppendedEvents {
 }
 
 /**
- * One statement in one transaction. It first updates, and so locks, the head of the stream: ids become visible in the order in which they were
- * assigned. Concurrent retries of a batch wait for the same row, and the later one violates the primary key of the batch. Concurrent appends to
- * one session wait in a queue without a database connection.
+ * One statement in one transaction. It first updates, and so locks, the head of the stream: ids become visible in the
+ * order in which they were assigned. Concurrent retries of a batch wait for the same row, and the later one violates
+ * the primary key of the batch. Concurrent appends to one session wait in a queue without a database connection.
  */
 export const appendSessionEvents = defineOperation({
   name: 'appendSessionEvents',
@@ -151,7 +151,8 @@ export const appendSessionEvents = defineOperation({
 });
 
 /**
- * Runs one append of a session at a time in this process. Otherwise each would use a connection of the pool while it waits for the row lock.
+ * Runs one append of a session at a time in this process. Otherwise each would use a connection of the pool while it
+ * waits for the row lock.
  * @throws DomainError (503 with `Retry-After`) when earlier appends take too long.
  */
 async function inAppendQueue<Result>(

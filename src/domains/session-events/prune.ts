@@ -39,7 +39,8 @@ const tablesOf = (em: EntityManager) =>
   em.getKysely<Readable<SessionEventTables & SessionTables & OrganizationTables>>();
 
 /**
- * Deletes the oldest events of sessions, for the operator of the gateway. The remaining events of a session have no gaps: the first event at
+ * Deletes the oldest events of sessions, for the operator of the gateway. The remaining events of a session have no
+ * gaps: the first event at
  * `before` or later stays, and so do all events after it. Sessions, their next ids and the batch ids stay, so that a repeated import stores
  * nothing twice. When interrupted, it can be run again and continues.
  * @throws NotFoundError when the session or organization does not exist.

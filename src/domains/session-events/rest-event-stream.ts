@@ -4,8 +4,8 @@ import type { Tailed } from './live-tail.ts';
 import { eventToJson } from './rest-document.ts';
 
 /**
- * Converts pages of events to server-sent events. The SSE id of an event is its cursor, so that a client can resume. `event: end` follows the
- * last event. `event: error` contains the reason when the stream ends early.
+ * Converts pages of events to server-sent events. The SSE id of an event is its cursor, so that a client can resume.
+ * `event: end` follows the last event. `event: error` contains the reason when the stream ends early.
  */
 export function toEventStream(
   { toDomainError }: Pick<OperationContext, 'toDomainError'>,

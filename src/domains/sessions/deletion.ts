@@ -12,8 +12,9 @@ const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
 export type WhoseSessions = { readonly organizationId: OrganizationId } | { readonly privateOf: string };
 
 /**
- * Deletes a batch of sessions with everything except their events, which the caller deletes. The streams are locked first, as appending does: a
- * concurrent append either commits before, so that its events are found, or finds no session.
+ * Deletes a batch of sessions with everything except their events, which the caller deletes. The streams are locked
+ * first, as appending does: a concurrent append either commits before, so that its events are found, or finds no
+ * session.
  * @returns the ids that were found, and the ids that were deleted.
  */
 export async function deleteSessions(

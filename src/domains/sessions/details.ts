@@ -31,8 +31,9 @@ export const readSession = defineOperation({
 });
 
 /**
- * Reads the details of sessions in the given order, with two statements for any number of sessions. The caller has checked that the sessions
- * can be read. Without the right to read the content, the content fields are null, because REST cannot return data together with an error.
+ * Reads the details of sessions in the given order, with two statements for any number of sessions. The caller has
+ * checked that the sessions can be read. Without the right to read the content, the content fields are null, because
+ * REST cannot return data together with an error.
  */
 export async function readSessionDetails(
   context: OperationContext,

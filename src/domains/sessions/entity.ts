@@ -127,8 +127,9 @@ const SessionStreamSchema = defineEntity({
 });
 
 /**
- * The head of the event stream of a session. Appending updates this row first, which locks it until the commit. Ids are therefore assigned and
- * become visible in the same order, and a reader that continues after the last id it has seen misses nothing.
+ * The head of the event stream of a session. Appending updates this row first, which locks it until the commit. Ids are
+ * therefore assigned and become visible in the same order, and a reader that continues after the last id it has seen
+ * misses nothing.
  */
 export class SessionStream extends SessionStreamSchema.class {}
 SessionStreamSchema.setClass(SessionStream);

@@ -6,8 +6,8 @@ import { MAX_MCP_SERVERS } from './input.ts';
 import type { Caller } from './policy.ts';
 
 /**
- * The MCP connections of a session are stored as a list of ids. Queries join the connections, so that a deleted connection is in no list and a
- * personal connection is shown only to its owner.
+ * The MCP connections of a session are stored as a list of ids. Queries join the connections, so that a deleted
+ * connection is in no list and a personal connection is shown only to its owner.
  */
 
 const db = queriesOn<McpConnectionTables>();

@@ -113,7 +113,10 @@ export const pinSession = defineOperation({
 });
 
 const { sessionId: _sessionId, expectedUpdatedAt: _expectedUpdatedAt, ...CONFIGURATION } = updateSessionInput.shape;
-/** The columns that a change can write. Values of `jsonb` columns are JSON text, because the driver would convert lists to PostgreSQL arrays. */
+/**
+ * The columns that a change can write. Values of `jsonb` columns are JSON text, because the driver would convert lists
+ * to PostgreSQL arrays.
+ */
 const CHANGEABLE = [...keysOf(CONFIGURATION), 'isPinned'] as const satisfies readonly (keyof SessionRow)[];
 const AS_JSON: ReadonlySet<string> = new Set<keyof SessionRow>(['agentOptions', 'richContent']);
 
@@ -159,8 +162,8 @@ async function changeSession(
 }
 
 /**
- * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can read but not change it; ConflictError when it was
- * changed since `expectedUpdatedAt`.
+ * @throws NotFoundError when the caller cannot read the session; ForbiddenError when they can read but not change it;
+ * ConflictError when it was changed since `expectedUpdatedAt`.
  */
 export async function requireSessionChange(
   context: OperationContext,

@@ -7,8 +7,8 @@ export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization
 export const WRITE_SESSIONS: Access = { scopes: ['sessions.write'], inOrganization: true };
 export const RECORD_SESSIONS: Access = { scopes: ['sessions.record'], inOrganization: true };
 /**
- * Access to the task and the results of a session. Keys that can change sessions can also read them. Keys that can only record sessions read
- * just what they need to run them.
+ * Access to the task and the results of a session. Keys that can change sessions can also read them. Keys that can only
+ * record sessions read just what they need to run them.
  */
 export const READ_SESSION_CONTENT: Access = {
   scopes: [],
@@ -58,7 +58,8 @@ export function mayChange(actor: Actor, session: Ownership, access: Access): boo
 }
 
 /**
- * @throws NotFoundError (404) for a session that the caller cannot read; ForbiddenError (403) for a session that they can read but not change.
+ * @throws NotFoundError (404) for a session that the caller cannot read; ForbiddenError (403) for a session that they
+ * can read but not change.
  */
 export function requireChange<Session extends Ownership>(
   actor: Actor,

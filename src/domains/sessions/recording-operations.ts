@@ -151,7 +151,8 @@ export const recordPullRequest = defineOperation({
   run: async ({ em, actor, now, newId }, { artifactId, ...input }) => {
     const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
     if (!artifact) throw notFound('artifact');
-    // The lock prevents concurrent requests from recording the same pull request twice. It also checks that the caller can change the session.
+    // The lock prevents concurrent requests from recording the same pull request twice. It also checks that the caller
+    // can change the session.
     await lockSession(em, actor, artifact.session.id, 'artifact');
     const at = now();
     const known = await em.findOne(PullRequest, { artifact, url: input.url });

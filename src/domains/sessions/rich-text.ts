@@ -5,8 +5,8 @@ import { isExactNumber } from '../../core/text/exact-json.ts';
 
 /**
  * Rich-text documents of editors like ProseMirror (workspace management API, section 2.3). Types of nodes: `text`, `image`, `mention`,
- * `heading`, `orderedList`, `taskItem`, `codeBlock`, and any other block. Unknown fields of a node are refused. Unknown properties of `attrs`
- * are kept, because editors store settings there, such as `textAlign`.
+ * `heading`, `orderedList`, `taskItem`, `codeBlock`, and any other block. Unknown fields of a node are refused. Unknown
+ * properties of `attrs` are kept, because editors store settings there, such as `textAlign`.
  */
 
 /** Maximum number of levels of nodes below the document. */
@@ -137,8 +137,8 @@ export const richTextDocument = z.preprocess(
 export type RichTextDocument = z.output<typeof richTextDocument>;
 
 /**
- * The plain text of a document, with one line for every block that contains text. A mention becomes `@` and its label or id, an image its `alt`,
- * and a `hardBreak` a new line. The result is trimmed.
+ * The plain text of a document, with one line for every block that contains text. A mention becomes `@` and its label
+ * or id, an image its `alt`, and a `hardBreak` a new line. The result is trimmed.
  */
 export function toPlainText(document: RichTextDocument): string {
   const lines: string[] = [];
@@ -229,7 +229,10 @@ interface AttributeFault extends ReturnType<typeof rule> {
   readonly path: string[];
 }
 
-/** The first fault of an attribute: not JSON, too deep, text that cannot be stored, or an unsafe address. Items of a list have the list's `name`. */
+/**
+ * The first fault of an attribute: not JSON, too deep, text that cannot be stored, or an unsafe address. Items of a
+ * list have the list's `name`.
+ */
 function attributeFault(value: unknown, name: string, levels: number): AttributeFault | undefined {
   const fault = (...broken: Parameters<typeof rule>) => ({ path: [], ...rule(...broken) });
   if (typeof value === 'string') return textFault(value, name);
@@ -262,9 +265,10 @@ function textFault(value: string, name: string): AttributeFault | undefined {
 }
 
 /**
- * Whether a link to the address is safe: it runs no script and leads to no hidden host. The address is parsed by the URL Standard relative to a
- * base. Characters that browsers remove or replace (whitespace, control and format characters, backslashes) are refused before. `//host` is
- * refused, because it leads to another host without showing a scheme.
+ * Whether a link to the address is safe: it runs no script and leads to no hidden host. The address is parsed by the
+ * URL Standard relative to a base. Characters that browsers remove or replace (whitespace, control and format
+ * characters, backslashes) are refused before. `//host` is refused, because it leads to another host without showing a
+ * scheme.
  */
 function isSafeAddress(value: string): boolean {
   if (value.length === 0 || value.length > MAX_ADDRESS_LENGTH || /[\s\\\p{Cc}\p{Cf}\p{Cs}]/u.test(value)) return false;

@@ -54,7 +54,8 @@ const updates = preparedByShape<Readonly<Record<string, unknown>>, UpdateShape>(
 });
 
 /**
- * Changes a session that the caller can change, and writes the audit log entry, in one statement. Absent properties of `agentOptions` and of its
+ * Changes a session that the caller can change, and writes the audit log entry, in one statement. Absent properties of
+ * `agentOptions` and of its
  * `goal` do not change.
  * @returns undefined when the caller cannot change such a session, or when it was changed since `expectedUpdatedAt`.
  */

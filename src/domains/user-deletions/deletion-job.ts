@@ -38,9 +38,9 @@ export const userDeletionJob = jobHandler({
 });
 
 /**
- * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, clears the name, ends the memberships, and records
- * organizations without members. The rule about the last administrator is checked again first. When it fails, so does the deletion, without
- * changes.
+ * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, clears the name, ends the
+ * memberships, and records organizations without members. The rule about the last administrator is checked again first.
+ * When it fails, so does the deletion, without changes.
  * @returns whether there is anything to delete.
  */
 async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId): Promise<boolean> {
@@ -81,8 +81,8 @@ async function sweep(context: JobContext, deletionJobId: DeletionJobId): Promise
 }
 
 /**
- * Deletes the rows of the organizations and the user, unless concurrent requests have added records. The rows are locked, so that nothing can
- * refer to them after the check.
+ * Deletes the rows of the organizations and the user, unless concurrent requests have added records. The rows are
+ * locked, so that nothing can refer to them after the check.
  * @returns whether the deletion is finished.
  */
 async function finish(context: JobContext, id: DeletionJobId): Promise<boolean> {

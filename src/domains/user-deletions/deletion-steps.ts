@@ -10,9 +10,10 @@ import type { WorkContext } from '../../core/operation.ts';
 import { DeletedSession } from './entity.ts';
 
 /**
- * The steps of a deletion, which docs/deletion.md lists as a table. Each step handles a batch of rows in the caller's transaction and returns
- * their ids. It is repeated until it finds none, so it can be interrupted at any point and run again. A table that refers to users or
- * organizations without a cascading foreign key needs a step here; test/domains/user-deletions finds missing steps.
+ * The steps of a deletion, which docs/deletion.md lists as a table. Each step handles a batch of rows in the caller's
+ * transaction and returns their ids. It is repeated until it finds none, so it can be interrupted at any point and run
+ * again. A table that refers to users or organizations without a cascading foreign key needs a step here;
+ * test/domains/user-deletions finds missing steps.
  */
 
 /** Batch size for rows without dependent rows. */

@@ -13,10 +13,11 @@ import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
- * Queues the permanent deletion of the caller's account. docs/deletion.md lists what is deleted. While the job is queued or running, a repeated
- * request returns the same job and keeps the first questionnaire. The request and its job are stored in one transaction.
- * @throws ForbiddenError for every other user, even an unknown one; ConflictError while the caller is the only administrator of an organization
- * that has other members.
+ * Queues the permanent deletion of the caller's account. docs/deletion.md lists what is deleted. While the job is
+ * queued or running, a repeated request returns the same job and keeps the first questionnaire. The request and its job
+ * are stored in one transaction.
+ * @throws ForbiddenError for every other user, even an unknown one; ConflictError while the caller is the only
+ * administrator of an organization that has other members.
  */
 export const deleteUser = write(
   async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput) => {

@@ -76,8 +76,8 @@ export async function findOrCreateUser(
 }
 
 /**
- * Locks the user until the transaction ends. `forDeletion` also waits for transactions that insert rows referring to the user, and blocks new
- * ones.
+ * Locks the user until the transaction ends. `forDeletion` also waits for transactions that insert rows referring to
+ * the user, and blocks new ones.
  * @returns whether the user exists.
  */
 export async function lockUser(em: EntityManager, userId: UserId, { forDeletion = false } = {}): Promise<boolean> {

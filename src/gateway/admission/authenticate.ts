@@ -30,9 +30,10 @@ export class RefusedKeyError extends DomainError {
 }
 
 /**
- * Finds the caller by the `Authorization` header (RFC 6750, section 2.1), or without it by the cookie of a signed-in browser. Missing, malformed,
- * unknown, expired and revoked keys get the same answer; a malformed key costs no query. The key is looked up on every request, so that a
- * revoked key is refused at once in every process. `onKey` runs as soon as the key is known to be valid, before all other checks.
+ * Finds the caller by the `Authorization` header (RFC 6750, section 2.1), or without it by the cookie of a signed-in
+ * browser. Missing, malformed, unknown, expired and revoked keys get the same answer; a malformed key costs no query.
+ * The key is looked up on every request, so that a revoked key is refused at once in every process. `onKey` runs as
+ * soon as the key is known to be valid, before all other checks.
  * @throws DomainError (401); ValidationError (400) or NotFoundError (404) for `X-Organization-Id`, see `chooseOrganization`.
  */
 export async function authenticate(
@@ -44,8 +45,8 @@ export async function authenticate(
   const known = await findCaller(headers, parts);
   if (!known || !canAct(known)) throw new RefusedKeyError(known);
   await onKey?.(known.keyId);
-  // Not while the primary is away, when `position` is null. A failure does not refuse the request: a database without disk space can still be
-  // read.
+  // Not while the primary is away, when `position` is null. A failure does not refuse the request: a database without
+  // disk space can still be read.
   if (known.isStale && known.position !== null)
     await noteKeyUse(sql, known.keyId, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
@@ -68,8 +69,8 @@ export interface Admitted {
 }
 
 /**
- * Authenticates the caller before the body is read, and lets the caller authenticate again afterwards, because rights can end while a slow body
- * arrives.
+ * Authenticates the caller before the body is read, and lets the caller authenticate again afterwards, because rights
+ * can end while a slow body arrives.
  * @throws like `authenticate`; the second time also ForbiddenError when the caller is no longer a member of the organization.
  */
 export async function admit(
@@ -128,10 +129,10 @@ export function canAct({ refusal, isBound, organizations }: KnownKey): boolean {
 }
 
 /**
- * The organization that a request acts in: the organization of a bound key, else the one named by the header, else the user's only one, else
- * none.
- * @throws ValidationError (400) when the header names another organization than that of a bound key; NotFoundError (404) when the user is not a
- * member of the named organization.
+ * The organization that a request acts in: the organization of a bound key, else the one named by the header, else the
+ * user's only one, else none.
+ * @throws ValidationError (400) when the header names another organization than that of a bound key; NotFoundError
+ * (404) when the user is not a member of the named organization.
  */
 function chooseOrganization(
   { isBound, organizations }: KnownKey,

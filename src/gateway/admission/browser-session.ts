@@ -19,8 +19,9 @@ interface Parts {
 }
 
 /**
- * Signs browsers in with a cookie that scripts cannot read. It contains the id of an API key, and is encrypted like stored secrets, so that it
- * cannot be forged. The key is looked up on every request, so that a revoked key ends the session at once.
+ * Signs browsers in with a cookie that scripts cannot read. It contains the id of an API key, and is encrypted like
+ * stored secrets, so that it cannot be forged. The key is looked up on every request, so that a revoked key ends the
+ * session at once.
  */
 export class BrowserSessions {
   readonly #parts: Parts;

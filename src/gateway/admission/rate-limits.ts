@@ -77,15 +77,17 @@ interface Used {
 }
 
 /**
- * Rate limits of an API key over all processes on one database: `RATE_LIMIT_PER_MINUTE` requests, and for GraphQL 200 times as many cost points,
- * but at least 20,000 points, the maximum of one operation, so that every allowed operation passes in a new minute. Undefined when
+ * Rate limits of an API key over all processes on one database: `RATE_LIMIT_PER_MINUTE` requests, and for GraphQL 200
+ * times as many cost points, but at least 20,000 points, the maximum of one operation, so that every allowed operation
+ * passes in a new minute. Undefined when
  * `RATE_LIMIT_PER_MINUTE` is 0, which turns both limits off.
  *
  * The window is a minute of the clock, the same for all keys, so two adjacent windows can be used up within seconds. Neither limit is ever
  * exceeded within a window. Refused requests are not counted.
  *
- * Each use is one upsert on an unlogged table. rate-limiter-flexible was not used: it also counts refused requests and creates its own table.
- * Giving each process a share of the budget was rejected: an unused share of one process would be missing in another.
+ * Each use is one upsert on an unlogged table. rate-limiter-flexible was not used: it also counts refused requests and
+ * creates its own table. Giving each process a share of the budget was rejected: an unused share of one process would
+ * be missing in another.
  */
 export function createRateLimits(parts: RateLimitParts): RateLimits | undefined {
   return parts.config.RATE_LIMIT_PER_MINUTE === 0 ? undefined : new DatabaseRateLimits(parts);

@@ -4,7 +4,8 @@ import type { ApiKeyId } from '../../core/ids.ts';
 export const LINK_MINUTES = 10;
 
 /**
- * One-time links that sign a browser in, such as the link that the first start prints. They are stored in memory, so a restart invalidates them.
+ * One-time links that sign a browser in, such as the link that the first start prints. They are stored in memory, so a
+ * restart invalidates them.
  */
 export interface SignInLinks {
   /** Creates the token of a link, which signs in with a key once within 10 minutes. */

@@ -33,16 +33,18 @@ export interface CostedRequest {
 }
 
 /**
- * The cost of one operation, calculated before execution. An object costs 1, a scalar 0. `edges` and `nodes` of a connection, with everything
- * below, are multiplied by the page size: the larger of `first` and `last`, else 50. Any other list is multiplied by 5, or by the number of
- * its `ids` if that is larger. A field that needs its own statement costs 10 more, once for all parents. Introspection costs the same.
+ * The cost of one operation, calculated before execution. An object costs 1, a scalar 0. `edges` and `nodes` of a
+ * connection, with everything below, are multiplied by the page size: the larger of `first` and `last`, else 50. Any
+ * other list is multiplied by 5, or by the number of its `ids` if that is larger. A field that needs its own statement
+ * costs 10 more, once for all parents. Introspection costs the same.
  *
- * The result is an upper bound of at most `Number.MAX_SAFE_INTEGER`: `@skip` and `@include` are ignored, every branch of a union counts, and a
- * repeated field counts twice. It never throws: parts that validation or coercion will refuse (unknown fields, circular fragments, an unknown
- * operation, a page size that is not a number) cost 0 or the default.
+ * The result is an upper bound of at most `Number.MAX_SAFE_INTEGER`: `@skip` and `@include` are ignored, every branch
+ * of a union counts, and a repeated field counts twice. It never throws: parts that validation or coercion will refuse
+ * (unknown fields, circular fragments, an unknown operation, a page size that is not a number) cost 0 or the default.
  *
- * @pothos/plugin-complexity was not used: it multiplies the whole connection with `pageInfo`, counts fields instead of objects, uses the first
- * operation of the document, and reports only a number, while a refusal should name what costs most.
+ * @pothos/plugin-complexity was not used: it multiplies the whole connection with `pageInfo`, counts fields instead of
+ * objects, uses the first operation of the document, and reports only a number, while a refusal should name what costs
+ * most.
  */
 export function costOf(request: CostedRequest): number {
   return operationCost(request).total;
@@ -54,7 +56,8 @@ export function statementCostOf(request: CostedRequest): number {
 }
 
 /**
- * Returns the cost of an operation. Call it for every request after validation and before execution, because the cost depends on the variables.
+ * Returns the cost of an operation. Call it for every request after validation and before execution, because the cost
+ * depends on the variables.
  *
  * Throws `TOO_COSTLY` above 20,000 points. The message names the most expensive path.
  */

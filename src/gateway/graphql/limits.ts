@@ -1,9 +1,9 @@
 /**
  * Checks of the published limits of the GraphQL API, as pure functions.
  *
- * The order is the same for POST, GET, SSE and persisted documents: {@link parseWithinLimits} on the text, {@link checkDocument} on the document,
- * the validation of graphql-js, and `checkCost` of cost.ts on the operation with its variables. The time of each check is linear in the size of
- * the text.
+ * The order is the same for POST, GET, SSE and persisted documents: {@link parseWithinLimits} on the text, {@link
+ * checkDocument} on the document, the validation of graphql-js, and `checkCost` of cost.ts on the operation with its
+ * variables. The time of each check is linear in the size of the text.
  */
 import { GraphQLError, Kind, Lexer, parse, Source, TokenKind, visit } from 'graphql';
 import type {
@@ -36,8 +36,8 @@ export function limitError(code: LimitCode, message: string, limit: number, actu
 /**
  * Parses a query text of at most 64 KiB, 4000 tokens, 200 nested brackets, and 4000 comments.
  *
- * Errors: `QUERY_TOO_LARGE` before anything is read, `TOO_MANY_TOKENS` and `TOO_DEEP` before anything is parsed. Syntax errors, and the error for
- * too many comments, are those of graphql-js.
+ * Errors: `QUERY_TOO_LARGE` before anything is read, `TOO_MANY_TOKENS` and `TOO_DEEP` before anything is parsed. Syntax
+ * errors, and the error for too many comments, are those of graphql-js.
  */
 export function parseWithinLimits(text: string): DocumentNode {
   const bytes = Buffer.byteLength(text, 'utf8');
@@ -82,14 +82,15 @@ const BRACKETS: ReadonlyMap<string, number> = new Map([
 /**
  * Refuses a document with an operation that is deeper than 15 levels, or has more than 100 aliases or 50 directives.
  *
- * A repeated field with a selection counts as an alias: the validation of graphql-js compares all pairs with their selections, so that 300 of
- * them would take a tenth of a second.
+ * A repeated field with a selection counts as an alias: the validation of graphql-js compares all pairs with their
+ * selections, so that 300 of them would take a tenth of a second.
  *
  * Fragments count wherever they are spread. Fields below `__schema` and `__type` are not counted here, because MaxIntrospectionDepthRule of
  * graphql-js checks them and allows the standard introspection query. The result depends only on the document, so it can be cached.
  *
- * Errors: `TOO_DEEP`, `TOO_MANY_ALIASES`, `TOO_MANY_DIRECTIVES`, and the validation error for circular fragments. It is thrown here, because the
- * graphql-js rule for overlapping fields can overflow the stack on them before the rule for cycles runs.
+ * Errors: `TOO_DEEP`, `TOO_MANY_ALIASES`, `TOO_MANY_DIRECTIVES`, and the validation error for circular fragments. It is
+ * thrown here, because the graphql-js rule for overlapping fields can overflow the stack on them before the rule for
+ * cycles runs.
  */
 export function checkDocument(document: DocumentNode): void {
   const ofFragment: OfFragment<Shape> = perFragment(document, FLAT, (it) => shapeOf(it, ofFragment), refuseCycle);
@@ -174,7 +175,8 @@ const isIntrospection = (field: FieldNode): boolean => field.name.value === '__s
 type OfFragment<T> = (name: string) => T;
 
 /**
- * Calculates one value for each fragment when it is first spread, so that each fragment is visited only once. The value of an unknown fragment is
+ * Calculates one value for each fragment when it is first spread, so that each fragment is visited only once. The value
+ * of an unknown fragment is
  * `nothing`, and so is that of a fragment within itself unless `onCycle` throws.
  */
 export function perFragment<T>(
@@ -210,8 +212,8 @@ export const bounded = (n: number): number => (n > 0 ? Math.min(n, Number.MAX_SA
 const FEW_TOKENS = 500;
 
 /**
- * Removes repeated plain fields from each selection. They mean the same field (GraphQL, section 5.3.2), but graphql-js compares all pairs, so
- * that some thousand of them would exceed its limit of comparisons.
+ * Removes repeated plain fields from each selection. They mean the same field (GraphQL, section 5.3.2), but graphql-js
+ * compares all pairs, so that some thousand of them would exceed its limit of comparisons.
  */
 export function withoutRepeats(document: DocumentNode): DocumentNode {
   if ((document.tokenCount ?? Infinity) <= FEW_TOKENS) return document;
@@ -229,8 +231,8 @@ export function withoutRepeats(document: DocumentNode): DocumentNode {
 }
 
 /**
- * Explains the errors of a validation that stops after `maxErrors`. An error of a rule has a location. An additional error without a location
- * means that graphql-js stopped comparing fields.
+ * Explains the errors of a validation that stops after `maxErrors`. An error of a rule has a location. An additional
+ * error without a location means that graphql-js stopped comparing fields.
  */
 export function explained(errors: readonly GraphQLError[], maxErrors: number): readonly GraphQLError[] {
   const last = errors.at(-1);

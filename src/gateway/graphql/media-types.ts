@@ -5,7 +5,8 @@ export const EVENT_STREAM = 'text/event-stream';
 export const MEDIA_TYPES: readonly string[] = [JSON_TYPE, RESPONSE_TYPE, EVENT_STREAM];
 
 /**
- * The media type of a single result. A client without preferences gets the one that the specification defines (section 6.1, "Legacy watershed");
+ * The media type of a single result. A client without preferences gets the one that the specification defines (section
+ * 6.1, "Legacy watershed");
  * browsers and curl say that they accept everything, and get plain JSON. Events are used only when the client accepts nothing else, because they always have status 200. */
 export function resultTypeFor(accept: string | null): string | undefined {
   if (accept === null || accept === '') return RESPONSE_TYPE;
@@ -24,8 +25,8 @@ interface MediaRange {
 }
 
 /**
- * The offered media type that the client prefers (RFC 9110, section 12.5.1); undefined when it accepts none. Between equal preferences the order
- * in the header decides, then the order of the offer.
+ * The offered media type that the client prefers (RFC 9110, section 12.5.1); undefined when it accepts none. Between
+ * equal preferences the order in the header decides, then the order of the offer.
  */
 function chooseMediaType(accept: string | null, offered: readonly string[]): string | undefined {
   if (accept === null || accept === '' || accept === '*/*') return offered[0];

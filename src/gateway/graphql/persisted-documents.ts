@@ -9,12 +9,15 @@ import { type TrustedDocuments, sha256 } from './trusted-documents.ts';
  * Replaces the id of a persisted document by its text. The same limits, rules and cache then apply as to other documents. The id is
  * `documentId` (GraphQL over HTTP, appendix on persisted documents), with or without the prefix `sha256:`, or
  * `extensions.persistedQuery.sha256Hash` (automatic persisted queries of Apollo).
- * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for other texts when only trusted documents are allowed;
- * ValidationError (400) for an invalid id, and for a hash that does not match the text.
+ * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for other texts when only
+ * trusted documents are allowed; ValidationError (400) for an invalid id, and for a hash that does not match the text.
  */
 export type FindDocument = (params: GraphQLParams) => GraphQLParams;
 
-/** Memory for automatic persisted queries of this process. Another process asks the client to send the text again, as the protocol allows. */
+/**
+ * Memory for automatic persisted queries of this process. Another process asks the client to send the text again, as
+ * the protocol allows.
+ */
 const AUTOMATIC_BYTES = 16 * 1024 * 1024;
 
 export function createDocuments(trusted: TrustedDocuments, mode: 'also' | 'only'): FindDocument {

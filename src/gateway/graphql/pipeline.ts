@@ -41,8 +41,8 @@ export function createPipeline(execution: Execution): Pipeline {
 }
 
 /**
- * Parses and validates documents within the published limits. Valid documents are cached. Refused documents are not, because the stack of an
- * error would keep its request in memory.
+ * Parses and validates documents within the published limits. Valid documents are cached. Refused documents are not,
+ * because the stack of an error would keep its request in memory.
  */
 function documents(): Plugin {
   const known = createKnownDocuments();

@@ -8,8 +8,8 @@ import { createCosts } from './known-costs.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 
 /**
- * `extensions.cost` in points. `limit` is the budget of the key per minute, of which `remaining` is left until `resetAt`. When rate limits are
- * off, `limit` is the maximum cost of one operation.
+ * `extensions.cost` in points. `limit` is the budget of the key per minute, of which `remaining` is left until
+ * `resetAt`. When rate limits are off, `limit` is the maximum cost of one operation.
  */
 export interface Cost {
   readonly requested: number;

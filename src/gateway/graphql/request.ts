@@ -36,8 +36,8 @@ const OTHER_DOCUMENT_IDS = ['id', 'doc_id'] as const;
 type ClientParams = GraphQLParams & { readonly documentId?: unknown; readonly id?: unknown; readonly doc_id?: unknown };
 
 /**
- * The parameters in the form of the specification. An empty `operationName` is none (GraphQL over HTTP, section 6.1), since clients send empty
- * fields.
+ * The parameters in the form of the specification. An empty `operationName` is none (GraphQL over HTTP, section 6.1),
+ * since clients send empty fields.
  */
 function asClientsMean(params: ClientParams): GraphQLParams {
   const other = OTHER_DOCUMENT_IDS.find((name) => params[name] != null);
@@ -81,8 +81,8 @@ function parsed(name: string, text: string): unknown {
 const PARAMETERS: ReadonlySet<string> = new Set(['query', 'variables', 'operationName', 'extensions']);
 
 /**
- * @throws ValidationError (400) when there is no document to execute, in every media type (GraphQL over HTTP, section 6.4), and for parameters
- * that have no meaning.
+ * @throws ValidationError (400) when there is no document to execute, in every media type (GraphQL over HTTP, section
+ * 6.4), and for parameters that have no meaning.
  */
 export function requireQuery(params: GraphQLParams): GraphQLParams {
   const unknown = Object.entries(params).filter(([name, value]) => !PARAMETERS.has(name) && value != null);

@@ -23,8 +23,8 @@ export function withEventId(result: ExecutionResult, id: string | undefined): Fo
 }
 
 /**
- * Converts the results of a subscription to server-sent events (GraphQL over SSE, distinct connections mode). Each has the id of its event, so
- * that a client can resume with `Last-Event-ID`.
+ * Converts the results of a subscription to server-sent events (GraphQL over SSE, distinct connections mode). Each has
+ * the id of its event, so that a client can resume with `Last-Event-ID`.
  */
 export function subscriptionStream(
   results: AsyncIterable<FollowedResult, unknown>,

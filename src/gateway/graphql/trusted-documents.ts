@@ -18,8 +18,9 @@ const apolloFile = z.object({
 });
 
 /**
- * Reads `PERSISTED_OPERATIONS`: a JSON file of Relay's compiler, Apollo's manifest, a GraphQL file whose name is the id, or a folder of such
- * files. The documents are checked when they are requested, with the same limits and rules as all documents.
+ * Reads `PERSISTED_OPERATIONS`: a JSON file of Relay's compiler, Apollo's manifest, a GraphQL file whose name is the
+ * id, or a folder of such files. The documents are checked when they are requested, with the same limits and rules as
+ * all documents.
  * @throws ConfigurationError for files that cannot be read or have another format, and for an id of two documents.
  */
 export async function readTrustedDocuments(path: string | undefined): Promise<TrustedDocuments> {

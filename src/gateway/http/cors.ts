@@ -1,7 +1,8 @@
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 
 /**
- * CORS for the origins of `CORS_ORIGINS` (Fetch standard, CORS protocol). Credentials are never allowed, because scripts authenticate with the
+ * CORS for the origins of `CORS_ORIGINS` (Fetch standard, CORS protocol). Credentials are never allowed, because
+ * scripts authenticate with the
  * `Authorization` header and not with cookies.
  */
 export interface Cors {

@@ -12,8 +12,8 @@ export function live(): HttpAnswer {
 }
 
 /**
- * Readiness: the database answers and accepts writes, and its schema is up to date. When the primary is unreachable and a replica can serve reads,
- * the answer is `read-only`.
+ * Readiness: the database answers and accepts writes, and its schema is up to date. When the primary is unreachable and
+ * a replica can serve reads, the answer is `read-only`.
  */
 export async function ready({ database, replicas, log }: Dependencies): Promise<HttpAnswer> {
   try {

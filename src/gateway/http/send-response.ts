@@ -40,7 +40,10 @@ export async function send(
   }
 }
 
-/** Sends a stream. Resolves when it was sent, or the peer has disconnected. An idle stream is not disconnected, because nothing is unread. */
+/**
+ * Sends a stream. Resolves when it was sent, or the peer has disconnected. An idle stream is not disconnected, because
+ * nothing is unread.
+ */
 export async function sendStream(
   outgoing: ServerResponse,
   { status, headers }: HttpAnswer,

@@ -95,7 +95,10 @@ function urlOf(server: Server): string {
   return `http://${host}:${bound.port}`;
 }
 
-/** Resolves when the last connection is closed. A connection closes after its next answer; an idle one a little later, because a request may be on the way. */
+/**
+ * Resolves when the last connection is closed. A connection closes after its next answer; an idle one a little later,
+ * because a request may be on the way.
+ */
 async function close(server: Server, graceMs: number): Promise<void> {
   // The method of `net.Server`, because that of `http.Server` would close idle connections at once.
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
@@ -178,8 +181,9 @@ class NodeRequest implements HttpRequest {
 }
 
 /**
- * Yields the body as it arrives. When the reader stops early, the connection stays open for the answer. Most bodies have already arrived and are
- * yielded at once; the iterator of the stream itself would take several iterations of the event loop and listen to five events.
+ * Yields the body as it arrives. When the reader stops early, the connection stays open for the answer. Most bodies
+ * have already arrived and are yielded at once; the iterator of the stream itself would take several iterations of the
+ * event loop and listen to five events.
  */
 async function* chunksOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
@@ -252,8 +256,9 @@ const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
 };
 
 /**
- * Answers a malformed or slow request in the common error format, and closes the connection. What the client still sends is read and discarded
- * for at most `lingerMs`: closing a connection with unread data resets it, and the client could lose the answer.
+ * Answers a malformed or slow request in the common error format, and closes the connection. What the client still
+ * sends is read and discarded for at most `lingerMs`: closing a connection with unread data resets it, and the client
+ * could lose the answer.
  */
 function refuse(
   error: NodeJS.ErrnoException,

@@ -14,8 +14,8 @@ export interface UnreadAnswers {
    */
   count(keyId: ApiKeyId | undefined, bytes: number): (() => void) | undefined;
   /**
-   * Counts each part of a stream until the next one is read. Ends the stream at a part for which its key has no room; answers of other keys do
-   * not end it.
+   * Counts each part of a stream until the next one is read. Ends the stream at a part for which its key has no room;
+   * answers of other keys do not end it.
    */
   countParts(keyId: ApiKeyId | undefined, body: HttpAnswer['body']): HttpAnswer['body'];
 }

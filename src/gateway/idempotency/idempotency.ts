@@ -40,9 +40,9 @@ export interface Outcome {
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
 /**
- * Lifetime of a claim, as a multiple of the timeout of an outbound request. It must be longer than the longest operation, so that none runs twice
- * at the same time: three for waiting until another request has refreshed a token, refreshing it, and the request; three more for reading the
- * tools of the payload; and two for the database.
+ * Lifetime of a claim, as a multiple of the timeout of an outbound request. It must be longer than the longest
+ * operation, so that none runs twice at the same time: three for waiting until another request has refreshed a token,
+ * refreshing it, and the request; three more for reading the tools of the payload; and two for the database.
  */
 const CLAIM_IN_OUTBOUND_TIMEOUTS = 8;
 interface StoredAnswer extends AnsweredRequest {
@@ -75,11 +75,13 @@ export interface IdempotencyParts extends AnswerParts {
  * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization. It is
  * stored for 24 hours; then `maintenance.ts` deletes it.
  *
- * Only successful answers are stored. A request with an error has changed nothing and can be retried with the same key. The answer is stored in
- * the transaction of the change, so a crash cannot separate them. Concurrent requests with the same key wait for the first one.
+ * Only successful answers are stored. A request with an error has changed nothing and can be retried with the same key.
+ * The answer is stored in the transaction of the change, so a crash cannot separate them. Concurrent requests with the
+ * same key wait for the first one.
  *
- * Operations that send requests to other servers cannot run in one transaction. They claim the key first and store the answer last. When the
- * process crashes in between, retries are refused until the claim expires, and then the operation runs again.
+ * Operations that send requests to other servers cannot run in one transaction. They claim the key first and store the
+ * answer last. When the process crashes in between, retries are refused until the claim expires, and then the operation
+ * runs again.
  */
 export class Idempotency {
   // Concurrent requests with the same key in one process wait in this queue, without a database connection.
@@ -95,8 +97,8 @@ export class Idempotency {
 
   /**
    * Runs `work`, or returns the stored answer of the same request.
-   * @throws ConflictError (409) when the key was used for another request, or its request is still running after 10 seconds; ForbiddenError (403)
-   * and NotFoundError (404) like `requireStandingRights`; all errors of `work`.
+   * @throws ConflictError (409) when the key was used for another request, or its request is still running after 10
+   * seconds; ForbiddenError (403) and NotFoundError (404) like `requireStandingRights`; all errors of `work`.
    */
   async run(request: IdempotentRequest, work: Work): Promise<Answered> {
     const deadline = performance.now() + this.#waitMs;

@@ -34,8 +34,8 @@ interface NewClaim extends ClaimedKey {
 }
 
 /**
- * Claims a key. Expired claims and answers are taken over. Concurrent requests with the same key wait here for the commit or rollback of the
- * first one.
+ * Claims a key. Expired claims and answers are taken over. Concurrent requests with the same key wait here for the
+ * commit or rollback of the first one.
  */
 export const claimKey = prepared<NewClaim>()((value) =>
   db

@@ -25,8 +25,8 @@ const CHECKS: Readonly<Record<string, Check>> = {
 };
 
 /**
- * Checks that a stored answer can be replayed. The caller must still have the right to the operation on the object. They also need all scopes and
- * the role of the original request, because the answer can contain data that needs them.
+ * Checks that a stored answer can be replayed. The caller must still have the right to the operation on the object.
+ * They also need all scopes and the role of the original request, because the answer can contain data that needs them.
  * @throws NotFoundError and ForbiddenError like the operation itself; ForbiddenError for missing scopes or a lower role.
  */
 export async function requireStandingRights(

@@ -19,8 +19,9 @@ export const EVENT_STREAM_PARSER = {
 };
 
 /**
- * Publishes TypeScript modules of a folder as JavaScript: types are removed, nothing is bundled or minified. `packages` maps imported package
- * names to files. The address of all modules contains a hash of their contents, so that browsers can cache them.
+ * Publishes TypeScript modules of a folder as JavaScript: types are removed, nothing is bundled or minified. `packages`
+ * maps imported package names to files. The address of all modules contains a hash of their contents, so that browsers
+ * can cache them.
  */
 export function publishModules(
   folder: URL,

@@ -6,8 +6,9 @@ import { HEADER_STYLE, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
 /**
- * The GraphiQL page (docs/decisions/browser-pages.md). It loads the published schema, so that documentation and completion work without a sign-in.
- * Requests are authenticated with the sign-in cookie, or with headers that the user enters.
+ * The GraphiQL page (docs/decisions/browser-pages.md). It loads the published schema, so that documentation and
+ * completion work without a sign-in. Requests are authenticated with the sign-in cookie, or with headers that the user
+ * enters.
  */
 export function graphiqlPage(visitor: Visitor): HttpAnswer {
   const { styles, scripts, main, modules } = (assets ??= publishAssets());

@@ -5,7 +5,10 @@ import { publishFromPackage, publishOwn } from './files.ts';
 import { HEADER_STYLE, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
-/** The REST reference: Swagger UI for `/openapi.json`. Requests are authenticated with the sign-in cookie, or with a key that the user enters. */
+/**
+ * The REST reference: Swagger UI for `/openapi.json`. Requests are authenticated with the sign-in cookie, or with a key
+ * that the user enters.
+ */
 export function referencePage(visitor: Visitor): HttpAnswer {
   const { styles, bundle, main } = (assets ??= publishAssets());
   const head = [

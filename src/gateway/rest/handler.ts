@@ -77,8 +77,8 @@ function decode(name: string, segment: string): string {
 }
 
 /**
- * Runs the operation of a route with the path parameters, the query and the body as input, and answers the document in openapi.json. Errors that do
- * not depend on the input are thrown before it is read.
+ * Runs the operation of a route with the path parameters, the query and the body as input, and answers the document in
+ * openapi.json. Errors that do not depend on the input are thrown before it is read.
  */
 export async function answerRest(
   exchange: Exchange,

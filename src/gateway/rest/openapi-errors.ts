@@ -171,7 +171,10 @@ function statusesOfCaller(route: Route): number[] {
   ];
 }
 
-/** Whether the route can answer 403. A write checks membership and role in its transaction. A read without access rule is open to every key. */
+/**
+ * Whether the route can answer 403. A write checks membership and role in its transaction. A read without access rule
+ * is open to every key.
+ */
 function isRefusable(route: Route): boolean {
   const { scopes, anyScopeOf, role, subscription } = route.access;
   return isWrite(route) || scopes.length > 0 || [anyScopeOf, role, subscription].some((rule) => rule !== undefined);

@@ -5,8 +5,8 @@ import type { Config } from '../../core/config.ts';
 import { createLineFormat } from './terminal-log.ts';
 
 /**
- * Writes JSON lines to standard output, or readable lines to a terminal. Log lines contain only named fields without secrets. Fields of errors
- * that could contain a secret by accident are redacted.
+ * Writes JSON lines to standard output, or readable lines to a terminal. Log lines contain only named fields without
+ * secrets. Fields of errors that could contain a secret by accident are redacted.
  */
 export function createLog(level: Config['LOG_LEVEL'], output: NodeJS.WriteStream = process.stdout): Logger {
   const options = {
@@ -19,8 +19,8 @@ export function createLog(level: Config['LOG_LEVEL'], output: NodeJS.WriteStream
       censor: '[redacted]',
     },
   };
-  // Written in blocks of 8 KiB, at the latest after a quarter of a second and at the end of the process, because a write for each line would be
-  // more expensive than the line.
+  // Written in blocks of 8 KiB, at the latest after a quarter of a second and at the end of the process, because a
+  // write for each line would be more expensive than the line.
   const log = pino(
     options,
     output.isTTY ? terminal(output) : destination({ sync: false, minLength: 8_192, periodicFlush: 250 }),
@@ -39,8 +39,8 @@ const WARN = 40;
 const QUIET_MS = 60_000;
 
 /**
- * Limits log lines about the database. During an outage every request fails, and `DatabaseHealth` already logs the outage, so these failures are
- * logged at debug level. A full or overloaded database gets one line per minute.
+ * Limits log lines about the database. During an outage every request fails, and `DatabaseHealth` already logs the
+ * outage, so these failures are logged at debug level. A full or overloaded database gets one line per minute.
  */
 function quietOutages() {
   const lastLine = new Map<string, number>();
@@ -59,8 +59,8 @@ function quietOutages() {
 }
 
 /**
- * Replaces console warnings of libraries. The MCP client includes text of the remote server in its warnings, which can contain forged log lines
- * or a secret. The log therefore contains only the name of the library.
+ * Replaces console warnings of libraries. The MCP client includes text of the remote server in its warnings, which can
+ * contain forged log lines or a secret. The log therefore contains only the name of the library.
  */
 function withholdWarnings(log: Logger): void {
   // oxlint-disable-next-line no-console -- libraries write their warnings there

@@ -29,8 +29,8 @@ const JOB_STATES = ['created', 'retry', 'active'] as const;
 type Registers = readonly [Registry];
 
 /**
- * The Prometheus metrics of the gateway; `docs/operations.md` lists them. The values of labels are bounded: operations, fields of the schema,
- * statuses and codes, but never ids, hosts or texts of callers.
+ * The Prometheus metrics of the gateway; `docs/operations.md` lists them. The values of labels are bounded: operations,
+ * fields of the schema, statuses and codes, but never ids, hosts or texts of callers.
  */
 export function createMetrics({ pool, health, countJobs, replicas }: MetricSources) {
   const registry = new Registry();

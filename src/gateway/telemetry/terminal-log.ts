@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 
 /**
- * Converts the JSON lines of the log to readable lines for a terminal: time, level, message, and short fields. pino-pretty was not used, because
- * it has twelve dependencies and no special format for requests.
+ * Converts the JSON lines of the log to readable lines for a terminal: time, level, message, and short fields.
+ * pino-pretty was not used, because it has twelve dependencies and no special format for requests.
  */
 export function createLineFormat({ hasColors }: { readonly hasColors: boolean }): (json: string) => string {
   const paint = (code: number, text: string) => (hasColors && text !== '' ? `\u001b[${code}m${text}\u001b[0m` : text);

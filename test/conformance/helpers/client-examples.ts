@@ -39,7 +39,10 @@ interface Titled {
   readonly title: string;
 }
 
-/** The exports of each example that the tests call. The types of the examples need generated code; `documented-clients.test.ts` checks them. */
+/**
+ * The exports of each example that the tests call. The types of the examples need generated code;
+ * `documented-clients.test.ts` checks them.
+ */
 export interface Examples {
   readonly 'codegen.ts': { readonly default: CodegenConfig };
   readonly 'graphql-sse.ts': {

@@ -35,8 +35,8 @@ const ANY_JSON = fc.oneof(
 const LONG = 20_000;
 
 /**
- * Values for a schema: `valid` values follow all of its rules, `broken` values break one of them. `known` has values for properties by name,
- * for which random values would never name an existing object.
+ * Values for a schema: `valid` values follow all of its rules, `broken` values break one of them. `known` has values
+ * for properties by name, for which random values would never name an existing object.
  */
 export function createArbitraries(
   schemas: Readonly<Record<string, Schema>>,

@@ -5,7 +5,10 @@ import { type TestGateway, startTestGateway } from '../../support/fixtures/gatew
 import { CHANGE, mutateOrganization } from '../../support/fixtures/organizations.ts';
 import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
-/** An organization can be used immediately after its creation (mission review, H1), and a person can own a limited number (security review, M7). */
+/**
+ * An organization can be used immediately after its creation (mission review, H1), and a person can own a limited
+ * number (security review, M7).
+ */
 
 let gateway: TestGateway;
 beforeAll(async () => {

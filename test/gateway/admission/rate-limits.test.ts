@@ -65,7 +65,10 @@ const definitions = (first: number) =>
 /** A query for pages of event definitions. */
 const events = (first: number, pages = 1) =>
   `{ ${Array.from({ length: pages }, (_, page) => `${page === 0 ? '' : `p${page}: `}${definitions(first)}`).join(' ')} }`;
-/** The objects viewer, organization and connection, the nodes with a list each, and three statements: organization, definitions, properties. */
+/**
+ * The objects viewer, organization and connection, the nodes with a list each, and three statements: organization,
+ * definitions, properties.
+ */
 const costOfEvents = (first: number, pages = 1) => pages * (1 + 1 + 1 + first * (1 + 5) + 3 * 10);
 
 describe('requests', () => {

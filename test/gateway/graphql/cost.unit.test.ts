@@ -154,7 +154,8 @@ describe('the cost', () => {
         '{ sessions { pageInfo { hasNextPage } ...F } } fragment F on SessionConnection { e: edges { node { id } } }',
       ),
     ).toBe('sessions.e.node');
-    // Of two connections, `busy` with more statements is more expensive in the first case (1 + 3 * S against 1 + 4 + S), `many` with more objects in the second.
+    // Of two connections, `busy` with more statements is more expensive in the first case (1 + 3 * S against 1 + 4 +
+    // S), `many` with more objects in the second.
     const both = (first: number) =>
       `{ many: sessions(first: ${first}) { nodes { id } } busy: viewer { a: sessions { pageInfo { hasNextPage } } b: sessions { totalCount } } }`;
     expect([pathOf(both(4)), pathOf(both(100))]).toEqual(['busy.b', 'many.nodes']);

@@ -1,5 +1,6 @@
-// Compares the executor with graphql on random schemas, documents and variables: `node test/support/executor/fuzz.ts SEED SCHEMAS DOCUMENTS RUNS`.
-// It runs in a separate process, because it also compares unhandled rejections. Prints its figures as JSON.
+// Compares the executor with graphql on random schemas, documents and variables: `node test/support/executor/fuzz.ts
+// SEED SCHEMAS DOCUMENTS RUNS`. It runs in a separate process, because it also compares unhandled rejections. Prints
+// its figures as JSON.
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type DocumentNode, type ExecutionResult, type GraphQLSchema, execute } from 'graphql';
 import { sizeOf } from '../../../src/core/answer-size.ts';

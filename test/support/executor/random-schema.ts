@@ -22,7 +22,10 @@ import {
 import { ENUM_VALUES, type Maker, type Source, makeValue } from './random-values.ts';
 import { type RandomChoices, choicesFrom } from './picks.ts';
 
-/** A schema with all kinds of types. Its resolvers return random values that are always the same for the same field, arguments and parent. */
+/**
+ * A schema with all kinds of types. Its resolvers return random values that are always the same for the same field,
+ * arguments and parent.
+ */
 export interface RandomSchema {
   readonly schema: GraphQLSchema;
   /** The calls of mutations, in order. */

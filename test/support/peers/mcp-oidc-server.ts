@@ -95,7 +95,10 @@ export async function startOidcFixture({ beforeToken = async () => {} } = {}): P
   };
 }
 
-/** Acts like a browser: follows redirects with cookies, and submits the forms for login and consent. @returns the URL of the last redirect. */
+/**
+ * Acts like a browser: follows redirects with cookies, and submits the forms for login and consent. @returns the URL of
+ * the last redirect.
+ */
 export async function consentByForms(start: string): Promise<URL> {
   const cookies = new Map<string, string>();
   let request: { url: string; form?: URLSearchParams } = { url: start };

@@ -1,5 +1,5 @@
-// A PostgreSQL cluster as operators run it: three servers with Patroni, etcd, and HAProxy, which connects clients to the primary. Each server can
-// be killed or isolated from all others.
+// A PostgreSQL cluster as operators run it: three servers with Patroni, etcd, and HAProxy, which connects clients to
+// the primary. Each server can be killed or isolated from all others.
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -52,8 +52,8 @@ export interface Cluster {
   /** The synchronous standby. */
   standby(): Promise<Server>;
   /**
-   * Resolves when one server is the primary and the others follow it, one of them synchronously. A standby that does not recover by itself is
-   * reinitialized, as the operator's guide says.
+   * Resolves when one server is the primary and the others follow it, one of them synchronously. A standby that does
+   * not recover by itself is reinitialized, as the operator's guide says.
    */
   healthy(): Promise<void>;
   /** The names of servers that were reinitialized. */

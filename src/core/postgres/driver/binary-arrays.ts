@@ -1,8 +1,8 @@
 import pg from 'pg';
 
 /**
- * Lists as values of statements, in PostgreSQL's binary format of arrays (`array_recv` in its source). It reads them faster than text, which
- * takes a quarter of the time of a statement that stores a thousand rows.
+ * Lists as values of statements, in PostgreSQL's binary format of arrays (`array_recv` in its source). It reads them
+ * faster than text, which takes a quarter of the time of a statement that stores a thousand rows.
  */
 
 const { builtins } = pg.types;

@@ -103,8 +103,9 @@ export class DatabaseClient extends pg.Client {
   }
 
   /**
-   * The driver would create the promise with a function expression that it assigns to a property, which V8 allocates as an old object: the rows
-   * of each statement would stay until the next major collection (docs/decisions/short-lived-objects.md).
+   * The driver would create the promise with a function expression that it assigns to a property, which V8 allocates as
+   * an old object: the rows of each statement would stay until the next major collection
+   * (docs/decisions/short-lived-objects.md).
    */
   #send(query: unknown, values?: unknown): Promise<unknown> {
     return new Promise((resolve, reject) => {
@@ -127,8 +128,8 @@ export class DatabaseClient extends pg.Client {
   }
 
   /**
-   * Under synchronous replication a commit waits for a standby. If a timeout ends that wait, PostgreSQL reports success with a warning, which
-   * the driver ignores. Such a commit must not be acknowledged.
+   * Under synchronous replication a commit waits for a standby. If a timeout ends that wait, PostgreSQL reports success
+   * with a warning, which the driver ignores. Such a commit must not be acknowledged.
    */
   #unconfirmed(): Error {
     this.#isUnconfirmed = false;
@@ -170,7 +171,10 @@ function isSubmittable(query: unknown): query is pg.Submittable {
   return typeof query === 'object' && query !== null && 'submit' in query;
 }
 
-/** The driver calls this private method when the stream is open, with TLS if that is used. Without the call, the driver reads the rows itself. */
+/**
+ * The driver calls this private method when the stream is open, with TLS if that is used. Without the call, the driver
+ * reads the rows itself.
+ */
 function readRowsFast(connection: pg.Connection): void {
   const attachListeners = (stream: Duplex) => {
     const parser = new RowParser();

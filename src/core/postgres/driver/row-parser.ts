@@ -19,9 +19,10 @@ export class RowParser extends Parser {
 const MAX_AT_ONCE = 4096;
 
 /**
- * Reads the columns of a row: a count of two bytes, then for each column a length of four bytes, -1 for null, and its text. The bytes of a
- * short row are decoded at once as Latin-1, and texts are slices of that. This is right if all of them are ASCII: if no other bytes than those
- * of the lengths exceed 127. Otherwise each text is decoded as UTF-8, as the driver does for each row.
+ * Reads the columns of a row: a count of two bytes, then for each column a length of four bytes, -1 for null, and its
+ * text. The bytes of a short row are decoded at once as Latin-1, and texts are slices of that. This is right if all of
+ * them are ASCII: if no other bytes than those of the lengths exceed 127. Otherwise each text is decoded as UTF-8, as
+ * the driver does for each row.
  */
 export function readFields(bytes: Buffer, start: number, size: number): (string | null)[] {
   const count = bytes.readInt16BE(start);

@@ -48,7 +48,10 @@ export function compiledRowReader(fields: readonly Field[], jsonAsText = false):
   return read;
 }
 
-/** Creates rows with these properties from lists of values. Values that are not null are parsed; a value without a parser stays as it is. */
+/**
+ * Creates rows with these properties from lists of values. Values that are not null are parsed; a value without a
+ * parser stays as it is.
+ */
 export function compileRow<Value>(
   names: readonly string[],
   parsers: readonly (((value: Value) => unknown) | undefined)[],

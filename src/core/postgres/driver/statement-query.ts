@@ -25,9 +25,10 @@ export interface StatementOptions {
 type Callback = (error: unknown, query?: StatementQuery) => void;
 
 /**
- * A statement that `client.query` sends instead of an object of the driver's own class. It takes a third less time: PostgreSQL describes the
- * rows of a prepared statement once for each connection instead of at each execution, and compiled code creates them. PostgreSQL refuses a
- * prepared statement whose columns have changed, so a description stays valid.
+ * A statement that `client.query` sends instead of an object of the driver's own class. It takes a third less time:
+ * PostgreSQL describes the rows of a prepared statement once for each connection instead of at each execution, and
+ * compiled code creates them. PostgreSQL refuses a prepared statement whose columns have changed, so a description
+ * stays valid.
  */
 export class StatementQuery implements Submittable {
   readonly name: string | undefined;
@@ -113,7 +114,10 @@ export class StatementQuery implements Submittable {
 
 const COPIED_BYTES = 16 * 1024;
 
-/** One system call for several messages takes less time than several. Small messages are copied for it, because that takes less time still. */
+/**
+ * One system call for several messages takes less time than several. Small messages are copied for it, because that
+ * takes less time still.
+ */
 function writeAll(stream: Connection['stream'], messages: readonly Buffer[]): void {
   if (messages.reduce((sum, { length }) => sum + length, 0) <= COPIED_BYTES) {
     stream.write(Buffer.concat(messages));

@@ -9,8 +9,9 @@ const SQLITE_BUSY = 5;
 const WAIT_MS = 500;
 
 /**
- * Makes this process the owner of the data directory. Node has no flock(2), but its SQLite locks files through the kernel, which releases the
- * lock when the process ends, so no lock survives `kill -9` or a reboot. The file is never removed, because removing it would allow two owners.
+ * Makes this process the owner of the data directory. Node has no flock(2), but its SQLite locks files through the
+ * kernel, which releases the lock when the process ends, so no lock survives `kill -9` or a reboot. The file is never
+ * removed, because removing it would allow two owners.
  * @returns a function that releases the lock
  * @throws Error if another process owns the directory (the message names its pid), or it is not writable
  */

@@ -73,8 +73,8 @@ export interface Account {
 }
 
 /**
- * The user that runs PostgreSQL: undefined, the current user, unless that is root. For root the owner of an existing `cluster`, otherwise the
- * system user `postgres`, which is created if missing.
+ * The user that runs PostgreSQL: undefined, the current user, unless that is root. For root the owner of an existing
+ * `cluster`, otherwise the system user `postgres`, which is created if missing.
  * @param cluster the data directory, or undefined before it exists
  * @param dataDir the folder that contains it
  * @throws Error if that user cannot be created or cannot access the programs or the data

@@ -47,8 +47,8 @@ const POLL_MS = 5;
 /**
  * Starts the PostgreSQL server of a data directory, and creates its cluster if necessary. It listens on a free port of 127.0.0.1. A server
  * that a killed owner left behind is stopped first.
- * @throws Error if another gateway uses the directory (the message names its pid), if PostgreSQL cannot run on this machine, or if it does not
- * start (the message has the end of its log)
+ * @throws Error if another gateway uses the directory (the message names its pid), if PostgreSQL cannot run on this
+ * machine, or if it does not start (the message has the end of its log)
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   await mkdir(options.dataDir, { recursive: true });
@@ -171,7 +171,10 @@ async function stopLeftover(cluster: string, log: (line: string) => void): Promi
   if (isAlive(pid)) await rm(join(cluster, 'postmaster.pid'), { force: true });
 }
 
-/** Temporary errors: another program has just taken the port, sessions of a killed server are still ending, or a killed owner was just starting a server. */
+/**
+ * Temporary errors: another program has just taken the port, sessions of a killed server are still ending, or a killed
+ * owner was just starting a server.
+ */
 const PASSING =
   /could not create any TCP\/IP sockets|pre-existing shared memory block|lock file "postmaster.pid" already exists/;
 const ATTEMPTS = 50;

@@ -34,12 +34,13 @@ export interface HealthOptions {
 /**
  * Watches the database of a pool.
  *
- * An outage is logged with two lines: one when it begins and one when it ends. An error may concern only its connection, so an outage begins
- * only if a new connection fails too, or if the server accepts no writes.
+ * An outage is logged with two lines: one when it begins and one when it ends. An error may concern only its
+ * connection, so an outage begins only if a new connection fails too, or if the server accepts no writes.
  *
- * A silent database is paused, or behind a network that drops packets. While connections are in use, a separate connection asks it every second.
- * If neither that one nor a new one is answered, and no data arrives on others, all connections are closed, and new ones are refused until the
- * database answers. Behind a pooler, the pooler is asked for a login and the database directly.
+ * A silent database is paused, or behind a network that drops packets. While connections are in use, a separate
+ * connection asks it every second. If neither that one nor a new one is answered, and no data arrives on others, all
+ * connections are closed, and new ones are refused until the database answers. Behind a pooler, the pooler is asked for
+ * a login and the database directly.
  */
 export class DatabaseHealth {
   readonly #waitMs: number;

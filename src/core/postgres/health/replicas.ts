@@ -4,14 +4,14 @@ import { type Replica, type ReplicaOptions, createReplica } from './replica.ts';
 import type { Run } from '../reading/sql.ts';
 
 /**
- * Read replicas of the primary. A request that only reads uses a replica that has replayed everything acknowledged before the request, so
- * every client reads all earlier writes of all processes. If there is none, the primary serves it. While the primary is away, a replica that
- * was current and has replayed everything that it received serves reads.
+ * Read replicas of the primary. A request that only reads uses a replica that has replayed everything acknowledged
+ * before the request, so every client reads all earlier writes of all processes. If there is none, the primary serves
+ * it. While the primary is away, a replica that was current and has replayed everything that it received serves reads.
  */
 export interface Replicas {
   /**
-   * Runs all statements of one request on one server. `position` is the position of the primary's log after the request arrived; null if the
-   * primary was away.
+   * Runs all statements of one request on one server. `position` is the position of the primary's log after the request
+   * arrived; null if the primary was away.
    */
   reader(position: number | null | undefined): Run;
   /** Runs a statement that selects {@link POSITION}: on the primary or, while that is away, on the most current replica. */

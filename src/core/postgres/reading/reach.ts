@@ -3,7 +3,10 @@ import { type Expression, type SqlBool, sql } from 'kysely';
 import { keysOf } from '../../keys-of.ts';
 import { snake } from './queries.ts';
 
-/** The rows that a caller may access, defined once and used as a condition of queries, as a test of an object, and as a filter of entities. */
+/**
+ * The rows that a caller may access, defined once and used as a condition of queries, as a test of an object, and as a
+ * filter of entities.
+ */
 export interface Reach<Row> {
   /** Values that every row must have. */
   readonly all: Partial<Row>;

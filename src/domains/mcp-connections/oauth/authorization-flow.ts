@@ -35,7 +35,10 @@ const KEPT = [
   'client_id_metadata_document_supported',
 ] as const;
 
-/** Finds the authorization server of an MCP server (RFC 9728, then RFC 8414 or OpenID Connect Discovery). Its metadata must name itself as issuer. */
+/**
+ * Finds the authorization server of an MCP server (RFC 9728, then RFC 8414 or OpenID Connect Discovery). Its metadata
+ * must name itself as issuer.
+ */
 export async function discover(
   work: OutboundWork,
   serverUrl: string,
@@ -82,9 +85,9 @@ export function requirePkce({ metadata }: AuthorizationServer): void {
 }
 
 /**
- * Chooses the scope to request: the owner's, else the one of the server's challenge, else the supported scopes of the resource. A step-up adds
- * the scope that it requires. Unless the owner gave a scope, `offline_access` is added when the server supports it, because many servers issue
- * no refresh token without it.
+ * Chooses the scope to request: the owner's, else the one of the server's challenge, else the supported scopes of the
+ * resource. A step-up adds the scope that it requires. Unless the owner gave a scope, `offline_access` is added when
+ * the server supports it, because many servers issue no refresh token without it.
  */
 export function chooseScope(
   server: AuthorizationServer,

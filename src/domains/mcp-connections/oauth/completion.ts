@@ -49,8 +49,8 @@ interface Taken extends PendingSecret {
 }
 
 /**
- * Completes an authorization: exchanges the code, connects to the server, and stores the outcome. The `state` is the credential; it is valid
- * once, for 10 minutes, and only for its connection, user and issuer.
+ * Completes an authorization: exchanges the code, connects to the server, and stores the outcome. The `state` is the
+ * credential; it is valid once, for 10 minutes, and only for its connection, user and issuer.
  */
 export async function completeAuthorization(context: CallbackContext, callback: Callback): Promise<CallbackResult> {
   const taken = await take(context, callback.state);

@@ -9,9 +9,10 @@ import { hashState } from '../remote/connect.ts';
 import { type Callback, type CallbackResult, UNKNOWN, completeAuthorization } from './completion.ts';
 
 /**
- * An authorization link belongs to the user who requested it. Otherwise a user could send their link to another person, whose tokens would then
- * be stored on the sender's connection. The callback therefore completes at once only in a browser that is signed in as that user. In other
- * browsers it first shows whose connection it is, and completes when the person confirms.
+ * An authorization link belongs to the user who requested it. Otherwise a user could send their link to another person,
+ * whose tokens would then be stored on the sender's connection. The callback therefore completes at once only in a
+ * browser that is signed in as that user. In other browsers it first shows whose connection it is, and completes when
+ * the person confirms.
  */
 
 /** The facts that the confirmation page shows. */
@@ -59,8 +60,8 @@ export async function answerCallback(context: PublicContext, callback: Callback)
 }
 
 /**
- * Completes an authorization that was confirmed on the page. The confirmation is encrypted by the gateway, so it cannot be forged, and works
- * only once, because the authorization does.
+ * Completes an authorization that was confirmed on the page. The confirmation is encrypted by the gateway, so it cannot
+ * be forged, and works only once, because the authorization does.
  */
 export async function confirmAuthorization(context: PublicContext, confirmation: string): Promise<CallbackResult> {
   const callback = await openCallback(context, confirmation);

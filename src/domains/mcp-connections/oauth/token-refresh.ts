@@ -13,9 +13,10 @@ import { explainRemote } from '../remote/errors.ts';
 import { mcpConnectionTopic } from '../topics.ts';
 
 /**
- * Refreshes access tokens before they expire, one caller at a time over all processes. A caller takes a lease on the row, so that no
- * transaction is open during the request to the authorization server; the other callers wait for the outcome. New tokens are committed before
- * they are used, so that a crash never loses a rotated refresh token (RFC 9700, section 2.2.2).
+ * Refreshes access tokens before they expire, one caller at a time over all processes. A caller takes a lease on the
+ * row, so that no transaction is open during the request to the authorization server; the other callers wait for the
+ * outcome. New tokens are committed before they are used, so that a crash never loses a rotated refresh token (RFC
+ * 9700, section 2.2.2).
  */
 
 export interface Token {

@@ -11,8 +11,9 @@ import { revoke } from './authorization-flow.ts';
 import { type OAuthClient, clientOf } from './client.ts';
 
 /**
- * A job that revokes the tokens of connections that were deleted together with a user or an organization (RFC 7009), because a transaction must
- * not wait for another server. Until then the tokens are stored encrypted, like every secret.
+ * A job that revokes the tokens of connections that were deleted together with a user or an organization (RFC 7009),
+ * because a transaction must not wait for another server. Until then the tokens are stored encrypted, like every
+ * secret.
  */
 
 const QUEUE = 'mcp-token-revocation';

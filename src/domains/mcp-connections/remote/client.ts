@@ -80,7 +80,10 @@ function transportTo(work: OutboundWork, serverUrl: string, access: Access): Str
   });
 }
 
-/** Checks that a server works. It lists the tools too, because some servers require authorization only for that and not for `initialize`. */
+/**
+ * Checks that a server works. It lists the tools too, because some servers require authorization only for that and not
+ * for `initialize`.
+ */
 export async function checkServer(client: Client, info: ServerInfo, { signal }: OutboundWork): Promise<ServerInfo> {
   await listTools(client, signal);
   return info;

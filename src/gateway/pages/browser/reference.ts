@@ -11,8 +11,8 @@ interface SwaggerRequest {
 }
 
 /**
- * Adds labels that Swagger UI lacks, and makes scrollable texts reachable by keyboard. Removes the link in the button that opens an operation,
- * because the button has the same effect.
+ * Adds labels that Swagger UI lacks, and makes scrollable texts reachable by keyboard. Removes the link in the button
+ * that opens an operation, because the button has the same effect.
  */
 function makeAccessible(root: HTMLElement): void {
   const give = (selector: string, name: string, value: string) => {

@@ -1,6 +1,7 @@
 import { graphql } from 'relay-runtime';
 
-// The fragments of a page about one session: a part of its events that grows in both directions, and a subscription that appends new events.
+// The fragments of a page about one session: a part of its events that grows in both directions, and a subscription
+// that appends new events.
 
 graphql`
   query sessionPageQuery($id: ID!, $first: Int, $after: String) {
