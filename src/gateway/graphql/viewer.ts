@@ -14,7 +14,7 @@ import {
   ScopeEnum,
 } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/public.ts';
-import { ORGANIZATION_ORDER, OrganizationFilter } from '../../domains/organizations/graphql/lists.ts';
+import { ORGANIZATION_ORDER, OrganizationFilter } from '../../domains/organizations/graphql/organization-filter.ts';
 import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import { type OrganizationRow, listOrganizations, readActingOrganization } from '../../domains/organizations/public.ts';
 import { UserType } from '../../domains/users/graphql.ts';

@@ -28,8 +28,11 @@ async function restTail(query: string, headers: Record<string, string> = {}) {
   });
   // The session is finished, so the stream ends.
   const text = await response.text();
+  // A resumption at the end.
+  if (response.status === 204) return [];
   if (response.status !== 200) return [response.status, (JSON.parse(text) as { error: string }).error];
-  return [...text.matchAll(/^id: (\d+)$/gm)].map((line) => Number(line[1]));
+  const events = text.split('\n\n').filter((event) => !event.includes('event: end'));
+  return events.flatMap((event) => /^id: (\d+)$/m.exec(event)?.slice(1).map(Number) ?? []);
 }
 
 async function graphqlPage(after: string) {
