@@ -1,24 +1,35 @@
+import { keysOf } from './keys-of.ts';
 import type { Subscriptions } from './config.ts';
 import { ForbiddenError, ValidationError, invalid } from './errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
 import { type Wording, enumValue, sentences, wording } from './text/wording.ts';
 
-/** Scopes of API keys. A key without the scope of an operation gets 403. */
-export const SCOPES = [
-  'mcp_connections.read',
-  'mcp_connections.write',
-  'api_keys.read',
-  'api_keys.write',
-  'sessions.read',
-  'sessions.write',
-  'sessions.record',
-  'organizations.write',
-  'users.delete',
-  'behavioral_events.event_definitions.read_write',
-  'analytics.behavioral_events.send',
-  'social',
-] as const;
-export type Scope = (typeof SCOPES)[number];
+interface ScopeDeclaration {
+  readonly description: string;
+  /**
+   * Whether the scope opens the names and addresses of other people. Scopes for programs that send events or broadcasts do not. A new scope says
+   * so itself.
+   */
+  readonly opensPeople: boolean;
+}
+
+/** The scopes of API keys. A key without the scope of an operation gets 403. */
+export const SCOPE_DECLARATIONS = {
+  'mcp_connections.read': { description: 'See MCP connections.', opensPeople: true },
+  'mcp_connections.write': { description: 'Create, change, authorize and delete MCP connections.', opensPeople: true },
+  'api_keys.read': { description: 'See API keys, never the secret.', opensPeople: true },
+  'api_keys.write': { description: 'Create, rename and revoke API keys.', opensPeople: true },
+  'sessions.read': { description: 'Read sessions and their events.', opensPeople: true },
+  'sessions.write': { description: 'Change sessions.', opensPeople: true },
+  'sessions.record': { description: 'Record sessions and their events; for agent runners.', opensPeople: true },
+  'organizations.write': { description: 'Create and change organizations and their members.', opensPeople: true },
+  'users.delete': { description: "Delete the caller's own account.", opensPeople: true },
+  'behavioral_events.event_definitions.read_write': { description: 'Manage event definitions.', opensPeople: false },
+  'analytics.behavioral_events.send': { description: 'Send event occurrences.', opensPeople: false },
+  social: { description: 'Use the deprecated social publishing API.', opensPeople: false },
+} as const satisfies Readonly<Record<string, ScopeDeclaration>>;
+export type Scope = keyof typeof SCOPE_DECLARATIONS;
+export const SCOPES = keysOf(SCOPE_DECLARATIONS);
 
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];

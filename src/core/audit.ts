@@ -70,9 +70,25 @@ export interface NewAuditEntry {
   readonly requestIdOrigin: RequestIdOrigin | null;
 }
 
-/** The changed object: its GraphQL type (or its REST noun, if it is not in GraphQL) and its REST id. */
+/** The kinds of objects that entries name: the GraphQL type, or the REST noun if it is not in GraphQL. */
+export type AuditTargetType =
+  | 'ApiKey'
+  | 'Broadcast'
+  | 'BroadcastChannel'
+  | 'DeletionJob'
+  | 'EventDefinition'
+  | 'McpServer'
+  | 'ObjectIdentifier'
+  | 'Organization'
+  | 'OrganizationInvitation'
+  | 'PullRequest'
+  | 'Secret'
+  | 'Session'
+  | 'User';
+
+/** The changed object: its kind and its REST id. */
 export interface AuditTarget {
-  readonly type: string;
+  readonly type: AuditTargetType;
   /** Null if several objects were changed. */
   readonly id: string | null;
   /** The organization of the object; null for none, and by default the acting organization of the caller. */

@@ -1,27 +1,23 @@
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
-import { eventPurgeJob } from '../domains/event-occurrences/public.ts';
-import { mcpRefreshJob, mcpTokenRevocationJob } from '../domains/mcp-connections/public.ts';
-import { organizationDeletionJob } from '../domains/organization-deletions/public.ts';
-import { userDeletionJob } from '../domains/user-deletions/public.ts';
+import type { DeletionSteps } from '../core/module.ts';
 import { workContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
-import { deleteKeysOfOrganization } from './idempotency/maintenance.ts';
+import { modules } from './modules.ts';
 import { observeJobs } from './telemetry/observe.ts';
 import { maintenanceJob } from './maintenance-job.ts';
+
+/** The steps of deletions, of all nouns. */
+export const DELETION_STEPS: DeletionSteps = {
+  ofUser: modules.flatMap(({ deletionSteps }) => deletionSteps.ofUser),
+  ofOrganization: modules.flatMap(({ deletionSteps }) => deletionSteps.ofOrganization),
+};
 
 /** Starts running jobs, in the process of the gateway or in a separate worker process. */
 export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
   const { config, databaseUrl, log, health, timing } = dependencies;
   return startJobWorker({
     url: databaseUrl,
-    handlers: [
-      userDeletionJob,
-      organizationDeletionJob(deleteKeysOfOrganization),
-      eventPurgeJob,
-      mcpRefreshJob,
-      mcpTokenRevocationJob,
-      maintenanceJob(config),
-    ],
+    handlers: [...modules.flatMap((module) => module.jobs(DELETION_STEPS)), maintenanceJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
     log,
     pollMs: timing.jobPollMs,

@@ -1,6 +1,7 @@
 // Changes by another process reach live tails and subscriptions: immediately by notifications, or by polling if notifications are lost.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { userDeletionJob } from '../../src/domains/user-deletions/deletion-job.ts';
+import { DELETION_STEPS } from '../../src/gateway/jobs.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
@@ -132,7 +133,10 @@ const ENDINGS: readonly [what: string, act: (followed: Followed) => Promise<unkn
       const asked = await writer.rest<object>('DELETE', `/v1/users/${member.userId}`, { key: member.key });
       const { signal } = new AbortController();
       // Runs the job directly: the queue takes seconds to start its first job in a new database.
-      await userDeletionJob.run({ ...workContext(dependencies), log: dependencies.log, signal }, asked.body);
+      await userDeletionJob(DELETION_STEPS).run(
+        { ...workContext(dependencies), log: dependencies.log, signal },
+        asked.body,
+      );
     },
     'missing or invalid API key',
   ],

@@ -79,6 +79,8 @@ function domainFaultOf({ from, to, typeOnly }: Omit<Import, 'line'>): string | u
     if (!isPublic && !isShared)
       return 'Of another noun only public.ts is used, and its GraphQL types and REST documents by files of the same API.';
   }
+  // A module connects the parts of its noun.
+  if (from.endsWith('/module.ts')) return undefined;
   if (isGraphQL(from) && (isRest(to) || isHttp(to))) return 'GraphQL files do not know REST.';
   if (isRest(from) && (isGraphQL(to) || isGraphQLLibrary(to))) return 'REST files do not know GraphQL.';
   if (isGraphQL(from) || isRest(from)) {

@@ -5,7 +5,7 @@ import { mutation } from '../../core/graphql/mutations.ts';
 import { acceptingIds, keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
 import { orderType } from '../../core/graphql/orders.ts';
-import { SCOPES, type Scope } from '../../core/access.ts';
+import { SCOPES, SCOPE_DECLARATIONS } from '../../core/access.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
@@ -20,27 +20,12 @@ import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } fr
 import { READ_API_KEYS, mayManage } from './policy.ts';
 import { type ApiKeyOrderField, type ApiKeyRow, apiKeyRow } from './queries.ts';
 
-const SCOPE_DESCRIPTIONS: Record<Scope, string> = {
-  'mcp_connections.read': 'See MCP connections.',
-  'mcp_connections.write': 'Create, change, authorize and delete MCP connections.',
-  'api_keys.read': 'See API keys, never the secret.',
-  'api_keys.write': 'Create, rename and revoke API keys.',
-  'sessions.read': 'Read sessions and their events.',
-  'sessions.write': 'Change sessions.',
-  'sessions.record': 'Record sessions and their events; for agent runners.',
-  'organizations.write': 'Create and change organizations and their members.',
-  'users.delete': "Delete the caller's own account.",
-  'behavioral_events.event_definitions.read_write': 'Manage event definitions.',
-  'analytics.behavioral_events.send': 'Send event occurrences.',
-  social: 'Use the deprecated social publishing API.',
-};
-
 export const ScopeEnum = builder.enumType('Scope', {
   description: 'A permission of an API key.',
   values: Object.fromEntries(
     SCOPES.map((scope) => [
       scope.replaceAll('.', '_').toUpperCase(),
-      { value: scope, description: `\`${scope}\`: ${SCOPE_DESCRIPTIONS[scope]}` },
+      { value: scope, description: `\`${scope}\`: ${SCOPE_DECLARATIONS[scope].description}` },
     ]),
   ),
 });

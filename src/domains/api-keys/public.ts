@@ -14,5 +14,4 @@ export {
 } from './operations.ts';
 export { revokeAnyApiKey } from './operator-operations.ts';
 export { READ_API_KEYS } from './policy.ts';
-export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, readKeyVersions, revokeKeys } from './queries.ts';
-export { requireStillReached } from './replayed-keys.ts';
+export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';

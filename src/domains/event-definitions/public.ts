@@ -2,7 +2,7 @@
 
 export { fullyQualifiedName } from './computed-fields.ts';
 export { propertyMeantBy } from './default-properties.ts';
-export { EventDefinition, type EventDefinitionTables, EventProperty, PRIMARY_OBJECTS } from './entity.ts';
+export { type EventDefinitionTables, EventProperty, PRIMARY_OBJECTS } from './entity.ts';
 export { createEventDefinitionInput } from './input.ts';
 export { createEventDefinition, isInUse } from './operations.ts';
 export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';

@@ -1,9 +1,28 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
+import { SMALL_DELETION_BATCH } from '../../core/module.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
+import { deleteDefinitionRow, lockDefinitionsOf } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
+import { purgeOccurrences } from './purge.ts';
 
-/** Deletes a batch of the object identifiers of an organization, in the caller's transaction. @returns their object ids. */
+/** Steps of the deletion of an organization. Each runs in the caller's transaction. */
+
+/** Deletes a batch of the definitions of an organization, each when all its occurrences are deleted. @returns the ids that were found. */
+export async function deleteDefinitions(
+  em: EntityManager,
+  organizationId: OrganizationId,
+): Promise<EventDefinitionId[]> {
+  const ids = await lockDefinitionsOf(em, organizationId, SMALL_DELETION_BATCH);
+  for (const id of ids) {
+    // At most one batch of occurrences is deleted in a transaction.
+    if ((await purgeOccurrences(em, id)) > 0) break;
+    await deleteDefinitionRow(em, id);
+  }
+  return ids;
+}
+
+/** Deletes a batch of the object identifiers of an organization. @returns their object ids. */
 export async function deleteIdentifiersOf(
   em: EntityManager,
   organizationId: OrganizationId,

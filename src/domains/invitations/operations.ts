@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { DAY_MS } from '../../core/text/timestamps.ts';
-import { auditEntry, recordAudit } from '../../core/audit.ts';
+import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
 import type { InvitationId, OrganizationId } from '../../core/ids.ts';
 import { type Role, SCOPES, requireOrganization } from '../../core/access.ts';
@@ -81,7 +81,7 @@ export const inviteOrganizationMember = write(
   },
 );
 
-function targetOf({ id }: { readonly id: InvitationId }, organizationId?: OrganizationId) {
+function targetOf({ id }: { readonly id: InvitationId }, organizationId?: OrganizationId): AuditTarget {
   return { type: 'OrganizationInvitation', id, organizationId };
 }
 

@@ -1,22 +1,17 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import { idSchema } from '../../core/input/validation.ts';
 import { settleChanges } from '../../core/authority.ts';
 import type { DeletionJobId, OrganizationId } from '../../core/ids.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
+import type { DeletionStep, DeletionSteps, DeletionTarget } from '../../core/module.ts';
 import { deleteOrganizationRow, lockOrganization } from '../organizations/public.ts';
-import { deleteContentsOf, deleteRestOf, deletionJobTopic, lockJob, purgeSessions } from '../user-deletions/public.ts';
-
-/** Deletes a batch of the rows of an organization in tables of `gateway`, such as stored answers. @returns how many were deleted. */
-type DeleteGatewayRows = (em: EntityManager, organizationId: OrganizationId, batch: number) => Promise<number>;
-
-const BATCH = 5_000;
+import { deleteContents, deleteRest, deletionJobTopic, lockJob, purgeSessions } from '../user-deletions/public.ts';
 
 /**
  * Deletes an organization. The job can be interrupted at any point and run again, even by two workers at once: nobody
  * can access the organization since the request, and every step is repeated until nothing is left.
  */
-export function organizationDeletionJob(deleteMore: DeleteGatewayRows): JobHandler {
+export function organizationDeletionJob({ ofOrganization: steps }: DeletionSteps): JobHandler {
   return jobHandler({
     queue: 'organization-deletion',
     data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
@@ -26,10 +21,9 @@ export function organizationDeletionJob(deleteMore: DeleteGatewayRows): JobHandl
       if (organizationId === undefined) return;
       const target = { deletionJobId, id: organizationId };
       do {
-        await deleteContentsOf(context, target);
+        await deleteContents(context, steps, target);
         await purgeSessions(context, deletionJobId);
-        while ((await deleteMore(context.em.fork(), organizationId, BATCH)) > 0) context.signal.throwIfAborted();
-      } while (!(await finish(context, target, deleteMore)));
+      } while (!(await finish(context, target, steps)));
       context.notifier.publish(deletionJobTopic(deletionJobId));
     },
   });
@@ -48,18 +42,13 @@ async function begin({ em, now, sql }: JobContext, id: DeletionJobId): Promise<O
 }
 
 /** Deletes the row of the organization, unless more rows were found. @returns whether the deletion is finished. */
-async function finish(
-  context: JobContext,
-  target: { readonly deletionJobId: DeletionJobId; readonly id: string },
-  deleteMore: DeleteGatewayRows,
-): Promise<boolean> {
+async function finish(context: JobContext, target: DeletionTarget, steps: readonly DeletionStep[]): Promise<boolean> {
   const { em, now } = context;
   return em.fork().transactional(async (transaction) => {
     const job = await lockJob(transaction, target.deletionJobId);
     if (job?.state !== 'running') return true;
     await lockOrganization(transaction, target.id, { forDeletion: true });
-    const found = await deleteRestOf({ ...context, em: transaction }, target);
-    if (found + (await deleteMore(transaction, target.id, BATCH)) > 0) return false;
+    if ((await deleteRest({ ...context, em: transaction }, steps, target)) > 0) return false;
     await deleteOrganizationRow(transaction, target.id);
     job.finish('done', now());
     return true;

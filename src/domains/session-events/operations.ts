@@ -134,7 +134,7 @@ export const appendSessionEvents = defineOperation({
   input: appendSessionEventsInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { sessionId, batchId, events }): Promise<AppendedEvents> => {
-    const target = { type: 'Session', id: sessionId };
+    const target = { type: 'Session' as const, id: sessionId };
     context.onChange?.('appendSessionEvents', target);
     const entry = auditEntry(context, 'appendSessionEvents', target);
     const statement = appendStatement(context, { sessionId, batchId, events }, entry);

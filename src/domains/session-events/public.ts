@@ -1,6 +1,6 @@
 // What other nouns, the gateway and the operator use of session events.
 
-export { SessionEvent, SessionEventBatch, type SessionEventTables } from './entity.ts';
+export type { SessionEventTables } from './entity.ts';
 export { findOperator, importSessionEvents } from './import.ts';
 export { pruneSessionEvents } from './prune.ts';
 export { purgeEvents } from './purge.ts';

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 
+import type { StepOutcome } from '../../core/module.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from './entity.ts';
@@ -9,19 +10,13 @@ import type { SessionTables } from './entity.ts';
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
 
 /** Selects sessions: all of an organization, or the private ones of a user. */
-export type WhoseSessions = { readonly organizationId: OrganizationId } | { readonly privateOf: string };
+type WhoseSessions = { readonly organizationId: OrganizationId } | { readonly privateOf: string };
 
 /**
- * Deletes a batch of sessions with everything except their events, which the caller deletes. The streams are locked
- * first, as appending does: a concurrent append either commits before, so that its events are found, or finds no
- * session.
- * @returns the ids that were found, and the ids that were deleted.
+ * Deletes a batch of sessions with everything except their events, which the caller deletes. The streams are locked first, as appending does: a
+ * concurrent append either commits before, so that its events are found, or finds no session.
  */
-export async function deleteSessions(
-  em: EntityManager,
-  whose: WhoseSessions,
-  batch: number,
-): Promise<{ found: SessionId[]; deleted: { id: SessionId; organizationId: OrganizationId }[] }> {
+export async function deleteSessions(em: EntityManager, whose: WhoseSessions, batch: number): Promise<StepOutcome> {
   const tables = tablesOf(em);
   const some = tables.selectFrom('session').select('id').limit(batch);
   const sessions =
@@ -29,7 +24,7 @@ export async function deleteSessions(
       ? some.where('organization_id', '=', whose.organizationId)
       : some.where('creator_id', '=', whose.privateOf).where('visibility', '=', 'private');
   const found = (await sessions.execute()).map(({ id }) => id);
-  if (found.length === 0) return { found, deleted: [] };
+  if (found.length === 0) return { found: 0 };
   const given = anyOf('uuid', found);
   await tables
     .selectFrom('session_stream')
@@ -44,7 +39,7 @@ export async function deleteSessions(
     .returning(['id', 'organization_id as organizationId']);
   // A session that was made public in the meantime is not deleted.
   const deleted = 'privateOf' in whose ? deletion.where('visibility', '=', 'private') : deletion;
-  return { found, deleted: await deleted.execute() };
+  return { found: found.length, endedSessions: found, deletedSessions: await deleted.execute() };
 }
 
 /** Removes the creator from a batch of the public sessions of a user. @returns their ids. */

@@ -146,7 +146,7 @@ async function changeSession(
       return [name, AS_JSON.has(name) && value !== null ? JSON.stringify(value) : value];
     }),
   );
-  const target = { type: 'Session', id: sessionId };
+  const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.(operation, target);
   const row = await updateSessionRow(
     context,

@@ -1,10 +1,9 @@
 // What other nouns, the gateway and the operator use of sessions.
 
-export { type WhoseSessions, deleteSessions, forgetSessionCreator } from './deletion.ts';
-export { Artifact, Project, PullRequest, Session, SessionStream, type SessionTables } from './entity.ts';
+export { Session, type SessionTables } from './entity.ts';
 export { createSessionInput, recordPullRequestInput } from './input.ts';
 export { readSessions, readStreamHead, requireSessionChange } from './operations.ts';
 export { READ_SESSIONS, RECORD_SESSIONS, callerOf, changeableBy, readableBy } from './policy.ts';
-export { type SessionRow, readLastSessionChanges, readSessionVersions } from './queries.ts';
+export type { SessionRow } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
-export { sessionTopic, sessionsTopic } from './topics.ts';
+export { sessionTopic } from './topics.ts';

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { idSchema } from '../../core/input/validation.ts';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { recordAudit, jobEntry } from '../../core/audit.ts';
-import { type JobContext, jobHandler } from '../../core/jobs.ts';
+import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
+import type { DeletionSteps } from '../../core/module.ts';
 
 import { apiKeyTopic, revokeKeys } from '../api-keys/public.ts';
 import { deleteInvitationsOf, deleteInvitationsTo } from '../invitations/public.ts';
@@ -13,29 +14,30 @@ import {
   lockOrganizationsOf,
 } from '../organizations/public.ts';
 import { deleteUserRow, forgetPerson, lockUser } from '../users/public.ts';
-import { deleteContentsOf, deleteRestOf, exhaust, lockJob, purgeSessions } from './deletion-operations.ts';
+import { deleteContents, deleteRest, lockJob, purgeSessions } from './deletion-operations.ts';
 import { DeletionJob } from './entity.ts';
 import { onlyAdminConflict } from './policy.ts';
-import { USER_STEPS } from './deletion-steps.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
  * Deletes an account. The job can be interrupted at any point and run again, even by two workers at once. The first transaction makes all
  * decisions. All later steps are repeated until nothing is left, and the transaction that finds nothing left finishes the job.
  */
-export const userDeletionJob = jobHandler({
-  queue: 'user-deletion',
-  data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
-  run: async (context, { deletionJobId }) => {
-    const hasBegun = await begin(context, deletionJobId);
-    context.notifier.publish(deletionJobTopic(deletionJobId));
-    if (!hasBegun) return;
-    do {
-      await sweep(context, deletionJobId);
-      await purgeSessions(context, deletionJobId);
-    } while (!(await finish(context, deletionJobId)));
-  },
-});
+export function userDeletionJob(steps: DeletionSteps): JobHandler {
+  return jobHandler({
+    queue: 'user-deletion',
+    data: z.strictObject({ deletionJobId: idSchema<DeletionJobId>() }),
+    run: async (context, { deletionJobId }) => {
+      const hasBegun = await begin(context, deletionJobId);
+      context.notifier.publish(deletionJobTopic(deletionJobId));
+      if (!hasBegun) return;
+      do {
+        await sweep(context, deletionJobId, steps);
+        await purgeSessions(context, deletionJobId);
+      } while (!(await finish(context, deletionJobId, steps)));
+    },
+  });
+}
 
 /**
  * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, clears the name, ends the
@@ -73,11 +75,11 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
 }
 
 /** Runs all steps, each in as many transactions as it needs. */
-async function sweep(context: JobContext, deletionJobId: DeletionJobId): Promise<void> {
+async function sweep(context: JobContext, deletionJobId: DeletionJobId, steps: DeletionSteps): Promise<void> {
   const { em } = context;
   const { userId, emptiedOrganizations } = await em.fork().findOneOrFail(DeletionJob, { id: deletionJobId });
-  for (const step of USER_STEPS) await exhaust(context, step, { deletionJobId, id: userId });
-  for (const id of emptiedOrganizations) await deleteContentsOf(context, { deletionJobId, id });
+  await deleteContents(context, steps.ofUser, { deletionJobId, id: userId });
+  for (const id of emptiedOrganizations) await deleteContents(context, steps.ofOrganization, { deletionJobId, id });
 }
 
 /**
@@ -85,7 +87,7 @@ async function sweep(context: JobContext, deletionJobId: DeletionJobId): Promise
  * locked, so that nothing can refer to them after the check.
  * @returns whether the deletion is finished.
  */
-async function finish(context: JobContext, id: DeletionJobId): Promise<boolean> {
+async function finish(context: JobContext, id: DeletionJobId, steps: DeletionSteps): Promise<boolean> {
   const { em, now } = context;
   return em.fork().transactional(async (transaction) => {
     const job = await lockJob(transaction, id);
@@ -97,9 +99,9 @@ async function finish(context: JobContext, id: DeletionJobId): Promise<boolean> 
     job.addEmptied((await leaveOrganizations(transaction, userId)).emptied);
     let found = job.emptiedOrganizations.length - emptiedOrganizations.length;
     const inTransaction = { ...context, em: transaction };
-    for (const step of USER_STEPS) found += (await step.run(inTransaction, { deletionJobId: id, id: userId })).length;
+    found += await deleteRest(inTransaction, steps.ofUser, { deletionJobId: id, id: userId });
     for (const organizationId of emptiedOrganizations)
-      found += await deleteRestOf(inTransaction, { deletionJobId: id, id: organizationId });
+      found += await deleteRest(inTransaction, steps.ofOrganization, { deletionJobId: id, id: organizationId });
     if (found > 0) return false;
     for (const organizationId of emptiedOrganizations) await deleteOrganizationRow(transaction, organizationId);
     await deleteUserRow(transaction, userId);

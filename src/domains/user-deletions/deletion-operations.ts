@@ -1,9 +1,15 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { DeletionJobId } from '../../core/ids.ts';
 import type { JobContext } from '../../core/jobs.ts';
+import {
+  DELETION_BATCH,
+  type DeletionStep,
+  type DeletionTarget,
+  type StepContext,
+  type StepOutcome,
+} from '../../core/module.ts';
 import { purgeEvents } from '../session-events/public.ts';
 import { sessionTopic } from '../sessions/public.ts';
-import { BATCH, ORGANIZATION_STEPS, type Step, type StepContext, type Target } from './deletion-steps.ts';
 import { DeletedSession, DeletionJob } from './entity.ts';
 
 /** Parts of the deletion of an account or an organization. */
@@ -13,26 +19,48 @@ export function lockJob(em: EntityManager, id: DeletionJobId): Promise<DeletionJ
 }
 
 /** Repeats a step until it finds nothing, each time in a new transaction. */
-export async function exhaust(context: JobContext, step: Step, target: Target): Promise<void> {
+async function exhaust(context: JobContext, step: DeletionStep, target: DeletionTarget): Promise<void> {
   const { em, signal, notifier } = context;
   for (;;) {
     signal.throwIfAborted();
-    const ids = await em.fork().transactional((transaction) => step.run({ ...context, em: transaction }, target));
-    if (ids.length === 0) return;
+    const { found, endedSessions = [] } = await em
+      .fork()
+      .transactional((transaction) => runStep({ ...context, em: transaction }, step, target));
+    if (found === 0) return;
     // Notifies live tails of the sessions that these are deleted.
-    if (step.endsSessions) for (const id of ids) notifier.publish(sessionTopic(id));
+    for (const id of endedSessions) notifier.publish(sessionTopic(id));
   }
 }
 
-/** Deletes the records of an organization in batches. `purgeSessions` deletes the events of its sessions. */
-export async function deleteContentsOf(context: JobContext, organization: Target): Promise<void> {
-  for (const step of ORGANIZATION_STEPS) await exhaust(context, step, organization);
+/** Runs a step, and records the sessions that it has deleted, whose events `purgeSessions` deletes. */
+async function runStep(context: StepContext, step: DeletionStep, target: DeletionTarget): Promise<StepOutcome> {
+  const outcome = await step.run(context, target);
+  const notes = (outcome.deletedSessions ?? []).map(({ id, organizationId }) => ({
+    sessionId: id,
+    organizationId,
+    deletionJob: target.deletionJobId,
+  }));
+  if (notes.length > 0) await context.em.insertMany(DeletedSession, notes);
+  return outcome;
 }
 
-/** Runs all steps once more in the last transaction, which has locked the organization. @returns how many rows were found. */
-export async function deleteRestOf(context: StepContext, organization: Target): Promise<number> {
+/** Deletes the records that the steps find, in batches. `purgeSessions` deletes the events of their sessions. */
+export async function deleteContents(
+  context: JobContext,
+  steps: readonly DeletionStep[],
+  target: DeletionTarget,
+): Promise<void> {
+  for (const step of steps) await exhaust(context, step, target);
+}
+
+/** Runs all steps once more in the last transaction, which has locked the user or the organization. @returns how many rows were found. */
+export async function deleteRest(
+  context: StepContext,
+  steps: readonly DeletionStep[],
+  target: DeletionTarget,
+): Promise<number> {
   let found = 0;
-  for (const step of ORGANIZATION_STEPS) found += (await step.run(context, organization)).length;
+  for (const step of steps) found += (await runStep(context, step, target)).found;
   return found;
 }
 
@@ -43,7 +71,7 @@ export async function purgeSessions({ em, signal }: JobContext, deletionJobId: D
     if (sessions.length === 0) return;
     for (const { sessionId } of sessions) {
       do signal.throwIfAborted();
-      while ((await purgeEvents(em.fork(), sessionId, BATCH)) > 0);
+      while ((await purgeEvents(em.fork(), sessionId, DELETION_BATCH)) > 0);
       await em.fork().nativeDelete(DeletedSession, { sessionId });
     }
   }

@@ -1,9 +1,8 @@
 import { ForbiddenError } from '../../core/errors.ts';
 import type { Role, Scope } from '../../core/access.ts';
+import type { ReplayCheck } from '../../core/module.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { requireStillReached } from '../../domains/api-keys/public.ts';
-import { requireStillManaged } from '../../domains/mcp-connections/public.ts';
-import { requireSessionChange } from '../../domains/sessions/public.ts';
+import { modules } from '../modules.ts';
 
 /** The stored facts about the request that an answer was given to. */
 export interface AnsweredRequest {
@@ -15,14 +14,8 @@ export interface AnsweredRequest {
   readonly targetId: string | null;
 }
 
-type Check = (context: OperationContext, id: string, operation: string) => Promise<void>;
-
-/** Checks for objects that not every caller of the operation can change. Deleted objects need no check. */
-const CHECKS: Readonly<Record<string, Check>> = {
-  Session: (context, id) => requireSessionChange(context, id),
-  McpServer: requireStillManaged,
-  ApiKey: requireStillReached,
-};
+/** The checks of all modules. An entry of an earlier version can name a kind of object that is gone. */
+const CHECKS: ReadonlyMap<string, ReplayCheck> = new Map(modules.flatMap(({ replays }) => Object.entries(replays)));
 
 /**
  * Checks that a stored answer can be replayed. The caller must still have the right to the operation on the object.
@@ -33,7 +26,7 @@ export async function requireStandingRights(
   context: OperationContext,
   { scopes, role, operation, targetType, targetId }: AnsweredRequest,
 ): Promise<void> {
-  const check = targetType === null ? undefined : CHECKS[targetType];
+  const check = targetType === null ? undefined : CHECKS.get(targetType);
   if (check && targetId !== null) await check(context, targetId, operation ?? '');
   const { actor } = context;
   if (role === 'admin' && actor.organization?.role !== 'admin')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { organizationDeletionJob } from '../../../src/domains/organization-deletions/deletion-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { deleteKeysOfOrganization } from '../../../src/gateway/idempotency/maintenance.ts';
+import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
 import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
 import { type Person, actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
@@ -41,7 +41,7 @@ const remove = (to: TestGateway = gateway) => deleteOrganization(to, person.key,
 function runJob(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
-  const job = organizationDeletionJob(deleteKeysOfOrganization);
+  const job = organizationDeletionJob(DELETION_STEPS);
   return job.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
 }
 
@@ -159,8 +159,8 @@ test('a job that failed at any step can be run again, also by several workers at
   );
   // In the order in which the job deletes from them.
   for (const table of [
-    'session',
     'mcp_connection',
+    'session',
     'event_definition',
     'audit_entry',
     'session_event',

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
+import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
@@ -21,7 +22,7 @@ const rows = <Row extends object>(text: string, ...values: unknown[]) =>
 function runJob(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
-  return userDeletionJob.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+  return userDeletionJob(DELETION_STEPS).run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
 }
 
 test('several workers can run the deletion job of an account at the same time, and it is done once', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
+import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';
@@ -25,7 +26,7 @@ async function requestDeletion({ key, userId }: { key: string; userId: string })
 function run(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
-  return userDeletionJob.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+  return userDeletionJob(DELETION_STEPS).run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
 }
 
 test('if the last two admins of an organization delete their accounts at the same time, one account is kept', async () => {

@@ -1,0 +1,13 @@
+import type { Module } from '../../core/module.ts';
+
+export const apiLifecycle = {
+  entities: [],
+  graphql: () => import('./graphql.ts'),
+  routes: [],
+  pages: [],
+  jobs: () => [],
+  cleanups: {},
+  topics: [],
+  deletionSteps: { ofUser: [], ofOrganization: [] },
+  replays: {},
+} as const satisfies Module;

@@ -1,0 +1,20 @@
+import type { Module } from '../../core/module.ts';
+import { OPEN_TO_ROLE } from '../../core/module.ts';
+import { EventDefinition, EventProperty } from './entity.ts';
+import { eventDefinitionRoutes } from './rest.ts';
+
+export const eventDefinitions = {
+  entities: [EventDefinition, EventProperty],
+  graphql: () => import('./graphql/operations.ts'),
+  routes: eventDefinitionRoutes,
+  pages: [],
+  jobs: () => [],
+  cleanups: {},
+  topics: [],
+  deletionSteps: {
+    ofUser: [],
+    // Definitions are deleted after their occurrences, by the noun `event-occurrences`.
+    ofOrganization: [],
+  },
+  replays: { EventDefinition: OPEN_TO_ROLE },
+} as const satisfies Module;

@@ -1,0 +1,17 @@
+import type { Module } from '../../core/module.ts';
+import { OPEN_TO_ROLE } from '../../core/module.ts';
+import { Invitation } from './entity.ts';
+import { deleteExpiredInvitations } from './queries.ts';
+import { invitationRoutes } from './rest.ts';
+
+export const invitations = {
+  entities: [Invitation],
+  graphql: () => import('./graphql.ts'),
+  routes: invitationRoutes,
+  pages: [],
+  jobs: () => [],
+  cleanups: { invitations: deleteExpiredInvitations },
+  topics: [],
+  deletionSteps: { ofUser: [], ofOrganization: [] },
+  replays: { OrganizationInvitation: OPEN_TO_ROLE },
+} as const satisfies Module;

@@ -1,0 +1,23 @@
+import type { Module } from '../../core/module.ts';
+import { OPEN_TO_ROLE } from '../../core/module.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
+import { userDeletionJob } from './deletion-job.ts';
+import { DeletedSession, DeletionJob } from './entity.ts';
+import { QUESTIONNAIRE_DAYS, forgetQuestionnaires, readDeletionJobVersions } from './queries.ts';
+import { userDeletionRoutes } from './rest.ts';
+import { deletionJobTopic } from './topics.ts';
+
+export const userDeletions = {
+  entities: [DeletionJob, DeletedSession],
+  graphql: () => import('./graphql.ts'),
+  routes: userDeletionRoutes,
+  pages: [],
+  jobs: (steps) => [userDeletionJob(steps)],
+  cleanups: {
+    'deletion questionnaires': (em, at, batch) =>
+      forgetQuestionnaires(em, new Date(at.getTime() - QUESTIONNAIRE_DAYS * DAY_MS), batch),
+  },
+  topics: [{ topicOf: deletionJobTopic, read: readDeletionJobVersions }],
+  deletionSteps: { ofUser: [], ofOrganization: [] },
+  replays: { DeletionJob: OPEN_TO_ROLE },
+} as const satisfies Module;

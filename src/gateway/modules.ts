@@ -1,0 +1,49 @@
+import type { AuditTargetType } from '../core/audit.ts';
+import type { Module } from '../core/module.ts';
+import { apiKeys } from '../domains/api-keys/module.ts';
+import { apiLifecycle } from '../domains/api-lifecycle/module.ts';
+import { auditLog } from '../domains/audit-log/module.ts';
+import { broadcasts } from '../domains/broadcasts/module.ts';
+import { eventDefinitions } from '../domains/event-definitions/module.ts';
+import { eventOccurrences } from '../domains/event-occurrences/module.ts';
+import { invitations } from '../domains/invitations/module.ts';
+import { mcpConnections } from '../domains/mcp-connections/module.ts';
+import { memberships } from '../domains/memberships/module.ts';
+import { organizationDeletions } from '../domains/organization-deletions/module.ts';
+import { organizations } from '../domains/organizations/module.ts';
+import { sessionEvents } from '../domains/session-events/module.ts';
+import { sessions } from '../domains/sessions/module.ts';
+import { userDeletions } from '../domains/user-deletions/module.ts';
+import { users } from '../domains/users/module.ts';
+import { gatewayModule } from './gateway-module.ts';
+
+/** The nouns of the gateway. Their REST operations have this order in the reference. */
+export const modules = complete([
+  organizations,
+  memberships,
+  invitations,
+  apiKeys,
+  users,
+  userDeletions,
+  organizationDeletions,
+  mcpConnections,
+  sessions,
+  sessionEvents,
+  eventDefinitions,
+  eventOccurrences,
+  broadcasts,
+  auditLog,
+  apiLifecycle,
+  gatewayModule,
+]);
+
+/** Does not compile as long as no module says whether stored answers about a kind of object can be replayed. */
+function complete<const Modules extends readonly Module[]>(
+  given: AuditTargetType extends ReplayedBy<Modules> ? Modules : never,
+): readonly Module[] {
+  return given;
+}
+
+type ReplayedBy<Modules extends readonly Module[]> = {
+  [Index in keyof Modules]: keyof Modules[Index]['replays'];
+}[number];
