@@ -109,6 +109,8 @@ function occurrenceOf({ eventNames: [eventName] }: References) {
 
 /** With these inputs, these writes are refused in every organization. The tests in test/domains cover their effects. */
 const REFUSED_EVERYWHERE = new Set(['leaveOrganization', 'deleteOrganization']);
+/** It finds only members of the acting organization, and they have the role already: another role would decide the outcome of later operations. */
+const CHANGES_NOTHING = 'changeOrganizationMemberRole';
 /** With an unbound key, it creates keys for the organization that the input names, whatever the header says. */
 const REACHES_OTHERS = 'createApiKey';
 
@@ -247,7 +249,7 @@ interface Outcome {
 function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combination): Outcome {
   if (!inOrganization || REFUSED_EVERYWHERE.has(name)) return { answer: /./, changes: [], mayChangeAnything: true };
   if (acts === 'nowhere') return { answer: /: 400 |"(?:INVALID_INPUT|ValidationError)"/, changes: [] };
-  const changes = writes ? NAMES.filter((each) => each === acts) : [];
+  const changes = writes && name !== CHANGES_NOTHING ? NAMES.filter((each) => each === acts) : [];
   return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
 }
 
