@@ -12,11 +12,11 @@ LABEL org.opencontainers.image.title="workspace-gateway" \
   org.opencontainers.image.description="A GraphQL and REST gateway over a coding agent's workspace and custom event definitions" \
   org.opencontainers.image.licenses="MIT" \
   org.opencontainers.image.version="0.1.0"
-ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled \
-  MALLOC_ARENA_MAX=2 MALLOC_MMAP_THRESHOLD_=131072
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled
 WORKDIR /app
 COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
+COPY bin ./bin
 COPY migrations ./migrations
 COPY src ./src
 USER node
@@ -25,4 +25,4 @@ EXPOSE 4000
 HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.WORKER_PORT ?? process.env.PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without npm in between, so that signals reach it.
-CMD ["node", "--max-semi-space-size=24", "--min-semi-space-size=16", "--no-allocation-site-pretenuring", "--import=./src/check-node-version.mjs", "src/main.ts"]
+CMD ["bin/gateway", "start"]

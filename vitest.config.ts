@@ -4,7 +4,7 @@ import { defineConfig } from 'vitest/config';
 /** Tests of pure code: no PostgreSQL, no gateway. */
 const UNIT = ['test/**/*.unit.test.ts'];
 /** Projects of their own below. */
-const APART = ['test/{browser,conformance,faults,proof}/**'];
+const APART = ['test/{browser,conformance,faults,process,proof}/**'];
 
 /** In full, as `npm run proof` runs them, many tests take minutes. */
 const FULL = process.env['PROOF'] === 'full';
@@ -127,6 +127,11 @@ export default defineConfig({
           include: ['test/conformance/*.test.ts'],
           globalSetup: ['test/support/global-setup.ts'],
         },
+      },
+      // Tests that start the gateway as a process: `npm run test:process`. They mostly wait for it.
+      {
+        extends: true,
+        test: { name: 'process', include: ['test/process/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
       },
       // Kills, full disks, moved clocks, crowds: `npm run test:faults`.
       {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
+import { NODE_ENVIRONMENT } from '../support/processes/programs.ts';
 
 /** One of the two servers, as a separate process. */
 export interface Target {
@@ -16,8 +16,7 @@ export interface Target {
 
 export interface TargetOptions {
   readonly name: Target['name'];
-  /** Arguments of node. */
-  readonly args: readonly string[];
+  readonly command: readonly [file: string, ...args: string[]];
   readonly env: Readonly<Record<string, string>>;
   /** The folder for the output file. */
   readonly directory: string;
@@ -36,15 +35,20 @@ export function interrupt(): void {
 
 const CHECKOUT = join(import.meta.dirname, '../..');
 
-/** Starts a server and waits until it prints its address. The environment is that of `npm start` plus the given one. */
-export async function startTarget({ name, args, env, directory }: TargetOptions): Promise<Target> {
+/** Starts a server and waits until it prints its address. Its variables are those that every program needs and the given ones. */
+export async function startTarget({
+  name,
+  command: [program, ...args],
+  env,
+  directory,
+}: TargetOptions): Promise<Target> {
   if (isInterrupted) throw new Error('interrupted');
   const file = join(directory, `${name}-${(started += 1)}.log`);
   await using log = await open(file, 'w');
-  const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, args, {
+  const { HOME = '' } = process.env;
+  const child = spawn(program, args, {
     cwd: CHECKOUT,
-    env: { PATH, HOME, ...NODE_ENVIRONMENT, ...env },
+    env: { HOME, ...NODE_ENVIRONMENT, ...env },
     stdio: ['ignore', log.fd, log.fd],
   });
   running.add(child);

@@ -8,7 +8,7 @@ import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.t
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { issueKey } from '../../src/operator/issue-key.ts';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
-import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 
@@ -20,7 +20,7 @@ export interface Bench {
   readonly key: string;
   /** Baseline and gateway, in this order; stopped when `use` has ended. */
   withTargets<Result>(use: (targets: [Target, Target]) => Promise<Result>): Promise<Result>;
-  startGateway(nodeArgs?: readonly string[]): Promise<Target>;
+  startGateway(nodeOptions?: string): Promise<Target>;
   stop(): Promise<void>;
 }
 
@@ -29,7 +29,6 @@ const SETTINGS = { shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_time
 /** The pool size of both, which is the default of the gateway. */
 const POOL = 20;
 const BASELINE = join(import.meta.dirname, 'baseline.ts');
-const GATEWAY = join(import.meta.dirname, '../../src/main.ts');
 const PUBLIC_URL = 'http://gateway.example.com';
 
 /** @param directory The folder of the cluster, which is seeded if necessary, and of the logs. */
@@ -40,16 +39,18 @@ export async function setUp(directory: string, events: number, say: (line: strin
     const caller = await prepare(postgres.url, encryptionKeys, events, say);
     const baselineEnv = { DATABASE_URL: postgres.url, PUBLIC_URL, POOL: String(POOL) };
     const gatewayEnv = {
-      ...NODE_ENVIRONMENT,
       DATABASE_URL: postgres.url,
       PUBLIC_URL,
       PORT: '0',
       ENCRYPTION_KEYS: encryptionKeys,
       RATE_LIMIT_PER_MINUTE: '0',
     };
-    const startBaseline = () => startTarget({ name: 'baseline', args: [BASELINE], env: baselineEnv, directory });
-    const startGateway: Bench['startGateway'] = (nodeArgs = []) =>
-      startTarget({ name: 'gateway', args: [...NODE_ARGUMENTS, ...nodeArgs, GATEWAY], env: gatewayEnv, directory });
+    const startBaseline = () =>
+      startTarget({ name: 'baseline', command: [process.execPath, BASELINE], env: baselineEnv, directory });
+    const startGateway: Bench['startGateway'] = (nodeOptions = '') => {
+      const env = { ...gatewayEnv, NODE_OPTIONS: nodeOptions };
+      return startTarget({ name: 'gateway', command: [GATEWAY, 'start'], env, directory });
+    };
     const withTargets: Bench['withTargets'] = async (use) => {
       await using baseline = stoppable(await startBaseline());
       await using gateway = stoppable(await startGateway());

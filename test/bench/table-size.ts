@@ -11,7 +11,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/pos
 import { agentRun } from '../support/agent-run.ts';
 import { databaseUrl } from '../support/global-setup.ts';
 import { SUPERUSER_PASSWORD, superuserUrl } from '../support/processes/embedded-postgres.ts';
-import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
 import { cli, issueKey } from '../support/processes/process.ts';
 import { type Target, startTarget } from './process.ts';
 
@@ -26,7 +26,6 @@ const SHORT = 10_000;
 const DAYS = 180;
 const BATCH = 1_000;
 const IMPORTED = 50_000;
-const MAIN = join(import.meta.dirname, '../../src/main.ts');
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
 interface Sized {
@@ -101,7 +100,7 @@ async function setUp(postgres: EmbeddedPostgres, size: number, directory: string
   say(`  ${JSON.stringify((await database.query(BYTES)).rows[0])}`);
   const gateway = await startTarget({
     name: 'gateway',
-    args: [...NODE_ARGUMENTS, MAIN],
+    command: [GATEWAY, 'start'],
     env: { ...env, PORT: '0', RATE_LIMIT_PER_MINUTE: '0' },
     directory,
   });

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/console/operations.ts';
 import { schema } from '../../src/gateway/schema.ts';
-import { checkout } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 import { consoleTypes } from '../tools/console-types.ts';
 
 test("the types of the console's operations match the schema; if not, run: npm run contracts", async () => {

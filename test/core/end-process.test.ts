@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { checkout, endProcesses, run, temporaryDirectory } from '../support/processes/process.ts';
+import { endProcesses, run, temporaryDirectory } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 
 afterEach(endProcesses);
 

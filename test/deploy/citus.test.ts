@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, readAll } from '../support/fixtures/sessions.ts';
 import { query as queryAt } from '../support/processes/embedded-postgres.ts';
-import { checkout } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 
 /**
  * deploy/citus.sql on PostgreSQL. Citus cannot be installed here, so its two functions only record their arguments, and its documented rules are

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { createMetrics } from '../../src/gateway/telemetry/metrics.ts';
 import { caseFaults } from '../support/completeness.ts';
-import { checkout } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 import { dashboard, metricsOfGateway } from '../tools/dashboard.ts';
 
 /** The alerts, the dashboard and the metrics that they use. */

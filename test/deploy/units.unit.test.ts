@@ -4,8 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
-import { NODE_ARGUMENTS, NODE_ENVIRONMENT, commandOf } from '../support/processes/node-arguments.ts';
-import { checkout } from '../support/processes/process.ts';
+import { GATEWAY, checkout, commandOf } from '../support/processes/programs.ts';
 
 /** The configurations in deploy/ that start gateways and workers as services, and those of HAProxy. */
 
@@ -19,19 +18,15 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-test('the systemd units are valid and start node with the arguments and variables of npm start', async ({ skip }) => {
+test('the systemd units are valid and start bin/gateway', async ({ skip }) => {
   skip(!isInstalled('systemd-analyze'), 'systemd is not installed');
   for (const file of await readdir(join(DEPLOY, 'systemd'))) {
     const unit = await read(`systemd/${file}`);
-    const program = file.includes('worker') ? 'src/worker.ts' : 'src/main.ts';
-    const command = ['/opt/workspace-gateway/node_modules/.bin/node', ...NODE_ARGUMENTS, program].join(' ');
-    expect(unit).toContain(`\nExecStart=${command}\n`);
-    const { NODE_COMPILE_CACHE, ...variables } = NODE_ENVIRONMENT;
-    expect(NODE_COMPILE_CACHE).toBeDefined();
-    for (const [name, value] of Object.entries(variables)) expect(unit).toMatch(` ${name}=${value}`.trim());
+    const program = file.includes('worker') ? 'worker' : 'start';
+    expect(unit).toContain(`\nExecStart=/opt/workspace-gateway/bin/gateway ${program}\n`);
     // systemd-analyze requires that the program exists.
     const path = join(folder, file);
-    await writeFile(path, unit.replaceAll('/opt/workspace-gateway/node_modules/.bin/node', process.execPath));
+    await writeFile(path, unit.replaceAll('/opt/workspace-gateway/bin/gateway', GATEWAY));
     const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' });
     expect({ file, status, output: `${stdout}${stderr}` }).toEqual({ file, status: 0, output: '' });
   }
@@ -73,7 +68,7 @@ test('the Kubernetes manifests use existing variables, paths and ports', async (
   expect(new Set(pages.filter((path) => path !== '/tmp'))).toEqual(
     new Set(['/health/ready', '/health/live', '/metrics']),
   );
-  expect(commandOf(worker ?? '')).toEqual(['node', ...NODE_ARGUMENTS, 'src/worker.ts']);
+  expect(commandOf(worker ?? '')).toEqual(['bin/gateway', 'worker']);
   for (const [text, port] of [
     [gateway, '4000'],
     [worker, '4001'],

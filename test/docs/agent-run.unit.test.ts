@@ -15,7 +15,7 @@ import {
   TOOL_RESULT_STATUSES,
   recordedEvent,
 } from '../../src/domains/session-events/event-data.ts';
-import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
+import { NODE_ENVIRONMENT } from '../support/processes/programs.ts';
 import { full } from '../support/proof.ts';
 
 const demo = new URL('../../src/operator/demo-session.ndjson', import.meta.url);

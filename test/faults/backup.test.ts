@@ -5,7 +5,6 @@ import { type Send, startWriting } from '../support/oracles/ledger.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
   call,
-  checkout,
   cli,
   endProcesses,
   issueKey,
@@ -13,6 +12,7 @@ import {
   startGateway,
   temporaryDirectory,
 } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 import {
   SYSTEM_BIN,
   type SystemPostgres,

@@ -13,14 +13,8 @@ import {
 import { seed } from '../support/exploration.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
 import { startTcpProxy } from '../support/peers/tcp-proxy.ts';
-import {
-  checkout,
-  endProcesses,
-  issueKey,
-  run,
-  startGateway,
-  temporaryDirectory,
-} from '../support/processes/process.ts';
+import { endProcesses, issueKey, run, startGateway, temporaryDirectory } from '../support/processes/process.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
 import { full, proof } from '../support/proof.ts';
 
 const mounts: string[] = [];
@@ -197,7 +191,7 @@ test('when its embedded database ends on a full disk, the gateway ends with the 
   expect(await gateway.exited).toBe(1);
   expect(JSON.parse(output.stdout.slice(length))).toMatchObject({ msg: expect.stringMatching(REASON) });
   fill(ballast);
-  const refused = await run([process.execPath, join(checkout, 'src/main.ts')], env);
+  const refused = await run([GATEWAY, 'start'], env);
   expect(refused).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^DATA_DIR: .*no space left on device/is),

@@ -4,10 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { seed } from '../support/exploration.ts';
 import { type Send, startWriting } from '../support/oracles/ledger.ts';
-import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
 import {
   type GatewayProcess,
-  checkout,
   endProcesses,
   start,
   startGateway,
@@ -43,7 +42,7 @@ function kill(pid: number): void {
 async function killStart(env: { DATA_DIR: string }, stage: (typeof STAGES)[number], withDatabase: boolean) {
   const postmaster = join(env.DATA_DIR, 'postgres/data/postmaster.pid');
   const earlier = await pidIn(postmaster);
-  const command = [process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/main.ts')];
+  const command = [GATEWAY, 'start'];
   const { child, exited } = start(command, { PORT: '0', ...env });
   const hasCome = async () => {
     if (stage === 'the lock is taken') return (await pidIn(join(env.DATA_DIR, 'gateway.pid'))) === child.pid;

@@ -1,15 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { join } from 'node:path';
-import {
-  type GatewayProcess,
-  call,
-  checkout,
-  endProcesses,
-  issueKey,
-  run,
-  startGateway,
-} from '../support/processes/process.ts';
+import { type GatewayProcess, call, endProcesses, issueKey, run, startGateway } from '../support/processes/process.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
 import { full, proof } from '../support/proof.ts';
 import { tail } from '../support/fixtures/sessions.ts';
 import { type PrimaryWithStandby, startPrimaryWithStandby } from '../support/processes/standby.ts';
@@ -209,7 +201,7 @@ test('requests are answered while the standby is killed or does not respond, and
 });
 
 test('a gateway does not start with a standby as its primary, and prints one line about it', async () => {
-  const command = [process.execPath, join(checkout, 'src/main.ts')];
+  const command = [GATEWAY, 'start'];
   expect(await run(command, { ...env, PORT: '0', DATABASE_URL: servers.standbyUrl })).toEqual({
     code: 1,
     stdout: '',

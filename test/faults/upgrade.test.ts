@@ -8,13 +8,13 @@ import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.
 import { startWriting } from '../support/oracles/ledger.ts';
 import {
   type GatewayProcess,
-  checkout,
   endProcesses,
   emptyDatabase,
   run,
   startGateway,
   temporaryDirectory,
 } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 import { full, proof } from '../support/proof.ts';
 
 afterEach(endProcesses);

@@ -15,7 +15,8 @@ import { contracts } from '../../src/gateway/print-contracts.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
-import { checkout, endProcesses, emptyDatabase } from '../support/processes/process.ts';
+import { endProcesses, emptyDatabase } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 import { openSnapshot } from '../support/schema-snapshot.ts';
 
 let gateway: TestGateway;

@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
-import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
-import { checkout } from '../support/processes/process.ts';
+import { NODE_ENVIRONMENT, checkout } from '../support/processes/programs.ts';
 
 test('a rejection that nothing awaits any longer does not end the process', async () => {
   const { stdout } = await promisify(execFile)(

@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { seed } from '../support/exploration.ts';
-import { NODE_ENVIRONMENT } from '../support/processes/node-arguments.ts';
-import { checkout } from '../support/processes/process.ts';
+import { NODE_ENVIRONMENT, checkout } from '../support/processes/programs.ts';
 import { full, proof } from '../support/proof.ts';
 
 interface Outcome {

@@ -1,9 +1,7 @@
-import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import {
   type Finished,
   call,
-  checkout,
   cli,
   endProcesses,
   emptyDatabase,
@@ -13,6 +11,7 @@ import {
   startGateway,
   temporaryDirectory,
 } from '../support/processes/process.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
 
 // test/operator tests the commands themselves. These tests are about the program that runs them.
 
@@ -38,7 +37,7 @@ test('a command prints one line of JSON, on an empty and on a migrated database'
 test('a list ends without an error if its reader closes the pipe, like `head`', async () => {
   const env = await emptyDatabase();
   await issueKey(env);
-  const { child, output, exited } = start([process.execPath, join(checkout, 'src/cli.ts'), 'keys', 'list'], env);
+  const { child, output, exited } = start([GATEWAY, 'cli', 'keys', 'list'], env);
   child.stdout.destroy();
   expect({ code: await exited, stderr: output.stderr }).toEqual({ code: 0, stderr: '' });
 });

@@ -4,9 +4,9 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Stage, buildIn } from '../support/dockerfile.ts';
-import { NODE_ARGUMENTS, NODE_ENVIRONMENT, commandOf } from '../support/processes/node-arguments.ts';
+import { GATEWAY, checkout, commandOf } from '../support/processes/programs.ts';
 import { freePort } from '../support/processes/ports.ts';
-import { checkout, endProcesses, emptyDatabase, run, start, temporaryDirectory } from '../support/processes/process.ts';
+import { endProcesses, emptyDatabase, run, start, temporaryDirectory } from '../support/processes/process.ts';
 
 /** Every step of the Dockerfile runs in empty folders, with this machine instead of the base image and without a container. */
 
@@ -33,9 +33,9 @@ const inImage = () => join(image.root, image.workingDirectory);
 /** The files of the image belong to root, and the gateway runs as another user, so it can write only to /tmp. */
 const account = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : {};
 
-/** Runs a command of the image with the node of this process. */
+/** Runs a command in the image. */
 const started = (command: readonly string[], variables: Record<string, string> = {}) =>
-  start([process.execPath, ...command.slice(1)], { ...env, ...variables }, { cwd: inImage(), ...account });
+  start(command, { ...env, ...variables }, { cwd: inImage(), ...account });
 
 async function healthOf(variables: Record<string, string>): Promise<number | null> {
   const { exited } = started(image.healthCheck, variables);
@@ -69,7 +69,7 @@ test('the gateway and the worker of the image start, are healthy, and answer req
   const pages = ['/health/live', '/metrics', '/graphql'].map((path) => fetch(`http://127.0.0.1:${WORKER_PORT}${path}`));
   expect((await Promise.all(pages)).map(({ status }) => status)).toEqual([200, 200, 404]);
 
-  const cli = started(['node', 'src/cli.ts', 'keys', 'create', '--email', 'a@example.com', '--organization', 'a']);
+  const cli = started(['bin/gateway', 'cli', 'keys', 'create', '--email', 'a@example.com', '--organization', 'a']);
   expect(await cli.exited).toBe(0);
   expect(cli.output.stdout).toMatch(/"key":"wgk_/);
   for (const { child, exited } of [gateway, worker]) {
@@ -83,13 +83,7 @@ test('a worker whose port is taken does not start', async () => {
   const other = createServer().listen(0, '127.0.0.1');
   await once(other, 'listening');
   const { port } = other.address() as AddressInfo;
-  expect(
-    await run([process.execPath, join(checkout, 'src/worker.ts')], {
-      ...env,
-      ...NODE_ENVIRONMENT,
-      WORKER_PORT: `${port}`,
-    }),
-  ).toEqual({
+  expect(await run([GATEWAY, 'worker'], { ...env, WORKER_PORT: `${port}` })).toEqual({
     code: 1,
     stdout: '',
     stderr: `WORKER_PORT: another program already listens on port ${port} of 127.0.0.1\n`,
@@ -99,11 +93,7 @@ test('a worker whose port is taken does not start', async () => {
 
 const workerCommand = async () => commandOf(await readFile(join(checkout, 'compose.yaml'), 'utf8'));
 
-test('containers and tests start node with the same arguments and variables as npm start', async () => {
-  expect(NODE_ARGUMENTS).not.toEqual([]);
-  expect(image.environment).toMatchObject({ ...NODE_ENVIRONMENT, NODE_COMPILE_CACHE: '/tmp/compiled' });
-  expect(NODE_ENVIRONMENT).toMatchObject({ NODE_COMPILE_CACHE: expect.stringContaining('node_modules/') });
-  const command = (program: string) => ['node', ...NODE_ARGUMENTS, program];
-  expect(image.command).toEqual(command('src/main.ts'));
-  expect(await workerCommand()).toEqual(command('src/worker.ts'));
+test('containers start bin/gateway', async () => {
+  expect(image.command).toEqual(['bin/gateway', 'start']);
+  expect(await workerCommand()).toEqual(['bin/gateway', 'worker']);
 });

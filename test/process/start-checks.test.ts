@@ -12,13 +12,13 @@ import { onServer } from '../support/global-setup.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
   type DatabaseVariables,
-  checkout,
   cli,
   emptyDatabase,
   endProcesses,
   freshDatabase,
   run,
 } from '../support/processes/process.ts';
+import { checkout } from '../support/processes/programs.ts';
 
 /** Causes that prevent a start, with one line and status 1. Some tests start processes, the others run the same checks in this process. */
 

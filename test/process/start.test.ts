@@ -12,15 +12,15 @@ import {
   type Finished,
   type GatewayProcess,
   call,
-  checkout,
   endProcesses,
   emptyDatabase,
   run,
   startGateway,
   temporaryDirectory,
 } from '../support/processes/process.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
 
-const main = (env: Record<string, string>) => run([process.execPath, join(checkout, 'src/main.ts')], env);
+const main = (env: Record<string, string>) => run([GATEWAY, 'start'], env);
 
 const ENCRYPTION_KEYS = `k1:${Buffer.alloc(32, 1).toString('base64')}`;
 

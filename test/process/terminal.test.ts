@@ -1,13 +1,12 @@
-import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { NODE_ARGUMENTS } from '../support/processes/node-arguments.ts';
-import { checkout, endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
+import { GATEWAY } from '../support/processes/programs.ts';
+import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
 
 afterAll(endProcesses);
 
 test('at a terminal the log is lines for people, the block of the start is the last of them, probes are not logged, and Ctrl-C ends the gateway with status 0', async () => {
   // Without `exec` the shell would end by the same signal, with its own status.
-  const command = ['exec', process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/main.ts')].join(' ');
+  const command = `exec ${GATEWAY} start`;
   // `script` gives a program a terminal.
   const { child, output, exited } = start(['script', '-qfec', command, '/dev/null'], {
     PORT: '0',

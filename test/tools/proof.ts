@@ -14,6 +14,7 @@ const SCRIPTS = [
   'test',
   'test:several',
   'test:pooled',
+  'test:process',
   'test:faults',
   'test:browser',
   'test:conformance',

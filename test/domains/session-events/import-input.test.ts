@@ -1,14 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UsageError } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { NODE_ENVIRONMENT } from '../../support/processes/node-arguments.ts';
-import { checkout } from '../../support/processes/process.ts';
+import { GATEWAY, NODE_ENVIRONMENT } from '../../support/processes/programs.ts';
 import { createSession, eventsOf, readAll } from '../../support/fixtures/sessions.ts';
 
 /** `events import -`: events from standard input, and an import that is interrupted. */
@@ -68,7 +66,7 @@ test('the process ends with status 0 after all input, and with a hint and status
   const id = await createSession(gateway, key);
   const env = { DATABASE_URL: gateway.databaseUrl, ENCRYPTION_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}` };
   const start = () =>
-    spawn(process.execPath, [join(checkout, 'src/cli.ts'), 'events', 'import', '--session', id, '-'], {
+    spawn(GATEWAY, ['cli', 'events', 'import', '--session', id, '-'], {
       env: { ...process.env, ...NODE_ENVIRONMENT, ...env },
       stdio: 'pipe',
     });

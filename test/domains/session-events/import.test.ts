@@ -9,7 +9,8 @@ import type { ImportedEvents } from '../../../src/domains/session-events/import.
 import { UsageError } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { checkout, cli, endProcesses, start } from '../../support/processes/process.ts';
+import { cli, endProcesses, start } from '../../support/processes/process.ts';
+import { GATEWAY, checkout } from '../../support/processes/programs.ts';
 import { append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
@@ -135,10 +136,7 @@ async function killMidway(id: string, path: string, after: number): Promise<void
      create or replace trigger wait before update on session_stream for each row
        when (old.session_id = '${id}' and old.last_id >= ${after}) execute function wait()`,
   );
-  const { child, exited } = start(
-    [process.execPath, join(checkout, 'src/cli.ts'), 'events', 'import', '--session', id, path],
-    env,
-  );
+  const { child, exited } = start([GATEWAY, 'cli', 'events', 'import', '--session', id, path], env);
   const waiting = async () =>
     (
       await holder.query(

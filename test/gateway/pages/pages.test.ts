@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { checkout } from '../../support/processes/process.ts';
+import { checkout } from '../../support/processes/programs.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {

@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { checkout, run } from '../../support/processes/process.ts';
+import { run } from '../../support/processes/process.ts';
+import { checkout } from '../../support/processes/programs.ts';
 import { append, createSession, eventsOf, tail } from '../../support/fixtures/sessions.ts';
 
 /** A span of OTLP in JSON (opentelemetry-proto, trace.proto). */

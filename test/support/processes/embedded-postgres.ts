@@ -9,7 +9,7 @@ import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { z } from 'zod';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/core/postgres/embedded/server.ts';
-import { NODE_ENVIRONMENT } from './node-arguments.ts';
+import { NODE_ENVIRONMENT } from './programs.ts';
 
 export const checkout = join(import.meta.dirname, '../../..');
 

@@ -1,9 +1,8 @@
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startJobs } from '../../../src/gateway/jobs.ts';
 import type { TestGateway } from '../fixtures/gateway.ts';
-import { NODE_ARGUMENTS } from './node-arguments.ts';
-import { checkout, start } from './process.ts';
+import { GATEWAY } from './programs.ts';
+import { start } from './process.ts';
 
 const DUE = `select count(*)::int as count from pgboss.job where state = 'active' or state in ('created', 'retry') and start_after <= now()`;
 
@@ -51,7 +50,7 @@ export function startWorkerProcess({ databaseUrl, encryptionKeys }: TestGateway)
 
 /** Starts `npm run worker` with these variables and waits until it is ready. */
 export async function startWorker(env: Record<string, string>): Promise<WorkerProcess> {
-  const command = [process.execPath, ...NODE_ARGUMENTS, join(checkout, 'src/worker.ts')];
+  const command = [GATEWAY, 'worker'];
   const { child, output, exited } = start(command, env);
   await new Promise<void>((resolve, reject) => {
     child.stdout.on('data', () => {

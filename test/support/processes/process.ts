@@ -1,4 +1,4 @@
-// Gateways as an operator runs them: processes of `src/main.ts` with the arguments and variables of `npm start`, and of `src/cli.ts`.
+// Gateways and the command line as an operator runs them: processes of `bin/gateway`.
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -11,12 +11,10 @@ import { assemble } from '../../../src/gateway/assemble.ts';
 import { prepareDatabase } from '../../../src/gateway/prepare-database.ts';
 import { createLog } from '../../../src/gateway/telemetry/logging.ts';
 import { issueKey as issueWithin } from '../../../src/operator/issue-key.ts';
-import { NODE_ARGUMENTS, NODE_ENVIRONMENT } from './node-arguments.ts';
 import { killProcessesOf } from './embedded-postgres.ts';
+import { GATEWAY, NODE_ENVIRONMENT, checkout } from './programs.ts';
 import { copyDatabase, databaseUrl, onServer } from '../global-setup.ts';
 import type { GraphQLApi } from '../fixtures/sessions.ts';
-
-export const checkout = join(import.meta.dirname, '../../..');
 
 const children = new Set<ChildProcess>();
 const undo: (() => Promise<unknown>)[] = [];
@@ -62,7 +60,7 @@ export interface Finished {
   readonly stderr: string;
 }
 
-/** Runs a program to its end, with only the variables of `npm start` and the given ones. */
+/** Runs a program to its end, with only the variables that every program needs and the given ones. */
 export async function run(command: readonly string[], env: Record<string, string>): Promise<Finished> {
   const { child, output, exited } = start(command, env);
   child.stdin?.end();
@@ -70,8 +68,7 @@ export async function run(command: readonly string[], env: Record<string, string
   return { code, stdout: output.stdout, stderr: output.stderr };
 }
 
-export const cli = (args: readonly string[], env: Record<string, string>) =>
-  run([process.execPath, join(checkout, 'src/cli.ts'), ...args], env);
+export const cli = (args: readonly string[], env: Record<string, string>) => run([GATEWAY, 'cli', ...args], env);
 
 /** The size of {@link SMALL_HEAP} in MiB. */
 export const SMALL_HEAP_MIB = 256;
@@ -108,12 +105,11 @@ export interface GatewayProcess {
 /** Starts the gateway of the code in `root`, by default on a free port; resolves when it is ready. */
 export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
   const began = performance.now();
-  const { child, output, exited } = start([process.execPath, ...NODE_ARGUMENTS, join(root, 'src/main.ts')], {
-    PORT: '0',
-    // The cache of the checkout must not receive compiled code of other versions.
-    ...(root !== checkout && { NODE_DISABLE_COMPILE_CACHE: '1' }),
-    ...env,
-  });
+  // Code of an earlier version may have no such program, and the cache of the checkout must not receive what is compiled of it.
+  const { child, output, exited } =
+    root === checkout
+      ? start([GATEWAY, 'start'], { PORT: '0', ...env })
+      : start([process.execPath, join(root, 'src/main.ts')], { PORT: '0', NODE_DISABLE_COMPILE_CACHE: '1', ...env });
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout?.on('data', () => {
       // The message about readiness ends with a curl command.
@@ -152,10 +148,10 @@ export function start(
   env: Record<string, string>,
   where: Pick<SpawnOptions, 'cwd' | 'uid' | 'gid'> = {},
 ) {
-  const { PATH = '', HOME = '' } = process.env;
+  const { HOME = '' } = process.env;
   const child = spawn(file, args, {
     cwd: checkout,
-    env: { PATH, HOME, ...NODE_ENVIRONMENT, ...env },
+    env: { HOME, ...NODE_ENVIRONMENT, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
     ...where,
   });
