@@ -228,7 +228,8 @@ export function notFound(what: string): NotFoundError {
 
 /** A name, or another unique `field`, that `holder` has already, such as `another organization`. */
 export function nameTaken(name: string, holder: string, field = 'name'): ConflictError {
-  return new ConflictError('NAME_TAKEN', `${name} is taken by ${holder}; choose another ${field}`, [field]);
+  const message = `${name} already exists as the ${field} of ${holder}; choose another ${field}`;
+  return new ConflictError('NAME_TAKEN', message, [field]);
 }
 
 export function unauthenticated(message = 'missing or invalid API key'): DomainError {

@@ -143,7 +143,8 @@ test('the script creates the plan with sh and curl, GraphQL reads and searches i
     stderr: [],
     stdout: [
       ...plan.map(
-        ({ label, name }) => `409 ${label}: ${name} is taken by another event definition; choose another name`,
+        ({ label, name }) =>
+          `409 ${label}: ${name} already exists as the name of another event definition; choose another name`,
       ),
       `0 created, ${plan.length} with a name in use, 0 failed`,
     ],

@@ -24,6 +24,8 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
   /** The schema of the answer; absent if the answer has no body. */
   readonly output?: Output;
   readonly status: 200 | 201 | 202 | 204;
+  /** For a created object: the last segment of its path, below that of the request. The answer then has `Location`. */
+  readonly location?: (answer: z.input<Output>) => string;
   /** The errors that are specific to this operation. Those of every request (401, 403 …) are added. */
   readonly errors: readonly number[];
   /** Whether the body is optional. Such a DELETE takes its input from the body, not from the query. */
@@ -57,7 +59,8 @@ export interface DataRoute<
   Input extends z.ZodType = z.ZodType,
   Output extends z.ZodType = z.ZodType,
 > extends KeyedRoute<Input, Output> {
-  readonly run: (context: OperationContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
+  /** `path` is the path of the request, for links to other pages. */
+  readonly run: (context: OperationContext, input: z.output<Input>, path: string) => Promise<z.input<Output> | void>;
 }
 
 /** A route that reads, and creates the whole answer, as text or as a stream. */

@@ -20,6 +20,11 @@ export const PRIMARY_OBJECTS = [
   'NO_OBJECT',
 ] as const;
 
+/** The standard object that a name in any case means; undefined for the name of a custom object. */
+export function standardObject(name: string): (typeof PRIMARY_OBJECTS)[number] | undefined {
+  return PRIMARY_OBJECTS.find((standard) => standard === name.toUpperCase());
+}
+
 export interface CustomMatchingId {
   readonly primaryObjectRule: { readonly targetObjectPropertyName: string; readonly eventPropertyName: string };
 }

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { createdBetween } from '../../core/input/moments.ts';
+import { pageLimit, textOrAbsent } from '../../core/input/tolerant.ts';
 import { optional, rule, text, withDefault } from '../../core/input/validation.ts';
-import { PRIMARY_OBJECTS } from './entity.ts';
+import { PRIMARY_OBJECTS, standardObject } from './entity.ts';
 import { MAX_CUSTOM_PROPERTIES, propertyDefinition } from './property-input.ts';
 import {
   type Unchecked,
@@ -15,12 +16,14 @@ import {
 
 const label = text({ min: 1, max: 100 });
 
+/** Existing clients write standard objects in lower case. */
 const primaryObject = z
   .string()
   .regex(
     /^[A-Za-z][A-Za-z0-9_]{0,99}$/,
     `must be one of ${PRIMARY_OBJECTS.join(', ')}, or a custom object name: a letter, then at most 99 letters, digits or underscores`,
-  );
+  )
+  .transform((name) => standardObject(name) ?? name);
 
 const customMatchingId = z.strictObject({
   primaryObjectRule: z.strictObject({
@@ -77,6 +80,11 @@ export type CreateEventDefinitionInput = z.output<typeof createEventDefinitionIn
 export const eventDefinitionReference = z.strictObject({ eventName: referenceInput });
 export type EventDefinitionReference = z.output<typeof eventDefinitionReference>;
 
+/** Reading one definition over the REST API. */
+export const readEventDefinitionInput = eventDefinitionReference.extend({
+  includeProperties: z.boolean().default(true),
+});
+
 export const updateEventDefinitionInput = z.strictObject({
   eventName: referenceInput,
   label: label.optional(),
@@ -110,8 +118,8 @@ export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter>;
 /** The list parameters of the REST API. GraphQL uses the arguments of Relay connections. */
 export const searchEventDefinitionsInput = z.strictObject({
   searchString: eventDefinitionSearch.optional(),
-  after: z.string().optional(),
-  limit: z.int().min(1).max(500).default(100),
+  after: z.string().transform(textOrAbsent).optional(),
+  limit: pageLimit({ max: 500, byDefault: 100 }),
   includeProperties: z.boolean().default(false),
   sortOrder: z.enum(['ASC', 'DESC']).default('ASC'),
 });

@@ -1,6 +1,7 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
+import { textOrScalar } from '../../core/input/tolerant.ts';
 import { optional, text, rule } from '../../core/input/validation.ts';
 import { propertyMeantBy } from './default-properties.ts';
 import { RESERVED_PREFIX } from './naming.ts';
@@ -32,7 +33,7 @@ const label = text({ min: 1, max: 50 });
 /** The other fields than `label` and `value` are only stored, so that clients can send back what they read. */
 const option = z.strictObject({
   label: text({ min: 1, max: 1000 }),
-  value: text({ min: 1, max: 1000 }),
+  value: textOrScalar(text({ min: 1, max: 1000 })),
   displayOrder: optional(z.int32()),
   hidden: optional(z.boolean()),
   description: descriptionInput.nullish(),

@@ -2,8 +2,9 @@
 
 export { fullyQualifiedName } from './computed-fields.ts';
 export { propertyMeantBy } from './default-properties.ts';
-export { type EventDefinitionTables, EventProperty, PRIMARY_OBJECTS } from './entity.ts';
+export { type EventDefinitionTables, EventProperty, standardObject } from './entity.ts';
 export { createEventDefinitionInput } from './input.ts';
+export { NAME_PATTERN } from './naming.ts';
 export { createEventDefinition, isInUse } from './operations.ts';
 export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
 export { EVENT_DEFINITIONS, definitionsOf, requireEventDefinitions } from './policy.ts';

@@ -15,7 +15,8 @@ import type { EventPropertyRow } from './property-queries.ts';
 
 /**
  * The JSON documents of the REST API. A client can send all fields that are not read-only to create the same object,
- * and `label`, `description` and `options` to update it.
+ * and `label`, `description` and `options` to update it. Descriptions are text, empty where there is none, because
+ * existing clients require text.
  */
 
 const readOnly = { readOnly: true };
@@ -25,7 +26,7 @@ const optionDocument = z.strictObject({
   value: z.string(),
   displayOrder: z.int(),
   hidden: z.boolean(),
-  description: z.string().nullable(),
+  description: z.string(),
 });
 
 export const propertyDocument = z
@@ -34,7 +35,7 @@ export const propertyDocument = z
     label: z.string(),
     type: z.enum(PROPERTY_TYPES),
     fieldType: z.enum(['radio', 'date', 'select', 'number', 'text']).meta(readOnly),
-    description: z.string().nullable(),
+    description: z.string(),
     groupName: z.string().meta(readOnly),
     options: z.array(optionDocument),
     displayOrder: z.int().meta(readOnly),
@@ -53,7 +54,7 @@ export const definitionDocument = z
     objectTypeId: z.string().meta(readOnly),
     labels: z.strictObject({ singular: z.string(), plural: z.null() }).meta(readOnly),
     label: z.string(),
-    description: z.string().nullable(),
+    description: z.string(),
     primaryObject: z.string(),
     customMatchingId: z
       .strictObject({
@@ -84,7 +85,7 @@ export function toPropertyDocument(row: EventPropertyRow): z.input<typeof proper
     label: row.label,
     type: row.type,
     fieldType: FIELD_TYPE_OF[row.type],
-    description: row.description,
+    description: row.description ?? '',
     groupName: GROUP_NAME,
     options: DEFAULT_OPTIONS.get(row.options) ?? toOptionDocuments(row.options),
     displayOrder: displayOrder(row),
@@ -101,7 +102,7 @@ function toOptionDocuments(options: EventPropertyRow['options']): z.input<typeof
     value,
     displayOrder: order ?? index,
     hidden: hidden ?? false,
-    description: description ?? null,
+    description: description ?? '',
   }));
 }
 
@@ -120,7 +121,7 @@ export function toDefinitionDocument(
     objectTypeId: objectTypeId(row),
     labels: { singular: row.label, plural: null },
     label: row.label,
-    description: row.description,
+    description: row.description ?? '',
     primaryObject: row.primaryObject,
     customMatchingId: row.customMatchingId,
     includeDefaultProperties: row.includeDefaultProperties,

@@ -29,7 +29,7 @@ export const definitionExample: z.input<typeof definitionDocument> = {
   objectTypeId: '6-1',
   labels: { singular: 'Checkout started', plural: null },
   label: 'Checkout started',
-  description: null,
+  description: '',
   primaryObject: 'CONTACT',
   customMatchingId: null,
   includeDefaultProperties: false,

@@ -7,6 +7,7 @@ import {
   type SearchEventDefinitionsInput,
   createEventDefinitionInput,
   eventDefinitionReference,
+  readEventDefinitionInput,
   searchEventDefinitionsInput,
   updateEventDefinitionInput,
 } from './input.ts';
@@ -20,6 +21,7 @@ import {
   updateEventPropertyByPathInput,
   updateEventPropertyInput,
 } from './property-input.ts';
+import { pathsOf } from '../../core/http/event-paths.ts';
 import { EVENT_DEFINITIONS } from './policy.ts';
 import { propertyRow } from './property-queries.ts';
 import { type EventDefinitionRow, definitionRow } from './queries.ts';
@@ -34,11 +36,7 @@ import { definitionExample, listExample, newPropertyExample, propertyExample } f
 
 const tag = 'Event definitions';
 
-/** Clients of the previous version use `v3` in the path, and some use `custom`. */
-const at = (path: string) => ({
-  path: `/events/2026-03/event-definitions${path}`,
-  aliases: [`/events/v3/event-definitions${path}`, `/events/custom/2026-03/event-definitions${path}`],
-});
+const at = (path: string) => pathsOf('definitions', path);
 
 async function withProperties(
   context: OperationContext,
@@ -51,6 +49,7 @@ function nextPage(
   { settings }: OperationContext,
   { searchString, includeProperties, limit, sortOrder }: SearchEventDefinitionsInput,
   page: Page<EventDefinitionRow>,
+  path: string,
 ): Pick<z.input<typeof listDocument>, 'paging'> {
   const last = page.rows.at(-1);
   if (!page.hasNextPage || !last) return {};
@@ -62,7 +61,7 @@ function nextPage(
     sortOrder,
     after,
   });
-  return { paging: { next: { after, link: `${settings.publicUrl}${at('').path}?${query}` } } };
+  return { paging: { next: { after, link: `${settings.publicUrl}${path}?${query}` } } };
 }
 
 const changeProperty = async (context: OperationContext, input: UpdateEventPropertyInput) =>
@@ -81,6 +80,7 @@ export const eventDefinitionRoutes = [
     input: createEventDefinitionInput,
     output: definitionDocument,
     status: 201,
+    location: ({ name }) => name,
     errors: [400, 409],
     examples: {
       input: { label: 'Checkout started', propertyDefinitions: [newPropertyExample] },
@@ -102,11 +102,11 @@ export const eventDefinitionRoutes = [
     status: 200,
     errors: [400],
     examples: { output: listExample },
-    run: async (context, input) => {
+    run: async (context, input, path) => {
       const { page, total } = await searchEventDefinitions(context, input);
       const properties = await readPropertiesOf(context, input.includeProperties ? page.rows : []);
       const results = page.rows.map((row) => toDefinitionDocument(row, properties.get(row.id) ?? [], context));
-      return { results, total: await total(), ...nextPage(context, input, page) };
+      return { results, total: await total(), ...nextPage(context, input, page, path) };
     },
   }),
   route({
@@ -116,15 +116,17 @@ export const eventDefinitionRoutes = [
     access: EVENT_DEFINITIONS,
     tag,
     summary: 'Read one event definition by name or fully qualified name.',
-    description: 'The answer contains all properties, default properties first.',
-    input: eventDefinitionReference,
+    description:
+      'The answer contains all properties, default properties first; with `includeProperties=false` it contains none.',
+    input: readEventDefinitionInput,
     output: definitionDocument,
     status: 200,
     errors: [400, 404],
     examples: { output: definitionExample },
-    run: async (context, input) => {
-      const { customProperties, ...row } = await readEventDefinitionWithProperties(context, input);
-      return toDefinitionDocument(row, [...defaultPropertiesOf(row), ...customProperties], context);
+    run: async (context, { eventName, includeProperties }) => {
+      const { customProperties, ...row } = await readEventDefinitionWithProperties(context, { eventName });
+      const properties = includeProperties ? [...defaultPropertiesOf(row), ...customProperties] : [];
+      return toDefinitionDocument(row, properties, context);
     },
   }),
   route({
@@ -175,6 +177,7 @@ export const eventDefinitionRoutes = [
     input: addEventPropertyInput,
     output: propertyDocument,
     status: 201,
+    location: ({ name }) => name,
     errors: [400, 404, 409],
     examples: { input: newPropertyExample, output: propertyExample },
     run: async (context, input) => toPropertyDocument(propertyRow((await addEventProperty(context, input)).property)),

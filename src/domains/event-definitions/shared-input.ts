@@ -13,8 +13,11 @@ export const nameInput = text({ min: 1, max: NAME_MAX_LENGTH }).regex(
 /** Identifies an existing definition or property. A text that cannot be a name is accepted and gives 404. */
 export const referenceInput = z.string().min(1, 'must not be empty').max(255);
 
-/** The documents give no bound. This bound keeps a definition with all its properties well below the maximum size of a request body. */
-export const descriptionInput = text({ max: 10_000 });
+/**
+ * An empty description is the same as none, because answers of the REST API contain it where there is none. The documents give no bound. This
+ * bound keeps a definition with all its properties well below the maximum size of a request body.
+ */
+export const descriptionInput = text({ max: 10_000 }).transform((value) => (value === '' ? null : value));
 
 /** Runs a rule over several fields even when single fields are invalid, so that all faults are reported together. */
 export const evenWithFaults = { when: ({ value }: { value: unknown }) => typeof value === 'object' && value !== null };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isObject } from '../../core/is-object.ts';
 import { momentInput } from '../../core/input/moments.ts';
+import { idOrInteger, textOrAbsent } from '../../core/input/tolerant.ts';
 import { optional, rule, text, emailAddress } from '../../core/input/validation.ts';
 
 /** Maximum number of occurrences in one request. */
@@ -8,21 +9,17 @@ export const MAX_OCCURRENCES = 500;
 /** Maximum number of days in one request for counts per day. */
 export const MAX_DAYS = 366;
 
-const objectId = text({ min: 1, max: 255 });
-
 /**
- * Values by property name; `null` is the same as absent. The definition decides which names and values are valid.
- * `z.record` cannot be used, because it ignores `__proto__` instead of refusing it as an unknown name.
+ * Values by property name; `null` is the same as absent, and so is an absent object. The definition decides which
+ * names and values are valid. `z.record` cannot be used, because it ignores `__proto__` instead of refusing it.
  */
 const properties = z
   .unknown()
+  .optional()
   .transform((value, context): Readonly<Record<string, unknown>> => {
+    if (value == null) return {};
     if (isObject(value)) return value;
-    const fault =
-      value == null
-        ? rule('REQUIRED', 'is required; use {} for no properties')
-        : rule('WRONG_TYPE', 'must be an object');
-    context.addIssue({ code: 'custom', ...fault });
+    context.addIssue({ code: 'custom', ...rule('WRONG_TYPE', 'must be an object') });
     return z.NEVER;
   })
   .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } });
@@ -34,10 +31,10 @@ export const sendEventOccurrenceInput = z.strictObject({
   eventName: z.string().min(1, 'must not be empty').max(255),
   properties,
   /** E-mail address of a contact. Case is ignored. */
-  email: optional(emailAddress()),
+  email: optional(z.union([emailAddress(), z.literal('')], 'must be an e-mail address').transform(textOrAbsent)),
   /** Token of a visitor, for a contact whose e-mail address is unknown. */
-  utk: optional(text({ min: 1, max: 255 })),
-  objectId: optional(objectId),
+  utk: optional(text({ max: 255 }).transform(textOrAbsent)),
+  objectId: optional(idOrInteger(text({ max: 255 })).transform(textOrAbsent)),
   occurredAt: optional(momentInput()),
   /**
    * Deduplication key: a repeat for the same definition within a year is ignored, so that a client can retry. UUIDs are
@@ -55,7 +52,7 @@ export type SendEventOccurrencesInput = z.output<typeof sendEventOccurrencesInpu
 
 /** Conditions on a list or a count of occurrences. All that are given must be met. */
 export const eventOccurrenceFilter = z.strictObject({
-  objectId: objectId.nullish(),
+  objectId: text({ min: 1, max: 255 }).nullish(),
   email: z.string().max(254).toLowerCase().nullish(),
   occurredFrom: momentInput().nullish(),
   occurredBefore: momentInput().nullish(),

@@ -100,11 +100,8 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
     const path = pathOf(index);
     const definition = definitions.get(input.eventName);
     if (!definition) {
-      faults.push({
-        path: path.length === 0 ? [] : [...path, 'eventName'],
-        code: NOT_FOUND,
-        message: 'event definition not found',
-      });
+      const message = `event definition not found: ${JSON.stringify(input.eventName.slice(0, 100))}`;
+      faults.push({ path: [...path, 'eventName'], code: NOT_FOUND, message });
       return [];
     }
     const one = { input, definition, ...checkOccurrence(definition, input) };

@@ -1,5 +1,6 @@
 import { DAY_MS, isRepresentable } from '../../core/text/timestamps.ts';
 import { type InputFault, type InputFaultCode } from '../../core/errors.ts';
+import { scalarAsText } from '../../core/input/tolerant.ts';
 import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/input/validation.ts';
 import type { EventProperty } from '../event-definitions/public.ts';
 
@@ -19,6 +20,7 @@ const MOMENT =
   /^(\d{4}-\d\d-\d\d)T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,9})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)$/;
 const TIMESTAMP = /^-?\d{1,15}$/;
 const NUMBER = /^-?\d+(?:\.\d)?$/;
+const MORE_DECIMALS = /^-?\d+\.\d{2,}$/;
 /** Number of digits that a floating-point number can store exactly. */
 const MAX_DIGITS = 15;
 
@@ -33,8 +35,8 @@ const LONG_TEXT_NAME = /url|referrer|link/;
  * - `date`: `YYYY-MM-DD`, or a time exactly at midnight UTC. A time is ISO 8601 with `Z` or an offset, or a UNIX timestamp in milliseconds,
  *   also as a string;
  * - `datetime`: a time, or `YYYY-MM-DD` for midnight UTC of that day. Both types accept the years 1 to 9999;
- * - `enumeration`: the value of one of the options;
- * - `string`: text of at most 256 characters, 1,024 when the property's name contains `url`, `referrer` or `link`.
+ * - `enumeration`: the value of one of the options, also as a number or boolean with that text;
+ * - `string`: text, or a number or boolean for its text, of at most 256 characters, 1,024 when the property's name contains `url`, `referrer` or `link`.
  */
 export function checkValue(property: CheckedProperty, value: unknown): CheckedValue {
   return CHECKS[property.type](value, property);
@@ -59,10 +61,11 @@ function checkBool(value: unknown): CheckedValue {
 function checkNumber(value: unknown): CheckedValue {
   // A number is checked in its shortest decimal notation. Very large and very small numbers have an exponent there and are refused.
   const written = typeof value === 'number' ? String(value) : value;
-  const fits = typeof written === 'string' && NUMBER.test(written) && digitsOf(written) <= MAX_DIGITS;
-  return fits
-    ? { value: Number(written) }
-    : broken('BAD_FORMAT', `must be a number with at most one decimal and ${MAX_DIGITS} digits`);
+  if (typeof written === 'string' && NUMBER.test(written) && digitsOf(written) <= MAX_DIGITS)
+    return { value: Number(written) };
+  const advice =
+    typeof written === 'string' && MORE_DECIMALS.test(written) ? '; round it, or use a string property' : '';
+  return broken('BAD_FORMAT', `must be a number with at most one decimal and ${MAX_DIGITS} digits${advice}`);
 }
 
 function digitsOf(written: string): number {
@@ -102,7 +105,8 @@ function isDay(day: string): boolean {
   return !Number.isNaN(midnight.getTime()) && midnight.toISOString().startsWith(day);
 }
 
-function checkOption(value: unknown, { options }: CheckedProperty): CheckedValue {
+function checkOption(given: unknown, { options }: CheckedProperty): CheckedValue {
+  const value = scalarAsText(given);
   if (typeof value === 'string' && options.some((option) => option.value === value)) return { value };
   return broken('NOT_ALLOWED', `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}`);
 }
@@ -113,7 +117,8 @@ function listed(values: readonly string[]): string {
   return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;
 }
 
-function checkText(value: unknown, { name }: CheckedProperty): CheckedValue {
+function checkText(given: unknown, { name }: CheckedProperty): CheckedValue {
+  const value = scalarAsText(given);
   const max = LONG_TEXT_NAME.test(name) ? LONG_TEXT : SHORT_TEXT;
   if (typeof value !== 'string') return broken('WRONG_TYPE', 'must be a string');
   if (isLongerThan(value, max)) return broken('TOO_LONG', `must be at most ${max} characters`, max);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pathsOf } from '../../core/http/event-paths.ts';
 import { EVENT_DEFINITIONS, listEventTypes } from '../event-definitions/public.ts';
 import { route } from '../../core/http/route.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -9,21 +10,16 @@ import { type SearchEventOccurrencesInput, searchEventOccurrencesInput } from '.
 
 const tag = 'Event occurrences';
 
-/** Clients of the previous version use `v3` in the path. */
-const at = (path: string) => ({ path: `/events/2026-03${path}`, aliases: [`/events/v3${path}`] });
-
-/** Clients call the list with and without a trailing slash. */
-const OCCURRENCES = '/events/event-occurrences/2026-03';
-const OLDER = '/events/v3/events';
-
 const occurrenceDocument = z
   .strictObject({
     id: z.uuid(),
     eventType: z.string(),
     objectType: z.string(),
-    objectId: z.string().nullable(),
+    objectId: z.string().meta({ description: 'Id of the record; empty where there is none.' }),
     occurredAt: z.iso.datetime(),
-    properties: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+    properties: z
+      .record(z.string(), z.string())
+      .meta({ description: 'Values by property name, each as text: `99.5`, `true`, `2026-03-01`.' }),
   })
   .meta({ id: 'EventOccurrence' });
 
@@ -39,9 +35,11 @@ const occurrenceListDocument = z
   })
   .meta({ id: 'EventOccurrenceList' });
 
+/** Existing clients require text for every value and for `objectId`. */
 function toOccurrenceDocument(found: SearchedOccurrence): z.input<typeof occurrenceDocument> {
-  const { id, eventType, primaryObject: objectType, objectId, occurredAt, properties } = found;
-  return { id, eventType, objectType, objectId, occurredAt, properties };
+  const { id, eventType, primaryObject: objectType, objectId, occurredAt } = found;
+  const properties = Object.fromEntries(Object.entries(found.properties).map(([name, value]) => [name, String(value)]));
+  return { id, eventType, objectType, objectId: objectId ?? '', occurredAt, properties };
 }
 
 type Searched = Awaited<ReturnType<typeof searchEventOccurrences>>;
@@ -51,10 +49,11 @@ function pagingOf(
   { settings }: OperationContext,
   search: SearchEventOccurrencesInput,
   { page }: Searched,
+  path: string,
 ): Pick<z.input<typeof occurrenceListDocument>, 'paging'> {
   const [first, last] = [page.rows.at(0), page.rows.at(-1)];
   const linkTo = (cursor: Readonly<Record<string, string>>) =>
-    `${settings.publicUrl}${OCCURRENCES}?${new URLSearchParams([...queryOf(search), ...Object.entries(cursor)])}`;
+    `${settings.publicUrl}${path}?${new URLSearchParams([...queryOf(search), ...Object.entries(cursor)])}`;
   const after = page.hasNextPage && last ? page.cursorOf(last) : undefined;
   const before = page.hasPreviousPage && first ? page.cursorOf(first) : undefined;
   if (after === undefined && before === undefined) return {};
@@ -95,13 +94,13 @@ const occurrenceExample: z.input<typeof occurrenceDocument> = {
   objectType: 'CONTACT',
   objectId: '1001',
   occurredAt: '2026-03-01T10:20:30.500Z',
-  properties: { cart_total: 99.5 },
+  properties: { cart_total: '99.5' },
 };
 
 export const eventOccurrenceRoutes = [
   route({
     method: 'POST',
-    ...at('/send'),
+    ...pathsOf('sending'),
     operationId: 'sendEventOccurrence',
     access: sendEventOccurrence.access,
     tag,
@@ -116,7 +115,7 @@ export const eventOccurrenceRoutes = [
   }),
   route({
     method: 'POST',
-    ...at('/send/batch'),
+    ...pathsOf('sending', '/batch'),
     operationId: 'sendEventOccurrences',
     access: sendEventOccurrences.access,
     tag,
@@ -133,8 +132,7 @@ export const eventOccurrenceRoutes = [
   }),
   route({
     method: 'GET',
-    path: OCCURRENCES,
-    aliases: [`${OCCURRENCES}/`, OLDER, `${OLDER}/`],
+    ...pathsOf('reading'),
     operationId: 'searchEventOccurrences',
     access: EVENT_DEFINITIONS,
     tag,
@@ -146,15 +144,14 @@ export const eventOccurrenceRoutes = [
     status: 200,
     errors: [400, 404],
     examples: { output: { results: [occurrenceExample] } },
-    run: async (context, input) => {
+    run: async (context, input, path) => {
       const searched = await searchEventOccurrences(context, input);
-      return { results: searched.occurrences.map(toOccurrenceDocument), ...pagingOf(context, input, searched) };
+      return { results: searched.occurrences.map(toOccurrenceDocument), ...pagingOf(context, input, searched, path) };
     },
   }),
   route({
     method: 'GET',
-    path: `${OCCURRENCES}/event-types`,
-    aliases: [`${OCCURRENCES}/event-types/`, `${OLDER}/event-types`, `${OLDER}/event-types/`],
+    ...pathsOf('reading', '/event-types'),
     operationId: 'listEventTypes',
     access: EVENT_DEFINITIONS,
     tag,

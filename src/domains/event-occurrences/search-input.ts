@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/input/moments.ts';
+import { pageLimit, queryList, textOrAbsent } from '../../core/input/tolerant.ts';
 import { text } from '../../core/input/validation.ts';
-import { PRIMARY_OBJECTS } from '../event-definitions/public.ts';
+import { NAME_PATTERN, standardObject } from '../event-definitions/public.ts';
 
-const DEFAULT_LIMIT = 100;
-const MAX_LIMIT = 500;
 const MAX_VALUE_LENGTH = 1024;
 
 const DIRECTION_OF = {
@@ -17,22 +16,30 @@ const DIRECTION_OF = {
 } as const;
 
 /** Parameters are named `property.<name>` and `objectProperty.<name>`. */
-const CONDITION = /^(?:property|objectProperty)\../;
+const CONDITION = /^(property|objectProperty)\.(.*)$/s;
 
-/** Refuses every parameter that is neither a named one nor a condition on a property value. */
+/**
+ * Checks the conditions on property values. A name that no property can have is refused, because its condition would silently find nothing: some
+ * clients send `property.{propname}` as it stands in the reference. Other unknown parameters are ignored, as in the whole event API.
+ */
 function checkConditions(given: Readonly<Record<string, unknown>>, context: z.RefinementCtx): void {
   for (const [name, value] of Object.entries(given)) {
-    if (name in named) continue;
-    if (!CONDITION.test(name)) context.addIssue({ code: 'unrecognized_keys', keys: [name] });
-    else if (String(value).length > MAX_VALUE_LENGTH)
-      context.addIssue({ code: 'custom', path: [name], message: `must be at most ${MAX_VALUE_LENGTH} characters` });
+    const [, kind, property = ''] = CONDITION.exec(name) ?? [];
+    if (kind === undefined) continue;
+    const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message });
+    if (kind === 'property' ? !NAME_PATTERN.test(property) : PLACEHOLDER.test(property))
+      refuse(`must be named ${kind}.NAME, with the name of a property in place of NAME`);
+    if (String(value).length > MAX_VALUE_LENGTH) refuse(`must be at most ${MAX_VALUE_LENGTH} characters`);
   }
   const needsType = Object.keys(given).find((name) => name.startsWith('objectProperty.'));
   if (needsType !== undefined && given['objectType'] === undefined)
     context.addIssue({ code: 'custom', path: ['objectType'], message: `is required with ${needsType}` });
 }
 
-const list = (max: number) => z.array(text({ min: 1, max: 255 })).max(max);
+/** The name of a property of an object, which can be any text, is missing or still that of the reference. */
+const PLACEHOLDER = /^$|^\{.*\}$/;
+
+const list = queryList(text({ min: 1, max: 255 }), { max: 100 });
 
 const named = {
   eventType: text({ min: 1, max: 255 }).meta({ description: 'Name or fully qualified name of the event.' }).optional(),
@@ -41,29 +48,39 @@ const named = {
       description: 'Primary object of the event. A standard object can be written in any case, singular or plural.',
     })
     .optional(),
-  objectId: text({ min: 1, max: 255 })
+  objectId: text({ max: 255 })
+    .transform(textOrAbsent)
     .meta({ description: 'Id of the record that the occurrence is linked to.' })
     .optional(),
   occurredAfter: momentInput().optional(),
   occurredBefore: momentInput().optional(),
-  id: list(100)
-    .meta({ description: 'Id of an occurrence, or the `uuid` that it was sent with. Can be repeated.' })
-    .optional(),
-  properties: list(100)
+  id: list
     .meta({
       description:
-        'Name of a property to include in the answer. Can be repeated. When absent, all properties are included.',
+        'Id of an occurrence, or the `uuid` that it was sent with. Can be repeated; values can also be joined by commas.',
     })
     .optional(),
-  sort: z
-    .array(z.enum(['ASCENDING', 'ASC', 'occurredAt', 'DESCENDING', 'DESC', '-occurredAt']))
-    .max(1)
-    .meta({ description: 'Sort direction by the time of the occurrence. When absent, latest first.' })
+  properties: list
+    .meta({
+      description:
+        'Name of a property to include in the answer. Can be repeated; values can also be joined by commas. When absent, all properties are included.',
+    })
+    .optional(),
+  sort: queryList(z.enum(['ASCENDING', 'ASC', 'occurredAt', 'DESCENDING', 'DESC', '-occurredAt']), { max: 10 })
+    .meta({
+      description:
+        'Sort direction by the time of the occurrence. When absent, latest first. Of several, the first counts.',
+    })
     .default(['DESCENDING']),
-  limit: z.int().min(1).max(MAX_LIMIT).default(DEFAULT_LIMIT),
-  after: z.string().meta({ description: 'Cursor: `paging.next.after` of the previous page.' }).optional(),
+  limit: pageLimit({ max: 500, byDefault: 100 }),
+  after: z
+    .string()
+    .transform(textOrAbsent)
+    .meta({ description: 'Cursor: `paging.next.after` of the previous page.' })
+    .optional(),
   before: z
     .string()
+    .transform(textOrAbsent)
     .meta({ description: 'Cursor: `paging.prev.before` of the following page. Must not be combined with `after`.' })
     .optional(),
 };
@@ -102,11 +119,8 @@ function conditionsOf(
   );
 }
 
-const STANDARD: readonly string[] = PRIMARY_OBJECTS;
-
 /** Older clients write `contact` or `companies` for a standard object. Every other name means a custom object. */
 function primaryObjectOf(given: string): string {
-  const upper = given.toUpperCase();
-  const singular = [upper, upper.replace(/S$/, ''), upper.replace(/IES$/, 'Y')];
-  return singular.find((name) => STANDARD.includes(name)) ?? given;
+  const singular = [given, given.replace(/s$/i, ''), given.replace(/ies$/i, 'y')];
+  return singular.map(standardObject).find((name) => name !== undefined) ?? given;
 }

@@ -2,15 +2,16 @@ import { inRest } from '../../core/text/wording.ts';
 import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
 import {
-  type DataRoute,
   type AnyRoute,
   type KeylessRoute,
   type Method,
   type PublicContext,
   type Route,
   isWrite,
+  pathParameters,
   takesBody,
 } from '../../core/http/route.ts';
+import { isEventPath } from '../../core/http/event-paths.ts';
 import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
 import { requireAccess } from '../../core/access.ts';
@@ -31,19 +32,21 @@ export interface Match<Found extends AnyRoute = AnyRoute> {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
-const TABLE = routes.flatMap((route) =>
-  [route.path, ...(route.aliases ?? [])].map((path) => ({ route, segments: path.split('/') })),
+/** All paths by their number of segments. */
+const TABLE = Map.groupBy(
+  routes.flatMap((route) =>
+    [route.path, ...(route.aliases ?? [])].map((path) => ({ route, segments: path.split('/') })),
+  ),
+  ({ segments }) => segments.length,
 );
 
 /** Finds the route of a request. @returns an error for removed APIs (410), unknown paths (404), and other methods (405 with `Allow`). */
 export function matchRoute(method: string, path: string, now: Date): Match | DomainError {
   const removed = removedApiAt(path, now);
   if (removed) return new DomainError('gone', describeRemoval(removed));
-  const segments = path.split('/');
-  const onPath = TABLE.filter(
-    (row) =>
-      row.segments.length === segments.length &&
-      row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
+  const segments = (isEventPath(path) ? withoutTrailingSlash(path) : path).split('/');
+  const onPath = (TABLE.get(segments.length) ?? []).filter((row) =>
+    row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
   );
   if (onPath.length === 0) return new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
   // HEAD is handled like GET; the body is not sent (RFC 9110, section 9.3.2).
@@ -59,6 +62,10 @@ export function matchRoute(method: string, path: string, now: Date): Match | Dom
       row.segments.flatMap((part, index) => (part.startsWith(':') ? [[part.slice(1), segments[index] ?? '']] : [])),
     ),
   };
+}
+
+function withoutTrailingSlash(path: string): string {
+  return path.replace(/\/$/, '');
 }
 
 export function methodNotAllowed(method: string, allowed: readonly Method[]): DomainError {
@@ -89,7 +96,7 @@ export async function answerRest(
   const { request, url } = exchange;
   requireAccess(actor, route.access);
   if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
-  const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url.searchParams, route);
+  const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url, route);
   const current = await whenRead();
   requireAccess(current, route.access);
   const parameters = Object.fromEntries(
@@ -104,12 +111,12 @@ export async function answerRest(
   // A stream continues to read, and closes its budget itself.
   if ('respond' in route) return route.respond(readingContext(context, dependencies), input, request);
   try {
-    if (!isWrite(route)) return await runRoute(route, readingContext(context, dependencies), input);
+    const run = async (inner: OperationContext) =>
+      answerDocument(route, await route.run(inner, input, url.pathname), inner.settings.publicUrl + url.pathname);
+    if (!isWrite(route)) return await run(readingContext(context, dependencies));
     const key = idempotencyKeyOf(request.headers);
-    if (key === undefined) return await runRoute(route, context, input);
-    return await runIdempotent(dependencies.idempotency, { route, context, key, input: whole }, (inner) =>
-      runRoute(route, inner, input),
-    );
+    if (key === undefined) return await run(context);
+    return await runIdempotent(dependencies.idempotency, { route, context, key, input: whole }, run);
   } finally {
     context.budget.close();
   }
@@ -125,12 +132,13 @@ export async function answerKeylessRest(
   return answerDocument(route, await route.run(context, input));
 }
 
-async function runRoute(route: DataRoute, context: OperationContext, input: unknown): Promise<HttpAnswer> {
-  return answerDocument(route, await route.run(context, input));
-}
-
-function answerDocument(route: AnyRoute, result: unknown): HttpAnswer {
-  const headers = { ...route.headers };
+/** `url` is that of the request. */
+function answerDocument(route: AnyRoute, result: unknown, url = ''): HttpAnswer {
+  const created = route.location?.(result);
+  const headers = {
+    ...route.headers,
+    ...(created !== undefined && { Location: `${withoutTrailingSlash(url)}/${encodeURIComponent(created)}` }),
+  };
   if (result === undefined) return answerWith(null, { status: route.status, headers });
   return answerJson(result, { status: route.status, headers });
 }
@@ -152,9 +160,10 @@ function unknownProperties(names: readonly string[]): ValidationError {
 }
 
 /** Converts query parameters, which are text, to the numbers and booleans that the schema expects. */
-function queryOf(query: URLSearchParams, route: Route): object {
-  const types = queryTypes(route);
-  const names = new Set(query.keys());
+function queryOf({ searchParams: query, pathname }: URL, route: Route): object {
+  const { types, isOpen } = queryTypes(route);
+  const ignoresUnknown = isEventPath(pathname) && !isOpen;
+  const names = new Set(ignoresUnknown ? [...query.keys()].filter((name) => types.has(name)) : query.keys());
   const isList = (name: string) => types.get(name) === 'array';
   const repeated = [...names].filter((name) => !isList(name) && query.getAll(name).length > 1);
   if (repeated.length > 0)
@@ -173,15 +182,25 @@ function typed(value: string, type: unknown): unknown {
   return value;
 }
 
-const typesOf = new WeakMap<Route, ReadonlyMap<string, unknown>>();
+interface QueryTypes {
+  /** The JSON type of each named parameter of the query. */
+  readonly types: ReadonlyMap<string, unknown>;
+  /** Whether the schema itself decides about other names. */
+  readonly isOpen: boolean;
+}
 
-function queryTypes(route: Route): ReadonlyMap<string, unknown> {
+const typesOf = new WeakMap<Route, QueryTypes>();
+
+function queryTypes(route: Route): QueryTypes {
   let types = typesOf.get(route);
   if (!types) {
-    const { properties = {} } = inputJsonSchema(route.input);
-    types = new Map(
-      Object.entries(properties).map(([name, schema]) => [name, typeof schema === 'object' ? schema.type : undefined]),
-    );
+    const { properties = {}, additionalProperties } = inputJsonSchema(route.input);
+    const inPath = pathParameters(route.path);
+    const inQuery = Object.entries(properties).filter(([name]) => !inPath.includes(name));
+    types = {
+      types: new Map(inQuery.map(([name, schema]) => [name, typeof schema === 'object' ? schema.type : undefined])),
+      isOpen: additionalProperties !== false,
+    };
     typesOf.set(route, types);
   }
   return types;
@@ -201,7 +220,7 @@ const CATEGORY_OF: Partial<Record<ErrorKind, string>> = {
 
 /** Answers an error in the documented form: `{error}`, except under `/events/`. */
 export function answerRestError(error: DomainError, path: string, requestId: string): HttpAnswer {
-  const body = path.startsWith('/events/')
+  const body = isEventPath(path)
     ? {
         status: 'error',
         message: error.message,

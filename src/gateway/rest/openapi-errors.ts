@@ -1,4 +1,5 @@
 import { STATUS_OF } from '../../core/errors.ts';
+import { isEventPath } from '../../core/http/event-paths.ts';
 import { type AnyRoute, type Route, isKeyless, isWrite } from '../../core/http/route.ts';
 
 /** Descriptions of errors for openapi.json. */
@@ -133,7 +134,7 @@ export const ERROR_SCHEMAS = {
 export type ErrorFamily = keyof typeof ERROR_SCHEMAS;
 
 export function familyOf({ path }: Pick<AnyRoute, 'path'>): ErrorFamily {
-  return path.startsWith('/events/') ? 'EventsError' : 'Error';
+  return isEventPath(path) ? 'EventsError' : 'Error';
 }
 
 export function errorExample(family: ErrorFamily, status: number): object {

@@ -59,7 +59,7 @@ Except under \`/events\`, an error is \`{"error": "…"}\`. The message names th
 
 Under \`/events\`, an error has a \`category\`, the request id as \`correlationId\`, and \`errors\` with the message, code and path (\`in\`) of each fault.
 
-Checks run in this order: 401; 404 or 405 for the address; 403 for scope, subscription and role; 413, 415 and 400 for the input; 404 or 403 for the object; 409. Objects of somebody else answer 404, like objects that do not exist. Unknown properties are 400 in every body and query.
+Checks run in this order: 401; 404 or 405 for the address; 403 for scope, subscription and role; 413, 415 and 400 for the input; 404 or 403 for the object; 409. Objects of somebody else answer 404, like objects that do not exist. Unknown properties are 400 in every body and query; only under \`/events/\`, unknown query parameters are ignored.
 
 Every answer has an \`X-Request-Id\`, which identifies the request in the log.
 

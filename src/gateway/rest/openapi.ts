@@ -115,6 +115,7 @@ const HEADERS = {
     description: 'Present when the answer is the stored answer of an earlier request with the same `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },
   },
+  Location: { description: 'The address of the created object.', schema: { type: 'string', format: 'uri' } },
   Deprecation: { description: 'Date since when the operation is deprecated (RFC 9745).', schema: { type: 'string' } },
   Link: { description: 'Address of the description of the deprecation.', schema: { type: 'string' } },
 } as const;
@@ -132,6 +133,7 @@ function headersOf(route: AnyRoute, status: number): object {
     ...(status === STATUS_OF.unauthenticated || isKeyless(route) ? [] : LIMIT_HEADERS),
     ...(status === STATUS_OF.rateLimited || status === STATUS_OF.unavailable ? (['Retry-After'] as const) : []),
     ...(status === route.status && isWrite(route) && !isKeyless(route) ? ([REPLAYED_HEADER] as const) : []),
+    ...(status === route.status && route.location ? (['Location'] as const) : []),
     ...(Object.keys(route.headers ?? {}) as HeaderName[]),
   ];
   return {

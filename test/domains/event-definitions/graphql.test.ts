@@ -42,7 +42,7 @@ describe('eventDefinitionNamePreview', () => {
     expect(await preview(key, 'cart VIEWED!')).toEqual({
       name: 'cart_viewed',
       isFree: false,
-      reason: 'name: cart_viewed is taken by another event definition; choose another name',
+      reason: 'name: cart_viewed already exists as the name of another event definition; choose another name',
       nextFreeName: 'cart_viewed_2',
     });
     done(await api.delete('cart_viewed'));

@@ -143,7 +143,7 @@ test('the error of a taken name states whether it was used before', () => {
   expect(definitionNameTaken('order')).toMatchObject({
     reason: 'NAME_TAKEN',
     inputPath: ['name'],
-    message: 'name: order is taken by another event definition; choose another name',
+    message: 'name: order already exists as the name of another event definition; choose another name',
   });
   expect(definitionNameTaken('order', true)).toMatchObject({
     reason: 'NAME_USED_BEFORE',

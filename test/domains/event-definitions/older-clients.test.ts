@@ -94,7 +94,7 @@ test('an option keeps displayOrder, hidden and description, on both APIs', async
     { label: 'A', value: 'a', displayOrder: 7, hidden: true, description: 'First.' },
     { label: 'B', value: 'b' },
   ];
-  const answered = [options[0], { label: 'B', value: 'b', displayOrder: 1, hidden: false, description: null }];
+  const answered = [options[0], { label: 'B', value: 'b', displayOrder: 1, hidden: false, description: '' }];
   const [, added] = await call('POST', `${DEFINITIONS_PATH}/event/property`, key, {
     label: 'Kind',
     type: 'enumeration',
@@ -106,7 +106,9 @@ test('an option keeps displayOrder, hidden and description, on both APIs', async
   const query =
     '{ eventDefinition(name: "event") { properties { options { label value displayOrder hidden description } } } }';
   const { data } = await gateway.graphql<{ eventDefinition: unknown }>(key, query);
-  expect(data?.eventDefinition).toEqual({ properties: [{ options: answered }] });
+  expect(data?.eventDefinition).toEqual({
+    properties: [{ options: [options[0], { ...answered[1], description: null }] }],
+  });
 });
 
 test('an empty list of options is the same as none for every type except enumeration', async () => {

@@ -49,14 +49,14 @@ test('REST returns the complete document of a property from every operation', as
         "name": "paid_by",
         "options": [
           {
-            "description": null,
+            "description": "",
             "displayOrder": 0,
             "hidden": false,
             "label": "A",
             "value": "a",
           },
           {
-            "description": null,
+            "description": "",
             "displayOrder": 1,
             "hidden": false,
             "label": "B",
@@ -70,7 +70,7 @@ test('REST returns the complete document of a property from every operation', as
     }
   `);
   const document = added.body as object;
-  const changed = { ...document, label: 'How', description: null, updatedAt: expect.any(String) };
+  const changed = { ...document, label: 'How', description: '', updatedAt: expect.any(String) };
   const byBody = await gateway.rest('PATCH', `${DEFINITIONS_PATH}/event/property`, {
     key,
     body: { name: 'paid_by', label: 'How', description: null },
@@ -182,7 +182,8 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
     const names = done(await api.read('event')).properties.map(({ name }) => name);
     expect(names).toEqual(['size_2', 'size', 'size_3', 'p_2nd', 'p_svc_mine', 'svc', 'p_svc']);
     expect(done(await api.addProperty('event', { label: 'Size', type: 'bool' })).name).toBe('size_4');
-    const message = 'name: size is taken by another property of this event definition; choose another name';
+    const message =
+      'name: size already exists as the name of another property of this event definition; choose another name';
     expect(refused(await api.addProperty('event', { label: 'S', name: 'size', type: 'bool' }))).toEqual(
       conflict(message, 'name'),
     );

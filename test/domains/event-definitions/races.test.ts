@@ -46,7 +46,7 @@ test('of 20 concurrent creations with one name, one succeeds and 19 are 409', as
   );
   expect(statusesOf(outcomes)).toEqual({
     done: 1,
-    '409 name: one is taken by another event definition; choose another name': 19,
+    '409 name: one already exists as the name of another event definition; choose another name': 19,
   });
   expect(done(await apis[0].search({}))).toEqual({ names: ['one'], total: 1 });
 });
@@ -68,7 +68,9 @@ test('concurrent creations whose given and generated names collide: each generat
   const generated = outcomes.filter((_, index) => index % 3 !== 0).map((outcome) => done(outcome).name);
   const given = outcomes.flatMap((outcome, index) => (index % 3 === 0 ? [{ name: `both_${index}`, outcome }] : []));
   const expected = ({ name }: { name: string }) =>
-    generated.includes(name) ? `409 name: ${name} is taken by another event definition; choose another name` : 'done';
+    generated.includes(name)
+      ? `409 name: ${name} already exists as the name of another event definition; choose another name`
+      : 'done';
   expect(given.map(({ outcome }) => Object.keys(statusesOf([outcome])))).toEqual(given.map((one) => [expected(one)]));
   const names = [...generated, ...given.map(({ name }) => name)];
   const found = done(await apis[0].search({}));
@@ -101,7 +103,7 @@ test('of 20 concurrent additions of one property name, one succeeds; without a g
   );
   expect(statusesOf(given)).toEqual({
     done: 1,
-    '409 name: p is taken by another property of this event definition; choose another name': 19,
+    '409 name: p already exists as the name of another property of this event definition; choose another name': 19,
   });
   const generated = await Promise.all(
     TIMES.map((index) => at(apis, index).addProperty('event', { label: 'P', type: 'bool' })),
@@ -119,7 +121,7 @@ test('while a definition is deleted, its name is never available for a concurren
   expect(statusesOf(deletions)).toEqual({ done: 1, '404 event definition not found': 4 });
   const usedBefore =
     '409 name: worn was used by a deleted event definition and can never be used again; choose another name';
-  const taken = '409 name: worn is taken by another event definition; choose another name';
+  const taken = '409 name: worn already exists as the name of another event definition; choose another name';
   const counts = statusesOf(creations);
   expect((counts[usedBefore] ?? 0) + (counts[taken] ?? 0)).toBe(20);
   expect(done(await apis[2].search({}))).toEqual({ names: [], total: 0 });

@@ -69,7 +69,7 @@ test('REST returns the complete document of a definition from every operation', 
           {
             "archived": false,
             "createdAt": "<time>",
-            "description": null,
+            "description": "",
             "displayOrder": 32,
             "fieldType": "text",
             "groupName": "event_properties",
@@ -92,7 +92,7 @@ test('REST returns the complete document of a definition from every operation', 
             "name": "paid_by",
             "options": [
               {
-                "description": null,
+                "description": "",
                 "displayOrder": 0,
                 "hidden": false,
                 "label": "Card",
@@ -128,7 +128,7 @@ test('REST returns the complete document of a definition from every operation', 
       ...(created.body as object),
       label: 'Order paid',
       labels: { singular: 'Order paid', plural: null },
-      description: null,
+      description: '',
       updatedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     },
   });
@@ -286,7 +286,7 @@ describe.each(['REST', 'GraphQL'] as const)('through %s', (which) => {
   test('409: a given name that is taken', async () => {
     const { api, other } = await workspace(which);
     done(await api.create({ label: 'Mine', name: 'mine', ...BARE }));
-    const message = 'name: mine is taken by another event definition; choose another name';
+    const message = 'name: mine already exists as the name of another event definition; choose another name';
     expect(refused(await other.create({ label: 'Other', name: 'mine' }))).toEqual({
       status: 409,
       message,

@@ -39,17 +39,17 @@ test('POST /send accepts one occurrence; the paths of its faults have no list in
   ]);
   const shapes = await gateway.rest<RestError>('POST', path, {
     key,
-    body: { eventName: name, occurredAt: 'yesterday', uuid: 'x'.repeat(256), more: 1 },
+    body: { eventName: name, properties: [], occurredAt: 'yesterday', uuid: 'x'.repeat(256), more: 1 },
   });
   expect(refusalOfRest(shapes).faults).toEqual([
-    'properties: is required; use {} for no properties',
+    'properties: must be an object',
     'occurredAt: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds',
     'uuid: must be at most 255 characters',
     'more: is not a known property',
   ]);
-  expect(shapes.body.errors.map(({ code }) => code)).toEqual(['REQUIRED', 'BAD_FORMAT', 'TOO_LONG', 'UNKNOWN_FIELD']);
+  expect(shapes.body.errors.map(({ code }) => code)).toEqual(['WRONG_TYPE', 'BAD_FORMAT', 'TOO_LONG', 'UNKNOWN_FIELD']);
   const absent = await gateway.rest<RestError>('POST', path, { key, body: { eventName: 'absent', properties: {} } });
-  expect([absent.status, absent.body.message]).toEqual([404, 'event definition not found']);
+  expect([absent.status, absent.body.message]).toEqual([404, 'eventName: event definition not found: "absent"']);
 });
 
 test('older clients can send to /events/v3, and occurredAt can be a timestamp in milliseconds', async () => {

@@ -159,19 +159,23 @@ test('400 for invalid parameters; 403 without the scope', async () => {
     const { status, body } = await gateway.rest<{ message: string }>('GET', `${OCCURRENCES}?${query}`, { key });
     return `${status} ${body.message}`;
   };
-  expect(await tried('limit=501&occurredAfter=yesterday&colour=red')).toBe(
-    '400 occurredAfter: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds; limit: must be at most 500; colour: is not a known property',
+  expect(await tried('limit=0&occurredAfter=yesterday')).toBe(
+    '400 occurredAfter: must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds; limit: must be at least 1',
   );
   expect(await tried('sort=newest')).toMatch(/^400 sort.0: must be one of "ASCENDING"/);
-  expect(await tried('sort=ASC&sort=DESC')).toBe('400 sort: must have at most 1 item');
   expect(await tried('objectProperty.email=a@example.com')).toBe(
     '400 objectType: is required with objectProperty.email',
   );
   expect(await tried(`property.note=${'x'.repeat(1025)}`)).toBe('400 property.note: must be at most 1024 characters');
   expect(await tried('after=x&before=y')).toBe('400 before: must not be given together with after');
   expect(await tried('after=x')).toBe('400 after: is not a cursor of this list and order');
-  expect(await tried('property.=x')).toBe('400 property.: is not a known property');
-  expect(await tried('property.a%00b=%00')).toBe('200 undefined');
+  for (const name of ['property.', 'property.{propname}', 'property.a%00b', 'objectProperty.{propname}']) {
+    expect(await tried(`${name}=x&objectType=contact`)).toBe(
+      `400 ${decodeURIComponent(name)}: must be named ${name.split('.')[0]}.NAME, with the name of a property in place of NAME`,
+    );
+  }
+  expect(await tried('property.note=%00')).toBe('200 undefined');
+  expect(await tried('objectType=contact&objectProperty.a%00b=%00')).toBe('200 undefined');
   const limited = await gateway.createKey({ scopes: ['analytics.behavioral_events.send'] });
   for (const path of [OCCURRENCES, `${OCCURRENCES}/event-types`]) {
     const { status, body } = await gateway.rest<{ category: string }>('GET', path, { key: limited.key });

@@ -39,7 +39,7 @@ describe('names', () => {
   test('are unique among shared connections and among the personal connections of a user; no server is contacted for a name that is taken', async () => {
     const taken = {
       status: 409,
-      body: { error: 'name: local is taken by another MCP connection; choose another name' },
+      body: { error: 'name: local already exists as the name of another MCP connection; choose another name' },
     };
     expect((await create(admin, STDIO)).status).toBe(201);
     expect(await create(admin, STDIO)).toMatchObject(taken);

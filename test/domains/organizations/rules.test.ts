@@ -126,7 +126,7 @@ describe('creating an organization', () => {
     const { key, organization } = await gateway.createKey();
     const count = async () => gateway.dependencies.sql.query('select count(*) from organization', []);
     const before = await count();
-    const message = `slug: ${organization} is taken by another organization; choose another slug`;
+    const message = `slug: ${organization} already exists as the slug of another organization; choose another slug`;
     expect(
       await gateway.rest('POST', '/v1/organizations', { key, body: { name: 'A', slug: organization } }),
     ).toMatchObject({ status: 409, body: { error: message } });

@@ -114,7 +114,7 @@ test('a conflict has a reason and a path, so that a client need not parse the me
   await refusal('createMcpServer', create);
   expect(await refusal('createMcpServer', create)).toEqual({
     __typename: 'ConflictError',
-    message: 'stdio.name: taken is taken by another MCP connection; choose another name',
+    message: 'stdio.name: taken already exists as the name of another MCP connection; choose another name',
     path: ['stdio', 'name'],
     reason: 'NAME_TAKEN',
   });

@@ -15,7 +15,7 @@ import { organizationList } from '../../organizations/graphql/organization-list.
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
 import { EVENT_NAME, EventDefinition, PrimaryObject } from './types.ts';
-import { PRIMARY_OBJECTS } from '../entity.ts';
+import { standardObject } from '../entity.ts';
 import {
   CUSTOM_OBJECT,
   createEventDefinitionInput,
@@ -181,8 +181,8 @@ const withObjectOfBothFields = z.preprocess((value, context) => {
   if (isCustom && customObjectName == null) refuse('REQUIRED', `is required with the primaryObject ${CUSTOM_OBJECT}`);
   if (!isCustom && customObjectName != null)
     refuse('CONFLICTING', `is allowed only with the primaryObject ${CUSTOM_OBJECT}`);
-  if (isCustom && PRIMARY_OBJECTS.some((name) => name === customObjectName))
-    refuse('NOT_ALLOWED', `must not be ${String(customObjectName)}, which is a standard object`);
+  if (isCustom && typeof customObjectName === 'string' && standardObject(customObjectName))
+    refuse('NOT_ALLOWED', `must not be ${customObjectName}, which is a standard object`);
   return { ...given, ...(isCustom && { primaryObject: customObjectName }) };
 }, createEventDefinitionInput);
 
