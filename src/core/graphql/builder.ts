@@ -1,5 +1,4 @@
 import SchemaBuilder from '@pothos/core';
-import DataloaderPlugin from '@pothos/plugin-dataloader';
 import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
@@ -52,7 +51,7 @@ const PAGE_DESCRIPTIONS = {
 
 /** The builder to which every `graphql.ts` adds its types. It has no types itself. */
 export const builder = new SchemaBuilder<SchemaTypes>({
-  plugins: [ErrorsPlugin, 'access', RelayPlugin, DataloaderPlugin, ValidationPlugin],
+  plugins: [ErrorsPlugin, 'access', RelayPlugin, ValidationPlugin],
   defaultFieldNullability: false,
   relay: {
     nodeQueryOptions: false,

@@ -9,7 +9,7 @@ import type { ImportedEvents } from '../../../src/domains/session-events/import.
 import { UsageError } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { cli, endProcesses, start } from '../../support/processes/process.ts';
+import { endProcesses, start } from '../../support/processes/process.ts';
 import { GATEWAY, checkout } from '../../support/processes/programs.ts';
 import { append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
@@ -159,24 +159,6 @@ test('an import that was killed twice and is run again stores each event exactly
   // The database may still have committed the batch whose sender was killed.
   expect(skipped).toBeOneOf([5_000, 6_000]);
   expect(await indexes(id)).toEqual(range(1, 8_000));
-});
-
-test('memory does not grow with the file: a file of 64 MB is imported with a heap of 96 MB', async () => {
-  const id = await createSession(gateway, key);
-  const path = pathOf('large.ndjson');
-  const file = await open(path, 'w');
-  for (let from = 1; from <= 8000; from += 1000)
-    await file.write(ndjson(eventsOf(1000, { from, data: { accumulatedText: 'x'.repeat(8000) } })));
-  await file.close();
-  const { code, stdout, stderr } = await cli(['events', 'import', '--session', id, path], {
-    ...env,
-    NODE_OPTIONS: '--max-old-space-size=96',
-  });
-  expect([code, stdout, stderr]).toEqual([
-    0,
-    '{"imported":8000,"skipped":0,"lastId":8000}\n',
-    expect.stringContaining('100 %'),
-  ]);
 });
 
 test('the example run is imported completely', async () => {

@@ -39,9 +39,12 @@ const OURS = new Map<number, Parse>([
   [builtins.DATE, (text) => text],
 ]);
 
+/** The driver names the types of its own in an enumeration; a database has more. */
+const parserOf: (type: number, format: 'text' | undefined) => Parse = pg.types.getTypeParser;
+
 /** The parsers for all statements: times as ISO 8601 text, `bigint` as a number. */
 export const WIRE_TYPES = {
   getTypeParser(type: number, format?: string): Parse {
-    return OURS.get(type) ?? (pg.types.getTypeParser(type, format as 'text') as Parse);
+    return OURS.get(type) ?? parserOf(type, format as 'text');
   },
 };

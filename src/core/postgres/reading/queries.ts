@@ -101,8 +101,8 @@ export function columnNames<Tables, Table extends keyof Tables>(
   { meta }: EntitySchema,
   _table: Table,
 ): readonly (keyof RowOf<Readable<Tables>[Table]> & string)[] {
-  const names = Object.entries(meta.properties as Readonly<Record<string, { kind?: string }>>).map(
-    ([name, { kind }]) => (kind === 'm:1' || kind === '1:1' ? `${name}Id` : name),
+  const names = Object.entries(meta.properties as Readonly<Record<string, { kind?: string }>>).map(([name, { kind }]) =>
+    kind === 'm:1' || kind === '1:1' ? `${name}Id` : name,
   );
   return names as (keyof RowOf<Readable<Tables>[Table]> & string)[];
 }
