@@ -1,12 +1,13 @@
 import { withAccess, refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
-import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
+import { inputType } from '../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import type { DeletionState } from './entity.ts';
-import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
+import { deletionQuestionnaire } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
 import { READ_DELETION_JOBS } from './policy.ts';
 import { type DeletionJobRow, deletionJobRow } from './queries.ts';
@@ -98,49 +99,29 @@ builder.subscriptionField('deletionJobChanged', (t) =>
   }),
 );
 
-const DeletionQuestionnaireInput = builder.inputType('DeletionQuestionnaireInput', {
-  description: 'Why the user leaves. All fields are optional.',
-  fields: (t) => ({
-    reasons: t.stringList({ description: 'At most 20 reasons, each of 1 to 200 characters.' }),
-    submittedAt: t.field({ type: 'DateTime', description: 'When the questionnaire was answered.' }),
-    otherReason: t.string({ description: 'Another reason as free text, 1 to 2000 characters.' }),
-  }),
-});
+inputType('DeletionQuestionnaireInput', deletionQuestionnaire);
 
-mutation('deleteUser', {
-  access: deleteUser.access,
-  description:
-    "Queues the permanent deletion of the caller's own account. A repeated request returns the same job. Refused while the caller is the only administrator of an organization that has other members.",
-  schema: deleteUserInput,
+mutation(deleteUser, {
   ids: { userId: 'User' },
-  input: (t) => ({
+  fields: (t) => ({
     userId: t.id({ required: true, description: '`id` or `databaseId` of the caller. Other users are refused.' }),
-    deletionQuestionnaire: t.field({ type: DeletionQuestionnaireInput, description: 'Why the user leaves.' }),
   }),
-  errors: [ConflictError],
-  run: async (context, input) => ({ deletionJob: deletionJobRow(await deleteUser(context, input)) }),
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
       description: 'The queued or running job.',
-      resolve: ({ deletionJob }) => deletionJob,
+      resolve: (job) => deletionJobRow(job),
     }),
   }),
 });
 
-mutation('cancelUserDeletion', {
-  access: cancelUserDeletion.access,
-  description: "Cancels a queued deletion of the caller's account. Nothing is deleted.",
-  schema: cancelUserDeletionInput,
+mutation(cancelUserDeletion, {
   ids: { deletionJobId: 'DeletionJob' },
-  input: (t) => ({ deletionJobId: t.id({ required: true, description: '`id` or `databaseId` of the deletion job.' }) }),
-  errors: [NotFoundError, ConflictError],
-  run: async (context, input) => ({ deletionJob: deletionJobRow(await cancelUserDeletion(context, input)) }),
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
       description: 'The canceled job.',
-      resolve: ({ deletionJob }) => deletionJob,
+      resolve: (job) => deletionJobRow(job),
     }),
   }),
 });

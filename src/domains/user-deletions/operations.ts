@@ -1,13 +1,13 @@
 import { LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, ForbiddenError, notFound, unauthenticated } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, NotFoundError, notFound, unauthenticated } from '../../core/errors.ts';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { lockUser } from '../users/public.ts';
 import { DeletionJob } from './entity.ts';
-import type { CancelUserDeletionInput, DeleteUserInput } from './input.ts';
+import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { DELETE_USER, READ_DELETION_JOBS, onlyAdminConflict } from './policy.ts';
 import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
@@ -19,8 +19,14 @@ import { deletionJobTopic } from './topics.ts';
  * @throws ForbiddenError for every other user, even an unknown one; ConflictError while the caller is the only
  * administrator of an organization that has other members.
  */
-export const deleteUser = write(
-  async ({ em, actor, now, newId, settings }: OperationContext, input: DeleteUserInput) => {
+export const deleteUser = defineOperation({
+  name: 'deleteUser',
+  description:
+    "Queues the permanent deletion of the caller's own account. A repeated request returns the same job. When the deletion runs, the key is revoked. Refused while the caller is the only administrator of an organization that has other members.",
+  access: DELETE_USER,
+  input: deleteUserInput,
+  errors: [ConflictError],
+  run: async ({ em, actor, now, newId, settings }, input) => {
     if (input.userId.toLowerCase() !== actor.userId) throw new ForbiddenError('you can delete only your own account');
     // Requests of one user run one at a time. The deletion may have finished while this request waited.
     if (!(await lockUser(em, actor.userId))) throw unauthenticated();
@@ -46,8 +52,8 @@ export const deleteUser = write(
     await enqueueJob(em, 'user-deletion', { id: job.id, data: { deletionJobId: job.id }, delaySeconds });
     return job;
   },
-  { access: DELETE_USER, operation: 'deleteUser', target: targetOf },
-);
+  target: targetOf,
+});
 
 /** The audit log entry names the job and not the user, because the log must not keep ids of deleted accounts. */
 function targetOf({ id }: DeletionJob): AuditTarget {
@@ -58,17 +64,13 @@ function targetOf({ id }: DeletionJob): AuditTarget {
  * Cancels a queued deletion. Nothing is deleted.
  * @throws NotFoundError when it is not the caller's deletion; ConflictError when it is already running or finished.
  */
-export const cancelUserDeletion = guarded(
-  DELETE_USER,
-  async (context: OperationContext, input: CancelUserDeletionInput): Promise<DeletionJob> => {
-    const job = await cancel(context, input);
-    context.notifier.publish(deletionJobTopic(job.id));
-    return job;
-  },
-);
-
-const cancel = write(
-  async ({ em, actor, now }: OperationContext, { deletionJobId }: CancelUserDeletionInput): Promise<DeletionJob> => {
+export const cancelUserDeletion = defineOperation({
+  name: 'cancelUserDeletion',
+  description: "Cancels a queued deletion of the caller's account. Nothing is deleted.",
+  access: DELETE_USER,
+  input: cancelUserDeletionInput,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor, now }, { deletionJobId }) => {
     const job = await em.findOne(
       DeletionJob,
       { id: deletionJobId, userId: actor.userId, organizationId: null },
@@ -84,8 +86,12 @@ const cancel = write(
     await cancelJob(em, 'user-deletion', job.id);
     return job;
   },
-  { access: DELETE_USER, operation: 'cancelUserDeletion', target: targetOf },
-);
+  target: targetOf,
+  afterCommit: async (context, job) => {
+    context.notifier.publish(deletionJobTopic(job.id));
+    return job;
+  },
+});
 
 /** The deletions with these ids that the caller requested, of their account and of organizations. */
 export const readDeletionJobs = guarded(

@@ -1,14 +1,14 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { unauthenticated } from '../../core/errors.ts';
+import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
 import type { UserId } from '../../core/ids.ts';
 import { ANYBODY, hasAccess, requireAccess } from '../../core/access.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { User, type UserTables } from './entity.ts';
-import type { UpdateViewerInput } from './input.ts';
+import { readViewerInput, updateViewerInput } from './input.ts';
 import { READ_PEOPLE, UPDATE_VIEWER } from './policy.ts';
 import { type UserRow, findUsers } from './queries.ts';
 
@@ -37,18 +37,25 @@ export function readVisibleUsers(
 }
 
 /** Reads the caller. @throws DomainError (401) when their account was deleted in the meantime. */
-export const readViewer = guarded(ANYBODY, async (context: OperationContext): Promise<UserRow> => {
-  const [user] = await findUsers(context, [context.actor.userId]);
-  if (!user) throw unauthenticated();
-  return user;
+export const readViewer = defineOperation({
+  name: 'readViewer',
+  description: 'Reads the user who owns the API key.',
+  access: ANYBODY,
+  input: readViewerInput,
+  run: async (context): Promise<UserRow> => {
+    const [user] = await findUsers(context, [context.actor.userId]);
+    if (!user) throw unauthenticated();
+    return user;
+  },
 });
 
-/**
- * Changes the caller's name; null clears it.
- * @throws ConflictError when the user was changed since `expectedUpdatedAt`.
- */
-export const updateViewer = write(
-  async ({ em, actor, now }, { name, expectedUpdatedAt }: UpdateViewerInput) => {
+export const updateViewer = defineOperation({
+  name: 'updateViewer',
+  description: "Changes the caller's name, which is shown in all of their organizations.",
+  access: UPDATE_VIEWER,
+  input: updateViewerInput,
+  errors: [ConflictError],
+  run: async ({ em, actor, now }, { name, expectedUpdatedAt }) => {
     const user = await em.findOne(User, { id: actor.userId }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!user) throw unauthenticated();
     requireUnchanged(user, { expectedUpdatedAt });
@@ -56,13 +63,9 @@ export const updateViewer = write(
     user.rename(name, now());
     return user;
   },
-  {
-    access: UPDATE_VIEWER,
-    operation: 'updateViewer',
-    // A user belongs to no organization, so the audit log entry belongs to none.
-    target: ({ id }) => ({ type: 'User', id, organizationId: null }),
-  },
-);
+  // A user belongs to no organization, so the audit log entry belongs to none.
+  target: ({ id }) => ({ type: 'User', id, organizationId: null }),
+});
 
 /** Finds the user with this e-mail address, or creates it, in the caller's transaction. */
 export async function findOrCreateUser(

@@ -1,16 +1,15 @@
 import { z } from 'zod';
+import { documentOf } from '../../core/http/documents.ts';
 import { route } from '../../core/http/route.ts';
-import { readViewerInput } from './input.ts';
 import { readViewer } from './operations.ts';
+import { USER_TEXTS } from './texts.ts';
 
-const userDocument = z
-  .strictObject({
-    id: z.uuid(),
-    email: z.string().nullable(),
-    name: z.string().nullable(),
-    createdAt: z.iso.datetime(),
-  })
-  .meta({ id: 'User' });
+const userDocument = documentOf(USER_TEXTS, {
+  id: z.uuid(),
+  email: z.string().nullable(),
+  name: z.string().nullable(),
+  createdAt: z.iso.datetime(),
+}).meta({ id: 'User' });
 
 const userExample: z.input<typeof userDocument> = {
   id: '4c8a1d2e-7b3f-4e6a-8c9d-0e1f2a3b4c5d',
@@ -20,22 +19,14 @@ const userExample: z.input<typeof userDocument> = {
 };
 
 export const userRoutes = [
-  route({
+  route(readViewer, {
     method: 'GET',
     path: '/v1/users/me',
-    operationId: 'readViewer',
-    access: readViewer.access,
     tag: 'Users',
-    summary: 'Read the user who owns the API key.',
-    description: 'The `id` can be used for `DELETE /v1/users/{userId}`. `name` is null when none was given.',
-    input: readViewerInput,
+    description: 'The `id` can be used for `DELETE /v1/users/{userId}`.',
     output: userDocument,
     status: 200,
-    errors: [400],
     examples: { output: userExample },
-    run: async (context) => {
-      const { id, email, name, createdAt } = await readViewer(context);
-      return { id, email, name, createdAt };
-    },
+    toDocument: ({ id, email, name, createdAt }) => ({ id, email, name, createdAt }),
   }),
 ];
