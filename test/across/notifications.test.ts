@@ -70,7 +70,8 @@ const APIS: readonly Api[] = [
     name: 'the REST stream',
     follow: (gateways, key, sessionId) => closedAfterTest(tail(clientOf(gateways), key, sessionId)),
     read({ id, event, data = '' } = {}) {
-      return event === 'error' ? (JSON.parse(data) as { error: string }).error : (id ?? event);
+      if (event === 'end') return event;
+      return event === 'error' ? (JSON.parse(data) as { error: string }).error : id;
     },
   },
   {

@@ -121,6 +121,7 @@ export async function restDefinition(
   const { number: _, properties, ...definition } = row;
   return {
     ...definition,
+    description: definition.description ?? '',
     ...namesOf(row, caller),
     labels: { singular: definition.label, plural: null },
     trackingType: 'MANUAL',
@@ -131,13 +132,13 @@ export async function restDefinition(
         name,
         label,
         type,
-        description,
+        description: description ?? '',
         displayOrder: position + DEFAULTS,
         createdAt: toIso(createdAt),
         updatedAt: toIso(updatedAt),
         fieldType: FIELD_TYPE_OF[type],
         groupName: 'event_properties',
-        options: options.map((option, displayOrder) => ({ ...option, displayOrder, hidden: false, description: null })),
+        options: options.map((option, displayOrder) => ({ ...option, displayOrder, hidden: false, description: '' })),
         isDefault: false,
         archived: false,
       }),

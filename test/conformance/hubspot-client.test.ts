@@ -162,7 +162,7 @@ test('typed methods send one occurrence or many, and read them and their types',
     [uuid],
   );
   expect(sent).toMatchObject([
-    { objectId: '101', occurredAt, properties: { total: 12.5, plan: 'pro', svc_city: 'Bonn' } },
+    { objectId: '101', occurredAt, properties: { total: '12.5', plan: 'pro', svc_city: 'Bonn' } },
   ]);
   const byAddress = { 'objectProperty.email': email };
   const ofPerson = await eventsApi.getPage(

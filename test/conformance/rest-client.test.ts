@@ -58,7 +58,7 @@ test('a generated REST client calls every documented operation, and its types fi
     eventIds: [1, 2, 3, 4, 5],
     found: [true],
     changed: 'Order sent',
-    sent: [2.5, 2.5],
+    sent: ['2.5', '2.5'],
     custom: ['weight: number', 'carrier: enumeration'],
     gone: { category: 'OBJECT_NOT_FOUND', status: 404 },
     broadcasts: ['We are open.'],

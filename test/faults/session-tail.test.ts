@@ -112,7 +112,11 @@ test('a client whose connection breaks 20 times continues with Last-Event-ID wit
       signal: aborted.signal,
     });
     const messages = await stream.take(round <= 20 ? 12 : Number.MAX_SAFE_INTEGER);
-    seen.push(...messages.flatMap((message) => (message.id === undefined ? [] : [Number(message.id)])));
+    seen.push(
+      ...messages.flatMap(({ id: eventId, event }) =>
+        eventId === undefined || event === 'end' ? [] : [Number(eventId)],
+      ),
+    );
     if (messages.at(-1)?.event === 'end') break;
     aborted.abort();
   }

@@ -94,6 +94,9 @@ export function requireQuery(params: GraphQLParams): GraphQLParams {
         message: 'is not a parameter of a GraphQL request',
       })),
     );
-  if (params.query == null) throw invalid('query', 'is required', 'REQUIRED');
+  const { query, operationName }: { readonly query?: unknown; readonly operationName?: unknown } = params;
+  if (query == null) throw invalid('query', 'is required', 'REQUIRED');
+  if (operationName != null && typeof operationName !== 'string')
+    throw invalid('operationName', 'must be a string', 'WRONG_TYPE');
   return params;
 }

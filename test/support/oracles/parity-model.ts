@@ -172,7 +172,8 @@ export class Model {
       this.definitions.set(name, {
         name,
         label,
-        description: input.description ?? null,
+        // Empty text is none.
+        description: input.description || null,
         primaryObject,
         customMatchingId: customMatchingId ?? null,
         includeDefaultProperties: input.includeDefaultProperties ?? true,
