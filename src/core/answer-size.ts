@@ -1,14 +1,20 @@
 import { DomainError } from './errors.ts';
 import { RawJson } from './text/raw-json.ts';
 
-/** Maximum bytes of the answer to one request, and of the data that the database sends for it. */
-export const MAX_ANSWER_BYTES = 32 * 1024 * 1024;
+const MIB = 1024 * 1024;
 
-export function answerTooLarge(maxBytes = MAX_ANSWER_BYTES): DomainError {
-  const limit = `${maxBytes / 1024 / 1024} MiB`;
+/** Maximum bytes of the answer to one request, and of the data that the database sends for it. */
+export const MAX_ANSWER_BYTES = 8 * MIB;
+
+/** The bytes with which a page of a list ends early. The item that reaches them still belongs to the page, so an answer has room for it. */
+export const pageBytesOf = (answerBytes: number): number => answerBytes / 2;
+
+export const inMib = (bytes: number): string => `${bytes / MIB} MiB`;
+
+export function answerTooLarge(maxBytes: number): DomainError {
   return new DomainError(
     'answerTooLarge',
-    `the answer would be larger than ${limit}; ask for fewer or smaller objects`,
+    `the answer would be larger than ${inMib(maxBytes)}; ask for fewer or smaller objects`,
   );
 }
 
@@ -21,7 +27,7 @@ export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
 }
 
 /** The approximate size of a value as JSON, as above. Counting stops once it exceeds `maxBytes`. */
-export function sizeOf(value: unknown, maxBytes = MAX_ANSWER_BYTES): number {
+export function sizeOf(value: unknown, maxBytes = Number.MAX_SAFE_INTEGER): number {
   let left = maxBytes;
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -46,12 +52,7 @@ export function sizeOf(value: unknown, maxBytes = MAX_ANSWER_BYTES): number {
   return maxBytes - left;
 }
 
-/** Whether a value is larger than an answer may be. */
-export const isSurelyTooLarge = (value: unknown) => isSurelyLarger(value, MAX_ANSWER_BYTES);
-
-/** The bytes of an answer. @throws DomainError `ANSWER_TOO_LARGE` if there are more than `maxBytes`. */
-export function answerBytes(text: string, maxBytes = MAX_ANSWER_BYTES): number {
-  const bytes = Buffer.byteLength(text);
-  if (bytes > maxBytes) throw answerTooLarge(maxBytes);
-  return bytes;
+/** Whether a text has more bytes than `maxBytes`. A UTF-16 unit has at most three bytes, so those of most texts need not be counted. */
+export function isLarger(text: string, maxBytes: number): boolean {
+  return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }

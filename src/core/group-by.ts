@@ -1,8 +1,8 @@
 /** Groups rows by a key; each list keeps the order of the rows. */
-export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<string, Row[]> {
-  const groups = new Map<string, Row[]>();
+export function groupBy<Row, Key extends string>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
+  const groups = new Map<Key, Row[]>();
   // Rows of one key often follow each other, and comparing texts is faster than looking them up.
-  let last: string | undefined;
+  let last: Key | undefined;
   let group: Row[] | undefined;
   for (const row of rows) {
     const key = keyOf(row);

@@ -138,6 +138,7 @@ export function write<Input, Result>(
 ): Guarded<[input: Input], Result> {
   return guarded(access, async (context: OperationContext, input: Input) => {
     try {
+      context.budget.requireRoom();
       const written = await context.em.transactional(async (em) => {
         if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
         const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input);

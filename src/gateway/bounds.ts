@@ -2,7 +2,7 @@ import { MAX_ANSWER_BYTES } from '../core/answer-size.ts';
 
 /** Resource limits of requests in one process. Tests use smaller ones. */
 export interface Bounds {
-  /** Maximum number of bytes that the database returns for one request. */
+  /** Maximum number of bytes of an answer, and of the data that the database sends for it. */
   readonly answerBytes: number;
   /** Maximum number of bytes of answers that clients have not read yet, for each key and for the process. */
   readonly unreadBytesOfKey: number;
@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 
 export const DEFAULT_BOUNDS: Bounds = {
   answerBytes: MAX_ANSWER_BYTES,
-  unreadBytesOfKey: 64 * MIB,
+  unreadBytesOfKey: 32 * MIB,
   unreadBytes: 128 * MIB,
   tailsOfKey: 20,
   tailsOfOrganization: 200,

@@ -17,9 +17,7 @@ export function operationContext(
   actor: Actor,
   { request, requestId, requestIdOrigin = 'gateway', onRefusal = () => undefined }: Origin,
 ): OperationContext {
-  const { bounds, largeAnswers, unreadAnswers } = dependencies;
-  const refusalOf = (bytes: number) => unreadAnswers.refusalOf(actor.keyId, bytes);
-  const budget = new RequestBudget(bounds.answerBytes, largeAnswers, refusalOf);
+  const budget = new RequestBudget(dependencies.bounds.answerBytes);
   const context: Source & Omit<OperationContext, keyof typeof MADE_WHEN_READ> = {
     [SOURCE]: { database: dependencies.database, request },
     sql: createSql({ run: dependencies.run, budget }),

@@ -3,7 +3,6 @@ import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
 import { CONNECTION_WAIT_MS, type Database, openDatabase } from '../core/postgres/connections.ts';
-import { LargeAnswers } from '../core/postgres/large-answers.ts';
 import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
 import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
@@ -17,7 +16,7 @@ import { type Tracing, traceStatements } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
-import { type UnreadAnswers, createUnreadAnswers } from './http/unread-answers.ts';
+import { UnreadAnswers } from './http/unread-answers.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
 import { BrowserSessions } from './admission/browser-session.ts';
@@ -60,7 +59,6 @@ export interface Dependencies {
   readonly timing: Timing;
   readonly liveTails: LiveTails;
   readonly bounds: Bounds;
-  readonly largeAnswers: LargeAnswers;
   readonly unreadAnswers: UnreadAnswers;
   /** Closes the connections to the database. */
   close(): Promise<void>;
@@ -120,8 +118,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     newId: randomUUID,
     timing,
     bounds,
-    largeAnswers: new LargeAnswers(),
-    unreadAnswers: createUnreadAnswers(bounds),
+    unreadAnswers: new UnreadAnswers(bounds),
     liveTails: openLiveTails({ notifier, sql, now, timing, bounds, log }),
     close: () => closeAll({ notifier, outbound, replicas, database, tracing }),
   };

@@ -1,7 +1,7 @@
 import { DomainError } from '../core/errors.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import type { HttpAnswer } from '../core/http/messages.ts';
-import { isKeyless } from '../core/http/route.ts';
+import { isKeyless, isWrite } from '../core/http/route.ts';
 import { traced } from '../core/tracing/tracing.ts';
 import { type Admitted, admit } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
@@ -80,7 +80,7 @@ function createGraphQLDispatch(
     }
     const { whenRead } = await admitCaller(exchange);
     const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
-    return graphql(request, openOperation, { requestId, logs: exchange });
+    return graphql(request, openOperation, { requestId, logs: exchange, onWrite: () => (exchange.isWrite = true) });
   };
 }
 
@@ -96,6 +96,7 @@ function createRestDispatch(
     const { route, parameters } = match;
     exchange.operation = route.operationId;
     exchange.routeHeaders = route.headers;
+    exchange.isWrite = isWrite(route);
     const span = { name: route.operationId, kind: 'internal' } as const;
     if (isKeyless(route)) {
       const excess = clientLimits.count(route.operationId, exchange.clientAddress);

@@ -18,6 +18,8 @@ export class Exchange {
   readonly requestIdOrigin: RequestIdOrigin;
   api: 'graphql' | 'rest' | 'page' = 'page';
   operation = 'unknown';
+  /** Whether something may have been changed, so that the request must not be answered with an error. */
+  isWrite = false;
   keyId?: ApiKeyId;
   /** The caller; undefined until authentication has succeeded. */
   actor?: Actor;

@@ -1,4 +1,4 @@
-import { answerBytes } from '../core/answer-size.ts';
+import { answerTooLarge } from '../core/answer-size.ts';
 import { type DomainError, STATUS_OF } from '../core/errors.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import type { HttpAnswer, HttpRequest } from '../core/http/messages.ts';
@@ -44,8 +44,8 @@ export function createGateway(dependencies: Dependencies): Gateway {
   async function answerOrRefuse(exchange: Exchange): Promise<HttpAnswer> {
     try {
       const answer = await dispatch(exchange);
-      const bytes = bytesOf(answer.body);
-      const onClose = dependencies.unreadAnswers.count(exchange.keyId, bytes ?? 0);
+      const bytes = bytesOf(answer.body, dependencies.bounds.answerBytes);
+      const onClose = dependencies.unreadAnswers.count(exchange.keyId, bytes ?? 0, exchange);
       // Here, so that nothing keeps the text.
       return { ...answer, body: compact(answer.body, bytes ?? 0), bytes, onClose };
     } catch (error) {
@@ -161,8 +161,11 @@ function answerError(
  * The memory that an answer uses until the client has read it. Byte arrays are files of pages, which all answers share, so their size is undefined.
  * @throws DomainError `ANSWER_TOO_LARGE`
  */
-function bytesOf(body: HttpAnswer['body']): number | undefined {
-  return typeof body === 'string' ? answerBytes(body) : undefined;
+function bytesOf(body: HttpAnswer['body'], maxBytes: number): number | undefined {
+  if (typeof body !== 'string') return undefined;
+  const bytes = Buffer.byteLength(body);
+  if (bytes > maxBytes) throw answerTooLarge(maxBytes);
+  return bytes;
 }
 
 /** Discards a body that is not sent, so that a stream can release its resources. */

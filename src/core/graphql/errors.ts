@@ -1,4 +1,4 @@
-import { MAX_ANSWER_BYTES } from '../answer-size.ts';
+import { MAX_ANSWER_BYTES, inMib } from '../answer-size.ts';
 import { MAX_BODY_BYTES } from '../http/request-body.ts';
 import { inGraphQL } from '../text/wording.ts';
 import { builder } from './builder.ts';
@@ -16,7 +16,6 @@ import {
   ValidationError,
 } from '../errors.ts';
 
-const MIB = 1024 * 1024;
 const inWords = (limit: number) => limit.toLocaleString('en-US');
 
 /** Codes of mutation errors, followed by the codes in `extensions.code` of top-level errors. */
@@ -28,14 +27,14 @@ const ERROR_CODES = {
   REMOTE_FAILED: 'The remote MCP server failed.',
   UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
   RATE_LIMITED: 'Too many requests or too much cost in this minute, or too many occurrences in this month.',
-  ANSWER_TOO_LARGE: `The answer would be larger than ${MAX_ANSWER_BYTES / MIB} MiB; ask for fewer or smaller objects.`,
+  ANSWER_TOO_LARGE: `The answer would be larger than ${inMib(MAX_ANSWER_BYTES)}; ask for fewer or smaller objects.`,
   UNAVAILABLE: 'The gateway is temporarily unavailable; try again.',
   INTERNAL: 'An internal error; find it in the log by the request id.',
   BAD_REQUEST: 'The request is not a valid GraphQL over HTTP request.',
   METHOD_NOT_ALLOWED: 'GraphQL over HTTP does not allow this HTTP method.',
   NOT_ACCEPTABLE: 'The gateway supports none of the media types that the client accepts.',
   UNSUPPORTED_MEDIA_TYPE: 'The body is not JSON.',
-  TOO_LARGE: `The request body is larger than ${MAX_BODY_BYTES / MIB} MiB.`,
+  TOO_LARGE: `The request body is larger than ${inMib(MAX_BODY_BYTES)}.`,
   GRAPHQL_PARSE_FAILED: 'The document has a syntax error.',
   GRAPHQL_VALIDATION_FAILED: 'The document is not valid for this schema.',
   OPERATION_RESOLUTION_FAILURE: 'The request does not name the operation of the document to execute.',

@@ -86,7 +86,7 @@ export async function pageOfApiKeys(
   const ordering = orderingBy<ApiKeyRow, ApiKeyOrderField>(ORDERED_BY, list.order ?? LATEST_FIRST);
   const plan = planPage(ordering, page);
   const keys = keysOf(context, list).select(shown(asked, ordering.property));
-  return plan.toPage(await context.sql.all(plan.apply(keys)));
+  return plan.toPage(await context.sql.page(plan.apply(keys)));
 }
 
 export function countApiKeys(context: OperationContext, list: ApiKeyList): Promise<number> {

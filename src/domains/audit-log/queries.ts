@@ -120,7 +120,7 @@ export async function pageOfEntries(
   const plan = planPage(byTime(order.direction), page);
   const names = withColumns<AuditEntryRow>(asked, ALL, 'id', 'occurredAt');
   const entries = entriesOf(organizationId, filter).select(names.map((name) => COLUMNS[name]));
-  return plan.toPage(await reader.all(plan.apply(entries)));
+  return plan.toPage(await reader.page(plan.apply(entries)));
 }
 
 export function countEntries(

@@ -258,7 +258,7 @@ export async function pageOfDefinitions(
   const plan = planPage(ordering, page, maxPageSize);
   const shape = { ...shapeOf(filter), names: definitionColumns(asked, ordering.property), page: plan.shape };
   const listed = listedOf(requireOrganization(actor).id, filter);
-  return plan.toPage(await reader.all(definitionPages(shape, { ...listed, ...plan.values })));
+  return plan.toPage(await reader.page(definitionPages(shape, { ...listed, ...plan.values })));
 }
 
 const definitionCounts = preparedByShape<Listed, ListShape>()((value, shape) =>

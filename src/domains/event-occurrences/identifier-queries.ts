@@ -73,8 +73,7 @@ export async function pageOfIdentifiers(
   );
   const names = withColumns<ObjectIdentifierRow>(asked, COLUMNS, 'id', ...KEYS_OF[order.field]);
   const query = db.selectFrom('object_identifier as i').select(columns('i', names));
-  const rows = await reader.all(plan.apply(identifiersThat(query, requireOrganization(actor).id, filter)));
-  return plan.toPage(rows);
+  return plan.toPage(await reader.page(plan.apply(identifiersThat(query, requireOrganization(actor).id, filter))));
 }
 
 export function countIdentifiers(

@@ -114,7 +114,7 @@ export async function pageOfFoundOccurrences(
   search: OccurrenceSearch,
 ): Promise<Page<FoundOccurrence>> {
   const plan = planOf(search);
-  const rows = await reader.all(
+  const rows = await reader.page(
     db
       .selectFrom(keysOf(plan, requireOrganization(actor).id, search).as('k'))
       .innerJoin('event_occurrence as o', (join) =>

@@ -105,7 +105,7 @@ export async function pageOfInvitations(
   const ordering = orderingBy<InvitationRow, InvitationOrderField>(ORDERED_BY, list.order);
   const plan = planPage(ordering, page);
   const invitations = invitationsThat(now, list).select(shown(asked, ordering.property));
-  return plan.toPage(await reader.all(plan.apply(invitations)));
+  return plan.toPage(await reader.page(plan.apply(invitations)));
 }
 
 export function countInvitations(

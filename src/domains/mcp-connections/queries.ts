@@ -115,7 +115,7 @@ export async function pageOfConnections(
   const plan = planPage(ordering, page);
   const names = withColumns<McpConnectionRow>(asked, ALL, 'id', ordering.property);
   const connections = connectionsWith(names, context).where(fits(filter));
-  return plan.toPage(await context.sql.all(plan.apply(connections)));
+  return plan.toPage(await context.sql.page(plan.apply(connections)));
 }
 
 export function countConnections(

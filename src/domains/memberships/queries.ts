@@ -107,7 +107,7 @@ export async function pageOfMembers(
   const plan = planPage(byJoining(list.order.direction), page);
   const names = withColumns<MemberRow>(asked, ALL_MEMBER_COLUMNS, 'userId', 'createdAt');
   const members = membersThat(list).select(names.map((name) => MEMBER_COLUMNS[name]));
-  return plan.toPage(await reader.all(plan.apply(members)));
+  return plan.toPage(await reader.page(plan.apply(members)));
 }
 
 /** The row of a member that was just written. */

@@ -96,7 +96,7 @@ export async function pageOfOrganizations(
   const ordering = orderingBy<OrganizationRow, OrganizationOrderField>(ORDERED_BY, order);
   const plan = planPage(ordering, page);
   const names = withColumns<OrganizationRow>(asked, SHOWN, 'id', ordering.property);
-  return plan.toPage(await reader.all(plan.apply(organizationsThat(actor, filter).select(columns('o', names)))));
+  return plan.toPage(await reader.page(plan.apply(organizationsThat(actor, filter).select(columns('o', names)))));
 }
 
 export function countOrganizations(

@@ -96,13 +96,22 @@ async function readPage(
     requireAccess(current.actor, READ_SESSIONS);
     // The head is read before the page, so that the page contains everything that was appended before the session was finished.
     const head = await readStreamHead(current, sessionId);
-    const slice = await findSlice(current, sessionId, filter, { ...window, maxBytes: MAX_TAIL_PAGE_BYTES });
+    const slice = await findSlice(current, sessionId, filter, window);
     if (!slice) throw notFound('session');
-    return { ...slice, lastId: head.lastId, isFinished: head.isFinished };
+    const events = firstOf(slice.events);
+    const isFull = slice.isFull || events.length < slice.events.length;
+    return { events, isFull, lastId: head.lastId, isFinished: head.isFinished };
   } catch (error) {
     if (isDatabaseAway(error)) return 'away';
     throw error;
   }
+}
+
+/** The events up to the one that reaches the maximum size. The others are read again. */
+function firstOf(events: readonly SessionEventRow[]): readonly SessionEventRow[] {
+  let characters = 0;
+  const end = events.findIndex(({ eventData }) => (characters += eventData.length) >= MAX_TAIL_PAGE_BYTES);
+  return end === -1 ? events : events.slice(0, end + 1);
 }
 
 /** The number of rows for the next page, from the size of the last events, because sizes differ by a factor of a thousand. */

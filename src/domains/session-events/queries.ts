@@ -17,13 +17,14 @@ import {
   queriesOn,
   snake,
 } from '../../core/postgres/reading/queries.ts';
+import { readByParent } from '../../core/postgres/reading/pages.ts';
+import type { PageRows } from '../../core/postgres/reading/sql.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
 import { cursorId } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
-import { MAX_PAGE_BYTES, cutWhereLarge, withinBytes } from './page-size.ts';
 
 /**
  * Reads events for both APIs and for live tails. One statement finds the sessions that the caller can read and returns a page of the events of
@@ -46,7 +47,7 @@ export interface SessionEventWindow {
   readonly before?: number | null | undefined;
   readonly limit: number;
   readonly backward?: boolean;
-  /** The page ends with the event that reaches this many bytes of data, even when `limit` is not reached. */
+  /** The page ends with the event that reaches this many bytes instead of the usual maximum. */
   readonly maxBytes?: number;
 }
 
@@ -65,11 +66,10 @@ interface Given extends SessionEventFilter {
   readonly after?: number | null | undefined;
   readonly before?: number | null | undefined;
   readonly limit?: number;
-  readonly maxBytes?: number;
 }
 type Value = ValueOf<Given>;
 
-type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit' | 'maxBytes'>;
+type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit'>;
 
 const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBool>>> = {
   eventTypes: (value) => sql`e.event_type = any(${value('eventTypes')}::text[])`,
@@ -104,9 +104,9 @@ function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[
   return conditions.reduce((found, name) => found.where(CONDITIONS[name](value)), events);
 }
 
-/** Only a page that is cut needs the cast, for which PostgreSQL copies the data several times: `allUpTo` returns JSON as text. */
-const selectionOf = (name: keyof SessionEventRow, isCut: boolean) =>
-  name === 'eventData' && isCut ? sql`e.event_data::text`.as(name) : sql.ref(`e.${snake(name)}`).as(name);
+/** Only a transaction needs the cast, for which PostgreSQL copies the data several times: elsewhere JSON is read as text. */
+const selectionOf = (name: keyof SessionEventRow, isText: boolean) =>
+  name === 'eventData' && isText ? sql`e.event_data::text`.as(name) : sql.ref(`e.${snake(name)}`).as(name);
 
 /**
  * No page has more events. PostgreSQL expects a variable limit to return a tenth of the rows. With this constant below it, that is not a
@@ -119,26 +119,22 @@ interface PageShape {
   readonly direction: 'asc' | 'desc';
   /** Whether the page is of one session, whose id is already known. */
   readonly isOne: boolean;
-  readonly isCut: boolean;
+  /** Whether the data is cast to text. */
+  readonly isText: boolean;
   readonly conditions: readonly Condition[];
   readonly names: readonly (keyof SessionEventRow)[];
 }
 
-const pages = preparedByShape<Given, PageShape>()((value, { role, direction, isOne, isCut, conditions, names }) => {
+const pages = preparedByShape<Given, PageShape>()((value, { role, direction, isOne, isText, conditions, names }) => {
   const events = eventsOf(isOne ? theOnly(value) : sql<string>`s.id`, conditions, value)
-    .select(names.map((name) => selectionOf(name, isCut)))
+    .select(names.map((name) => selectionOf(name, isText)))
     .orderBy('e.session_id', direction)
     .orderBy('e.id', direction);
-  const limit = sql<number>`${value('limit')}`;
-  // A page that is cut has one limit, because PostgreSQL would sort it again above two.
-  const page = isCut
-    ? withinBytes(events.limit(limit), direction, value('maxBytes'))
-    : db
-        .selectFrom(events.limit(sql.lit(MAX_ROWS)).as('longest'))
-        .selectAll('longest')
-        .limit(limit);
+  const page = db
+    .selectFrom(events.limit(sql.lit(MAX_ROWS)).as('longest'))
+    .selectAll('longest')
+    .limit(sql<number>`${value('limit')}`);
   const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
-  if (isCut) selection.push(sql.ref('page.isFollowed').as('isFollowed'));
   if (!isOne) selection.push(sql.ref('s.id').as('sessionId'));
   // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
   return readableSessions(role, value, isOne)
@@ -149,9 +145,9 @@ const pages = preparedByShape<Given, PageShape>()((value, { role, direction, isO
 
 /** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
 export function slicesOf(
-  { actor, sql: reader, caches }: OperationContext,
+  { actor, sql: reader }: OperationContext,
   filter: SessionEventFilter,
-  { backward = false, maxBytes = MAX_PAGE_BYTES, ...window }: SessionEventWindow,
+  { backward = false, maxBytes, ...window }: SessionEventWindow,
   asked?: Columns<SessionEventRow>,
 ): LoadBatch<SessionId, SessionEventSlice> {
   const { role, ...caller } = callerOf(actor);
@@ -159,50 +155,33 @@ export function slicesOf(
   const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id').filter((name) => name !== 'sessionId');
   const conditions = namesOf({ ...filter, ...window });
   const direction = backward ? 'desc' : 'asc';
-  return async (sessionIds) => {
+  const readPages = async (sessionIds: readonly SessionId[]) => {
     const [only] = sessionIds.length === 1 ? sessionIds : [];
-    const shape = { role, direction, isOne: only !== undefined, conditions, names } as const;
-    const values = { ...filter, ...window, ...caller, maxBytes, sessionIds };
-    const statement = (isCut: boolean) => pages({ ...shape, isCut }, values);
-    const rows = names.includes('eventData')
-      ? await cutWhereLarge({ sql: reader, caches }, sessionIds, maxBytes, statement)
-      : await reader.all(statement(false));
-    return toSlices(rows, { only, limit: window.limit, backward });
+    const shape = {
+      role,
+      direction,
+      isOne: only !== undefined,
+      isText: reader.isTransaction,
+      conditions,
+      names,
+    } as const;
+    const statement = pages(shape, { ...filter, ...window, ...caller, sessionIds });
+    const read = await reader.page(statement, { maxBytes, isJson: true });
+    if (only !== undefined) for (const row of read.rows) row.sessionId = only;
+    return read;
+  };
+  return async (sessionIds) => {
+    const found = await readByParent(sessionIds, readPages, ({ sessionId }) => sessionId);
+    return new Map(Array.from(found, ([id, read]) => [id, toSlice(read, backward, window.limit)]));
   };
 }
 
-/**
- * A row of a page. For a session without events all other columns are null. `sessionId` is not selected for a single session, and `isFollowed`
- * only if the page was cut.
- */
-type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId; readonly isFollowed?: boolean | null };
+/** A row of a page. For a session without events all other columns are null. `sessionId` is not selected for a single session. */
+type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
 
-interface SliceOptions {
-  readonly only: string | undefined;
-  readonly limit: number;
-  readonly backward: boolean;
-}
-
-function toSlices(
-  rows: readonly PageRow[],
-  { only, limit, backward }: SliceOptions,
-): Map<SessionId, SessionEventSlice> {
-  const slices = new Map<SessionId, PageRow[]>();
-  for (const row of rows) {
-    if (only !== undefined) row.sessionId = only;
-    let events = slices.get(row.sessionId);
-    if (!events) slices.set(row.sessionId, (events = []));
-    if (row.id !== null) events.push(row);
-  }
-  return new Map(
-    Array.from(slices, ([sessionId, events]) => [
-      sessionId,
-      {
-        events: backward ? events.toReversed() : events,
-        isFull: events.length === limit || events.at(-1)?.isFollowed === true,
-      },
-    ]),
-  );
+function toSlice({ rows, isCut }: PageRows<PageRow>, backward: boolean, limit: number): SessionEventSlice {
+  const events = rows[0]?.id === null ? [] : rows;
+  return { events: backward ? events.toReversed() : events, isFull: isCut || events.length === limit };
 }
 
 /** A page of the events of one session; undefined when the caller cannot read the session. */

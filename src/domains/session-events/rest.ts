@@ -72,7 +72,7 @@ export const sessionEventRoutes = [
     tag: 'Sessions',
     summary: 'Lists the recorded events of a session, or follows them live.',
     description:
-      'Events are listed by ascending id. The header `Link` with `rel="next"` is present only while more events follow. A page ends early when its events reach 16 MiB.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored events after `cursor` or `Last-Event-ID`, then each new event as it is recorded, and `event: end` when the session is finished.',
+      'Events are listed by ascending id. The header `Link` with `rel="next"` is present only while more events follow. A page ends early when its events reach 4 MiB.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored events after `cursor` or `Last-Event-ID`, then each new event as it is recorded, and `event: end` when the session is finished.',
     output: pageDocument,
     status: 200,
     headerParameters: [

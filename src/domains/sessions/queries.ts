@@ -181,8 +181,7 @@ export async function pageOfSessions(
   const plan = planPage(ordering, page);
   const names = sessionColumns(asked, ordering.property);
   const shape = { role, conditions: namesIn(filter), names, page: plan.shape };
-  const rows = await reader.all(sessionPages(shape, { ...filter, ...caller, ...plan.values }));
-  return plan.toPage(rows);
+  return plan.toPage(await reader.page(sessionPages(shape, { ...filter, ...caller, ...plan.values })));
 }
 
 const sessionCounts = preparedByShape<Listed, ListShape>()((value, shape) =>

@@ -15,6 +15,7 @@ interface AnswerOptions {
   /** Media type of a result that is not a stream. */
   readonly mediaType: string;
   readonly requestId: string;
+  readonly maxBytes: number;
   readonly logs: { readonly log: Logger };
 }
 
@@ -39,7 +40,7 @@ export function answerResult(result: Result, options: AnswerOptions): HttpAnswer
   if (result !== undefined && isAfterTheEnd(result)) return STOP_RECONNECTING;
   if (result !== undefined && Symbol.asyncIterator in result) {
     const events = subscriptionStream(result as AsyncIterable<ExecutionResult, unknown>, (event) =>
-      toJson(withoutStatus(event), options.logs),
+      toJson(withoutStatus(event), options.logs, options.maxBytes),
     );
     return answerWith(events, { headers: EVENT_STREAM_HEADERS });
   }
@@ -63,13 +64,13 @@ function withoutStatus(event: ExecutionResult): ExecutionResult {
 }
 
 /** Adds the request id to the result. */
-function finishedResult(result: ExecutionResult, { requestId, logs }: AnswerOptions) {
+function finishedResult(result: ExecutionResult, { requestId, logs, maxBytes }: AnswerOptions) {
   const finished = masked(result, logs);
   for (const error of finished.errors ?? []) correctStatus(error);
   return {
     ...finished,
     extensions: { requestId, ...finished.extensions },
-    stringify: (answered: ExecutionResult) => toJson(answered, logs),
+    stringify: (answered: ExecutionResult) => toJson(answered, logs, maxBytes),
   };
 }
 

@@ -2,7 +2,7 @@ import { type ExecutionResult, GraphQLError } from 'graphql';
 import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
 import type { Logger } from 'pino';
 import { CODE_OF, DomainError, type ErrorKind, STATUS_OF } from '../../core/errors.ts';
-import { MAX_ANSWER_BYTES, answerTooLarge, isSurelyTooLarge } from '../../core/answer-size.ts';
+import { answerTooLarge, isLarger, isSurelyLarger } from '../../core/answer-size.ts';
 import type { RequestBudget } from '../../core/postgres/reading/request-budget.ts';
 import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { toDomainError } from '../failures.ts';
@@ -72,7 +72,7 @@ export async function* maskedStream(
     for await (const result of results) {
       // Before the event is sent, so that nothing is held while the client reads.
       budget.renew();
-      yield isSurelyTooLarge(result) ? tooLarge(logs) : masked(result, logs);
+      yield isSurelyLarger(result, budget.maxBytes) ? tooLarge(logs, budget.maxBytes) : masked(result, logs);
     }
   } catch (error) {
     yield { errors: [toGraphQLError(error, logs.log)] };
@@ -82,16 +82,16 @@ export async function* maskedStream(
 }
 
 /** The result as JSON. An error replaces a result that turns out to be too large. */
-export function toJson(result: ExecutionResult, logs: { readonly log: Logger }): string {
+export function toJson(result: ExecutionResult, logs: { readonly log: Logger }, maxBytes: number): string {
   const json = stringifyWithRawJson(result);
-  // A UTF-16 unit has at most three bytes, so the bytes of most texts need not be counted.
-  if (json.length * 3 <= MAX_ANSWER_BYTES || Buffer.byteLength(json) <= MAX_ANSWER_BYTES) return json;
-  return JSON.stringify({ ...tooLarge(logs), extensions: result.extensions });
+  return isLarger(json, maxBytes)
+    ? JSON.stringify({ ...tooLarge(logs, maxBytes), extensions: result.extensions })
+    : json;
 }
 
 /** The result for an answer that is too large. */
-export function tooLarge({ log }: { readonly log: Logger }): ExecutionResult {
-  return { data: null, errors: [toGraphQLError(answerTooLarge(), log)] };
+export function tooLarge({ log }: { readonly log: Logger }, maxBytes: number): ExecutionResult {
+  return { data: null, errors: [toGraphQLError(answerTooLarge(maxBytes), log)] };
 }
 
 /** Converts an error of the request to a GraphQL error with an HTTP status. Internal errors are masked. */

@@ -8,14 +8,11 @@ import {
   subscribe,
 } from 'graphql';
 import type { Logger } from 'pino';
-import { isSurelyLarger, isSurelyTooLarge, sizeOf } from '../../core/answer-size.ts';
+import { isSurelyLarger, sizeOf } from '../../core/answer-size.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import { END_ID, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { LARGE_BYTES } from '../../core/postgres/large-answers.ts';
-import { RawJson } from '../../core/text/raw-json.ts';
-import { stringifyInSteps } from '../../core/text/stepwise-json.ts';
 import { sizeOfResult } from '../../graphql-executor/compiled-result.ts';
 import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
@@ -23,7 +20,6 @@ import { followingContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { IDEMPOTENCY_KEY_HEADER } from '../request-headers.ts';
 import { schema } from '../schema.ts';
-import type { Metrics } from '../telemetry/metrics.ts';
 import { notAcceptable } from './answer.ts';
 import { masked, maskedStream, toHttpError, tooLarge } from './errors.ts';
 import { executeIdempotent } from './idempotent-mutation.ts';
@@ -31,6 +27,7 @@ import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
 import { refusalOfRoot } from './root-access.ts';
 import { createPricing } from './pricing.ts';
+import { shortened } from './shortened-result.ts';
 import { AFTER_THE_END, withEventId } from './subscription-stream.ts';
 
 /** A GraphQL request of an authenticated caller. Resolvers get only the context of the operation. */
@@ -39,6 +36,8 @@ export interface GraphQLCall {
   readonly headers: HttpHeaders;
   /** The log of the request, created when something is logged. */
   readonly logs: { readonly log: Logger };
+  /** Called before a mutation is executed. */
+  readonly onWrite: () => void;
 }
 
 /** Executes or subscribes to a valid operation, after its cost was paid and counted. */
@@ -48,10 +47,10 @@ export interface Execution {
 }
 
 export function createExecution(dependencies: Dependencies, limits: RateLimits | undefined): Execution {
-  const { metrics, tracing, log } = dependencies;
+  const { metrics, tracing, bounds } = dependencies;
   const payFor = createPricing(metrics, limits);
   const observe = createGraphQLObserver({ metrics, tracing });
-  const run = createRun(metrics, log);
+  const run = createRun(dependencies);
 
   /** Pays for an operation and runs it, or returns the refusal. Both results contain the cost. */
   async function paid<Result extends ExecutionResult | AsyncIterable<ExecutionResult>>(
@@ -68,16 +67,8 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
     execute: (args, call) =>
       paid(args, call, async () => {
         const result = await observe(args, () => perform(run, args, call, dependencies));
-        const { budget } = call.operation;
-        // When a statement was stopped for lack of room, only its fields have an error.
-        budget.requireRoom(0);
         // A small read can give a large answer too, when the same object is selected many times.
-        if (!isLarge(result)) return result;
-        if (isSurelyTooLarge(result)) return tooLarge(call.logs);
-        await budget.becomeLarge();
-        // Before the text is written, which takes as much memory again.
-        budget.requireRoom(sizeOfResult(result) ?? LARGE_BYTES);
-        return { ...result, ...(result.data && { data: await writtenInSteps(result.data) }) };
+        return isLarger(result, bounds.answerBytes) ? tooLarge(call.logs, bounds.answerBytes) : result;
       }),
     async subscribe(args, call) {
       if (!acceptsEvents(call.headers.get('accept')))
@@ -87,26 +78,22 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
   };
 }
 
-function isLarge(result: ExecutionResult): boolean {
+/** Whether the JSON of a result is certainly larger. */
+function isLarger(result: ExecutionResult, maxBytes: number): boolean {
   const size = sizeOfResult(result);
-  return size === undefined ? isSurelyLarger(result, LARGE_BYTES) : size > LARGE_BYTES;
+  return size === undefined ? isSurelyLarger(result, maxBytes) : size > maxBytes;
 }
 
-/** The data as JSON text, which replaces the value and is inserted into the answer unchanged. */
-async function writtenInSteps(data: ExecutionResult['data']): Promise<Record<string, unknown>> {
-  return new RawJson(await stringifyInSteps(data)) as unknown as Record<string, unknown>;
-}
-
-function createRun({ executions, interpretations }: Metrics, log: Logger): Execute {
+function createRun({ metrics: { executions, interpretations }, log, bounds }: Dependencies): Execute {
   const execute = createExecutor(schema, {
     onExecution: (path, reason, field) => {
       executions.inc({ path });
       if (path === 'interpreted') interpretations.inc({ reason });
       if (reason) log.debug({ path, reason, field }, 'graphql execution');
     },
-    sizeOf,
+    sizeOf: (value) => sizeOf(value, bounds.answerBytes),
     // The reads of the failed compiled execution do not count.
-    beforeRetry: (args) => operationOf(args).budget.restart(),
+    beforeRetry: (args) => operationOf(args).budget.renew(),
   });
   return async (args) => {
     const result = withRefusalFirst(await execute(args), args);
@@ -145,13 +132,30 @@ function noteRefusals(errors: readonly GraphQLError[], { onRefusal }: OperationC
 async function perform(
   run: Execute,
   args: ExecutionArgs,
-  { operation, headers, logs }: GraphQLCall,
+  { operation, headers, logs, onWrite }: GraphQLCall,
   dependencies: Dependencies,
 ): Promise<ExecutionResult> {
   if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
     return masked(await run({ ...args, contextValue: readingContext(operation, dependencies) }), logs);
-  if (!headers.has(IDEMPOTENCY_KEY_HEADER)) return masked(await run({ ...args, contextValue: operation }), logs);
-  return executeIdempotent(dependencies.idempotency, { run, args, context: operation, headers, log: logs.log });
+  onWrite();
+  const runMutation: Execute = async (given) => {
+    const result = masked(await run(given), logs);
+    const maxBytes = dependencies.unreadAnswers.roomFor(operation.actor.keyId);
+    return isSurelyShort(result, maxBytes) ? result : shortened(result, given, maxBytes);
+  };
+  if (!headers.has(IDEMPOTENCY_KEY_HEADER)) return runMutation({ ...args, contextValue: operation });
+  return executeIdempotent(dependencies.idempotency, {
+    run: runMutation,
+    args,
+    context: operation,
+    headers,
+    log: logs.log,
+  });
+}
+
+/** The JSON of a text has at most six bytes for each of its UTF-16 units. */
+function isSurelyShort(result: ExecutionResult, maxBytes: number): boolean {
+  return !isLarger(result, maxBytes / 6);
 }
 
 /** Runs a subscription until it ends, or its client disconnects. */

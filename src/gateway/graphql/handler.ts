@@ -14,20 +14,22 @@ export type GraphQLApi = (
   request: HttpRequest,
   /** Creates the context after the body was read, with the caller's rights at that time. */
   openOperation: () => Promise<OperationContext>,
-  { requestId, logs }: Omit<GraphQLCall, 'operation' | 'headers'> & { readonly requestId: string },
+  call: Omit<GraphQLCall, 'operation' | 'headers'> & { readonly requestId: string },
 ) => Promise<HttpAnswer>;
 
 /** GraphQL over HTTP for authenticated callers: reads a request, runs the pipeline, and answers. */
 export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits | undefined): GraphQLApi {
-  const { config, trustedDocuments } = dependencies;
+  const { config, trustedDocuments, bounds } = dependencies;
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const runPipeline = createPipeline(createExecution(dependencies, limits));
 
   const readParams = async (request: HttpRequest) => requireQuery(findDocument(await readGraphQLRequest(request)));
 
-  return async (request, openOperation, { requestId, logs }) => {
+  return async (request, openOperation, { requestId, ...call }) => {
     const mediaType = resultTypeFor(request.headers.get('accept'));
-    const answer = (result: Result) => answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, logs });
+    const { logs } = call;
+    const answer = (result: Result) =>
+      answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, maxBytes: bounds.answerBytes, logs });
     if (mediaType === undefined)
       return answer({ errors: [notAcceptable(`Answers can be ${MEDIA_TYPES.join(', ')}; accept one of them.`)] });
     const reading = readParams(request);
@@ -36,7 +38,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
     const operation = await openOperation();
     let result: Result;
     try {
-      result = await runPipeline(await reading, request, { operation, headers: request.headers, logs });
+      result = await runPipeline(await reading, request, { operation, headers: request.headers, ...call });
     } catch (error) {
       result = { errors: [toHttpError(error)] };
     }

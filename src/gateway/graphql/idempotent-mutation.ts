@@ -13,7 +13,6 @@ import {
   visitWithTypeInfo,
 } from 'graphql';
 import type { Logger } from 'pino';
-import { answerBytes, answerTooLarge, isSurelyTooLarge } from '../../core/answer-size.ts';
 import { CODE_OF, ForbiddenError, NotFoundError, STATUS_OF } from '../../core/errors.ts';
 import type { GraphQLContext } from '../../core/graphql/builder.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
@@ -95,10 +94,7 @@ async function executeOnce(run: Execute, args: ExecutionArgs, context: GraphQLCo
   const contextValue: GraphQLContext = { ...context, onSuccess: () => (isSuccess = true) };
   const result = masked(await run({ ...args, contextValue }), { log });
   if (!result.data) throw new NothingDone(result);
-  // Throws before the commit, so that nothing is changed when the answer is too large.
-  if (isSurelyTooLarge(result.data)) throw answerTooLarge();
   const data = stringifyWithRawJson(result.data);
-  answerBytes(data);
   return { text: JSON.stringify({ data, errors: result.errors ?? [] } satisfies StoredAnswer), isSuccess };
 }
 

@@ -1,5 +1,5 @@
 import { inRest } from '../../core/text/wording.ts';
-import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
+import { type HttpAnswer, type HttpRequest, answerJson, answerJsonText, answerWith } from '../../core/http/messages.ts';
 import { DomainError, type ErrorKind, STATUS_OF, ValidationError, invalid } from '../../core/errors.ts';
 import {
   type AnyRoute,
@@ -23,6 +23,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runIdempotent } from './idempotent-call.ts';
+import { shortenedJson } from './shortened-document.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/public.ts';
 import { routes } from '../routes.ts';
 
@@ -111,8 +112,11 @@ export async function answerRest(
   // A stream continues to read, and closes its budget itself.
   if ('respond' in route) return route.respond(readingContext(context, dependencies), input, request);
   try {
-    const run = async (inner: OperationContext) =>
-      answerDocument(route, await route.run(inner, input, url.pathname), inner.settings.publicUrl + url.pathname);
+    const maxBytes = () => (isWrite(route) ? dependencies.unreadAnswers.roomFor(current.keyId) : Infinity);
+    const run = async (inner: OperationContext) => {
+      const result = await route.run(inner, input, url.pathname);
+      return answerDocument(route, result, { url: inner.settings.publicUrl + url.pathname, maxBytes: maxBytes() });
+    };
     if (!isWrite(route)) return await run(readingContext(context, dependencies));
     const key = idempotencyKeyOf(request.headers);
     if (key === undefined) return await run(context);
@@ -132,15 +136,15 @@ export async function answerKeylessRest(
   return answerDocument(route, await route.run(context, input));
 }
 
-/** `url` is that of the request. */
-function answerDocument(route: AnyRoute, result: unknown, url = ''): HttpAnswer {
+/** `url` is that of the request. `maxBytes` is given for a write, which must not be answered with an error. */
+function answerDocument(route: AnyRoute, result: unknown, { url = '', maxBytes = Infinity } = {}): HttpAnswer {
   const created = route.location?.(result);
   const headers = {
     ...route.headers,
     ...(created !== undefined && { Location: `${withoutTrailingSlash(url)}/${encodeURIComponent(created)}` }),
   };
   if (result === undefined) return answerWith(null, { status: route.status, headers });
-  return answerJson(result, { status: route.status, headers });
+  return answerJsonText(shortenedJson(result, maxBytes), { status: route.status, headers });
 }
 
 async function bodyOf(request: HttpRequest, route: AnyRoute): Promise<object> {

@@ -1,3 +1,6 @@
+import { MAX_ANSWER_BYTES, inMib, pageBytesOf } from '../../core/answer-size.ts';
+import { MAX_BODY_BYTES } from '../../core/http/request-body.ts';
+
 /** The introduction and the tags of openapi.json. */
 
 /** The tags in display order. Every route has one of them. */
@@ -65,7 +68,7 @@ Every answer has an \`X-Request-Id\`, which identifies the request in the log.
 
 ## Pages
 
-Lists under \`/v1\` answer \`{"items": [], "nextCursor": null}\`. Send \`nextCursor\` as \`cursor\` to get the next page; it is null on the last page. \`limit\` is 1 to 100, 50 when absent. Cursors stay valid when objects are added or deleted.
+Lists under \`/v1\` answer \`{"items": [], "nextCursor": null}\`. Send \`nextCursor\` as \`cursor\` to get the next page; it is null on the last page. \`limit\` is 1 to 100, 50 when absent. A page of any list ends early when its items reach ${inMib(pageBytesOf(MAX_ANSWER_BYTES))}; it has at least one item. Cursors stay valid when objects are added or deleted.
 
 For session events \`nextCursor\` is always a string, so that you can poll with it. To stop at the current end, follow the \`Link\` header with \`rel="next"\`, which is present only while more events follow. \`limit\` is 1 to 1000, 50 when absent.
 
@@ -81,5 +84,5 @@ Send an \`Idempotency-Key\` of at most 255 characters with a write to make a ret
 
 ## Limits
 
-The rate limit is 100 requests per minute for each key unless the operator has set another limit: see \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`. Above the limit the answer is 429 with \`Retry-After\`. For each client address the limits are 60 requests per minute without a valid key, and 60 for each operation that needs no key. Retry 429 and 503 after the time in \`Retry-After\`, and 500 and 502 with an idempotency key. A request body has at most 4 MiB, an answer at most 16 MiB.
+The rate limit is 100 requests per minute for each key unless the operator has set another limit: see \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`. Above the limit the answer is 429 with \`Retry-After\`. For each client address the limits are 60 requests per minute without a valid key, and 60 for each operation that needs no key. Retry 429 and 503 after the time in \`Retry-After\`, and 500 and 502 with an idempotency key. A request body has at most ${inMib(MAX_BODY_BYTES)}, an answer at most ${inMib(MAX_ANSWER_BYTES)}. A write whose answer would be larger is answered with its status, and its largest members are null.
 `;

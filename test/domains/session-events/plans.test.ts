@@ -1,7 +1,6 @@
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { type EventPage, append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
+import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -32,28 +31,4 @@ test('PostgreSQL plans pages of a long session once, not at each execution', asy
   );
   expect(plans).toEqual({ once: expect.any(Number), anew: 5 });
   expect(plans?.once).toBeGreaterThan(0);
-});
-
-test('a page that is cut at its maximum size is not sorted', async () => {
-  const { key } = await gateway.createKey();
-  const id = await createSession(gateway, key);
-  const data = { type: 'text', text: 'x'.repeat(1_000_000) };
-  for (let part = 0; part < 6; part += 1) await append(gateway, key, id, eventsOf(3, { data }));
-  gateway.statements.length = 0;
-  const { body } = await gateway.rest<EventPage>('GET', `/v1/sessions/${id}/events?limit=100`, { key });
-  expect(body.items).toHaveLength(17);
-  const cut = gateway.statements.filter((text) => text.includes('"isFollowed"'));
-  expect(cut).toHaveLength(1);
-  const client = new pg.Client(gateway.databaseUrl);
-  await client.connect();
-  try {
-    // The indexes of a table with few rows are used only without the alternatives.
-    await client.query('set enable_seqscan = off; set enable_bitmapscan = off');
-    const { rows } = await client.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${cut[0]}`);
-    const plan = rows.map((line) => line['QUERY PLAN']).join('\n');
-    expect(plan).toContain('Index Scan using session_event_');
-    expect(plan).not.toMatch(/-> +(?:Incremental )?Sort/);
-  } finally {
-    await client.end();
-  }
 });

@@ -11,6 +11,7 @@ test('an error within an event of a subscription has no HTTP status, because the
   const { body } = answerResult(events(), {
     mediaType: 'text/event-stream',
     requestId: 'r1',
+    maxBytes: 1_000,
     logs: { log: pino({ enabled: false }) },
   });
   const text = await new Response(body as ReadableStream).text();

@@ -2,6 +2,7 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { ValidationError, invalid } from '../../errors.ts';
 import { snake } from './queries.ts';
+import type { PageRows } from './sql.ts';
 
 /**
  * Keyset pagination: a cursor is the sort key of a row, so a page costs the same at any depth, and cursors stay valid when rows are added or
@@ -60,7 +61,7 @@ export interface PagePlan<Row> {
   readonly apply: <Query extends PagedQuery<Query>>(query: Query) => Query;
   /** The number of each row in reading order, from 1. */
   readonly place: RawBuilder<number>;
-  readonly toPage: (rows: readonly Row[]) => Page<Row>;
+  readonly toPage: (read: PageRows<Row>) => Page<Row>;
 }
 
 /** The values of a page, named as a prepared query refers to them: the limit, and those of the cursors. */
@@ -123,7 +124,7 @@ export function planPage<Row>(
     values,
     apply: (query) => paged(query, shape, (name) => sql`${values[name]}`),
     place: sql<number>`row_number() over (order by ${sql.join(orderOf(shape))})`,
-    toPage: (rows) => toPage(ordering, page, { backward, size }, rows),
+    toPage: (read) => toPage(ordering, page, { backward, size }, read),
   };
 }
 
@@ -178,10 +179,10 @@ function toPage<Row>(
   ordering: Ordering<Row>,
   page: PageArguments,
   { backward, size }: { backward: boolean; size: number },
-  rows: readonly Row[],
+  { rows, isCut }: PageRows<Row>,
 ): Page<Row> {
-  const more = rows.length > size;
-  const kept = more ? rows.slice(0, size) : rows;
+  const more = isCut || rows.length > size;
+  const kept = rows.length > size ? rows.slice(0, size) : rows;
   return {
     rows: backward ? kept.toReversed() : kept,
     hasNextPage: backward ? page.before != null : more,

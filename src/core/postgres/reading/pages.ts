@@ -1,7 +1,7 @@
 import { type Expression, type SelectQueryBuilder, sql } from 'kysely';
 import { groupBy } from '../../group-by.ts';
 import type { Page, PagePlan } from './keyset.ts';
-import type { Sql } from './sql.ts';
+import type { PageRows, Sql } from './sql.ts';
 import { listOf, queriesOn } from './queries.ts';
 
 /** The position of a row: its parent, and its number in the page. */
@@ -23,15 +23,37 @@ export async function pagesOf<Row extends object, Tables, Table extends keyof Ta
   rowsOf: (parentId: Expression<string>) => SelectQueryBuilder<Tables, Table, Row>,
 ): Promise<Map<string, Page<Row>>> {
   const page = plan.apply(rowsOf(sql.ref<string>('parent.id')).select(plan.place.as('place')));
-  const rows = await reader.all(
-    db
-      .selectFrom(sql<{ id: string }>`unnest(${listOf('uuid', parentIds)})`.as<'parent'>(sql`parent(id)`))
-      .crossJoinLateral(sql<Row & Placed>`${page}`.as<'child'>(sql`child`))
-      .select('parent.id as parentId')
-      .selectAll('child')
-      .orderBy('parent.id')
-      .orderBy(sql`child.place`),
-  );
-  const found = groupBy<Row & Placed>(rows as (Row & Placed)[], ({ parentId }) => parentId);
-  return new Map(parentIds.map((id) => [id, plan.toPage(found.get(id) ?? [])]));
+  const read = (ids: readonly string[]) =>
+    reader.page(
+      db
+        .selectFrom(sql<{ id: string }>`unnest(${listOf('uuid', ids)})`.as<'parent'>(sql`parent(id)`))
+        .crossJoinLateral(sql<Row & Placed>`${page}`.as<'child'>(sql`child`))
+        .select('parent.id as parentId')
+        .selectAll('child')
+        .orderBy('parent.id')
+        .orderBy(sql`child.place`)
+        .$castTo<Row & Placed>(),
+    );
+  const found = await readByParent(parentIds, read, ({ parentId }) => parentId);
+  return new Map(parentIds.map((id) => [id, plan.toPage(found.get(id) ?? { rows: [], isCut: false })]));
+}
+
+/**
+ * Reads the pages of several parents, whose rows follow each other, with one statement. If it ends early, the remaining pages are read with
+ * another one. So their number depends on the maximum size of an answer, not on the number of parents.
+ */
+export async function readByParent<Id extends string, Row>(
+  parentIds: readonly Id[],
+  read: (ids: readonly Id[]) => Promise<PageRows<Row>>,
+  parentOf: (row: Row) => Id,
+): Promise<Map<Id, PageRows<Row>>> {
+  const pages = new Map<Id, PageRows<Row>>();
+  let left = parentIds;
+  while (left.length > 0) {
+    const { rows, isCut } = await read(left);
+    for (const [id, own] of groupBy(rows, parentOf))
+      pages.set(id, { rows: own, isCut: isCut && own.at(-1) === rows.at(-1) });
+    left = isCut ? left.filter((id) => !pages.has(id)) : [];
+  }
+  return pages;
 }

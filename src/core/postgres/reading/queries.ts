@@ -14,6 +14,7 @@ import {
 import { LRUCache } from 'lru-cache';
 import { compileRow } from '../driver/row-readers.ts';
 import { toIso } from '../driver/wire-types.ts';
+import type { PageEnd } from './request-budget.ts';
 
 /** Typed queries on the tables of entities: an unknown table or column fails to compile. They are built here and executed by `Sql`. */
 
@@ -111,8 +112,8 @@ export function columnNames<Tables, Table extends keyof Tables>(
 export interface Statement<Row> {
   readonly text: string;
   readonly values: readonly unknown[];
-  /** Reading stops when the rows have more bytes. */
-  readonly maxBytes?: number | undefined;
+  /** Ends reading early. */
+  readonly page?: PageEnd | undefined;
   /** Whether columns of the type `json` are returned as the text that is stored. */
   readonly jsonAsText?: boolean;
   readonly '~row'?: Row;

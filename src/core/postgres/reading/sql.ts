@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import type { Pool } from 'pg';
 import { DatabaseClient } from '../driver/client.ts';
 import { type Statement, statementOf } from './queries.ts';
-import { Postponed, type RequestBudget, TooLong } from './request-budget.ts';
+import type { PageEnd, RequestBudget } from './request-budget.ts';
 import { StatementQuery } from '../driver/statement-query.ts';
 
 /** Runs typed queries as prepared statements, without entities. Changes use entities. */
@@ -16,15 +16,30 @@ export interface Sql {
    * connection; pass values separately.
    */
   query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]>;
-  /**
-   * Like `all`, but undefined when the rows have more bytes than `maxBytes`: the rest is not read. Undefined, too, where a statement cannot
-   * be stopped: within a transaction, and in work that has no budget. Columns of the type `json` are returned as the text that is stored.
-   */
-  allUpTo<Row>(maxBytes: number, query: Compilable<Row> | Statement<Row>): Promise<Row[] | undefined>;
+  /** Runs the statement of a page of a list. */
+  page<Row>(query: Compilable<Row> | Statement<Row>, options?: PageOptions): Promise<PageRows<Row>>;
   /** Runs a statement whose failure the caller handles: within a transaction it has a savepoint. */
   attempt<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]>;
   /** The same on the primary, for changes and after notifications. Often this already is the primary. */
   readonly primary: Sql;
+  readonly isTransaction: boolean;
+}
+
+/** The rows of a page, which ends early with the row that reaches its maximum size. */
+export interface PageRows<Row> {
+  readonly rows: readonly Row[];
+  /** Whether it ended early, before further rows. */
+  readonly isCut: boolean;
+}
+
+export interface PageOptions {
+  /** Instead of the usual maximum. */
+  readonly maxBytes?: number | undefined;
+  /**
+   * The large columns are JSON, which is answered as it is. Those of the type `json` are returned as the text that is stored, but not within a
+   * transaction.
+   */
+  readonly isJson?: boolean;
 }
 
 /** Sends a statement, within a budget if there is one. */
@@ -37,12 +52,11 @@ export interface RunOptions {
   /** Runs with a savepoint, if `run` is within a transaction. */
   readonly attempt?: Run;
   readonly budget?: RequestBudget | undefined;
-  /** Whether reading can stop before the end of the rows, by closing the connection. */
-  readonly canStop?: boolean;
+  readonly isTransaction?: boolean;
 }
 
 export function createSql(options: RunOptions): Sql {
-  const { run, onPrimary = run, attempt = run, budget, canStop = budget !== undefined } = options;
+  const { run, onPrimary = run, attempt = run, budget, isTransaction = false } = options;
   const within = <Row>(how: Run, query: Compilable<Row> | Statement<Row>) => {
     const statement = statementOf(query);
     const rows = budget ? budget.run(() => how(statement, budget)) : how(statement);
@@ -53,22 +67,30 @@ export function createSql(options: RunOptions): Sql {
   const sql: Sql = {
     all,
     first: async (query) => (await all(query))[0],
-    allUpTo: async (maxBytes, query) => {
-      if (!canStop) return undefined;
-      try {
-        return await within(run, { ...statementOf(query), maxBytes, jsonAsText: true });
-      } catch (error) {
-        if (error instanceof TooLong) return undefined;
-        throw error;
-      }
+    page: async (query, { maxBytes = budget?.pageBytes ?? Infinity, isJson = false } = {}) => {
+      const page: PageEnd = { maxBytes, bytes: 0, isCut: false };
+      const rows = await within(run, { ...statementOf(query), page, jsonAsText: isJson });
+      const { bytes, isCut } = page;
+      return isJson || bytes * MAX_ESCAPE <= maxBytes ? { rows, isCut } : cutAsJson({ rows, isCut }, maxBytes);
     },
     attempt: (query) => within(attempt, query),
     query: (text, values) => within(run, { text, values }),
     primary: undefined as never,
+    isTransaction,
   };
   return Object.assign(sql, {
     primary: onPrimary === run ? sql : createSql({ ...options, run: onPrimary, onPrimary }),
   });
+}
+
+/** A byte of a text takes up to six as JSON. */
+const MAX_ESCAPE = 6;
+
+/** Ends a page with the row with which its JSON reaches the maximum. */
+function cutAsJson<Row>({ rows, isCut }: PageRows<Row>, maxBytes: number): PageRows<Row> {
+  let bytes = 0;
+  const end = rows.findIndex((row) => (bytes += Buffer.byteLength(JSON.stringify(row))) >= maxBytes) + 1;
+  return end === 0 || end === rows.length ? { rows, isCut } : { rows: rows.slice(0, end), isCut: true };
 }
 
 /**
@@ -101,8 +123,7 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
     entry.uses += 1;
     return entry;
   };
-  async function send(statement: Statement<unknown>, budget?: RequestBudget): Promise<object[]> {
-    const { text, values, maxBytes, jsonAsText } = statement;
+  return async ({ text, values, page, jsonAsText }, budget) => {
     const { uses, name: ownName, isRead } = knownOf(text);
     const name = canPrepare && uses > USES_BEFORE_PREPARING ? ownName : undefined;
     const client = await pool.connect();
@@ -112,42 +133,42 @@ export function runOn(pool: Pool, { canPrepare = true }: RunOnOptions = {}): Run
       if (!isReleased) client.release(error);
       isReleased = true;
     };
+    // A change is never stopped, because it may have been made already.
+    const onBytes = isRead ? budget?.counting(() => release(true), page) : (bytes: number) => budget?.count(bytes);
+    let rows: object[] = [];
     try {
-      const onBytes = budget?.counting(() => release(true), { isRepeatable: isRead, maxBytes });
       const query = new StatementQuery({ name, text, values, onBytes, jsonAsText });
+      ({ rows } = query);
       await DatabaseClient.of(client).run(query);
       release();
-      return query.rows;
     } catch (error) {
       release();
+      if (page?.isCut) return rows;
       // Errors of the closed connection are only a consequence.
-      budget?.take(0);
-      if (!budget || !(error instanceof Postponed)) throw error;
+      budget?.requireRoom();
+      throw error;
     }
-    // A separate function, because a waiting statement must keep neither its rows nor its connection.
-    return sendWhenLarge(statement, budget);
-  }
-
-  async function sendWhenLarge(statement: Statement<unknown>, budget: RequestBudget): Promise<object[]> {
-    await budget.becomeLarge();
-    return send(statement, budget);
-  }
-
-  return send;
+    return rows;
+  };
 }
 
 const READS = /^\s*(?:select|with)\b(?![^]*\b(?:insert|update|delete)\b)/i;
 
+/** Number of rows of a page that are read at once within a transaction. */
+const ROWS_AT_ONCE = 20;
+
 /**
  * Runs statements on the connection of the manager's transaction. A failed statement aborts the transaction, unless it was run with `attempt`.
- * Bytes count after they have arrived, because the connection is needed for the rollback.
+ * Bytes count after they have arrived, because the connection is needed for the rollback; pages are read with a cursor.
  */
 export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
   const transaction = em.getTransactionContext<QueryExecutorProvider>()?.getExecutor();
   if (!transaction) throw new Error('the entity manager has no transaction');
-  const execute = async ({ text, values }: Statement<unknown>): Promise<object[]> => {
-    const { rows } = await transaction.executeQuery<object>(CompiledQuery.raw(text, [...values]));
-    budget?.take(lengthOf(rows));
+  const execute = async ({ text, values, page }: Statement<unknown>): Promise<object[]> => {
+    const query = CompiledQuery.raw(text, [...values]);
+    if (page) return readUpTo(page, transaction.stream<object>(query, ROWS_AT_ONCE), budget);
+    const { rows } = await transaction.executeQuery<object>(query);
+    budget?.count(lengthOf(rows));
     return rows;
   };
   const executeApart = async (statement: Statement<unknown>) => {
@@ -170,7 +191,26 @@ export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
       last = done.catch(() => undefined);
       return done;
     };
-  return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget, canStop: false });
+  return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget, isTransaction: true });
+}
+
+async function readUpTo(
+  page: PageEnd,
+  parts: AsyncIterable<{ readonly rows: readonly object[] }>,
+  budget: RequestBudget | undefined,
+): Promise<object[]> {
+  const read: object[] = [];
+  for await (const { rows } of parts) {
+    for (const row of rows) {
+      page.isCut = page.bytes >= page.maxBytes;
+      if (page.isCut) return read;
+      const bytes = lengthOf([row]);
+      page.bytes += bytes;
+      budget?.count(bytes);
+      read.push(row);
+    }
+  }
+  return read;
 }
 
 /** The size of the texts in rows, which are most of the bytes. */

@@ -117,7 +117,7 @@ async function connectionOf(
   return toConnection({ page: found, total: async () => (await total()) ?? 0 });
 }
 
-const PAGE_RULES = 'A page has 1 to 1000 events and ends early at 16 MiB of data. Cursors are the ids that REST uses.';
+const PAGE_RULES = 'A page has 1 to 1000 events and ends early at 4 MiB of data. Cursors are the ids that REST uses.';
 
 builder.objectField(SessionType, 'events', (t) =>
   t.connection(

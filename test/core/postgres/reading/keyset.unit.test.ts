@@ -33,7 +33,8 @@ const thing = (place: number): Thing => ({
 const ONE = thing(1);
 const planOf = (page: PageArguments, ordering = orderingOf('CREATED_AT'), max?: number) =>
   planPage(ordering, page, max);
-const cursorOf = (row = ONE, ordering = orderingOf('CREATED_AT')) => planOf({}, ordering).toPage([]).cursorOf(row);
+const cursorOf = (row = ONE, ordering = orderingOf('CREATED_AT')) =>
+  planOf({}, ordering).toPage({ rows: [], isCut: false }).cursorOf(row);
 
 const query = queriesOn<{ t: Thing }>().selectFrom('t').select('id');
 function statementOf(page: PageArguments, ordering = orderingOf('CREATED_AT')) {
@@ -125,13 +126,15 @@ describe('the statement of a page', () => {
 
 describe('the page', () => {
   const rows = [thing(1), thing(2), thing(3)];
-  const pageOf = (page: PageArguments, found = rows) => {
-    const { rows: kept, hasNextPage, hasPreviousPage } = planOf(page).toPage(found);
+  const pageOf = (page: PageArguments, found = rows, isCut = false) => {
+    const { rows: kept, hasNextPage, hasPreviousPage } = planOf(page).toPage({ rows: found, isCut });
     return [kept.map(({ label }) => label.at(-1)).join(''), hasPreviousPage, hasNextPage];
   };
 
   test('has up to the wanted rows in the order of the list, and states whether others precede and follow', () => {
     expect(pageOf({ first: 3 })).toEqual(['123', false, false]);
+    expect(pageOf({ first: 3 }, [thing(1)], true)).toEqual(['1', false, true]);
+    expect(pageOf({ last: 3 }, [thing(3), thing(2)], true)).toEqual(['23', true, false]);
     expect(pageOf({ first: 2 })).toEqual(['12', false, true]);
     expect(pageOf({ first: 2, after: cursorOf() })).toEqual(['12', true, true]);
     expect(pageOf({ last: 3 })).toEqual(['321', false, false]);
