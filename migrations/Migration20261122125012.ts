@@ -6,8 +6,7 @@ export class Migration20261122125012 extends Migration {
   // Changes of one user share the lock, and so do not wait for each other. Each query of a volatile function has a snapshot of its own: what was
   // committed while the lock was waited for is seen; and a key may have expired meanwhile, by the clock of the caller's gateway.
   override up(): void | Promise<void> {
-    this
-      .addSql(`create function has_authority(caller_key uuid, caller uuid, acting_organization uuid, acting_role text, at timestamptz)
+    this.addSql(`create function has_authority(caller_key uuid, caller uuid, acting_organization uuid, acting_role text, at timestamptz)
       returns boolean language plpgsql volatile as $$
       begin
         if caller_key is null then return true; end if;
