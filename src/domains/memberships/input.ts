@@ -5,19 +5,32 @@ import { createdBetween } from '../../core/input/moments.ts';
 import { idSchema, optional, text } from '../../core/input/validation.ts';
 
 /** Conditions on a list of members. `createdFrom` and `createdBefore` are about the time of joining. */
-export const memberFilter = z.strictObject({
-  roles: z.array(z.enum(ROLES)).max(100).nullish(),
-  search: text({ max: 254 }).nullish(),
-  ...createdBetween,
-});
+export const memberFilter = z
+  .strictObject({
+    roles: z.array(z.enum(ROLES)).max(100).nullish().describe('Members with any of these roles.'),
+    search: text({ max: 254 })
+      .nullish()
+      .describe('Members whose name or e-mail address contains this text. Case is ignored; there are no wildcards.'),
+    createdFrom: createdBetween.createdFrom.describe('Joined at this time or later.'),
+    createdBefore: createdBetween.createdBefore.describe('Joined before this time.'),
+  })
+  .describe(
+    'Conditions on members. A member is listed when they meet all of them. A condition with an empty list matches nothing.',
+  );
 export type MemberFilter = z.output<typeof memberFilter>;
 
 /** The optional id must be the acting organization. */
-export const leaveOrganizationInput = z.strictObject({ organizationId: optional(idSchema<OrganizationId>()) });
-export type LeaveOrganizationInput = z.output<typeof leaveOrganizationInput>;
+export const leaveOrganizationInput = z.strictObject({
+  organizationId: optional(idSchema<OrganizationId>()).describe(
+    'Id of the organization, as a safety check. When given, it must be the organization that the request acts in.',
+  ),
+});
 
-export const changeOrganizationMemberRoleInput = z.strictObject({ userId: idSchema<UserId>(), role: z.enum(ROLES) });
-export type ChangeOrganizationMemberRoleInput = z.output<typeof changeOrganizationMemberRoleInput>;
+export const changeOrganizationMemberRoleInput = z.strictObject({
+  userId: idSchema<UserId>().describe('Id of the user.'),
+  role: z.enum(ROLES).describe('The new role.'),
+});
 
-export const removeOrganizationMemberInput = z.strictObject({ userId: idSchema<UserId>() });
-export type RemoveOrganizationMemberInput = z.output<typeof removeOrganizationMemberInput>;
+export const removeOrganizationMemberInput = z.strictObject({
+  userId: idSchema<UserId>().describe('Id of the user.'),
+});

@@ -1,9 +1,9 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { type ActingOrganization, type Role, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import type { UserId } from '../../core/ids.ts';
+import type { ApiKeyId, UserId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
@@ -16,11 +16,7 @@ import {
   lockOrganization,
   requireRoomToOwn,
 } from '../organizations/public.ts';
-import type {
-  ChangeOrganizationMemberRoleInput,
-  LeaveOrganizationInput,
-  RemoveOrganizationMemberInput,
-} from './input.ts';
+import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from './input.ts';
 import { endMembership } from './membership-end.ts';
 import { LEAVE_ORGANIZATION, READ_MEMBERS } from './policy.ts';
 import { type MemberList, type MemberRow, countMembers, findMembers, pageOfMembers } from './queries.ts';
@@ -31,12 +27,13 @@ export interface MemberChange {
   readonly membership: Membership;
 }
 
-/**
- * Changes the role of a member.
- * @throws ConflictError when the organization would have no administrator, or the member would own more than the maximum of organizations.
- */
-export const changeOrganizationMemberRole = write(
-  async ({ em, actor }, { userId, role }: ChangeOrganizationMemberRoleInput) => {
+export const changeOrganizationMemberRole = defineOperation({
+  name: 'changeOrganizationMemberRole',
+  description: 'Changes the role of a member. The role of the last administrator cannot change.',
+  access: ADMINISTER_ORGANIZATION,
+  input: changeOrganizationMemberRoleInput,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor }, { userId, role }) => {
     const { organization, membership } = await lockMember(em, actor, userId);
     const change: MemberChange = { organization, membership, user: membership.user };
     if (membership.role === role) return unchanged(change);
@@ -45,71 +42,59 @@ export const changeOrganizationMemberRole = write(
     membership.role = role;
     return change;
   },
-  {
-    access: ADMINISTER_ORGANIZATION,
-    operation: 'changeOrganizationMemberRole',
-    target: memberOf,
-    endsRightsOf: ({ user }) => [user.id],
-  },
-);
+  target: memberOf,
+  endsRightsOf: ({ user }) => [user.id],
+});
 
-/**
- * Removes a member and revokes their keys of the organization.
- * @throws ConflictError when the organization would have no administrator.
- */
-export const removeOrganizationMember = guarded(
-  ADMINISTER_ORGANIZATION,
-  async (context: OperationContext, input: RemoveOrganizationMemberInput): Promise<MemberChange> => {
-    const { change, keyIds } = await removeMember(context, input);
-    for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
-    return change;
-  },
-);
+export const removeOrganizationMember = defineOperation({
+  name: 'removeOrganizationMember',
+  description:
+    'Removes a member, revokes their keys that are bound to the organization, and deletes their personal MCP connections in it. The last administrator cannot be removed.',
+  access: ADMINISTER_ORGANIZATION,
+  input: removeOrganizationMemberInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { userId }) => endAndRevoke(context, await lockMember(context.em, context.actor, userId)),
+  target: memberOf,
+  endsRightsOf: ({ user }) => [user.id],
+  afterCommit: notifyOfKeys,
+});
 
-const removeMember = write(
-  async (context, { userId }: RemoveOrganizationMemberInput) => {
-    const { em, actor } = context;
-    const { organization, membership } = await lockMember(em, actor, userId);
-    await refuseLastAdmin(em, membership);
-    const keyIds = await endMembership(context, membership);
-    return { change: { organization, membership, user: membership.user }, keyIds };
-  },
-  {
-    access: ADMINISTER_ORGANIZATION,
-    operation: 'removeOrganizationMember',
-    target: ({ change }) => memberOf(change),
-    endsRightsOf: ({ change }) => [change.user.id],
-  },
-);
-
-/**
- * Ends the caller's own membership and revokes their keys of the organization.
- * @throws ConflictError for the last administrator.
- */
-export const leaveOrganization = guarded(
-  LEAVE_ORGANIZATION,
-  async (context: OperationContext, input: LeaveOrganizationInput): Promise<ActingOrganization> => {
-    const { organization, keyIds } = await leave(context, input);
-    for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
-    return organization;
-  },
-);
-
-const leave = write(
-  async (context, { organizationId }: LeaveOrganizationInput) => {
+export const leaveOrganization = defineOperation({
+  name: 'leaveOrganization',
+  description:
+    "Ends the caller's membership of the organization that the request acts in. Revokes their keys that are bound to it and deletes their personal MCP connections in it. The last administrator cannot leave.",
+  access: LEAVE_ORGANIZATION,
+  input: leaveOrganizationInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { organizationId }) => {
     const { em, actor } = context;
     actingOrganization(actor, organizationId);
-    const { organization, membership } = await lockMember(em, actor, actor.userId);
-    await refuseLastAdmin(em, membership);
-    return { organization, userId: actor.userId, keyIds: await endMembership(context, membership) };
+    return endAndRevoke(context, await lockMember(em, actor, actor.userId));
   },
-  {
-    access: LEAVE_ORGANIZATION,
-    endsRightsOf: ({ userId }) => [userId],
-    operation: 'leaveOrganization',
-    target: (_, __, { userId }) => ({ type: 'User', id: userId }),
-  },
-);
+  target: memberOf,
+  endsRightsOf: ({ user }) => [user.id],
+  afterCommit: notifyOfKeys,
+});
+
+/** A membership that has ended, with the keys that were revoked with it. */
+interface EndedMembership extends MemberChange {
+  readonly keyIds: readonly ApiKeyId[];
+}
+
+async function endAndRevoke(
+  context: OperationContext,
+  { organization, membership }: Pick<MemberChange, 'organization' | 'membership'>,
+): Promise<EndedMembership> {
+  await refuseLastAdmin(context.em, membership);
+  const keyIds = await endMembership(context, membership);
+  return { organization, membership, user: membership.user, keyIds };
+}
+
+/** Ends the live streams of the revoked keys. */
+function notifyOfKeys({ notifier }: OperationContext, ended: EndedMembership): Promise<EndedMembership> {
+  for (const id of ended.keyIds) notifier.publish(apiKeyTopic(id));
+  return Promise.resolve(ended);
+}
 
 /** The users with these ids who are members of the acting organization. */
 export const readMembers = guarded(
@@ -118,16 +103,13 @@ export const readMembers = guarded(
     findMembers(context, requireOrganization(context.actor).id, userIds, selected),
 );
 
-/**
- * Lists the members of the acting organization.
- * @throws ValidationError (400) when another organization is given.
- */
-export const listMembers = guarded(
-  READ_MEMBERS,
-  async (
+export const listMembers = defineOperation({
+  name: 'listMembers',
+  description: 'Members of the organization, by time of joining by default.',
+  access: READ_MEMBERS,
+  run: async (
     context: OperationContext,
-    list: MemberList,
-    page: PageArguments,
+    { page, ...list }: MemberList & { readonly page: PageArguments },
     selected?: Columns<MemberRow>,
   ): Promise<CountedPage<MemberRow>> => {
     requireOrganization(context.actor, list.organizationId);
@@ -136,7 +118,7 @@ export const listMembers = guarded(
       total: () => countMembers(context, list),
     };
   },
-);
+});
 
 /**
  * Makes the user a member, in the caller's transaction and without checking rights. A given role replaces that of an

@@ -1,6 +1,7 @@
+import { ConflictError } from '../../core/errors.ts';
 import { requireScope } from '../../core/access.ts';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
-import { type OperationContext, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { type CreatedApiKey, issueApiKeyLike } from '../api-keys/public.ts';
 import {
   CREATE_ORGANIZATIONS,
@@ -8,6 +9,7 @@ import {
   type Organization,
   SLUG_CONFLICTS,
   insertOrganization,
+  createOrganizationInput,
 } from '../organizations/public.ts';
 
 export interface CreatedOrganization {
@@ -16,26 +18,22 @@ export interface CreatedOrganization {
   readonly created: CreatedApiKey | undefined;
 }
 
-/**
- * Creates an organization and makes the caller its administrator. Without a slug, one is generated from the name, with
- * a number when it is taken.
- * `createApiKey` also creates a key with the scopes and the expiry of the calling key.
- * @throws ConflictError when the given slug is taken, or the caller owns the maximum of organizations.
- */
-export const createOrganization = write(
-  async (context, input: CreateOrganizationInput): Promise<CreatedOrganization> => {
+export const createOrganization = defineOperation({
+  name: 'createOrganization',
+  description:
+    'Creates an organization and makes the caller its administrator. A person can own at most 20 organizations, as creator or administrator.',
+  access: CREATE_ORGANIZATIONS,
+  input: createOrganizationInput,
+  errors: [ConflictError],
+  run: async (context, input: CreateOrganizationInput): Promise<CreatedOrganization> => {
     if (input.createApiKey) requireScope(context.actor, 'api_keys.write');
     const organization = await insertOrganization(context, input);
     return { organization, created: input.createApiKey ? await issueFirstKey(context, organization) : undefined };
   },
-  {
-    access: CREATE_ORGANIZATIONS,
-    operation: 'createOrganization',
-    // The audit log entry belongs to the new organization.
-    target: ({ organization: { id } }) => ({ type: 'Organization', id, organizationId: id }),
-    conflicts: SLUG_CONFLICTS,
-  },
-);
+  // The audit log entry belongs to the new organization.
+  target: ({ organization: { id } }) => ({ type: 'Organization', id, organizationId: id }),
+  conflicts: SLUG_CONFLICTS,
+});
 
 async function issueFirstKey(context: OperationContext, { id, name }: Organization): Promise<CreatedApiKey> {
   const { em, actor } = context;

@@ -23,11 +23,18 @@ const slug = z
 
 const logoUrl = httpUri({ max: 2048 });
 
-export const createOrganizationInput = z.strictObject({ name, slug: optional(slug) });
+export const createOrganizationInput = z.strictObject({
+  name: name.describe('Name of the organization.'),
+  slug: optional(slug).describe(
+    'Unique slug: lowercase letters and digits in groups separated by single hyphens. When absent, it is generated from the name.',
+  ),
+});
 
 /** With `createApiKey`, which only GraphQL accepts: the documented REST answer has no field for a key. */
 export const createOrganizationWithKeyInput = createOrganizationInput.extend({
-  createApiKey: withDefault(z.boolean(), false),
+  createApiKey: withDefault(z.boolean(), false).describe(
+    'Whether to also create an API key that is bound to the new organization, with the scopes and the expiry of the calling key. Needs the scope `api_keys.write`.',
+  ),
 });
 export type CreateOrganizationInput = z.output<typeof createOrganizationInput> & { readonly createApiKey?: boolean };
 
@@ -45,13 +52,25 @@ export type OrganizationReference = z.output<typeof organizationReference>;
 const roles = z.array(z.enum(ROLES)).max(100).nullish();
 
 /** Conditions on a list of organizations. All that are given must be met; null is the same as absent; an empty list matches nothing. */
-export const organizationFilter = z.strictObject({ roles, search: text({ max: 100 }).nullish(), ...createdBetween });
+export const organizationFilter = z
+  .strictObject({
+    roles: roles.describe('Organizations in which the caller has any of these roles.'),
+    search: text({ max: 100 })
+      .nullish()
+      .describe('Organizations whose name or slug contains this text. Case is ignored; there are no wildcards.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on organizations. An organization is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type OrganizationFilter = z.output<typeof organizationFilter>;
 
 export const updateOrganizationInput = z.strictObject({
-  organizationId: idSchema<OrganizationId>(),
-  name: name.optional(),
-  logoUrl: logoUrl.nullable().optional(),
+  organizationId: idSchema<OrganizationId>().describe('Id of the organization.'),
+  name: name.optional().describe('Name of the organization; unchanged when absent.'),
+  logoUrl: logoUrl
+    .nullable()
+    .optional()
+    .describe('Address of the logo: http or https; unchanged when absent, cleared by null.'),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
-export type UpdateOrganizationInput = z.output<typeof updateOrganizationInput>;

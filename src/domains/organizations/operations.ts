@@ -1,14 +1,14 @@
 import { LockMode } from '@mikro-orm/postgresql';
-import { notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { ANYBODY } from '../../core/access.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import type { AuditTarget } from '../../core/audit.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Columns, ifKnown } from '../../core/postgres/reading/columns.ts';
 import { Organization } from './entity.ts';
-import type { OrganizationReference, UpdateOrganizationInput } from './input.ts';
+import { type OrganizationReference, updateOrganizationInput } from './input.ts';
 import { ADMINISTER_ORGANIZATION } from './policy.ts';
 import {
   type OrganizationList,
@@ -55,12 +55,13 @@ export async function findOrCreateOrganization(
   return { organization, isNew: organization.id === id };
 }
 
-/**
- * Changes the name and the logo of the acting organization.
- * @throws NotFoundError for the id of another organization; ConflictError when the organization was changed since `expectedUpdatedAt`.
- */
-export const updateOrganization = write(
-  async ({ em, actor, now }, { organizationId, expectedUpdatedAt, ...changes }: UpdateOrganizationInput) => {
+export const updateOrganization = defineOperation({
+  name: 'updateOrganization',
+  description: 'Changes the name and the logo of the organization that the request acts in.',
+  access: ADMINISTER_ORGANIZATION,
+  input: updateOrganizationInput,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor, now }, { organizationId, expectedUpdatedAt, ...changes }) => {
     if (organizationId !== actor.organization?.id) throw notFound('organization');
     const organization = await em.findOne(
       Organization,
@@ -73,8 +74,8 @@ export const updateOrganization = write(
     organization.update(changes, now());
     return organization;
   },
-  { access: ADMINISTER_ORGANIZATION, operation: 'updateOrganization', target: targetOf },
-);
+  target: targetOf,
+});
 
 /** The organizations with these ids that the caller is a member of. A bound key sees only its own organization. */
 export function readOrganizations(
@@ -108,16 +109,17 @@ export async function readActingOrganization(
   );
 }
 
-/** Lists the organizations of the caller. */
-export const listOrganizations = guarded(
-  ANYBODY,
-  async (
+export const listOrganizations = defineOperation({
+  name: 'listOrganizations',
+  description:
+    'Lists the organizations that the key can act in. An unbound key lists all organizations of its user, a bound key only its own.',
+  access: ANYBODY,
+  run: async (
     context: OperationContext,
-    list: OrganizationList,
-    page: PageArguments,
+    { page, ...list }: OrganizationList & { readonly page: PageArguments },
     selected?: Columns<OrganizationRow>,
   ): Promise<CountedPage<OrganizationRow>> => ({
     page: await pageOfOrganizations(context, list, page, selected),
     total: () => countOrganizations(context, list.filter),
   }),
-);
+});

@@ -6,24 +6,20 @@ import { memberCountsOf } from './queries.ts';
 import { organizationDocument, organizationExample, toOrganizationDocument } from './rest-documents.ts';
 
 export const organizationRoutes = [
-  route({
+  route(listOrganizations, {
     method: 'GET',
     path: '/v1/organizations',
-    operationId: 'listOrganizations',
-    access: listOrganizations.access,
     tag: 'Organizations',
-    summary: 'List the organizations that the key can act in.',
     description:
-      'Sorted by time of creation. An unbound key lists all organizations of its user, a bound key only its own. `X-Organization-Id` accepts the ids and slugs.',
+      'Sorted by time of creation. `X-Organization-Id` accepts the ids and slugs. An unbound key lists all organizations of its user, a bound key only its own.',
     input: listOrganizationsInput,
     output: listDocument(organizationDocument),
     status: 200,
-    errors: [400],
     examples: { output: { items: [organizationExample], nextCursor: null } },
     run: async (context, input) => {
       const { items, nextCursor } = await readList(
         input,
-        (page) => listOrganizations(context, { filter: {}, order: { field: 'CREATED_AT', direction: 'ASC' } }, page),
+        (page) => listOrganizations(context, { filter: {}, order: { field: 'CREATED_AT', direction: 'ASC' }, page }),
         (row) => row,
       );
       const counts = await memberCountsOf(context)(items.map(({ id }) => id));

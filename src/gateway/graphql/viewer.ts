@@ -88,8 +88,8 @@ builder.objectField(ViewerType, 'organizations', (t) =>
       resolve: ({ userId }, args, context, info) => {
         const { filter, orderBy, ...page } = args;
         const selected = selectedColumns<OrganizationRow>(info, 'Organization');
-        const asked = { filter: filter ?? {}, order: ORGANIZATION_ORDER.orderOf(orderBy) };
-        const list = () => listOrganizations(context, asked, page, selected);
+        const asked = { filter: filter ?? {}, order: ORGANIZATION_ORDER.orderOf(orderBy), page };
+        const list = () => listOrganizations(context, asked, selected);
         return resolveList({ context, info, args }, userId, list, selected);
       },
     },

@@ -1,11 +1,9 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
-import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds } from '../../../core/graphql/global-ids.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from './types.ts';
-import { organizationReference, updateOrganizationInput } from '../input.ts';
+import { organizationReference } from '../input.ts';
 import { readOrganization, updateOrganization } from '../operations.ts';
 import { type OrganizationRow, organizationRow } from '../queries.ts';
 
@@ -32,28 +30,13 @@ builder.queryField('organization', (t) =>
   }),
 );
 
-mutation('updateOrganization', {
-  access: updateOrganization.access,
-  description: 'Changes the name and the logo of the organization that the request acts in.',
-  schema: updateOrganizationInput,
+mutation(updateOrganization, {
   ids: { organizationId: 'Organization' },
-  input: (t) => ({
-    organizationId: t.id({ required: true, description: '`id` or `databaseId` of the organization.' }),
-    name: t.string({ description: 'Name of the organization, 1 to 100 characters; unchanged when absent.' }),
-    logoUrl: t.field({
-      type: 'URL',
-      description:
-        'Address of the logo: http or https, at most 2048 characters; unchanged when absent, cleared by null.',
-    }),
-    expectedUpdatedAt: t.field({ type: 'DateTime', description: EXPECTED_UPDATED_AT }),
-  }),
-  errors: [NotFoundError, ConflictError],
-  run: async (context, input) => ({ organization: organizationRow(await updateOrganization(context, input)) }),
   payload: (t) => ({
     organization: t.field({
       type: OrganizationType,
       description: 'The changed organization.',
-      resolve: ({ organization }) => organization,
+      resolve: (organization) => organizationRow(organization),
     }),
   }),
 });

@@ -9,24 +9,17 @@ import {
   SUBSCRIPTION_LEVELS,
   type SubscriptionLevel,
 } from '../../../core/config.ts';
-import type { Role } from '../../../core/access.ts';
+import { ROLES } from '../../../core/access.ts';
+import { enumOf } from '../../../core/graphql/enums.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { type OrganizationRow, memberCountsOf, rolesOf } from '../queries.ts';
 import { readOrganizations } from '../operations.ts';
 import { mayAdminister } from '../policy.ts';
+import { ORGANIZATION_TEXTS } from '../texts.ts';
 
-export const RoleEnum = builder.enumType('OrganizationRole', {
-  description: 'Role of a member in an organization.',
-  values: {
-    ADMIN: {
-      value: 'admin',
-      description: 'Manages the organization, its members, its shared connections and all its keys.',
-    },
-    MEMBER: {
-      value: 'member',
-      description: 'Can use the organization, and manages their own sessions, keys and personal connections.',
-    },
-  } satisfies Record<string, { value: Role; description: string }>,
+export const RoleEnum = enumOf('OrganizationRole', 'Role of a member in an organization.', ROLES, {
+  admin: 'Manages the organization, its members, its shared connections and all its keys.',
+  member: 'Can use the organization, and manages their own sessions, keys and personal connections.',
 });
 
 const named = <Name extends string>(names: readonly Name[], description: (name: Name) => string) =>
@@ -62,16 +55,15 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
   load: (context, keys, selected) => readOrganizations(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: 'Name of the organization, 1 to 100 characters.' }),
+    name: t.exposeString('name', { description: ORGANIZATION_TEXTS.name }),
     slug: t.exposeString('slug', {
       nullable: true,
-      description:
-        'Slug of at most 100 characters, unique over all organizations. Null when none was given and the name has neither letters nor digits.',
+      description: ORGANIZATION_TEXTS.slug,
     }),
     logoUrl: t.expose('logoUrl', {
       type: 'URL',
       nullable: true,
-      description: 'Address of the logo. Null when there is none.',
+      description: ORGANIZATION_TEXTS.logoUrl,
     }),
     subscriptions: t.field({
       type: [SubscriptionType],
@@ -102,15 +94,15 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
       resolve: ({ id }, _, { actor }) => mayAdminister(actor, id),
     }),
     memberCount: t.int({
-      description: 'Number of members.',
+      description: ORGANIZATION_TEXTS.memberCount,
       extensions: { ...OWN_STATEMENT, ...needs<OrganizationRow>('id') },
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the organization was created.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: ORGANIZATION_TEXTS.createdAt }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When the organization last changed. `expectedUpdatedAt` is compared with it.',
+      description: ORGANIZATION_TEXTS.updatedAt,
     }),
   }),
 });
