@@ -1,6 +1,6 @@
-import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
 import { connectionType } from '../../core/graphql/connections.ts';
-import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
@@ -12,12 +12,7 @@ import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
 import { organizationRow } from '../organizations/public.ts';
 import { UserType } from '../users/graphql.ts';
 import { readUsers } from '../users/public.ts';
-import {
-  acceptOrganizationInvitationInput,
-  invitationFilter,
-  inviteOrganizationMemberInput,
-  revokeOrganizationInvitationInput,
-} from './input.ts';
+import { invitationFilter } from './input.ts';
 import {
   acceptOrganizationInvitation,
   inviteOrganizationMember,
@@ -60,20 +55,7 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   }),
 });
 
-const FilterInput = builder.inputType('OrganizationInvitationFilter', {
-  description:
-    'Conditions on invitations. An invitation is listed when it meets all of them. A condition with an empty list matches nothing.',
-  validate: invitationFilter,
-  fields: (t) => ({
-    roles: t.field({ type: [RoleEnum], description: 'Invitations with any of these roles, at most 100.' }),
-    search: t.string({
-      description:
-        'Invitations whose e-mail address contains this text of at most 254 characters. Case is ignored; there are no wildcards.',
-    }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Invitations created at this time or later.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Invitations created before this time.' }),
-  }),
-});
+const FilterInput = filterType('OrganizationInvitationFilter', invitationFilter);
 
 const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation', {
   of: 'invitations',
@@ -84,40 +66,23 @@ const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation
 const InvitationConnection = connectionType(InvitationType, { of: 'invitations' });
 
 organizationList('invitations', {
+  ...listInvitations.declaration,
   type: InvitationType,
   connection: InvitationConnection,
-  description: 'Open invitations of the organization, newest first by default. An organization has at most 100.',
-  access: listInvitations.access,
   filter: {
     type: FilterInput,
     description: 'Conditions on the invitations. When absent, all open invitations are listed.',
   },
   order: INVITATION_ORDER,
-  list: (context, { page, ...asked }, selected) => listInvitations(context, asked, page, selected),
+  list: listInvitations,
 });
 
-mutation('inviteOrganizationMember', {
-  access: inviteOrganizationMember.access,
-  description:
-    'Invites an e-mail address to the organization that the request acts in. The gateway sends no e-mail, so you must pass on the token. A new invitation replaces an earlier one for the same address, whose token becomes invalid. An organization has at most 100 open invitations.',
-  schema: inviteOrganizationMemberInput,
-  input: (t) => ({
-    email: t.string({
-      required: true,
-      description: 'E-mail address of the person, at most 254 characters. Case is ignored.',
-    }),
-    role: t.field({ type: RoleEnum, defaultValue: 'member', description: 'Role of the new member.' }),
-  }),
-  errors: [ConflictError],
-  run: async (context, input) => {
-    const { invitation, token } = await inviteOrganizationMember(context, input);
-    return { invitation: invitationRow(invitation), token };
-  },
+mutation(inviteOrganizationMember, {
   payload: (t) => ({
     invitation: t.field({
       type: InvitationType,
       description: 'The new invitation, without its token.',
-      resolve: ({ invitation }) => invitation,
+      resolve: ({ invitation }) => invitationRow(invitation),
     }),
     token: t.exposeString('token', {
       description:
@@ -126,14 +91,8 @@ mutation('inviteOrganizationMember', {
   }),
 });
 
-mutation('revokeOrganizationInvitation', {
-  access: revokeOrganizationInvitation.access,
-  description: 'Revokes an open invitation. Its token becomes invalid.',
-  schema: revokeOrganizationInvitationInput,
+mutation(revokeOrganizationInvitation, {
   ids: { invitationId: 'OrganizationInvitation' },
-  input: (t) => ({ invitationId: t.id({ required: true, description: '`id` or `databaseId` of the invitation.' }) }),
-  errors: [NotFoundError],
-  run: revokeOrganizationInvitation,
   payload: (t) => ({
     deletedId: t.id({
       description: 'Global id of the revoked invitation.',
@@ -142,25 +101,13 @@ mutation('revokeOrganizationInvitation', {
   }),
 });
 
-mutation('acceptOrganizationInvitation', {
-  access: acceptOrganizationInvitation.access,
-  description:
-    'Makes the caller a member of the organization that invited their e-mail address. The request can act in any organization or none. Used, expired, revoked and unknown tokens give a `NotFoundError`, a token for another address a `ForbiddenError`. People without an account use `POST /v1/invitations/accept`.',
-  schema: acceptOrganizationInvitationInput,
-  input: (t) => ({
-    token: t.string({ required: true, description: 'The token of the invitation, `wgi_…`; at most 255 characters.' }),
-  }),
-  errors: [NotFoundError, ConflictError],
-  run: async (context, input) => {
-    const { organization, role } = await acceptOrganizationInvitation(context, input);
-    return { organization: organizationRow(organization), role };
-  },
+mutation(acceptOrganizationInvitation, {
   payload: (t) => ({
     organization: t.field({
       type: OrganizationType,
       description:
         'The organization that the caller joined. To act in it, send an unbound key with the header `X-Organization-Id`, or a key that is bound to it.',
-      resolve: ({ organization }) => organization,
+      resolve: ({ organization }) => organizationRow(organization),
     }),
     role: t.expose('role', { type: RoleEnum, description: 'Role of the caller in the organization.' }),
   }),

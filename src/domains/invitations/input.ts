@@ -8,25 +8,35 @@ import { emailAddress, idSchema, optional, text, withDefault } from '../../core/
 const token = text({ min: 1, max: 255 });
 
 export const inviteOrganizationMemberInput = z.strictObject({
-  email: emailAddress(),
-  role: withDefault(z.enum(ROLES), 'member'),
+  email: emailAddress().describe('E-mail address of the person. Case is ignored.'),
+  role: withDefault(z.enum(ROLES), 'member').describe('Role of the new member.'),
 });
-export type InviteOrganizationMemberInput = z.output<typeof inviteOrganizationMemberInput>;
 
 /** Conditions on a list of invitations. All that are given must be met; null is the same as absent; an empty list matches nothing. */
-export const invitationFilter = z.strictObject({
-  roles: z.array(z.enum(ROLES)).max(100).nullish(),
-  search: text({ max: 254 }).nullish(),
-  ...createdBetween,
-});
+export const invitationFilter = z
+  .strictObject({
+    roles: z.array(z.enum(ROLES)).max(100).nullish().describe('Invitations with any of these roles.'),
+    search: text({ max: 254 })
+      .nullish()
+      .describe('Invitations whose e-mail address contains this text. Case is ignored; there are no wildcards.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on invitations. An invitation is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type InvitationFilter = z.output<typeof invitationFilter>;
 
-export const revokeOrganizationInvitationInput = z.strictObject({ invitationId: idSchema<InvitationId>() });
-export type RevokeOrganizationInvitationInput = z.output<typeof revokeOrganizationInvitationInput>;
+export const revokeOrganizationInvitationInput = z.strictObject({
+  invitationId: idSchema<InvitationId>().describe('Id of the invitation.'),
+});
 
-export const acceptOrganizationInvitationInput = z.strictObject({ token });
-export type AcceptOrganizationInvitationInput = z.output<typeof acceptOrganizationInvitationInput>;
+export const acceptOrganizationInvitationInput = z.strictObject({
+  token: token.describe('The token of the invitation, `wgi_…`.'),
+});
 
 /** For a person who has no account yet. */
-export const acceptInvitationWithoutKeyInput = z.strictObject({ token, name: optional(text({ min: 1, max: 100 })) });
+export const acceptInvitationWithoutKeyInput = z.strictObject({
+  token: token.describe('The token of the invitation, `wgi_…`.'),
+  name: optional(text({ min: 1, max: 100 })).describe('Name of the new user, to display.'),
+});
 export type AcceptInvitationWithoutKeyInput = z.output<typeof acceptInvitationWithoutKeyInput>;

@@ -1,10 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
-import { ConflictError, ForbiddenError, notFound } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, NotFoundError, notFound } from '../../core/errors.ts';
 import type { InvitationId, OrganizationId } from '../../core/ids.ts';
 import { type Role, SCOPES, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, type WorkContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
@@ -12,11 +12,11 @@ import { type CreatedApiKey, issueApiKey, replaceUnusedKey } from '../api-keys/p
 import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
 import { Invitation } from './entity.ts';
-import type {
-  AcceptInvitationWithoutKeyInput,
-  AcceptOrganizationInvitationInput,
-  InviteOrganizationMemberInput,
-  RevokeOrganizationInvitationInput,
+import {
+  type AcceptInvitationWithoutKeyInput,
+  acceptOrganizationInvitationInput,
+  inviteOrganizationMemberInput,
+  revokeOrganizationInvitationInput,
 } from './input.ts';
 import { ACCEPT_INVITATIONS, MANAGE_INVITATIONS, READ_INVITATIONS } from './policy.ts';
 import {
@@ -42,13 +42,15 @@ export interface CreatedInvitation {
   readonly token: string;
 }
 
-/**
- * Invites an e-mail address to the acting organization, with a token that is shown once and valid for 7 days. A new invitation replaces an
- * earlier one for the same address, because the administrator may have lost the token or may want another role.
- * @throws ConflictError when the address belongs to a member, or the organization has the maximum of open invitations.
- */
-export const inviteOrganizationMember = write(
-  async (context, { email, role }: InviteOrganizationMemberInput): Promise<CreatedInvitation> => {
+/** An earlier invitation for the same address is replaced, because the administrator may have lost its token or may want another role. */
+export const inviteOrganizationMember = defineOperation({
+  name: 'inviteOrganizationMember',
+  description:
+    'Invites an e-mail address to the organization that the request acts in. The gateway sends no e-mail, so you must pass on the token. A new invitation replaces an earlier one for the same address, whose token becomes invalid. An organization has at most 100 open invitations.',
+  access: MANAGE_INVITATIONS,
+  input: inviteOrganizationMemberInput,
+  errors: [ConflictError],
+  run: async (context, { email, role }): Promise<CreatedInvitation> => {
     const { em, actor, now, newId } = context;
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
@@ -74,20 +76,20 @@ export const inviteOrganizationMember = write(
     });
     return { invitation, token };
   },
-  {
-    access: MANAGE_INVITATIONS,
-    operation: 'inviteOrganizationMember',
-    target: ({ invitation }) => targetOf(invitation),
-  },
-);
+  target: ({ invitation }) => targetOf(invitation),
+});
 
 function targetOf({ id }: { readonly id: InvitationId }, organizationId?: OrganizationId): AuditTarget {
   return { type: 'OrganizationInvitation', id, organizationId };
 }
 
-/** Revokes an invitation, whose token becomes invalid. @throws NotFoundError when it is unknown, accepted or already revoked. */
-export const revokeOrganizationInvitation = write(
-  async ({ em, actor }, { invitationId }: RevokeOrganizationInvitationInput): Promise<{ id: InvitationId }> => {
+export const revokeOrganizationInvitation = defineOperation({
+  name: 'revokeOrganizationInvitation',
+  description: 'Revokes an open invitation. Its token becomes invalid.',
+  access: MANAGE_INVITATIONS,
+  input: revokeOrganizationInvitationInput,
+  errors: [NotFoundError],
+  run: async ({ em, actor }, { invitationId }): Promise<{ id: InvitationId }> => {
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
     const deleted = await em.nativeDelete(Invitation, {
@@ -98,8 +100,8 @@ export const revokeOrganizationInvitation = write(
     if (deleted === 0) throw notFound('invitation');
     return { id: invitationId };
   },
-  { access: MANAGE_INVITATIONS, operation: 'revokeOrganizationInvitation', target: (revoked) => targetOf(revoked) },
-);
+  target: (revoked) => targetOf(revoked),
+});
 
 /** The result of accepting an invitation: the organization and the role in it. */
 export interface AcceptedInvitation {
@@ -108,13 +110,14 @@ export interface AcceptedInvitation {
   readonly role: Role;
 }
 
-/**
- * Makes the caller a member of the organization that invited their e-mail address, whatever the acting organization is.
- * @throws NotFoundError when the token is unknown, used, expired or revoked; ForbiddenError when it is for another
- * address; ConflictError when the caller is already a member, or would own more than the maximum of organizations.
- */
-export const acceptOrganizationInvitation = write(
-  async (context, { token }: AcceptOrganizationInvitationInput): Promise<AcceptedInvitation> => {
+export const acceptOrganizationInvitation = defineOperation({
+  name: 'acceptOrganizationInvitation',
+  description:
+    'Makes the caller a member of the organization that invited their e-mail address. The request can act in any organization or none. Used, expired, revoked and unknown tokens give a `NotFoundError`, a token for another address a `ForbiddenError`. People without an account use `POST /v1/invitations/accept`.',
+  access: ACCEPT_INVITATIONS,
+  input: acceptOrganizationInvitationInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { token }): Promise<AcceptedInvitation> => {
     const { em, actor, now } = context;
     const hash = await lockedToken(em, token);
     const invitation = await openInvitationOf(em, hash, now());
@@ -126,15 +129,11 @@ export const acceptOrganizationInvitation = write(
     await em.nativeDelete(Invitation, { id: invitation.id });
     return join(context, invitation, user);
   },
-  {
-    access: ACCEPT_INVITATIONS,
-    operation: 'acceptOrganizationInvitation',
-    target: ({ invitationId, organization }) => targetOf({ id: invitationId }, organization.id),
-    conflicts: {
-      membership_pkey: () => new ConflictError('WRONG_STATE', 'you are already a member of the organization'),
-    },
+  target: ({ invitationId, organization }) => targetOf({ id: invitationId }, organization.id),
+  conflicts: {
+    membership_pkey: () => new ConflictError('WRONG_STATE', 'you are already a member of the organization'),
   },
-);
+});
 
 type OpenInvitation = NonNullable<Awaited<ReturnType<typeof openInvitationOf>>>;
 
@@ -220,16 +219,13 @@ const HAS_ACCOUNT = {
     ),
 };
 
-/**
- * Lists the open invitations of the acting organization.
- * @throws ValidationError (400) when another organization is given.
- */
-export const listInvitations = guarded(
-  READ_INVITATIONS,
-  async (
+export const listInvitations = defineOperation({
+  name: 'listInvitations',
+  description: 'Open invitations of the organization, newest first by default. An organization has at most 100.',
+  access: READ_INVITATIONS,
+  run: async (
     context: OperationContext,
-    list: InvitationList,
-    page: PageArguments,
+    { page, ...list }: InvitationList & { readonly page: PageArguments },
     selected?: Columns<InvitationRow>,
   ): Promise<CountedPage<InvitationRow>> => {
     requireOrganization(context.actor, list.organizationId);
@@ -238,7 +234,7 @@ export const listInvitations = guarded(
       total: () => countInvitations(context, list),
     };
   },
-);
+});
 
 /** The open invitations with these ids in the acting organization. */
 export const readInvitations = guarded(

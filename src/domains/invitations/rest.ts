@@ -1,16 +1,18 @@
 import { z } from 'zod';
+import { documentOf } from '../../core/http/documents.ts';
 import { keylessRoute } from '../../core/http/route.ts';
 import { memberCountsOf, organizationRow } from '../organizations/public.ts';
 import { organizationDocument, organizationExample, toOrganizationDocument } from '../organizations/rest-documents.ts';
 import { acceptInvitationWithoutKeyInput } from './input.ts';
 import { acceptInvitationWithoutKey } from './operations.ts';
 
-const acceptedInvitationDocument = z
-  .strictObject({
-    organization: organizationDocument,
-    apiKey: z.strictObject({ id: z.uuid(), key: z.string() }),
-  })
-  .meta({ id: 'AcceptedInvitation' });
+const KEY_TEXTS = { id: 'Id of the key.', key: 'The secret of the key: `wgk_…`. It is shown only in this answer.' };
+const ACCEPTED_TEXTS = { organization: 'The organization that the user joined.', apiKey: 'The first key of the user.' };
+
+const acceptedInvitationDocument = documentOf(ACCEPTED_TEXTS, {
+  organization: organizationDocument,
+  apiKey: documentOf(KEY_TEXTS, { id: z.uuid(), key: z.string() }),
+}).meta({ id: 'AcceptedInvitation' });
 
 export const invitationRoutes = [
   keylessRoute({

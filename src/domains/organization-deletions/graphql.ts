@@ -1,4 +1,3 @@
-import { NotFoundError } from '../../core/errors.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId } from '../../core/graphql/global-ids.ts';
@@ -7,7 +6,6 @@ import { needs } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { DeletionJobType } from '../user-deletions/graphql.ts';
 import { deletionJobRow } from '../user-deletions/public.ts';
-import { deleteOrganizationInput } from './input.ts';
 import { deleteOrganization, readDeletionPreview } from './operations.ts';
 import { mayDelete } from './policy.ts';
 import type { DeletionPreview } from './queries.ts';
@@ -50,35 +48,18 @@ builder.objectFields(OrganizationType, (t) => ({
   }),
 }));
 
-mutation('deleteOrganization', {
-  access: deleteOrganization.access,
-  description:
-    'Deletes the organization that the request acts in, with everything in it. This cannot be undone. Nobody can access the organization any more after the answer; a background job then deletes its records. The accounts of its members are not deleted.',
-  schema: deleteOrganizationInput,
+mutation(deleteOrganization, {
   ids: { organizationId: 'Organization' },
-  input: (t) => ({
-    organizationId: t.id({
-      description:
-        '`id` or `databaseId` of the organization, as a safety check. When given, it must be the organization that the request acts in.',
-    }),
-    confirmSlug: t.string({
-      required: true,
-      description:
-        'The slug of the organization as confirmation, or its `databaseId` when it has no slug; at most 255 characters.',
-    }),
-  }),
-  errors: [NotFoundError],
-  run: async (context, input) => ({ deletionJob: deletionJobRow(await deleteOrganization(context, input)) }),
   payload: (t) => ({
     deletionJob: t.field({
       type: DeletionJobType,
       description: 'The job that deletes the records of the organization. Query `deletionJob` to follow it.',
-      resolve: ({ deletionJob }) => deletionJob,
+      resolve: (job) => deletionJobRow(job),
     }),
     deletedId: t.id({
       nullable: true,
       description: 'Global id of the deleted organization; never null in this payload.',
-      resolve: ({ deletionJob: { organizationId } }) => organizationId && toGlobalId('Organization', organizationId),
+      resolve: ({ organizationId }) => organizationId && toGlobalId('Organization', organizationId),
     }),
   }),
 });

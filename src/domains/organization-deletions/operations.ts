@@ -1,13 +1,13 @@
-import { invalid, notFound } from '../../core/errors.ts';
+import { NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
 import { apiKeyTopic, revokeKeysOfOrganization } from '../api-keys/public.ts';
 import { deleteInvitationsOf } from '../invitations/public.ts';
 import { Organization, actingOrganization, emptyOrganization, lockOrganization } from '../organizations/public.ts';
 import { DeletionJob } from '../user-deletions/public.ts';
-import type { DeleteOrganizationInput } from './input.ts';
+import { deleteOrganizationInput } from './input.ts';
 import { DELETE_ORGANIZATION } from './policy.ts';
 import { type DeletionPreview, findDeletionPreview } from './queries.ts';
 
@@ -17,17 +17,14 @@ import { type DeletionPreview, findDeletionPreview } from './queries.ts';
  * cannot be canceled.
  * @throws ValidationError when `confirmSlug` is not the slug; NotFoundError when another organization is given.
  */
-export const deleteOrganization = guarded(
-  DELETE_ORGANIZATION,
-  async (context: OperationContext, input: DeleteOrganizationInput): Promise<DeletionJob> => {
-    const { job, keyIds } = await begin(context, input);
-    for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
-    return job;
-  },
-);
-
-const begin = write(
-  async (context, { organizationId, confirmSlug }: DeleteOrganizationInput) => {
+export const deleteOrganization = defineOperation({
+  name: 'deleteOrganization',
+  description:
+    'Deletes the organization that the request acts in, with everything in it. This cannot be undone. Nobody can access the organization any more after the answer; a background job then deletes its records. The accounts of its members are not deleted.',
+  access: DELETE_ORGANIZATION,
+  input: deleteOrganizationInput,
+  errors: [NotFoundError],
+  run: async (context, { organizationId, confirmSlug }) => {
     const { em, actor, now, newId } = context;
     const { id } = actingOrganization(actor, organizationId);
     await lockOrganization(em, id);
@@ -53,14 +50,14 @@ const begin = write(
     await enqueueJob(em, 'organization-deletion', { id: job.id, data: { deletionJobId: job.id }, delaySeconds: 0 });
     return { job, keyIds, memberIds };
   },
-  {
-    access: DELETE_ORGANIZATION,
-    operation: 'deleteOrganization',
-    // The audit log of the organization is deleted too, so this entry belongs to no organization.
-    target: ({ job }) => ({ type: 'Organization', id: job.organizationId ?? null, organizationId: null }),
-    endsRightsOf: ({ memberIds }) => memberIds,
+  // The audit log of the organization is deleted too, so this entry belongs to no organization.
+  target: ({ job }) => ({ type: 'Organization', id: job.organizationId ?? null, organizationId: null }),
+  endsRightsOf: ({ memberIds }) => memberIds,
+  afterCommit: async (context, { job, keyIds }) => {
+    for (const id of keyIds) context.notifier.publish(apiKeyTopic(id));
+    return job;
   },
-);
+});
 
 /**
  * What would be deleted together with the acting organization.
