@@ -6,42 +6,55 @@ import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 
 const name = text({ min: 1, max: 100 });
+const includeRevoked = z.boolean().describe('Whether revoked keys are listed too.');
 
 export const createApiKeyInput = z
   .strictObject({
-    name,
+    name: name.describe('The name of the key.'),
     scopes: z
       .array(z.enum(SCOPES))
       .min(1)
       .max(SCOPES.length)
-      .transform((scopes) => [...new Set(scopes)]),
+      .transform((scopes) => [...new Set(scopes)])
+      .describe('The permissions of the new key: only scopes that the calling key has.'),
     expiresAt: optional(
       z.iso
         .datetime({ offset: true, error: 'must be an ISO 8601 date and time' })
         .transform((value) => new Date(value)),
+    ).describe(
+      'When the key expires; must not be later than the expiry of the calling key. When absent, the key expires when the calling key does, or never.',
     ),
-    organizationId: optional(idSchema<OrganizationId>()),
-    allOrganizations: withDefault(z.boolean(), false),
+    organizationId: optional(idSchema<OrganizationId>()).describe(
+      'Id of the organization to bind the key to. The caller must be a member of it. When absent, the organization that the request acts in.',
+    ),
+    allOrganizations: withDefault(z.boolean(), false).describe(
+      'Whether to create an unbound key, which acts in any organization of its user. Must not be combined with `organizationId`.',
+    ),
   })
   .refine(({ organizationId, allOrganizations }) => organizationId === undefined || !allOrganizations, {
     path: ['allOrganizations'],
     ...rule('CONFLICTING', 'must not be given together with organizationId'),
   });
-export type CreateApiKeyInput = z.output<typeof createApiKeyInput>;
 
 /** Conditions on a list of keys. All that are given must be met; null is the same as absent; an empty list matches nothing. */
-export const apiKeyFilter = z.strictObject({
-  includeRevoked: z.boolean().nullish(),
-  userIds: z.array(idSchema<UserId>()).max(100).nullish(),
-  search: text({ max: 100 }).nullish(),
-  ...createdBetween,
-});
+export const apiKeyFilter = z
+  .strictObject({
+    includeRevoked: includeRevoked.nullish().meta({ default: false }),
+    userIds: z.array(idSchema<UserId>()).max(100).nullish().describe('Keys of any of these users.'),
+    search: text({ max: 100 })
+      .nullish()
+      .describe('Keys whose name contains this text. Case is ignored; there are no wildcards.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on API keys. A key is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type ApiKeyFilter = z.output<typeof apiKeyFilter>;
 
-export const listApiKeysInput = z.strictObject({ ...listInput, includeRevoked: z.boolean().default(false) });
+export const listApiKeysInput = z.strictObject({ ...listInput, includeRevoked: includeRevoked.default(false) });
 
-export const renameApiKeyInput = z.strictObject({ apiKeyId: idSchema<ApiKeyId>(), name });
-export type RenameApiKeyInput = z.output<typeof renameApiKeyInput>;
+const apiKeyId = idSchema<ApiKeyId>().describe('Id of the key.');
 
-export const revokeApiKeyInput = z.strictObject({ apiKeyId: idSchema<ApiKeyId>() });
-export type RevokeApiKeyInput = z.output<typeof revokeApiKeyInput>;
+export const renameApiKeyInput = z.strictObject({ apiKeyId, name: name.describe('The new name of the key.') });
+
+export const revokeApiKeyInput = z.strictObject({ apiKeyId });

@@ -1,8 +1,8 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, ForbiddenError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { type Scope, requireOrganization, requireScope } from '../../core/access.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { enumValues, wording } from '../../core/text/wording.ts';
@@ -11,7 +11,7 @@ import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { Membership } from '../organizations/public.ts';
 import { lockUser } from '../users/public.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
-import type { CreateApiKeyInput, RenameApiKeyInput, RevokeApiKeyInput } from './input.ts';
+import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
 import { READ_API_KEYS, WRITE_API_KEYS, reachedBy } from './policy.ts';
 import {
@@ -33,15 +33,15 @@ export interface CreatedApiKey {
   readonly key: string;
 }
 
-/**
- * Creates a key of the caller, bound to the acting organization or to another organization of the caller, or unbound. The new key never has
- * more rights than the calling key, and by default expires together with it.
- * @throws ForbiddenError when the new key would have more scopes, a later expiry or more organizations than the calling
- * key; NotFoundError when the caller is not a member of the organization; ConflictError when the maximum of active keys
- * is reached.
- */
-export const createApiKey = write(
-  async (context, { organizationId, allOrganizations, ...input }: CreateApiKeyInput): Promise<CreatedApiKey> => {
+/** By default, the new key expires together with the calling key. */
+export const createApiKey = defineOperation({
+  name: 'createApiKey',
+  description:
+    'Creates an API key of the caller: bound to the organization that the request acts in, bound to `organizationId`, or unbound. The new key never has more rights than the calling key. A user has at most 25 active keys in an organization and 25 active unbound keys.',
+  access: WRITE_API_KEYS,
+  input: createApiKeyInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { organizationId, allOrganizations, ...input }): Promise<CreatedApiKey> => {
     const { actor, em, now } = context;
     const boundTo = allOrganizations ? null : (organizationId ?? requireOrganization(actor).id);
     if (actor.isBound && boundTo !== actor.organization?.id)
@@ -55,8 +55,8 @@ export const createApiKey = write(
     if (boundTo !== null) await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
     return issueApiKey(context, { ...input, expiresAt, userId: actor.userId, organizationId: boundTo });
   },
-  { access: WRITE_API_KEYS, operation: 'createApiKey', target: ({ apiKey }) => targetOf(apiKey) },
-);
+  target: ({ apiKey }) => targetOf(apiKey),
+});
 
 /** The audit log entry of an unbound key belongs to no organization. */
 function targetOf({ id, organization }: ApiKey): AuditTarget {
@@ -170,39 +170,39 @@ async function refuseTooMany(
   );
 }
 
-/** Renames a key. Its scopes never change. */
-export const renameApiKey = write(
-  async (context, { apiKeyId, name }: RenameApiKeyInput) => {
+export const renameApiKey = defineOperation({
+  name: 'renameApiKey',
+  description: 'Renames an API key.',
+  access: WRITE_API_KEYS,
+  input: renameApiKeyInput,
+  errors: [NotFoundError],
+  run: async (context, { apiKeyId, name }) => {
     const key = await loadApiKey(context, apiKeyId);
     if (key.name === name) return unchanged(key);
     key.rename(name);
     return key;
   },
-  { access: WRITE_API_KEYS, operation: 'renameApiKey', target: targetOf },
-);
+  target: targetOf,
+});
 
-/**
- * Revokes a key, which can be the calling key. Every request that begins after the answer is refused.
- * @throws NotFoundError when the key is unknown, already revoked or of another organization, or belongs to another member and the caller is
- * not an administrator.
- */
-export const revokeApiKey = guarded(
-  WRITE_API_KEYS,
-  async (context: OperationContext, input: RevokeApiKeyInput): Promise<ApiKey> => {
-    const key = await markRevoked(context, input);
-    context.notifier.publish(apiKeyTopic(key.id));
-    return key;
-  },
-);
-
-const markRevoked = write(
-  async (context, { apiKeyId }: RevokeApiKeyInput) => {
+export const revokeApiKey = defineOperation({
+  name: 'revokeApiKey',
+  description: 'Revokes an active API key. Every request that begins after the answer is refused with 401.',
+  access: WRITE_API_KEYS,
+  input: revokeApiKeyInput,
+  errors: [NotFoundError],
+  run: async (context, { apiKeyId }) => {
     const key = await loadApiKey(context, apiKeyId);
     key.revoke(context.now());
     return key;
   },
-  { access: WRITE_API_KEYS, operation: 'revokeApiKey', target: targetOf, endsRightsOf: ({ user }) => [user.id] },
-);
+  target: targetOf,
+  endsRightsOf: ({ user }) => [user.id],
+  afterCommit: async (context, key) => {
+    context.notifier.publish(apiKeyTopic(key.id));
+    return key;
+  },
+});
 
 async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promise<ApiKey> {
   // The row is locked, so that of two concurrent revocations the second finds the key revoked.
@@ -243,18 +243,15 @@ export async function revokeKeysOfOrganization(
   return [...revoked, ...(await unboundKeysOf(em, memberIds))];
 }
 
-/**
- * Lists the keys that the caller can see, newest first by default. Administrators see all keys of the acting
- * organization, members their own. An unbound key also sees the unbound keys of its user, unless `organizationId` is
- * given.
- * @throws ValidationError (400) when `organizationId` is not the acting organization.
- */
-export const listApiKeys = guarded(
-  READ_API_KEYS,
-  async (
+/** An unbound key also sees the unbound keys of its user, unless `organizationId` is given. */
+export const listApiKeys = defineOperation({
+  name: 'listApiKeys',
+  description:
+    'API keys of the organization, newest first by default. Administrators see all keys, members only their own.',
+  access: READ_API_KEYS,
+  run: async (
     context: OperationContext,
-    list: ApiKeyList,
-    page: PageArguments,
+    { page, ...list }: ApiKeyList & { readonly page: PageArguments },
     selected?: Columns<ApiKeyRow>,
   ): Promise<CountedPage<ApiKeyRow>> => {
     if (list.organizationId !== undefined) requireOrganization(context.actor, list.organizationId);
@@ -263,7 +260,7 @@ export const listApiKeys = guarded(
       total: () => countApiKeys(context, list),
     };
   },
-);
+});
 
 /** The keys with these ids that the caller can see, revoked keys included. A key can always see itself. */
 export async function readApiKeys(

@@ -1,11 +1,12 @@
 import { z } from 'zod';
-import { readOnly } from '../../core/http/documents.ts';
+import { documentOf, readOnly } from '../../core/http/documents.ts';
 import { route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
 import { SCOPES } from '../../core/access.ts';
-import { createApiKeyInput, listApiKeysInput, revokeApiKeyInput } from './input.ts';
+import { listApiKeysInput } from './input.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from './operations.ts';
 import { type ApiKeyRow, apiKeyRow } from './queries.ts';
+import { API_KEY_TEXTS } from './texts.ts';
 
 const tag = 'API keys';
 
@@ -21,9 +22,16 @@ const apiKey = {
   revokedAt: readOnly(z.iso.datetime().nullable()),
   createdAt: readOnly(z.iso.datetime()),
 };
-const apiKeyDocument = z.strictObject(apiKey).meta({ id: 'ApiKey' });
-const createdApiKeyDocument = z.strictObject({ ...apiKey, key: readOnly(z.string()) }).meta({ id: 'CreatedApiKey' });
-const revokedApiKeyDocument = z.strictObject({ deleted: z.literal(true), id: z.uuid() }).meta({ id: 'ApiKeyDeletion' });
+const CREATED_TEXTS = { ...API_KEY_TEXTS, key: 'The secret key itself. It is shown only in this answer.' };
+const REVOKED_TEXTS = { deleted: 'Always true.', id: API_KEY_TEXTS.id };
+
+const apiKeyDocument = documentOf(API_KEY_TEXTS, apiKey).meta({ id: 'ApiKey' });
+const createdApiKeyDocument = documentOf(CREATED_TEXTS, { ...apiKey, key: readOnly(z.string()) }).meta({
+  id: 'CreatedApiKey',
+});
+const revokedApiKeyDocument = documentOf(REVOKED_TEXTS, { deleted: z.literal(true), id: z.uuid() }).meta({
+  id: 'ApiKeyDeletion',
+});
 
 const apiKeyExample: z.input<typeof apiKeyDocument> = {
   id: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d',
@@ -44,59 +52,43 @@ function toApiKeyDocument(row: ApiKeyRow): z.input<typeof apiKeyDocument> {
 }
 
 export const apiKeyRoutes = [
-  route({
+  route(listApiKeys, {
     method: 'GET',
     path: '/v1/api-keys',
-    operationId: 'listApiKeys',
-    access: listApiKeys.access,
     tag,
-    summary: 'List API keys, newest first.',
+    summary: 'Lists API keys, newest first.',
     description:
-      "Lists the keys of the organization that the request acts in: all keys for an administrator, their own for a member. An unbound key also lists the caller's unbound keys, whose `organizationId` is null. Needs the scope `api_keys.read`.",
+      "Lists the keys of the organization that the request acts in: all keys for an administrator, their own for a member. An unbound key also lists the caller's unbound keys, whose `organizationId` is null.",
     input: listApiKeysInput,
     output: listDocument(apiKeyDocument),
     status: 200,
-    errors: [400],
     examples: { output: { items: [apiKeyExample], nextCursor: null } },
     run: (context, { includeRevoked, ...page }) =>
-      readList(page, (given) => listApiKeys(context, { filter: { includeRevoked } }, given), toApiKeyDocument),
+      readList(page, (given) => listApiKeys(context, { filter: { includeRevoked }, page: given }), toApiKeyDocument),
   }),
-  route({
+  route(createApiKey, {
     method: 'POST',
     path: '/v1/api-keys',
-    operationId: 'createApiKey',
-    access: createApiKey.access,
     tag,
-    summary: 'Create an API key for the caller.',
     description:
-      "For the organization that the request acts in; for `organizationId`, one of the caller's; or with `allOrganizations` an unbound key, which acts in any organization of its user. 403 where the key would be stronger than the calling one: more scopes, a later expiry, or, for a bound key, another organization. Without `expiresAt` it expires when the calling key does. A user has at most 25 active keys in an organization and 25 unbound ones (409). `key` is the secret, shown here and never again. Needs the scope `api_keys.write`.",
-    input: createApiKeyInput,
+      'An unbound key (`allOrganizations`) acts in any organization of its user. 403 where the key would be stronger than the calling one: more scopes, a later expiry, or, for a bound key, another organization. A user has at most 25 active keys in an organization and 25 unbound ones (409). `key` is the secret, shown here and never again.',
     output: createdApiKeyDocument,
     status: 201,
-    errors: [400, 404, 409],
     examples: {
       input: { name: 'Continuous integration', scopes: ['sessions.read', 'sessions.record'] },
       output: { ...apiKeyExample, lastUsedAt: null, key: 'wgk_ab12yJ7nQm0PzKd4Xs9TfVbRhLcGwEo3u1Ayz' },
     },
-    run: async (context, input) => {
-      const created = await createApiKey(context, input);
-      return { ...toApiKeyDocument(apiKeyRow(created.apiKey)), key: created.key };
-    },
+    toDocument: ({ apiKey: created, key }) => ({ ...toApiKeyDocument(apiKeyRow(created)), key }),
   }),
-  route({
+  route(revokeApiKey, {
     method: 'DELETE',
     path: '/v1/api-keys/:apiKeyId',
-    operationId: 'revokeApiKey',
-    access: revokeApiKey.access,
     tag,
-    summary: 'Revoke an active API key.',
     description:
-      'The key is refused from the next request on. Members can revoke their own keys, administrators all keys of the organization, and a key can revoke itself. Needs the scope `api_keys.write`.',
-    input: revokeApiKeyInput,
+      'The key is refused from the next request on. Members can revoke their own keys, administrators all keys of the organization, and a key can revoke itself.',
     output: revokedApiKeyDocument,
     status: 200,
-    errors: [400, 404, 500],
     examples: { output: { deleted: true, id: apiKeyExample.id } },
-    run: async (context, input) => ({ deleted: true as const, id: (await revokeApiKey(context, input)).id }),
+    toDocument: ({ id }) => ({ deleted: true as const, id }),
   }),
 ];

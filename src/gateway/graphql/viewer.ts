@@ -114,8 +114,8 @@ builder.objectField(ViewerType, 'apiKeys', (t) =>
       resolve: ({ userId }, args, context, info) => {
         const { filter, orderBy, ...page } = args;
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
-        const asked = { filter: filter ?? {}, order: API_KEY_ORDER.orderOf(orderBy) };
-        const list = () => listApiKeys(context, asked, page, selected);
+        const asked = { filter: filter ?? {}, order: API_KEY_ORDER.orderOf(orderBy), page };
+        const list = () => listApiKeys(context, asked, selected);
         return resolveList({ context, info, args }, userId, list, selected);
       },
     },
