@@ -18,6 +18,16 @@ export function answerTooLarge(maxBytes: number): DomainError {
   );
 }
 
+/** Undefined when the rest of the answer has no room for what is read. */
+export async function unlessTooLarge<Result>(reading: Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof DomainError && error.kind === 'answerTooLarge') return undefined;
+    throw error;
+  }
+}
+
 /**
  * Whether the JSON of a value is certainly larger than `maxBytes`, without serializing it: a value that was read once can be answered many times.
  * The estimate counts one byte per character, so it is never too high.
@@ -51,6 +61,27 @@ export function sizeOf(value: unknown, maxBytes = Number.MAX_SAFE_INTEGER): numb
   }
   return maxBytes - left;
 }
+
+/** A byte of a text takes up to six as JSON. */
+export const MAX_ESCAPE = 6;
+
+/**
+ * The first items, up to the one with which their JSON reaches `maxBytes`, or before one for which an answer has no room;
+ * at least one.
+ */
+export function firstWithin<Item>(items: readonly Item[], maxBytes: number): readonly Item[] {
+  const roomOfAnswer = 2 * maxBytes - ENVELOPE_BYTES;
+  let bytes = 0;
+  for (const [index, item] of items.entries()) {
+    bytes += Buffer.byteLength(JSON.stringify(item)) + 1;
+    if (bytes > roomOfAnswer) return items.slice(0, Math.max(1, index));
+    if (bytes >= maxBytes) return items.slice(0, index + 1);
+  }
+  return items;
+}
+
+/** For what an answer has beside the items of a page. */
+export const ENVELOPE_BYTES = 16 * 1024;
 
 /** Whether a text has more bytes than `maxBytes`. A UTF-16 unit has at most three bytes, so those of most texts need not be counted. */
 export function isLarger(text: string, maxBytes: number): boolean {

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { ENVELOPE_BYTES, MAX_ESCAPE, firstWithin } from '../answer-size.ts';
 import { ValidationError } from '../errors.ts';
-import type { CountedPage, PageArguments } from '../postgres/reading/keyset.ts';
+import { shortened } from '../http/shortened-document.ts';
+import type { CountedPage, Page, PageArguments } from '../postgres/reading/keyset.ts';
 import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../postgres/reading/keyset.ts';
+import type { RequestBudget } from '../postgres/reading/request-budget.ts';
 import { text } from './validation.ts';
 
 /** Lists of the REST API: `limit` and `cursor` in the query, `{items, nextCursor}` in the answer. */
@@ -28,12 +31,39 @@ export function listDocument<Item extends z.ZodType>(item: Item) {
 /** Reads a page and builds its answer. @throws ValidationError (400) at `cursor` if it is not a cursor of this list. */
 export async function readList<Row, Item>(
   { limit, cursor }: ListInput,
-  list: (page: PageArguments) => Promise<CountedPage<Row>>,
+  list: (page: PageArguments) => Promise<Pick<CountedPage<Row>, 'page'>>,
   toItem: (row: Row) => Item,
 ): Promise<{ items: Item[]; nextCursor: string | null }> {
   const { page } = await list({ first: limit, after: cursor }).catch(renameCursor);
-  const last = page.rows.at(-1);
-  return { items: page.rows.map(toItem), nextCursor: page.hasNextPage && last ? page.cursorOf(last) : null };
+  return { items: page.rows.map(toItem), nextCursor: cursorAfter(page, page.rows.length) };
+}
+
+/**
+ * The same for items that consist of several rows. `toItems` can return fewer items, but at least one: then the page ends
+ * with them. It also ends with the item that reaches the maximum size.
+ */
+export async function readDetailedList<Row, Item extends object>(
+  { limit, cursor }: ListInput,
+  budget: RequestBudget,
+  list: (page: PageArguments) => Promise<CountedPage<Row>>,
+  toItems: (rows: readonly Row[]) => Promise<readonly Item[]>,
+): Promise<{ items: Item[]; nextCursor: string | null }> {
+  const { page } = await list({ first: limit, after: cursor }).catch(renameCursor);
+  const items = itemsOfPage(await toItems(page.rows), budget);
+  return { items, nextCursor: cursorAfter(page, items.length) };
+}
+
+/** The items of a page that are answered. One that is larger than an answer has no room for its largest members. */
+export function itemsOfPage<Item extends object>(items: readonly Item[], budget: RequestBudget): Item[] {
+  if (budget.bytes * MAX_ESCAPE <= budget.pageBytes) return [...items];
+  const [first, ...others] = firstWithin(items, budget.pageBytes);
+  return first ? [shortened(first, budget.maxBytes - ENVELOPE_BYTES), ...others] : [];
+}
+
+/** The cursor after the first rows of a page; null at the end of the list. */
+export function cursorAfter<Row>({ rows, hasNextPage, cursorOf }: Page<Row>, count: number): string | null {
+  const last = rows[count - 1];
+  return last && (hasNextPage || count < rows.length) ? cursorOf(last) : null;
 }
 
 /** The operation names the argument `after`, as in GraphQL; in REST it is `cursor`. */

@@ -10,9 +10,11 @@ import {
   anyOf,
   columns,
   packedRows,
+  prepared,
   preparedByShape,
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
+import { completeParents } from '../../core/postgres/reading/pages.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { EVENT_PROPERTY_COLUMNS, type EventDefinitionTables, type EventProperty } from './entity.ts';
 
@@ -61,6 +63,39 @@ export function customPropertiesOf(
     const found = groupBy(rows, ({ definitionId }) => definitionId);
     for (const properties of found.values()) properties.sort((a, b) => a.position - b.position);
     return found;
+  };
+}
+
+const propertiesInOrder = prepared<{
+  readonly organizationId: OrganizationId;
+  readonly ids: readonly EventDefinitionId[];
+}>()((value) =>
+  db
+    .selectFrom('event_property as p')
+    .select(columns('p', PROPERTY_COLUMNS))
+    .where('p.organization_id', '=', sql<string>`${value('organizationId')}`)
+    .where('p.definition_id', '=', anyOf('uuid', value('ids')))
+    .orderBy(sql`array_position(${value('ids')}::uuid[], p.definition_id)`)
+    .orderBy('p.position'),
+);
+
+/**
+ * The custom properties of definitions that the caller can see, and the number of definitions, from the first, of which
+ * they were read completely: reading ends at the maximum size of a page.
+ */
+export async function firstCustomPropertiesOf(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly EventDefinitionId[],
+): Promise<{
+  readonly properties: ReadonlyMap<EventDefinitionId, readonly EventPropertyRow[]>;
+  readonly complete: number;
+}> {
+  const read = await reader.page(propertiesInOrder({ organizationId: requireOrganization(actor).id, ids }), {
+    isJson: true,
+  });
+  return {
+    properties: groupBy(read.rows, ({ definitionId }) => definitionId),
+    complete: completeParents(ids, read, ({ definitionId }) => definitionId),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { notFound } from '../../core/errors.ts';
+import { unlessTooLarge } from '../../core/answer-size.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
@@ -11,7 +12,7 @@ import { referenceTo } from './definition-reference.ts';
 import type { EventDefinitionReference, SearchEventDefinitionsInput } from './input.ts';
 import { definitionNameTaken, firstFreeName, nameFromLabel } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';
-import { type EventPropertyRow, customPropertiesOf } from './property-queries.ts';
+import { type EventPropertyRow, firstCustomPropertiesOf } from './property-queries.ts';
 import { findDefinitionsWithProperties } from './queries-with-properties.ts';
 import {
   type EventDefinitionList,
@@ -110,19 +111,32 @@ export function searchEventDefinitions(
   });
 }
 
-/** The properties of definitions that the caller can see, by definition id, default properties first. Runs at most one statement. */
-export async function readPropertiesOf(
+export interface DefinitionDetails {
+  readonly definition: EventDefinitionRow;
+  /** Default properties first. Null when they are larger than a page. */
+  readonly properties: readonly EventPropertyRow[] | null;
+}
+
+/**
+ * Definitions that the caller can see with their properties, in the given order, with one statement. Definitions beyond
+ * the maximum size of a page are left out, but never the first one.
+ */
+export async function readDefinitionDetails(
   context: OperationContext,
   definitions: readonly EventDefinitionRow[],
-): Promise<Map<EventDefinitionId, readonly EventPropertyRow[]>> {
-  if (definitions.length === 0) return new Map();
-  const custom = await customPropertiesOf(context)(definitions.map(({ id }) => id));
-  return new Map(
-    definitions.map((definition) => [
-      definition.id,
-      [...defaultPropertiesOf(definition), ...(custom.get(definition.id) ?? [])],
-    ]),
-  );
+): Promise<DefinitionDetails[]> {
+  if (definitions.length === 0) return [];
+  const ids = definitions.map(({ id }) => id);
+  // A definition may have been changed, so it must be answered.
+  const found = await unlessTooLarge(firstCustomPropertiesOf(context, ids));
+  const complete = found?.complete ?? 0;
+  return definitions.slice(0, Math.max(1, complete)).map((definition) => ({
+    definition,
+    properties:
+      found && complete > 0
+        ? [...defaultPropertiesOf(definition), ...(found.properties.get(definition.id) ?? [])]
+        : null,
+  }));
 }
 
 /** The key of a property: its definition and its name. */

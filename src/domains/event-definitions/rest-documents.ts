@@ -65,7 +65,7 @@ export const definitionDocument = z
     trackingType: z.literal('MANUAL').meta(readOnly),
     archived: z.literal(false).meta(readOnly),
     associations: z.array(z.never()).meta(readOnly),
-    properties: z.array(propertyDocument).meta(readOnly),
+    properties: z.array(propertyDocument).nullable().meta(readOnly),
     createdAt: z.iso.datetime().meta(readOnly),
     updatedAt: z.iso.datetime().meta(readOnly),
   })
@@ -111,7 +111,7 @@ const DEFAULT_OPTIONS = new Map(DEFAULT_ROWS.map(({ options }) => [options, toOp
 
 export function toDefinitionDocument(
   row: EventDefinitionRow,
-  properties: readonly EventPropertyRow[],
+  properties: readonly EventPropertyRow[] | null,
   context: OperationContext,
 ): z.input<typeof definitionDocument> {
   return {
@@ -128,7 +128,7 @@ export function toDefinitionDocument(
     trackingType: 'MANUAL',
     archived: false,
     associations: [],
-    properties: properties.map(toPropertyDocument),
+    properties: properties?.map(toPropertyDocument) ?? null,
     createdAt: row.createdAt,
     updatedAt: row.updatedAt,
   };

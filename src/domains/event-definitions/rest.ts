@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
 import { route } from '../../core/http/route.ts';
-import type { Page } from '../../core/postgres/reading/keyset.ts';
+import { cursorAfter, itemsOfPage } from '../../core/input/lists.ts';
 import { defaultPropertiesOf } from './computed-fields.ts';
 import {
   type SearchEventDefinitionsInput,
@@ -12,7 +12,7 @@ import {
   updateEventDefinitionInput,
 } from './input.ts';
 import { createEventDefinition, deleteEventDefinition, updateEventDefinition } from './operations.ts';
-import { readEventDefinitionWithProperties, readPropertiesOf, searchEventDefinitions } from './read-operations.ts';
+import { readDefinitionDetails, readEventDefinitionWithProperties, searchEventDefinitions } from './read-operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
 import {
   type UpdateEventPropertyInput,
@@ -42,18 +42,17 @@ async function withProperties(
   context: OperationContext,
   row: EventDefinitionRow,
 ): Promise<z.input<typeof definitionDocument>> {
-  return toDefinitionDocument(row, (await readPropertiesOf(context, [row])).get(row.id) ?? [], context);
+  const [details] = await readDefinitionDetails(context, [row]);
+  return toDefinitionDocument(row, details?.properties ?? null, context);
 }
 
 function nextPage(
   { settings }: OperationContext,
   { searchString, includeProperties, limit, sortOrder }: SearchEventDefinitionsInput,
-  page: Page<EventDefinitionRow>,
+  after: string | null,
   path: string,
 ): Pick<z.input<typeof listDocument>, 'paging'> {
-  const last = page.rows.at(-1);
-  if (!page.hasNextPage || !last) return {};
-  const after = page.cursorOf(last);
+  if (after === null) return {};
   const query = new URLSearchParams({
     ...(searchString && { searchString }),
     includeProperties: String(includeProperties),
@@ -104,9 +103,16 @@ export const eventDefinitionRoutes = [
     examples: { output: listExample },
     run: async (context, input, path) => {
       const { page, total } = await searchEventDefinitions(context, input);
-      const properties = await readPropertiesOf(context, input.includeProperties ? page.rows : []);
-      const results = page.rows.map((row) => toDefinitionDocument(row, properties.get(row.id) ?? [], context));
-      return { results, total: await total(), ...nextPage(context, input, page, path) };
+      // Before the properties, which may use up what can be read.
+      const count = await total();
+      const details = input.includeProperties
+        ? await readDefinitionDetails(context, page.rows)
+        : page.rows.map((definition) => ({ definition, properties: [] }));
+      const documents = details.map(({ definition, properties }) =>
+        toDefinitionDocument(definition, properties, context),
+      );
+      const results = itemsOfPage(documents, context.budget);
+      return { results, total: count, ...nextPage(context, input, cursorAfter(page, results.length), path) };
     },
   }),
   route({

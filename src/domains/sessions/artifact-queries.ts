@@ -3,15 +3,18 @@ import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { ArtifactId, PullRequestId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
 import {
   type Readable,
   type RowOf,
   anyOf,
   columns,
+  prepared,
   preparedByShape,
   queriesOn,
   snake,
 } from '../../core/postgres/reading/queries.ts';
+import { completeParents } from '../../core/postgres/reading/pages.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import {
@@ -98,6 +101,56 @@ export function artifactsWithPullRequestsOf(
   };
 }
 
+/** An artifact of a session document, in which only the first diffs are complete. */
+export type ArtifactInSession = ArtifactRow & { readonly pullRequests: readonly PullRequestInSession[] };
+export type PullRequestInSession = Omit<PullRequestRow, 'diff'> & {
+  readonly diff: Omit<PullRequestRow['diff'], 'data'> & { readonly data: string | null };
+};
+
+/** The diffs in the document of a session have at most so many bytes as JSON. */
+export const MAX_DIFF_BYTES = 1024 * 1024;
+
+const artifactsInSessions = prepared<Ids<SessionId>>()((value) => {
+  const artifacts = db
+    .selectFrom('artifact')
+    .selectAll()
+    .select(sql`array_position(${value('ids')}::uuid[], session_id)`.as('place'))
+    .where('session_id', '=', anyOf('uuid', value('ids')));
+  // One order for the running sum and for the rows, so that they are sorted once, before the diffs are read.
+  const bytes = sql<number>`sum(octet_length((r.diff -> 'data')::text)) over (partition by a.place order by a.created_at, a.id, r.created_at, r.id)`;
+  return db
+    .selectFrom(artifacts.as('a'))
+    .leftJoin('pull_request as r', 'r.artifact_id', 'a.id')
+    .select(ARTIFACT_COLUMNS.map((name) => sql.ref(`a.${snake(name)}`).as(ofArtifact(name))))
+    .select(columns('r', ALL_BUT_DIFF))
+    .select(
+      sql`case when ${bytes} <= ${sql.lit(MAX_DIFF_BYTES)} then r.diff else r.diff || '{"data": null}' end`.as('diff'),
+    )
+    .orderBy('a.place')
+    .orderBy('a.created_at')
+    .orderBy('a.id')
+    .orderBy('r.created_at')
+    .orderBy('r.id')
+    .$castTo<JoinedRow>();
+});
+const ALL_BUT_DIFF = PULL_REQUEST_COLUMNS.filter((name) => name !== 'diff');
+
+/**
+ * The artifacts of the documents of sessions, by session id, and the number of sessions, from the first, of which they
+ * were read completely: reading ends at the maximum size of a page.
+ */
+export async function readArtifactsInSessions(
+  { sql: reader }: OperationContext,
+  ids: readonly SessionId[],
+): Promise<{ readonly artifacts: ReadonlyMap<SessionId, readonly ArtifactInSession[]>; readonly complete: number }> {
+  const sessionColumn = ofArtifact('sessionId');
+  const read = await reader.page(artifactsInSessions({ ids }), { isJson: true });
+  return {
+    artifacts: groupBy(artifactsIn(read.rows, ARTIFACT_COLUMNS), ({ sessionId }) => sessionId),
+    complete: completeParents<unknown, JoinedRow>(ids, read, (row) => row[sessionColumn]),
+  };
+}
+
 type JoinedRow = Readonly<Record<string, unknown>>;
 
 /** The artifacts of joined rows, which follow each other for each artifact. A row with its further columns is the pull request. */
@@ -176,6 +229,32 @@ export function findPullRequests(
       .where('r.id', '=', anyOf('uuid', ids))
       .where(within(readableBy(callerOf(actor)), 's')),
   );
+}
+
+const BY_RECORDING: Ordering<PullRequestRow> = {
+  name: 'PULL_REQUEST',
+  direction: 'ASC',
+  columns: [
+    { sql: 'r.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
+    { sql: 'r.id', type: 'uuid', of: ({ id }) => id },
+  ],
+};
+
+/** A page of the pull requests of a session, if the caller can read it. */
+export async function pageOfPullRequests(
+  { actor, sql: reader }: OperationContext,
+  sessionId: SessionId,
+  page: PageArguments,
+): Promise<Page<PullRequestRow>> {
+  const plan = planPage(BY_RECORDING, page);
+  const pullRequests = db
+    .selectFrom('pull_request as r')
+    .innerJoin('artifact as a', 'a.id', 'r.artifact_id')
+    .innerJoin('session as s', 's.id', 'a.session_id')
+    .select(columns('r', PULL_REQUEST_COLUMNS))
+    .where('s.id', '=', sessionId)
+    .where(within(readableBy(callerOf(actor)), 's'));
+  return plan.toPage(await reader.page(plan.apply(pullRequests), { isJson: true }));
 }
 
 /** The row of an artifact that was just written. */

@@ -1,19 +1,28 @@
+import { unlessTooLarge } from '../../core/answer-size.ts';
 import { NotFoundError, notFound } from '../../core/errors.ts';
 import { hasAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
-import { type ArtifactWithPullRequests, artifactsWithPullRequestsOf } from './artifact-queries.ts';
+import {
+  type ArtifactInSession,
+  type PullRequestRow,
+  pageOfPullRequests,
+  readArtifactsInSessions,
+} from './artifact-queries.ts';
+import { SESSION_COLUMNS } from './entity.ts';
 import { isUuid } from '../../core/text/uuids.ts';
-import { sessionReference } from './input.ts';
+import { readList } from '../../core/input/lists.ts';
+import { listPullRequestsInput, sessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
 import { READ_SESSION_CONTENT } from './policy.ts';
 import { type ProjectRow, projectsOf } from './project-queries.ts';
-import type { SessionRow } from './queries.ts';
+import { type SessionRow, findSessions } from './queries.ts';
 
 /** Sessions with their project, artifacts and pull requests, as REST returns them. */
 
 export interface SessionDetails {
   readonly session: SessionRow;
-  readonly artifacts: readonly ArtifactWithPullRequests[];
+  /** Null when they are larger than a page. */
+  readonly artifacts: readonly ArtifactInSession[] | null;
   readonly project: ProjectRow | undefined;
 }
 
@@ -24,7 +33,7 @@ export const readSession = defineOperation({
   input: sessionReference,
   errors: [NotFoundError],
   run: async (context, { sessionId }) => {
-    const [session] = await readSessions(context, [sessionId]);
+    const [session] = await readSessions(context, [sessionId], DOCUMENT_COLUMNS);
     if (!session) throw notFound('session');
     return session;
   },
@@ -33,27 +42,49 @@ export const readSession = defineOperation({
 /**
  * Reads the details of sessions in the given order, with two statements for any number of sessions. The caller has
  * checked that the sessions can be read. Without the right to read the content, the content fields are null, because
- * REST cannot return data together with an error.
+ * REST cannot return data together with an error. Sessions beyond the maximum size of a page are left out, but never the
+ * first one.
  */
 export async function readSessionDetails(
   context: OperationContext,
   sessions: readonly SessionRow[],
 ): Promise<SessionDetails[]> {
+  if (sessions.length === 0) return [];
   if (!hasAccess(context.actor, READ_SESSION_CONTENT))
     return sessions.map((session) => ({ session: { ...session, ...NO_CONTENT }, artifacts: [], project: undefined }));
   const projectIds = new Set(
     sessions.flatMap(({ projectId }) => (projectId !== null && isUuid(projectId) ? [projectId] : [])),
   );
-  const [artifacts, projects] = await Promise.all([
-    sessions.length > 0 ? artifactsWithPullRequestsOf(context)(sessions.map(({ id }) => id)) : undefined,
-    projectIds.size > 0 ? projectsOf(context)([...projectIds]) : undefined,
+  const sessionIds = sessions.map(({ id }) => id);
+  const [found, projects] = await Promise.all([
+    // A session may have been changed, so it must be answered.
+    unlessTooLarge(readArtifactsInSessions(context, sessionIds)),
+    projectIds.size > 0 ? unlessTooLarge(projectsOf(context)([...projectIds])) : undefined,
   ]);
-  return sessions.map((session) => ({
+  const complete = found?.complete ?? 0;
+  return sessions.slice(0, Math.max(1, complete)).map((session) => ({
     session,
-    artifacts: artifacts?.get(session.id) ?? [],
+    artifacts: found && complete > 0 ? (found.artifacts.get(session.id) ?? []) : null,
     project: session.projectId === null ? undefined : projects?.get(session.projectId),
   }));
 }
+
+export const listPullRequests = defineOperation({
+  name: 'listPullRequests',
+  description: 'Lists the pull requests of a session with their whole diffs, in the order of recording.',
+  access: READ_SESSION_CONTENT,
+  input: listPullRequestsInput,
+  errors: [NotFoundError],
+  run: async (context, { sessionId, ...list }) => {
+    const [session] = await findSessions(context, [sessionId], ['id']);
+    if (!session) throw notFound('session');
+    return readList(
+      list,
+      async (page) => ({ page: await pageOfPullRequests(context, sessionId, page) }),
+      (pullRequest: PullRequestRow) => pullRequest,
+    );
+  },
+});
 
 /** The columns with content. The fields of GraphQL for them are marked with `CONTENT` in `graphql/fields.ts`. */
 export const CONTENT_COLUMNS = [
@@ -71,3 +102,6 @@ const NO_CONTENT = Object.fromEntries(CONTENT_COLUMNS.map((name) => [name, null]
   (typeof CONTENT_COLUMNS)[number],
   null
 >;
+
+/** The columns of the documents of REST. */
+export const DOCUMENT_COLUMNS = SESSION_COLUMNS.filter((name) => name !== 'richContent' && name !== 'agentOptions');

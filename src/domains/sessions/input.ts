@@ -259,6 +259,9 @@ export type SessionFilter = z.output<typeof sessionFilter>;
 
 export const sessionReference = z.strictObject({ sessionId });
 
+/** Query parameters of the REST list. */
+export const listPullRequestsInput = z.strictObject({ sessionId, ...listInput });
+
 /** A parameter of the query that is repeated for each value. */
 const conditions = <Item extends z.ZodType>(item: Item, meaning: string) =>
   z.array(item).max(100).optional().describe(`${meaning} Can be repeated, at most 100 times.`);

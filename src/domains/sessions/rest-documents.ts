@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { MAX_ANSWER_BYTES, inMib, pageBytesOf } from '../../core/answer-size.ts';
 import { documentOf, readOnly } from '../../core/http/documents.ts';
-import type { ArtifactWithPullRequests, PullRequestRow } from './artifact-queries.ts';
+import type { ArtifactInSession, PullRequestInSession } from './artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from './derived.ts';
 import type { SessionDetails } from './details.ts';
 import type { ProjectRow } from './project-queries.ts';
@@ -29,6 +30,11 @@ import {
   VISIBILITIES,
 } from './vocabulary.ts';
 
+const DIFF_IN_SESSION_TEXTS = {
+  ...DIFF_TEXTS,
+  data: `${DIFF_TEXTS.data} The diffs in a session have at most 1 MiB together; further ones are null there, and whole at \`GET /v1/sessions/{sessionId}/pull-requests\`.`,
+};
+
 /** The JSON documents of sessions (workspace management API, section 2.2). Fields that PATCH does not accept are read-only. */
 
 const dateTime = z.iso.datetime();
@@ -44,7 +50,7 @@ const sourcePullRequest = {
 const repository = { id: z.uuid(), name: z.string(), provider: z.string() };
 const changedLines = { additions: count, deletions: count };
 
-const pullRequestDocument = documentOf(PULL_REQUEST_TEXTS, {
+export const pullRequestDocument = documentOf(PULL_REQUEST_TEXTS, {
   ...sourcePullRequest,
   sourceBranch: z.string(),
   baseBranch: z.string(),
@@ -52,7 +58,7 @@ const pullRequestDocument = documentOf(PULL_REQUEST_TEXTS, {
   createdAt: dateTime,
   updatedAt: dateTime,
   agent: z.string(),
-  diff: documentOf(DIFF_TEXTS, { ...changedLines, data: z.string() }),
+  diff: documentOf(DIFF_IN_SESSION_TEXTS, { ...changedLines, data: z.string().nullable() }),
   author: documentOf(AUTHOR_TEXTS, { avatarUrl: z.string(), login: z.string() }),
   codeRepository: documentOf(CODE_REPOSITORY_TEXTS, { ...repository, owner: z.string(), baseBranch: z.string() }),
 }).meta({ id: 'PullRequest' });
@@ -88,7 +94,12 @@ const stateDocument = documentOf(STATE_TEXTS, {
   current: z.enum(SESSION_STATES),
 });
 
-export const sessionDocument = documentOf(SESSION_TEXTS, {
+const SESSION_DOCUMENT_TEXTS = {
+  ...SESSION_TEXTS,
+  artifacts: `${SESSION_TEXTS.artifacts} Null if they are larger than ${inMib(pageBytesOf(MAX_ANSWER_BYTES))}; then list the pull requests at \`GET /v1/sessions/{sessionId}/pull-requests\`.`,
+};
+
+export const sessionDocument = documentOf(SESSION_DOCUMENT_TEXTS, {
   id: readOnly(z.uuid()),
   agent: z.string().nullable(),
   agentId: readOnly(z.uuid().nullable()),
@@ -115,14 +126,14 @@ export const sessionDocument = documentOf(SESSION_TEXTS, {
   htmlUrl: readOnly(z.string()),
   isPinned: readOnly(z.boolean()),
   diffSummary: readOnly(documentOf(DIFF_TEXTS, changedLines).nullable()),
-  artifacts: readOnly(z.array(artifactDocument)),
+  artifacts: readOnly(z.array(artifactDocument).nullable()),
   project: readOnly(projectDocument.nullable()),
   sessionSource: readOnly(sourceDocument),
   sourcePullRequest: readOnly(documentOf(SOURCE_PULL_REQUEST_TEXTS, sourcePullRequest).nullable()),
   state: readOnly(stateDocument),
 }).meta({ id: 'Session' });
 
-function toPullRequestDocument(row: PullRequestRow): z.input<typeof pullRequestDocument> {
+export function toPullRequestDocument(row: PullRequestInSession): z.input<typeof pullRequestDocument> {
   const { id, url, title, status, isDraft, sourceBranch, baseBranch, headSha, createdAt, updatedAt, agent } = row;
   const { diff, author, codeRepository } = row;
   return {
@@ -149,7 +160,7 @@ function toArtifactDocument({
   createdAt,
   updatedAt,
   pullRequests,
-}: ArtifactWithPullRequests): z.input<typeof artifactDocument> {
+}: ArtifactInSession): z.input<typeof artifactDocument> {
   return { id, type, createdAt, updatedAt, pullRequests: pullRequests.map(toPullRequestDocument) };
 }
 
@@ -171,7 +182,7 @@ export function toSessionDocument(
     ...fields,
     mcpServers: [...mcpServers],
     htmlUrl: htmlUrlOf(session.id, publicUrl),
-    artifacts: artifacts.map(toArtifactDocument),
+    artifacts: artifacts?.map(toArtifactDocument) ?? null,
     project: project ? projectToJson(project) : null,
     sessionSource: { ...source, repositories: [...source.repositories] },
     state: stateFlags(state),

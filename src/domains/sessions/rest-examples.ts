@@ -1,9 +1,27 @@
 import type { z } from 'zod';
-import type { sessionDocument } from './rest-documents.ts';
+import type { pullRequestDocument, sessionDocument } from './rest-documents.ts';
 
 const repository = { id: '3e1c9a52-7f64-4d0b-8a35-5b6c0d9e2f11', name: 'shop', provider: 'github' };
 
 /** Examples for the OpenAPI document. */
+
+export const pullRequestExample: z.input<typeof pullRequestDocument> = {
+  id: '1c2a7f2e-3b35-4a0e-9a52-0d8f7f2f6a10',
+  url: 'https://github.com/example/shop/pull/34',
+  title: 'Wait for the cart before checking out',
+  status: 'open',
+  isDraft: false,
+  sourceBranch: 'mend-checkout-test',
+  baseBranch: 'main',
+  headSha: '9fceb02d0ae598e95dc970b74767f19372d61af8',
+  createdAt: '2026-03-01T10:40:00.000Z',
+  updatedAt: '2026-03-01T10:42:00.000Z',
+  agent: 'coder',
+  diff: { additions: 12, deletions: 4, data: '@@ -1 +1 @@' },
+  author: { avatarUrl: 'https://github.com/example.png', login: 'example' },
+  codeRepository: { ...repository, owner: 'example', baseBranch: 'main' },
+};
+
 export const sessionExample: z.input<typeof sessionDocument> = {
   id: '0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10',
   agent: 'coder',
@@ -37,24 +55,7 @@ export const sessionExample: z.input<typeof sessionDocument> = {
       type: 'PullRequest',
       createdAt: '2026-03-01T10:40:00.000Z',
       updatedAt: '2026-03-01T10:42:00.000Z',
-      pullRequests: [
-        {
-          id: '1c2a7f2e-3b35-4a0e-9a52-0d8f7f2f6a10',
-          url: 'https://github.com/example/shop/pull/34',
-          title: 'Wait for the cart before checking out',
-          status: 'open',
-          isDraft: false,
-          sourceBranch: 'mend-checkout-test',
-          baseBranch: 'main',
-          headSha: '9fceb02d0ae598e95dc970b74767f19372d61af8',
-          createdAt: '2026-03-01T10:40:00.000Z',
-          updatedAt: '2026-03-01T10:42:00.000Z',
-          agent: 'coder',
-          diff: { additions: 12, deletions: 4, data: '@@ -1 +1 @@' },
-          author: { avatarUrl: 'https://github.com/example.png', login: 'example' },
-          codeRepository: { ...repository, owner: 'example', baseBranch: 'main' },
-        },
-      ],
+      pullRequests: [pullRequestExample],
     },
   ],
   project: { id: '7d444840-9dc0-41d1-8245-5ffdce74fad2', name: 'Shop', icon: 'code', color: 'teal' },

@@ -1,14 +1,14 @@
 import type { z } from 'zod';
 import { route } from '../../core/http/route.ts';
-import { listDocument, readList } from '../../core/input/lists.ts';
+import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { readSession, readSessionDetails } from './details.ts';
+import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } from './details.ts';
 import { type SessionFilter, listSessionsInput } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession } from './recording-operations.ts';
-import { sessionExample } from './rest-examples.ts';
-import { sessionDocument, toSessionDocument } from './rest-documents.ts';
+import { pullRequestExample, sessionExample } from './rest-examples.ts';
+import { pullRequestDocument, sessionDocument, toPullRequestDocument, toSessionDocument } from './rest-documents.ts';
 
 async function toDocuments(sessions: readonly SessionRow[], context: OperationContext) {
   const details = await readSessionDetails(context, sessions);
@@ -49,12 +49,12 @@ export const sessionRoutes = [
     run: async (context, { limit, cursor, orderBy, sortOrder, ...conditions }) => {
       const order = { field: ORDERS[orderBy], direction: sortOrder };
       const filter = filterOf(conditions);
-      const page = await readList(
+      return readDetailedList(
         { limit, cursor },
-        (given) => listSessions(context, { filter, order, page: given }),
-        (session) => session,
+        context.budget,
+        (page) => listSessions(context, { filter, order, page, columns: DOCUMENT_COLUMNS }),
+        (rows) => toDocuments(rows, context),
       );
-      return { ...page, items: await toDocuments(page.items, context) };
     },
   }),
   route(createSession, {
@@ -84,6 +84,15 @@ export const sessionRoutes = [
     status: 200,
     examples: { output: sessionExample },
     toDocument,
+  }),
+  route(listPullRequests, {
+    method: 'GET',
+    path: '/v1/sessions/:sessionId/pull-requests',
+    tag,
+    output: listDocument(pullRequestDocument),
+    status: 200,
+    examples: { output: { items: [pullRequestExample], nextCursor: null } },
+    toDocument: ({ items, nextCursor }) => ({ items: items.map(toPullRequestDocument), nextCursor }),
   }),
   route(updateSession, {
     method: 'PATCH',

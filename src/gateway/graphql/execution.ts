@@ -8,7 +8,7 @@ import {
   subscribe,
 } from 'graphql';
 import type { Logger } from 'pino';
-import { isSurelyLarger, sizeOf } from '../../core/answer-size.ts';
+import { MAX_ESCAPE, isSurelyLarger, sizeOf } from '../../core/answer-size.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import { END_ID, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { Resumption } from '../../core/live-tails.ts';
@@ -153,9 +153,8 @@ async function perform(
   });
 }
 
-/** The JSON of a text has at most six bytes for each of its UTF-16 units. */
 function isSurelyShort(result: ExecutionResult, maxBytes: number): boolean {
-  return !isLarger(result, maxBytes / 6);
+  return !isLarger(result, maxBytes / MAX_ESCAPE);
 }
 
 /** Runs a subscription until it ends, or its client disconnects. */

@@ -23,7 +23,7 @@ import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runIdempotent } from './idempotent-call.ts';
-import { shortenedJson } from './shortened-document.ts';
+import { shortenedJson } from '../../core/http/shortened-document.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/public.ts';
 import { routes } from '../routes.ts';
 

@@ -38,6 +38,16 @@ export async function pagesOf<Row extends object, Tables, Table extends keyof Ta
   return new Map(parentIds.map((id) => [id, plan.toPage(found.get(id) ?? { rows: [], isCut: false })]));
 }
 
+/** The number of parents whose rows were read completely, when rows are read in the order of the parents. */
+export function completeParents<Id, Row>(
+  parentIds: readonly Id[],
+  { rows, isCut }: PageRows<Row>,
+  parentOf: (row: Row) => Id,
+): number {
+  const last = rows.at(-1);
+  return isCut && last ? parentIds.indexOf(parentOf(last)) : parentIds.length;
+}
+
 /**
  * Reads the pages of several parents, whose rows follow each other, with one statement. If it ends early, the remaining pages are read with
  * another one. So their number depends on the maximum size of an answer, not on the number of parents.

@@ -62,15 +62,15 @@ export class RequestBudget {
 
   /**
    * The function that counts the bytes of each row of a reading statement before it is read, and throws to end the statement. `onExceeded` is
-   * called before it throws: the rest is not needed. A row is read if there is room for its first byte, because no object is too large to be
-   * read alone.
+   * called before it throws: the rest is not needed. A row is read if there is room for its first byte, because the row of an object is never
+   * twice as large as an answer, and each can be read alone.
    */
   counting(onExceeded: () => void, page?: PageEnd): (bytes: number) => void {
     const round = this.#round;
     return (bytes) => {
       const isCut = page !== undefined && page.bytes >= page.maxBytes;
       if (isCut) page.isCut = true;
-      if (isCut || this.#bytes > this.maxBytes || round !== this.#round) {
+      if (isCut || Math.max(this.#bytes, bytes / 2) > this.maxBytes || round !== this.#round) {
         onExceeded();
         throw answerTooLarge(this.maxBytes);
       }

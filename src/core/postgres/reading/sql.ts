@@ -5,6 +5,7 @@ import type { Pool } from 'pg';
 import { DatabaseClient } from '../driver/client.ts';
 import { type Statement, statementOf } from './queries.ts';
 import type { PageEnd, RequestBudget } from './request-budget.ts';
+import { MAX_ESCAPE, firstWithin } from '../../answer-size.ts';
 import { StatementQuery } from '../driver/statement-query.ts';
 
 /** Runs typed queries as prepared statements, without entities. Changes use entities. */
@@ -83,14 +84,10 @@ export function createSql(options: RunOptions): Sql {
   });
 }
 
-/** A byte of a text takes up to six as JSON. */
-const MAX_ESCAPE = 6;
-
 /** Ends a page with the row with which its JSON reaches the maximum. */
 function cutAsJson<Row>({ rows, isCut }: PageRows<Row>, maxBytes: number): PageRows<Row> {
-  let bytes = 0;
-  const end = rows.findIndex((row) => (bytes += Buffer.byteLength(JSON.stringify(row))) >= maxBytes) + 1;
-  return end === 0 || end === rows.length ? { rows, isCut } : { rows: rows.slice(0, end), isCut: true };
+  const first = firstWithin(rows, maxBytes);
+  return { rows: first, isCut: isCut || first.length < rows.length };
 }
 
 /**
