@@ -1,6 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { answerTooLarge, isLarger, isSurelyLarger, sizeOf } from '../../src/core/answer-size.ts';
+import {
+  ENVELOPE_BYTES,
+  answerTooLarge,
+  firstWithin,
+  isLarger,
+  isSurelyLarger,
+  sizeOf,
+} from '../../src/core/answer-size.ts';
 import { RawJson, stringifyWithRawJson } from '../../src/core/text/raw-json.ts';
 
 test.each([
@@ -64,4 +71,16 @@ test('the error names the limit', () => {
     code: 'ANSWER_TOO_LARGE',
     message: 'the answer would be larger than 8 MiB; ask for fewer or smaller objects',
   });
+});
+
+test('the first items end with the one that reaches the maximum, or before one for which an answer has no room', () => {
+  const max = ENVELOPE_BYTES * 2;
+  const item = (bytes: number) => 'x'.repeat(bytes - 3);
+  const lengths = (...sizes: number[]) => firstWithin(sizes.map(item), max).map((text) => text.length + 3);
+  expect(lengths(max / 2, max / 4)).toEqual([max / 2, max / 4]);
+  expect(lengths(max / 2, max / 2, 10)).toEqual([max / 2, max / 2]);
+  expect(lengths(max / 2, max + 10, 10)).toEqual([max / 2]);
+  expect(lengths(max / 2, max, 10)).toEqual([max / 2, max]);
+  expect(lengths(3 * max, 10)).toEqual([3 * max]);
+  expect(lengths()).toEqual([]);
 });
