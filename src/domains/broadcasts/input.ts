@@ -12,7 +12,9 @@ const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 500;
 
 /** The path parameter is spelled as in the documents. */
-export const broadcastReference = z.strictObject({ broadcast_guid: idSchema<BroadcastId>() });
+export const broadcastReference = z.strictObject({
+  broadcast_guid: idSchema<BroadcastId>().describe('Id of the broadcast.'),
+});
 export type BroadcastReference = z.output<typeof broadcastReference>;
 
 export const noInput = z.strictObject({});
@@ -35,7 +37,9 @@ export const listBroadcastsInput = z
       })
       .optional(),
     count: limit.meta({ description: 'Older name of `limit`.' }).optional(),
-    since: momentInput().optional(),
+    since: momentInput()
+      .optional()
+      .describe('Lists broadcasts created at this time or later: ISO 8601, or milliseconds since 1970.'),
     withChannels: z.boolean().meta({ description: 'Whether each broadcast includes its `channel`.' }).default(false),
     after: idSchema<BroadcastId>()
       .meta({ description: '`broadcastGuid` of the last broadcast of the previous page.' })
@@ -50,7 +54,7 @@ export type ListBroadcastsInput = z.output<typeof listBroadcastsInput>;
 
 /** Other fields than `body` depend on the type of the channel. They are stored unchecked. */
 const content = z
-  .looseObject({ body: text({ min: 1, max: 10_000 }) })
+  .looseObject({ body: text({ min: 1, max: 10_000 }).describe('The text.') })
   .refine((value) => isWithin(value, MAX_CONTENT_DEPTH), {
     ...rule('TOO_MANY', `must not be nested deeper than ${MAX_CONTENT_DEPTH} levels`, MAX_CONTENT_DEPTH),
     // `JSON.stringify` below would overflow the stack for deeper values.
@@ -69,9 +73,11 @@ function isWithin(value: unknown, levels: number): boolean {
 
 export const createBroadcastInput = z
   .strictObject({
-    channelGuid: idSchema<BroadcastChannelId>(),
-    content,
-    triggerAt: optional(momentInput()),
+    channelGuid: idSchema<BroadcastChannelId>().describe('Id of the channel.'),
+    content: content.describe('What to publish. Other properties than `body` depend on the channel.'),
+    triggerAt: optional(momentInput()).describe(
+      'When the broadcast is due: ISO 8601, or milliseconds since 1970. When absent, at once.',
+    ),
     status: optional(
       z.enum([...STATUS_SPELLINGS, 'DRAFT', 'draft']).meta({
         description:

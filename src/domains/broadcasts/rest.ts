@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { documentOf } from '../../core/http/documents.ts';
 import { route } from '../../core/http/route.ts';
 import { BROADCAST_STATUSES } from './entity.ts';
 import { broadcastReference, createBroadcastInput, listBroadcastsInput, noInput } from './input.ts';
@@ -25,34 +26,52 @@ const common = {
   },
 };
 
-const channelDocument = z
-  .strictObject({
-    channelGuid: z.uuid(),
-    channelKey: z.string(),
-    type: z.string(),
-    name: z.string(),
-    active: z.boolean(),
-    createdAt: z.iso.datetime(),
-    updatedAt: z.iso.datetime(),
-  })
-  .meta({ id: 'BroadcastChannel' });
+const CHANNEL_TEXTS = {
+  channelGuid: 'Id of the channel.',
+  channelKey: 'Key of the channel.',
+  type: 'Type of the channel.',
+  name: 'Name of the channel.',
+  active: 'Whether the channel can be used.',
+  createdAt: 'When the channel was created.',
+  updatedAt: 'When the channel last changed.',
+};
+
+const channelDocument = documentOf(CHANNEL_TEXTS, {
+  channelGuid: z.uuid(),
+  channelKey: z.string(),
+  type: z.string(),
+  name: z.string(),
+  active: z.boolean(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+}).meta({ id: 'BroadcastChannel' });
 
 const readOnly = { readOnly: true };
 
-const broadcastDocument = z
-  .strictObject({
-    broadcastGuid: z.uuid().meta(readOnly),
-    channelGuid: z.uuid(),
-    content: z.looseObject({ body: z.string() }),
-    status: z.enum(BROADCAST_STATUSES),
-    triggerAt: z.iso.datetime(),
-    createdAt: z.iso.datetime().meta(readOnly),
-    userUpdatedAt: z.iso.datetime().meta(readOnly),
-    message: z.string().nullable().meta(readOnly),
-    /** Present only in lists with `withChannels`. */
-    channel: channelDocument.meta(readOnly).optional(),
-  })
-  .meta({ id: 'Broadcast' });
+const BROADCAST_TEXTS = {
+  broadcastGuid: 'Id of the broadcast.',
+  channelGuid: 'Id of the channel.',
+  content: 'What to publish. Other properties than `body` depend on the channel.',
+  status: 'State of the broadcast.',
+  triggerAt: 'When the broadcast is due.',
+  createdAt: 'When the broadcast was created.',
+  userUpdatedAt: 'When a person last changed it.',
+  message: 'A remark about the broadcast. Null when there is none.',
+  channel: 'The channel, in lists with `withChannels`.',
+};
+
+const broadcastDocument = documentOf(BROADCAST_TEXTS, {
+  broadcastGuid: z.uuid().meta(readOnly),
+  channelGuid: z.uuid(),
+  content: z.looseObject({ body: z.string().describe('The text.') }),
+  status: z.enum(BROADCAST_STATUSES),
+  triggerAt: z.iso.datetime(),
+  createdAt: z.iso.datetime().meta(readOnly),
+  userUpdatedAt: z.iso.datetime().meta(readOnly),
+  message: z.string().nullable().meta(readOnly),
+  /** Present only in lists with `withChannels`. */
+  channel: channelDocument.meta(readOnly).optional(),
+}).meta({ id: 'Broadcast' });
 
 function toChannelDocument(row: BroadcastChannelRow): z.input<typeof channelDocument> {
   const { id, channelKey, type, name, active, createdAt, updatedAt } = row;

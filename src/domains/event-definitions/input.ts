@@ -13,8 +13,10 @@ import {
   nameInput,
   referenceInput,
 } from './shared-input.ts';
+import { MATCHING_TEXTS, RULE_TEXTS, EVENT_DEFINITION_TEXTS as TEXTS } from './texts.ts';
 
 const label = text({ min: 1, max: 100 });
+const eventName = referenceInput.describe('Name, fully qualified name, or id of the event definition.');
 
 /** Existing clients write standard objects in lower case. */
 const primaryObject = z
@@ -26,10 +28,12 @@ const primaryObject = z
   .transform((name) => standardObject(name) ?? name);
 
 const customMatchingId = z.strictObject({
-  primaryObjectRule: z.strictObject({
-    targetObjectPropertyName: text({ min: 1, max: 255 }),
-    eventPropertyName: nameInput,
-  }),
+  primaryObjectRule: z
+    .strictObject({
+      targetObjectPropertyName: text({ min: 1, max: 255 }).describe(RULE_TEXTS.targetObjectPropertyName),
+      eventPropertyName: nameInput.describe(RULE_TEXTS.eventPropertyName),
+    })
+    .describe(MATCHING_TEXTS.primaryObjectRule),
 });
 
 function namesDiffer(properties: readonly (Unchecked<'name'> | null)[], context: z.RefinementCtx): void {
@@ -65,30 +69,32 @@ function matchingHasRecords(given: Unchecked<'primaryObject' | 'customMatchingId
 
 export const createEventDefinitionInput = z
   .strictObject({
-    label,
-    name: optional(nameInput),
-    description: optional(descriptionInput),
-    propertyDefinitions: withDefault(propertyDefinitions, []),
-    primaryObject: withDefault(primaryObject, 'CONTACT'),
-    customMatchingId: optional(customMatchingId),
-    includeDefaultProperties: withDefault(z.boolean(), true),
+    label: label.describe(TEXTS.label),
+    name: optional(nameInput).describe(
+      'Name of the event, which can never be used again. When absent, it is generated from the label.',
+    ),
+    description: optional(descriptionInput).describe('What the event means.'),
+    propertyDefinitions: withDefault(propertyDefinitions, []).describe('The custom properties.'),
+    primaryObject: withDefault(primaryObject, 'CONTACT').describe(TEXTS.primaryObject),
+    customMatchingId: optional(customMatchingId).describe(TEXTS.customMatchingId),
+    includeDefaultProperties: withDefault(z.boolean(), true).describe(TEXTS.includeDefaultProperties),
   })
   .superRefine(matchingHasRecords, evenWithFaults)
   .superRefine(labelMakesName('event', label), evenWithFaults);
 export type CreateEventDefinitionInput = z.output<typeof createEventDefinitionInput>;
 
-export const eventDefinitionReference = z.strictObject({ eventName: referenceInput });
+export const eventDefinitionReference = z.strictObject({ eventName });
 export type EventDefinitionReference = z.output<typeof eventDefinitionReference>;
 
 /** Reading one definition over the REST API. */
 export const readEventDefinitionInput = eventDefinitionReference.extend({
-  includeProperties: z.boolean().default(true),
+  includeProperties: z.boolean().default(true).describe('Whether the definition includes its properties.'),
 });
 
 export const updateEventDefinitionInput = z.strictObject({
-  eventName: referenceInput,
-  label: label.optional(),
-  description: descriptionInput.nullable().optional(),
+  eventName,
+  label: label.optional().describe(TEXTS.label),
+  description: descriptionInput.nullable().optional().describe('What the event means; null or empty for none.'),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateEventDefinitionInput = z.output<typeof updateEventDefinitionInput>;
@@ -117,11 +123,13 @@ export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter>;
 
 /** The list parameters of the REST API. GraphQL uses the arguments of Relay connections. */
 export const searchEventDefinitionsInput = z.strictObject({
-  searchString: eventDefinitionSearch.optional(),
-  after: z.string().transform(textOrAbsent).optional(),
+  searchString: eventDefinitionSearch
+    .optional()
+    .describe('Lists definitions whose name contains this text. Case is ignored; there are no wildcards.'),
+  after: z.string().transform(textOrAbsent).optional().describe('Cursor: `paging.next.after` of the previous page.'),
   limit: pageLimit({ max: 500, byDefault: 100 }),
-  includeProperties: z.boolean().default(false),
-  sortOrder: z.enum(['ASC', 'DESC']).default('ASC'),
+  includeProperties: z.boolean().default(false).describe('Whether each definition includes its properties.'),
+  sortOrder: z.enum(['ASC', 'DESC']).default('ASC').describe('Sort direction by name.'),
 });
 export type SearchEventDefinitionsInput = z.output<typeof searchEventDefinitionsInput>;
 

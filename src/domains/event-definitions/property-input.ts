@@ -14,6 +14,7 @@ import {
   nameInput,
   referenceInput,
 } from './shared-input.ts';
+import { OPTION_TEXTS, EVENT_PROPERTY_TEXTS as TEXTS } from './texts.ts';
 
 /** Maximum number of custom properties of a definition. Default properties do not count (Custom Event Definition API, section 8). */
 export const MAX_CUSTOM_PROPERTIES = 50;
@@ -29,14 +30,16 @@ const propertyName = nameInput
   });
 
 const label = text({ min: 1, max: 50 });
+const eventName = referenceInput.describe('Name, fully qualified name, or id of the event definition.');
+const propertyReference = referenceInput.describe('Name of the property.');
 
 /** The other fields than `label` and `value` are only stored, so that clients can send back what they read. */
 const option = z.strictObject({
-  label: text({ min: 1, max: 1000 }),
-  value: textOrScalar(text({ min: 1, max: 1000 })),
-  displayOrder: optional(z.int32()),
-  hidden: optional(z.boolean()),
-  description: descriptionInput.nullish(),
+  label: text({ min: 1, max: 1000 }).describe(OPTION_TEXTS.label),
+  value: textOrScalar(text({ min: 1, max: 1000 })).describe(OPTION_TEXTS.value),
+  displayOrder: optional(z.int32()).describe(OPTION_TEXTS.displayOrder),
+  hidden: optional(z.boolean()).describe(OPTION_TEXTS.hidden),
+  description: descriptionInput.nullish().describe('What the option means.'),
 });
 
 const options = z
@@ -71,10 +74,10 @@ function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>,
 export const AT_LEAST_ONE_OPTION = 'must have at least 1 item';
 
 const propertyFields = {
-  label,
-  name: optional(propertyName),
-  type: z.enum(PROPERTY_TYPES),
-  description: optional(descriptionInput),
+  label: label.describe(TEXTS.label),
+  name: optional(propertyName).describe('Name within the definition. When absent, it is generated from the label.'),
+  type: z.enum(PROPERTY_TYPES).describe(TEXTS.type),
+  description: optional(descriptionInput).describe('What the property means.'),
   options: optional(options),
 };
 
@@ -85,16 +88,16 @@ export const propertyDefinition = z
 export type PropertyDefinition = z.output<typeof propertyDefinition>;
 
 export const addEventPropertyInput = z
-  .strictObject({ eventName: referenceInput, ...propertyFields })
+  .strictObject({ eventName, ...propertyFields })
   .superRefine(optionsFitType, evenWithFaults)
   .superRefine(labelMakesName('property', label), evenWithFaults);
 export type AddEventPropertyInput = z.output<typeof addEventPropertyInput>;
 
 export const updateEventPropertyInput = z.strictObject({
-  eventName: referenceInput,
-  name: referenceInput,
-  label: label.optional(),
-  description: descriptionInput.nullable().optional(),
+  eventName,
+  name: propertyReference,
+  label: label.optional().describe(TEXTS.label),
+  description: descriptionInput.nullable().optional().describe('What the property means; null or empty for none.'),
   options: options.optional(),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
@@ -102,19 +105,19 @@ export type UpdateEventPropertyInput = z.output<typeof updateEventPropertyInput>
 
 /** The same input for the path that contains the name of the property. The body can repeat the name. */
 export const updateEventPropertyByPathInput = updateEventPropertyInput
-  .extend({ propertyName: referenceInput, name: optional(referenceInput) })
+  .extend({ propertyName: propertyReference, name: optional(propertyReference) })
   .refine(({ propertyName: inPath, name }) => name === undefined || name === inPath, {
     path: ['name'],
     ...rule('CONFLICTING', 'must be the same as in the path, or absent'),
   })
   .transform(({ propertyName: inPath, ...input }): UpdateEventPropertyInput => ({ ...input, name: inPath }));
 
-export const eventPropertyReference = z.strictObject({ eventName: referenceInput, name: referenceInput });
+export const eventPropertyReference = z.strictObject({ eventName, name: propertyReference });
 export type EventPropertyReference = z.output<typeof eventPropertyReference>;
 
 export const eventPropertyReferenceByPath = z
-  .strictObject({ eventName: referenceInput, propertyName: referenceInput })
-  .transform(({ eventName, propertyName: name }): EventPropertyReference => ({ eventName, name }));
+  .strictObject({ eventName, propertyName: propertyReference })
+  .transform(({ propertyName: name, ...reference }): EventPropertyReference => ({ ...reference, name }));
 
 export const replaceEventPropertyTypeInput = z
   .strictObject({

@@ -22,31 +22,45 @@ const properties = z
     context.addIssue({ code: 'custom', ...rule('WRONG_TYPE', 'must be an object') });
     return z.NEVER;
   })
-  .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } });
+  .meta({
+    type: 'object',
+    additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
+    description: 'Values by property name. Null is the same as absent.',
+  });
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** One occurrence. The primary object of its definition decides which of `email`, `utk` and `objectId` are required or refused. */
 export const sendEventOccurrenceInput = z.strictObject({
-  eventName: z.string().min(1, 'must not be empty').max(255),
+  eventName: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(255)
+    .describe('Name, fully qualified name, or id of the event definition.'),
   properties,
   /** E-mail address of a contact. Case is ignored. */
-  email: optional(z.union([emailAddress(), z.literal('')], 'must be an e-mail address').transform(textOrAbsent)),
+  email: optional(
+    z.union([emailAddress(), z.literal('')], 'must be an e-mail address').transform(textOrAbsent),
+  ).describe('E-mail address of the contact.'),
   /** Token of a visitor, for a contact whose e-mail address is unknown. */
-  utk: optional(text({ max: 255 }).transform(textOrAbsent)),
-  objectId: optional(idOrInteger(text({ max: 255 })).transform(textOrAbsent)),
-  occurredAt: optional(momentInput()),
+  utk: optional(text({ max: 255 }).transform(textOrAbsent)).describe('Token of a visitor whose address is unknown.'),
+  objectId: optional(idOrInteger(text({ max: 255 })).transform(textOrAbsent)).describe('Id of the record.'),
+  occurredAt: optional(momentInput()).describe(
+    'When the event occurred: ISO 8601, or milliseconds since 1970. When absent, now.',
+  ),
   /**
    * Deduplication key: a repeat for the same definition within a year is ignored, so that a client can retry. UUIDs are
    * compared without case (RFC 9562), other texts exactly.
    */
-  uuid: optional(text({ min: 1, max: 255 }).transform((value) => (UUID.test(value) ? value.toLowerCase() : value))),
+  uuid: optional(
+    text({ min: 1, max: 255 }).transform((value) => (UUID.test(value) ? value.toLowerCase() : value)),
+  ).describe('Deduplication key: a repeat for the same definition within a year is ignored.'),
 });
 export type SendEventOccurrenceInput = z.output<typeof sendEventOccurrenceInput>;
 
 /** Either all occurrences are accepted or none. */
 export const sendEventOccurrencesInput = z.strictObject({
-  inputs: z.array(sendEventOccurrenceInput).min(1).max(MAX_OCCURRENCES),
+  inputs: z.array(sendEventOccurrenceInput).min(1).max(MAX_OCCURRENCES).describe('The occurrences.'),
 });
 export type SendEventOccurrencesInput = z.output<typeof sendEventOccurrencesInput>;
 

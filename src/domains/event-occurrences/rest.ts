@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { documentOf } from '../../core/http/documents.ts';
 import { pathsOf } from '../../core/http/event-paths.ts';
 import { EVENT_DEFINITIONS, listEventTypes } from '../event-definitions/public.ts';
 import { route } from '../../core/http/route.ts';
@@ -10,30 +11,44 @@ import { type SearchEventOccurrencesInput, searchEventOccurrencesInput } from '.
 
 const tag = 'Event occurrences';
 
-const occurrenceDocument = z
-  .strictObject({
-    id: z.uuid(),
-    eventType: z.string(),
-    objectType: z.string(),
-    objectId: z.string().meta({ description: 'Id of the record; empty where there is none.' }),
-    occurredAt: z.iso.datetime(),
-    properties: z
-      .record(z.string(), z.string())
-      .meta({ description: 'Values by property name, each as text: `99.5`, `true`, `2026-03-01`.' }),
-  })
-  .meta({ id: 'EventOccurrence' });
+const TEXTS = {
+  id: 'Id of the occurrence.',
+  eventType: 'Fully qualified name of the event.',
+  objectType: 'Primary object of the event.',
+  objectId: 'Id of the record; empty where there is none.',
+  occurredAt: 'When the event occurred.',
+  properties: 'Values by property name, each as text: `99.5`, `true`, `2026-03-01`.',
+};
 
-const occurrenceListDocument = z
-  .strictObject({
+const occurrenceDocument = documentOf(TEXTS, {
+  id: z.uuid(),
+  eventType: z.string(),
+  objectType: z.string(),
+  objectId: z.string(),
+  occurredAt: z.iso.datetime(),
+  properties: z.record(z.string(), z.string()),
+}).meta({ id: 'EventOccurrence' });
+
+const LINK = 'Address of the page.';
+const nextDocument = documentOf(
+  { after: 'Cursor for the parameter `after`.', link: LINK },
+  { after: z.string(), link: z.url() },
+);
+const previousDocument = documentOf(
+  { before: 'Cursor for the parameter `before`.', link: LINK },
+  { before: z.string(), link: z.url() },
+);
+
+const occurrenceListDocument = documentOf(
+  { results: 'The occurrences of this page.', paging: 'Absent when there is no other page.' },
+  {
     results: z.array(occurrenceDocument),
-    paging: z
-      .strictObject({
-        next: z.strictObject({ after: z.string(), link: z.url() }).optional(),
-        prev: z.strictObject({ before: z.string(), link: z.url() }).optional(),
-      })
-      .optional(),
-  })
-  .meta({ id: 'EventOccurrenceList' });
+    paging: documentOf(
+      { next: 'The next page; absent on the last one.', prev: 'The previous page; absent on the first one.' },
+      { next: nextDocument.optional(), prev: previousDocument.optional() },
+    ).optional(),
+  },
+).meta({ id: 'EventOccurrenceList' });
 
 /** Existing clients require text for every value and for `objectId`. */
 function toOccurrenceDocument(found: SearchedOccurrence): z.input<typeof occurrenceDocument> {
@@ -158,7 +173,9 @@ export const eventOccurrenceRoutes = [
     summary: 'List the fully qualified names of all events.',
     description: 'The names can be used as `eventType` in the list of occurrences.',
     input: z.strictObject({}),
-    output: z.strictObject({ eventTypes: z.array(z.string()) }).meta({ id: 'EventTypes' }),
+    output: z
+      .strictObject({ eventTypes: z.array(z.string()).describe('Fully qualified names.') })
+      .meta({ id: 'EventTypes' }),
     status: 200,
     errors: [400],
     examples: { output: { eventTypes: [occurrenceExample.eventType] } },

@@ -52,8 +52,12 @@ const named = {
     .transform(textOrAbsent)
     .meta({ description: 'Id of the record that the occurrence is linked to.' })
     .optional(),
-  occurredAfter: momentInput().optional(),
-  occurredBefore: momentInput().optional(),
+  occurredAfter: momentInput()
+    .optional()
+    .describe('Lists occurrences after this time: ISO 8601, or milliseconds since 1970.'),
+  occurredBefore: momentInput()
+    .optional()
+    .describe('Lists occurrences before this time: ISO 8601, or milliseconds since 1970.'),
   id: list
     .meta({
       description:

@@ -16,6 +16,7 @@ import {
   withDefault,
 } from '../../core/input/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from './entity.ts';
+import { MCP_CONNECTION_TEXTS as TEXTS } from './texts.ts';
 
 const name = text({ min: 1, max: 200 });
 const command = text({ min: 1, max: 4096 });
@@ -116,12 +117,14 @@ function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): S
 
 const stdioConnection = z.strictObject(
   {
-    type: z.literal('stdio'),
-    name: requiredBy('stdio', name),
-    command: requiredBy('stdio', command),
-    args: withDefault(args, []),
-    env: optional(env),
-    visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
+    type: z.literal('stdio').describe('Which of the two forms this is.'),
+    name: requiredBy('stdio', name).describe(TEXTS.name),
+    command: requiredBy('stdio', command).describe('The command that starts the server.'),
+    args: withDefault(args, []).describe('Arguments of the command.'),
+    env: optional(env).describe(
+      'Environment variables by name, at most 200. Values are stored encrypted and never shown.',
+    ),
+    visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
   },
   knownOf('stdio'),
 );
@@ -129,16 +132,26 @@ const stdioConnection = z.strictObject(
 const remoteConnection = z
   .strictObject(
     {
-      type: z.literal('remote').default('remote'),
-      name: requiredBy('remote', name),
-      serverUrl: requiredBy('remote', serverUrl),
-      authType: withDefault(z.enum(AUTH_TYPES), 'oauth'),
-      clientId: optional(clientId),
-      clientSecret: optional(clientSecret),
-      headers: optional(headers),
-      oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)),
-      scope: optional(scope),
-      visibility: withDefault(z.enum(VISIBILITIES), 'shared'),
+      type: z.literal('remote').default('remote').describe('Which of the two forms this is.'),
+      name: requiredBy('remote', name).describe(TEXTS.name),
+      serverUrl: requiredBy('remote', serverUrl).describe(
+        'Address of the server: http or https, without user information and fragment.',
+      ),
+      authType: withDefault(z.enum(AUTH_TYPES), 'oauth').describe('How requests to the server are authenticated.'),
+      clientId: optional(clientId).describe('Id of the OAuth client.'),
+      clientSecret: optional(clientSecret).describe(
+        'Secret of the OAuth client. It is stored encrypted and never shown.',
+      ),
+      headers: optional(headers).describe(
+        'Headers of every request by name, at most 200. Values are stored encrypted and never shown.',
+      ),
+      oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)).describe(
+        'How the OAuth client is registered. When absent, as the server allows.',
+      ),
+      scope: optional(scope).describe(
+        'The OAuth scope to ask for, tokens joined by single spaces. When absent, what the server asks for.',
+      ),
+      visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
     },
     knownOf('remote'),
   )
@@ -202,7 +215,9 @@ export const createMcpConnectionInput = z.preprocess(
 export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionInput>;
 export type RemoteInput = z.output<typeof remoteConnection>;
 
-export const mcpConnectionReference = z.strictObject({ mcpConnectionId: idSchema<McpConnectionId>() });
+export const mcpConnectionReference = z.strictObject({
+  mcpConnectionId: idSchema<McpConnectionId>().describe('Id of the connection.'),
+});
 export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
 
 /**
@@ -210,16 +225,26 @@ export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
  * or of another authType are refused, except when they are null as in answers.
  */
 export const updateMcpConnectionInput = z.strictObject({
-  mcpConnectionId: idSchema<McpConnectionId>(),
-  name: name.optional(),
-  command: command.nullable().optional(),
-  args: args.nullable().optional(),
-  env: named(envValue.nullable(), noFault).optional(),
-  serverUrl: serverUrl.nullable().optional(),
-  headers: named(headerValue.nullable(), headerFault).optional(),
-  clientId: clientId.optional(),
-  clientSecret: clientSecret.optional(),
-  scope: scope.nullable().optional(),
+  mcpConnectionId: idSchema<McpConnectionId>().describe('Id of the connection.'),
+  name: name.optional().describe(TEXTS.name),
+  command: command.nullable().optional().describe('The command that starts the server.'),
+  args: args.nullable().optional().describe('Arguments of the command.'),
+  env: named(envValue.nullable(), noFault)
+    .optional()
+    .describe('Environment variables to set by name; null removes one. Others stay.'),
+  serverUrl: serverUrl
+    .nullable()
+    .optional()
+    .describe('Address of the server: http or https, without user information and fragment.'),
+  headers: named(headerValue.nullable(), headerFault)
+    .optional()
+    .describe('Headers to set by name; null removes one. Others stay.'),
+  clientId: clientId.optional().describe('Id of the OAuth client.'),
+  clientSecret: clientSecret.optional().describe('Secret of the OAuth client. It is stored encrypted and never shown.'),
+  scope: scope
+    .nullable()
+    .optional()
+    .describe('The OAuth scope to ask for, tokens joined by single spaces. When absent, what the server asks for.'),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
@@ -236,6 +261,6 @@ export type McpConnectionFilter = z.output<typeof mcpConnectionFilter>;
 /** Query parameters of the REST list. */
 export const listMcpConnectionsInput = z.strictObject({
   ...listInput,
-  type: z.enum(TYPES).optional(),
-  visibility: z.enum(VISIBILITIES).optional(),
+  type: z.enum(TYPES).optional().describe('Lists only connections of this type.'),
+  visibility: z.enum(VISIBILITIES).optional().describe('Lists only connections with this visibility.'),
 });

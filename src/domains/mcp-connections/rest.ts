@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { answerJson } from '../../core/http/messages.ts';
-import { readOnly } from '../../core/http/documents.ts';
+import { documentOf, readOnly } from '../../core/http/documents.ts';
+import { MCP_CONNECTION_TEXTS } from './texts.ts';
 import { type PublicPage, route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
 import { answerCallback, confirmAuthorization, declineAuthorization } from './oauth/confirmation.ts';
@@ -26,23 +27,21 @@ import { type McpConnectionRow, connectionRow } from './queries.ts';
 
 const tag = 'MCP connections';
 
-const connectionDocument = z
-  .strictObject({
-    id: readOnly(z.uuid()),
-    name: z.string(),
-    type: readOnly(z.enum(TYPES)),
-    visibility: readOnly(z.enum(VISIBILITIES)),
-    serverUrl: z.string().nullable(),
-    connectedAt: readOnly(z.iso.datetime().nullable()),
-    args: z.array(z.string()).nullable(),
-    authType: readOnly(z.enum(AUTH_TYPES).nullable()),
-    command: z.string().nullable(),
-    createdAt: readOnly(z.iso.datetime()),
-    updatedAt: readOnly(z.iso.datetime()),
-    envKeys: readOnly(z.array(z.string())),
-    headerKeys: readOnly(z.array(z.string())),
-  })
-  .meta({ id: 'McpConnection' });
+const connectionDocument = documentOf(MCP_CONNECTION_TEXTS, {
+  id: readOnly(z.uuid()),
+  name: z.string(),
+  type: readOnly(z.enum(TYPES)),
+  visibility: readOnly(z.enum(VISIBILITIES)),
+  serverUrl: z.string().nullable(),
+  connectedAt: readOnly(z.iso.datetime().nullable()),
+  args: z.array(z.string()).nullable(),
+  authType: readOnly(z.enum(AUTH_TYPES).nullable()),
+  command: z.string().nullable(),
+  createdAt: readOnly(z.iso.datetime()),
+  updatedAt: readOnly(z.iso.datetime()),
+  envKeys: readOnly(z.array(z.string())),
+  headerKeys: readOnly(z.array(z.string())),
+}).meta({ id: 'McpConnection' });
 
 const connectionExample: z.input<typeof connectionDocument> = {
   id: '8d0f6f3e-0c55-4f0b-9d3c-6a1b2c3d4e5f',
@@ -60,9 +59,15 @@ const connectionExample: z.input<typeof connectionDocument> = {
   headerKeys: [],
 };
 
-const resultDocument = z
-  .strictObject({ authorizationUrl: z.url().nullable(), connection: connectionDocument })
-  .meta({ id: 'McpConnectionResult' });
+const RESULT_TEXTS = {
+  authorizationUrl: 'Address where a person authorizes the connection. Null when none is needed.',
+  connection: 'The connection.',
+};
+
+const resultDocument = documentOf(RESULT_TEXTS, {
+  authorizationUrl: z.url().nullable(),
+  connection: connectionDocument,
+}).meta({ id: 'McpConnectionResult' });
 
 const resultExample: z.input<typeof resultDocument> = {
   authorizationUrl: 'https://auth.example.com/authorize?response_type=code&client_id=abc&state=xyz',

@@ -69,28 +69,6 @@ const PARAMETERS = {
   },
 };
 
-/** Descriptions of parameters that have the same meaning in all operations. An input schema can describe them differently. */
-const SHARED_PARAMETERS: Readonly<Record<string, string>> = {
-  after: 'Cursor of the previous page.',
-  apiKeyId: 'Id of the API key.',
-  broadcast_guid: 'Id of the broadcast.',
-  eventName: 'Name, fully qualified name, or id of the event definition.',
-  includeProperties: 'Whether each definition includes its properties.',
-  includeRevoked: 'Whether revoked keys are listed too.',
-  limit: 'Maximum number of items on the page.',
-  mcpConnectionId: 'Id of the MCP connection.',
-  occurredAfter: 'Lists occurrences after this time: ISO 8601, or milliseconds since 1970.',
-  occurredBefore: 'Lists occurrences before this time: ISO 8601, or milliseconds since 1970.',
-  orderBy: 'Field to sort by.',
-  propertyName: 'Name of the property.',
-  searchString: 'Lists definitions whose name contains this text. Case is ignored; there are no wildcards.',
-  since: 'Lists objects created at this time or later: ISO 8601, or milliseconds since 1970.',
-  sortOrder: 'Sort direction: ascending or descending.',
-  type: 'Lists only objects of this type.',
-  userId: 'Id of the user.',
-  visibility: 'Lists only objects with this visibility.',
-};
-
 const count = { type: 'integer', minimum: 0 };
 
 /** Headers of answers. */
@@ -150,7 +128,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
   const parameters = properties
     .filter(([name]) => inPath.has(name) || !takesBody(route))
     .map(([name, schema]) => {
-      const { description = SHARED_PARAMETERS[name], ...rest } = typeof schema === 'object' ? schema : {};
+      const { description, ...rest } = typeof schema === 'object' ? schema : {};
       return {
         name,
         in: inPath.has(name) ? 'path' : 'query',
