@@ -9,6 +9,9 @@ const faults = imports.flatMap((entry) => {
 });
 faults.push(...cyclesOf(imports).map((files) => `cycle: ${files.join(' → ')}`));
 faults.push(...cyclesOf(betweenNouns(imports)).map((nouns) => `cycle of nouns: ${nouns.join(' → ')}`));
+const listed = new Set(imports.filter(({ from }) => from === 'src/gateway/modules.ts').map(({ to }) => to));
+for await (const module of glob('src/domains/*/module.ts'))
+  if (!listed.has(module)) faults.push(`${module}: not in src/gateway/modules.ts`);
 for (const fault of faults) console.error(fault);
 if (faults.length > 0) process.exitCode = 1;
 else console.log(`${imports.length} imports follow the directions.`);

@@ -15,7 +15,11 @@ export interface AnsweredRequest {
 }
 
 /** The checks of all modules. An entry of an earlier version can name a kind of object that is gone. */
-const CHECKS: ReadonlyMap<string, ReplayCheck> = new Map(modules.flatMap(({ replays }) => Object.entries(replays)));
+const CHECKS = new Map<string, ReplayCheck>();
+for (const [type, check] of modules.flatMap(({ replays }) => Object.entries(replays))) {
+  if (CHECKS.has(type)) throw new Error(`Two modules check the replay of ${type}`);
+  CHECKS.set(type, check);
+}
 
 /**
  * Checks that a stored answer can be replayed. The caller must still have the right to the operation on the object.
