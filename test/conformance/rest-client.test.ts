@@ -53,7 +53,7 @@ test('a generated REST client calls every documented operation, and its types fi
     connection: { type: 'remote', name: 'Tools' },
     session: { title: 'Renamed by a generated client', level: 3, current: 'queued' },
     connections: ['Tools renamed'],
-    begun: { title: 'Begun', events: [1, 1], titles: ['Begun', 'Renamed by a generated client'] },
+    begun: { title: 'Begun', events: [1, 1], pullRequests: [], titles: ['Begun', 'Renamed by a generated client'] },
     keys: true,
     eventIds: [1, 2, 3, 4, 5],
     found: [true],

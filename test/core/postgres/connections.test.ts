@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../../src/core/postgres/connections.ts';
+import { sqlWithin } from '../../../src/core/postgres/reading/sql.ts';
 import { entities } from '../../../src/gateway/entities.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { onServer } from '../../support/global-setup.ts';
@@ -82,6 +83,30 @@ test('a database that answers only some connections is busy, not unavailable: no
   } finally {
     await em.rollback().catch(() => undefined);
     proxy.resumeForwarding();
+    await database.close(true);
+    await proxy.close();
+  }
+});
+
+test('a page that is read within a transaction fails when its connection is lost', async () => {
+  const proxy = await startTcpProxy(gateway.databaseUrl);
+  const database = await openDatabase({ url: proxy.url, entities, poolMax: 1 });
+  const em = database.em.fork();
+  const page = (text: string) => sqlWithin(em).page<object>({ text, values: [45] }, { maxBytes: 1_000_000 });
+  try {
+    await em.begin();
+    const { rows, isCut } = await page('select generate_series(1, $1::int) as one');
+    expect([rows.length, isCut]).toEqual([45, false]);
+    proxy.setDelay(60_000);
+    const sent = proxy.nextRequest();
+    const lost = page('select pg_sleep($1::int)').catch(String);
+    await sent;
+    proxy.cut();
+    expect(await lost).toMatch(/Connection terminated|ECONNRESET/);
+    await em.rollback();
+    proxy.setDelay(0);
+    expect(await database.em.fork().execute('select 1 as one')).toEqual([{ one: 1 }]);
+  } finally {
     await database.close(true);
     await proxy.close();
   }

@@ -4,7 +4,7 @@ import pg, { type PoolClient } from 'pg';
 import type { Message } from 'pg-protocol/dist/parser.js';
 import { RowParser } from './row-parser.ts';
 import { FAILED, SENT } from './statement-channels.ts';
-import { StatementQuery } from './statement-query.ts';
+import type { StatementQuery } from './statement-query.ts';
 
 export interface ClientOptions extends pg.ClientConfig {
   /** Called before the connection is opened: the error that it fails with, if there is one. */
@@ -67,8 +67,6 @@ export class DatabaseClient extends pg.Client {
   /** Returns `never`, because the driver declares another result for each form of the arguments. */
   override query(...given: unknown[]): never {
     const [query, values] = given;
-    // Cursors of the driver send their statements by themselves.
-    if (isSubmittable(query) && !(query instanceof StatementQuery)) return this.#sendAsDriver(...given) as never;
     const text = typeof query === 'string' ? query : (query as { readonly text: string }).text;
     const done = this.#send(query, isCallback(values) ? undefined : values).catch((error: unknown) =>
       this.#afterFailure(error, text),
@@ -165,10 +163,6 @@ class UnconfirmedCommitError extends Error {
 
 function isCallback(given: unknown): given is Callback {
   return typeof given === 'function';
-}
-
-function isSubmittable(query: unknown): query is pg.Submittable {
-  return typeof query === 'object' && query !== null && 'submit' in query;
 }
 
 /**

@@ -21,7 +21,7 @@ export interface Failure {
 export const SENT = channel('gateway:postgres:sent');
 export const FAILED = channel('gateway:postgres:failed');
 
-/** Observes the statements on the connections of a pool until the pool has ended, without those of cursors. */
+/** Observes the statements on the connections of a pool until the pool has ended. */
 export function onStatement(pool: Pool, observe: (statement: SentStatement) => void): void {
   subscribe(SENT, pool, observe);
 }

@@ -161,13 +161,13 @@ const ROWS_AT_ONCE = 20;
 export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
   const transaction = em.getTransactionContext<QueryExecutorProvider>()?.getExecutor();
   if (!transaction) throw new Error('the entity manager has no transaction');
-  const execute = async ({ text, values, page }: Statement<unknown>): Promise<object[]> => {
-    const query = CompiledQuery.raw(text, [...values]);
-    if (page) return readUpTo(page, transaction.stream<object>(query, ROWS_AT_ONCE), budget);
-    const { rows } = await transaction.executeQuery<object>(query);
+  const read = async (text: string, values: readonly unknown[]) => {
+    const { rows } = await transaction.executeQuery<object>(CompiledQuery.raw(text, [...values]));
     budget?.count(lengthOf(rows));
     return rows;
   };
+  const execute = async (statement: Statement<unknown>): Promise<object[]> =>
+    statement.page ? readUpTo(statement.page, statement, read) : read(statement.text, statement.values);
   const executeApart = async (statement: Statement<unknown>) => {
     await execute({ text: 'savepoint statement', values: [] });
     try {
@@ -191,23 +191,26 @@ export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
   return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget, isTransaction: true });
 }
 
+/** Reads with a cursor of the transaction, which ends with it if a statement fails. */
 async function readUpTo(
   page: PageEnd,
-  parts: AsyncIterable<{ readonly rows: readonly object[] }>,
-  budget: RequestBudget | undefined,
+  { text, values }: Statement<unknown>,
+  read: (text: string, values: readonly unknown[]) => Promise<object[]>,
 ): Promise<object[]> {
-  const read: object[] = [];
-  for await (const { rows } of parts) {
+  const first: object[] = [];
+  await read(`declare page no scroll cursor for ${text}`, values);
+  let rows: object[];
+  do {
+    rows = await read(`fetch ${ROWS_AT_ONCE} from page`, []);
     for (const row of rows) {
       page.isCut = page.bytes >= page.maxBytes;
-      if (page.isCut) return read;
-      const bytes = lengthOf([row]);
-      page.bytes += bytes;
-      budget?.count(bytes);
-      read.push(row);
+      if (page.isCut) break;
+      page.bytes += lengthOf([row]);
+      first.push(row);
     }
-  }
-  return read;
+  } while (!page.isCut && rows.length === ROWS_AT_ONCE);
+  await read('close page', []);
+  return first;
 }
 
 /** The size of the texts in rows, which are most of the bytes. */

@@ -65,6 +65,7 @@ export async function useEverything(given: Given) {
     }),
   );
   const recorded = good(await client.GET('/v1/sessions/{sessionId}', ofBegun));
+  const pullRequests = good(await client.GET('/v1/sessions/{sessionId}/pull-requests', ofBegun));
   const titles: string[] = [];
   for (let cursor: string | undefined; ;) {
     const list = good(await client.GET('/v1/sessions', { params: { query: { limit: 1, cursor } } }));
@@ -154,13 +155,18 @@ export async function useEverything(given: Given) {
       connection: { type: connection.type, name: connection.name },
       session: { title: session.title, level: session.level, current: session.state.current },
       connections: connections.items.map(({ name }) => name),
-      begun: { title: recorded.title, events: [appended.firstId, appended.lastId], titles },
+      begun: {
+        title: recorded.title,
+        events: [appended.firstId, appended.lastId],
+        pullRequests: pullRequests.items.map(({ diff }) => diff),
+        titles,
+      },
       keys: keys.items.some((one) => one.id === created.id),
       eventIds,
-      found: found.results.map(({ properties }) => properties.some(({ name }) => name === 'weight')),
+      found: found.results.map(({ properties }) => properties?.some(({ name }) => name === 'weight')),
       changed: changed.label,
       sent: sent.results.map(({ properties }) => properties['weight']),
-      custom: read.properties.filter(({ isDefault }) => !isDefault).map(({ name, type }) => `${name}: ${type}`),
+      custom: read.properties?.filter(({ isDefault }) => !isDefault).map(({ name, type }) => `${name}: ${type}`),
       gone: { category: gone.error?.category, status: gone.response.status },
       broadcasts: broadcasts.map(({ content }) => content.body),
       refused: refused.error?.error,
