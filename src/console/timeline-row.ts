@@ -40,26 +40,35 @@ export const TimelineRow = memo(function Row({ item, sessionId, isWanted }: RowP
       ${scope !== null && html`<span class="scope">${scope}</span>`}
       ${item.kind === 'message' && item.isFinal && html`<span class="scope final">final answer</span>`}
     </div>
-    <div class="item-body"><${Body} item=${item} /><${Raw} sessionId=${sessionId} id=${item.lastId} /></div>
+    <div class="item-body">${bodyOf(item)}<${Raw} sessionId=${sessionId} id=${item.lastId} /></div>
   </li>`;
 });
 
 /** Length of a text that fits into one line at any width. */
 const SHORT = 30;
 
-function Body({ item }: { readonly item: TimelineItem }): VNode {
+/** An item that cannot be shown must not hide the others: its event can still be opened. */
+function bodyOf(item: TimelineItem): VNode {
+  try {
+    return shown(item);
+  } catch {
+    return html`<p class="note">This event cannot be shown.</p>`;
+  }
+}
+
+function shown(item: TimelineItem): VNode {
   if (item.kind === 'message') return html`<p class="text">${item.text}</p>`;
   if (item.kind === 'note') return html`<p class="note">${item.label}</p>`;
   const { name, input, status, output, error, exitCode } = item;
-  const shown = prettyOf(input);
-  const isInSummary = shown === summaryOf(input) && shown.length <= SHORT;
+  const pretty = prettyOf(input);
+  const isInSummary = pretty === summaryOf(input) && pretty.length <= SHORT;
   return html`<details class="tool" open=${status === 'ERROR'}>
     <summary>
       <code class="tool-name">${name}</code>
       <span class="tool-input">${summaryOf(input)}</span>
       ${status !== null && html`<${Badge} value=${status === 'RUNNING' ? 'IN_PROGRESS' : status === 'ERROR' ? 'FAILED' : status} />`}
     </summary>
-    ${shown !== '' && !isInSummary && html`<pre tabindex="0" aria-label="Input">${shown}</pre>`}
+    ${pretty !== '' && !isInSummary && html`<pre tabindex="0" aria-label="Input">${pretty}</pre>`}
     ${error !== null && html`<p class="fault">${error}</p>`}
     ${Boolean(exitCode) && !error?.includes(String(exitCode)) && html`<p class="soft">Exit code ${exitCode}</p>`}
     ${output !== '' && html`<pre tabindex="0" aria-label="Output">${output}</pre>`}
@@ -69,7 +78,7 @@ function Body({ item }: { readonly item: TimelineItem }): VNode {
 /** A one-line summary of a tool's input: its values without braces. */
 function summaryOf(input: string): string {
   return Object.values(objectOf(input) ?? { input })
-    .map(String)
+    .map((value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)))
     .join(' ')
     .slice(0, 200);
 }

@@ -20,7 +20,6 @@ export type Gateway = (request: HttpRequest) => Promise<HttpAnswer>;
 
 const SECURITY_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
-  'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Resource-Policy': 'same-origin',
 } as const;
 
@@ -84,7 +83,12 @@ export function createGateway(dependencies: Dependencies): Gateway {
 }
 
 function headersOf(answer: HttpAnswer, exchange: Exchange, cors: Cors | undefined): HttpAnswer['headers'] {
-  const given = { ...NO_PAGE, ...(exchange.api !== 'page' && OF_A_CALLER), ...answer.headers };
+  const given = {
+    ...NO_PAGE,
+    'Referrer-Policy': 'no-referrer',
+    ...(exchange.api !== 'page' && OF_A_CALLER),
+    ...answer.headers,
+  };
   const { Vary: origin, ...corsHeaders } = cors?.headersFor(exchange.request) ?? {};
   const vary = [given['Vary'], origin].filter(Boolean).join(', ');
   return {

@@ -84,9 +84,18 @@ describe('a session', () => {
     await record(sessionId, saying('I look', 'one'));
     const { page, problems } = await site.open(`/sessions/${sessionId}`, { key });
     await page.getByText('Live: new events appear by themselves.').waitFor();
+    // The tool's input is text that a web page can have written.
+    await record(sessionId, {
+      type: 'content_block_delta',
+      deltaType: 'input_json_delta',
+      toolName: 'Bash',
+      itemId: 'odd',
+      accumulatedText: '{"x":{"toString":1,"valueOf":1}}',
+    });
+    await page.getByText('{"toString":1,"valueOf":1}').first().waitFor();
     await record(sessionId, saying('I look at the cart', 'one'));
     await page.getByText('I look at the cart').waitFor();
-    expect(await page.locator('.item').count()).toBe(1);
+    expect(await page.locator('.item').count()).toBe(2);
     await moveTo(site, key, sessionId, 'COMPLETED');
     await page.getByText('The session is finished.').waitFor();
     expect(problems).toEqual([]);

@@ -37,6 +37,8 @@ export function answerHtml(
       'Content-Type': 'text/html; charset=utf-8',
       'Content-Security-Policy': contentSecurityPolicy(),
       'Cache-Control': 'no-store',
+      // With `no-referrer`, browsers would send `Origin: null` with the forms of pages that are opened over plain http.
+      'Referrer-Policy': 'same-origin',
       ...headers,
     },
   });

@@ -6,26 +6,35 @@ import { optional, rule, text, emailAddress } from '../../core/input/validation.
 
 /** Maximum number of occurrences in one request. */
 export const MAX_OCCURRENCES = 500;
+/** Maximum number of properties of an occurrence. A definition has fewer. */
+export const MAX_PROPERTIES = 500;
 /** Maximum number of days in one request for counts per day. */
 export const MAX_DAYS = 366;
 
 /**
  * Values by property name; `null` is the same as absent, and so is an absent object. The definition decides which
- * names and values are valid. `z.record` cannot be used, because it ignores `__proto__` instead of refusing it.
+ * names and values are valid. At most 500 names. `z.record` cannot be used, because it ignores `__proto__` instead of refusing it.
  */
 const properties = z
   .unknown()
   .optional()
   .transform((value, context): Readonly<Record<string, unknown>> => {
     if (value == null) return {};
-    if (isObject(value)) return value;
+    if (isObject(value)) {
+      if (Object.keys(value).length <= MAX_PROPERTIES) return value;
+      context.addIssue({
+        code: 'custom',
+        ...rule('TOO_MANY', `must have at most ${MAX_PROPERTIES} names`, MAX_PROPERTIES),
+      });
+      return z.NEVER;
+    }
     context.addIssue({ code: 'custom', ...rule('WRONG_TYPE', 'must be an object') });
     return z.NEVER;
   })
   .meta({
     type: 'object',
     additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
-    description: 'Values by property name. Null is the same as absent.',
+    description: 'Values by property name, at most 500. Null is the same as absent.',
   });
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -105,7 +105,7 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
       return [];
     }
     const one = { input, definition, ...checkOccurrence(definition, input) };
-    faults.push(...one.faults.map((fault) => ({ ...fault, path: [...path, ...fault.path] })));
+    for (const fault of one.faults) faults.push({ ...fault, path: [...path, ...fault.path] });
     return [one];
   });
   if (faults.length > 0)

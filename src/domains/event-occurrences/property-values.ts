@@ -107,14 +107,28 @@ function isDay(day: string): boolean {
 
 function checkOption(given: unknown, { options }: CheckedProperty): CheckedValue {
   const value = scalarAsText(given);
-  if (typeof value === 'string' && options.some((option) => option.value === value)) return { value };
-  return broken('NOT_ALLOWED', `must be one of ${listed(options.map((option) => JSON.stringify(option.value)))}`);
+  if (typeof value === 'string' && valuesOf(options).has(value)) return { value };
+  return broken('NOT_ALLOWED', `must be one of ${listed(options)}`);
+}
+
+type Options = CheckedProperty['options'];
+
+/** The values of options, which do not change while their definition is shared. An enumeration can have thousands. */
+const VALUES = new WeakMap<Options, ReadonlySet<string>>();
+
+function valuesOf(options: Options): ReadonlySet<string> {
+  let values = VALUES.get(options);
+  if (!values) VALUES.set(options, (values = new Set(options.map(({ value }) => value))));
+  return values;
 }
 
 /** Lists only the first options, because an enumeration can have thousands. */
-function listed(values: readonly string[]): string {
-  const shown = values.slice(0, 10).join(', ');
-  return values.length > 10 ? `${shown} and ${values.length - 10} more` : shown;
+function listed(options: Options): string {
+  const shown = options
+    .slice(0, 10)
+    .map(({ value }) => JSON.stringify(value))
+    .join(', ');
+  return options.length > 10 ? `${shown} and ${options.length - 10} more` : shown;
 }
 
 function checkText(given: unknown, { name }: CheckedProperty): CheckedValue {

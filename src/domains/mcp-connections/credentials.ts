@@ -4,7 +4,9 @@ import type { McpAuthorizationId, McpConnectionId, OrganizationId } from '../../
 import type { WorkContext } from '../../core/operation.ts';
 import { deleteSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
 import type { SecretBox } from '../../core/secrets/secrets.ts';
+import { invalid } from '../../core/errors.ts';
 import type { McpConnection } from './entity.ts';
+import { MAX_NAMES } from './input.ts';
 import type { OAuthClient } from './oauth/client.ts';
 
 /** Reads and writes the credentials of connections. Each is one row in the secret store. */
@@ -70,7 +72,10 @@ export function storeRegistration(em: EntityManager, secrets: Store, owner: Owne
   return storeSecret(em, secrets, ownerOf(owner), REGISTRATION, JSON.stringify(client));
 }
 
-/** Stores headers or environment variables by name; null removes one. @returns all names after the change, new names last. */
+/**
+ * Stores headers or environment variables by name; null removes one. @returns all names after the change, new names last.
+ * @throws ValidationError for more than 200 names
+ */
 export async function mergeNamed(
   em: EntityManager,
   secrets: Store,
@@ -83,19 +88,30 @@ export async function mergeNamed(
 ): Promise<string[]> {
   const prefix = kind === 'env' ? ENV : HEADER;
   // Header names ignore case; names of environment variables do not.
-  const same = (a: string, b: string) => (kind === 'env' ? a === b : a.toLowerCase() === b.toLowerCase());
-  const replaced = names.filter((name) => Object.keys(changes).some((key) => same(key, name)));
+  const folded = (name: string) => (kind === 'env' ? name : name.toLowerCase());
+  const given = new Map(Object.entries(changes).map(([name, value]) => [folded(name), { name, value }]));
+  // A name keeps its place, in its new spelling.
+  const merged = new Map(names.map((name) => [folded(name), name]));
+  for (const [key, { name, value }] of given) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, name);
+  }
+  if (merged.size > MAX_NAMES)
+    throw invalid(
+      kind === 'env' ? 'env' : 'headers',
+      `must leave at most ${MAX_NAMES} names; there would be ${merged.size}`,
+      'TOO_MANY',
+      MAX_NAMES,
+    );
+  const replaced = names.filter((name) => given.has(folded(name)));
   await deleteSecrets(
     em,
     ownerOf(owner),
     replaced.map((name) => prefix + name),
   );
-  const given = Object.entries(changes).flatMap(([name, value]) => (value === null ? [] : [{ name, value }]));
-  for (const { name, value } of given) await storeSecret(em, secrets, ownerOf(owner), prefix + name, value);
-  const kept = names.flatMap((name) =>
-    replaced.includes(name) ? given.flatMap((one) => (same(one.name, name) ? [one.name] : [])) : [name],
-  );
-  return [...kept, ...given.flatMap(({ name }) => (kept.includes(name) ? [] : [name]))];
+  for (const { name, value } of given.values())
+    if (value !== null) await storeSecret(em, secrets, ownerOf(owner), prefix + name, value);
+  return [...merged.values()];
 }
 
 /** Replaces the stored tokens and sets the time of the next refresh. The old refresh token stays when the answer has no new one. */

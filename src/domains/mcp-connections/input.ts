@@ -59,16 +59,24 @@ const TRANSPORT_HEADERS = new Set([
   'upgrade',
 ]);
 
+/** Maximum number of environment variables, and of headers, of a connection. */
+export const MAX_NAMES = 200;
+
 type KeyFault = ReturnType<typeof keyRule>;
 type FieldFault = ReturnType<typeof rule>;
 
-/** An object with names of 1 to 256 characters. `__proto__` is refused, because a plain object would lose it silently. */
+/** An object with at most 200 names of 1 to 256 characters. `__proto__` is refused, because a plain object would lose it silently. */
 function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => KeyFault | undefined) {
   const record = z.record(text({ min: 1, max: 256 }), value);
   return z.preprocess((given, context) => {
     if (!isObject(given)) return given;
+    const keys = Object.keys(given);
+    if (keys.length > MAX_NAMES) {
+      context.addIssue({ code: 'custom', ...rule('TOO_MANY', `must have at most ${MAX_NAMES} names`, MAX_NAMES) });
+      return z.NEVER;
+    }
     const seen = new Set<string>();
-    for (const key of Object.keys(given)) {
+    for (const key of keys) {
       const fault =
         key === '__proto__'
           ? keyRule(key, 'NOT_ALLOWED', 'is not an allowed name')

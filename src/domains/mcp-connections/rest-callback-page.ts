@@ -35,6 +35,7 @@ function headersFor(formAction: "'none'" | "'self'") {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`,
     'Cache-Control': 'no-store',
+    'Referrer-Policy': 'same-origin',
   };
 }
 

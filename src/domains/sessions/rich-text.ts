@@ -34,7 +34,12 @@ const ADDRESS_RULE =
 const MAILTO = mailtoPattern();
 
 /** Names of attributes of any node or mark that contain an address; compared without case. */
-const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(['href', 'src', 'url', 'xlink:href']);
+const ADDRESS_ATTRIBUTES: ReadonlySet<string> = new Set(
+  'action background cite data formaction href longdesc ping poster src url xlink:href'.split(' '),
+);
+
+/** Names of attributes that contain a script, a document or several addresses: another client could put them into its page. */
+const ACTIVE_ATTRIBUTE = /^(?:on[a-z]+|srcdoc|srcset|style)$/i;
 
 /** Types of nodes that contain no other nodes. */
 const LEAVES: ReadonlySet<string> = new Set(['text', 'image', 'mention']);
@@ -249,6 +254,8 @@ function attributeFault(value: unknown, name: string, levels: number): Attribute
         'must have property names of at most 100 characters, of well-formed text without NUL characters, and not __proto__',
       );
     }
+    if (!Array.isArray(value) && ACTIVE_ATTRIBUTE.test(key))
+      return { ...fault('NOT_ALLOWED', 'is not allowed: it can contain a script'), path: [key] };
     const inner = attributeFault(item, Array.isArray(value) ? name : key, levels - 1);
     if (inner) return { ...inner, path: [key, ...inner.path] };
   }

@@ -26,7 +26,7 @@ import { executeIdempotent } from './idempotent-mutation.ts';
 import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
 import { refusalOfRoot } from './root-access.ts';
-import { createPricing } from './pricing.ts';
+import { type Pricing, createPricing } from './pricing.ts';
 import { shortened } from './shortened-result.ts';
 import { AFTER_THE_END, withEventId } from './subscription-stream.ts';
 
@@ -48,7 +48,7 @@ export interface Execution {
 
 export function createExecution(dependencies: Dependencies, limits: RateLimits | undefined): Execution {
   const { metrics, tracing, bounds } = dependencies;
-  const payFor = createPricing(metrics, limits);
+  const pricing = createPricing(metrics, limits);
   const observe = createGraphQLObserver({ metrics, tracing });
   const run = createRun(dependencies);
 
@@ -56,10 +56,10 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
   async function paid<Result extends ExecutionResult | AsyncIterable<ExecutionResult>>(
     args: ExecutionArgs,
     { operation }: GraphQLCall,
-    work: () => Promise<Result>,
+    work: (cost: number) => Promise<Result>,
   ): Promise<Result | ExecutionResult> {
-    const { cost, refusal } = await payFor(args, operation.actor.keyId);
-    const result: Result | ExecutionResult = refusal ? { errors: [toHttpError(refusal)] } : await work();
+    const { cost, refusal } = await pricing.payFor(args, operation.actor.keyId);
+    const result: Result | ExecutionResult = refusal ? { errors: [toHttpError(refusal)] } : await work(cost.requested);
     return Symbol.asyncIterator in result ? result : { ...result, extensions: { ...result.extensions, cost } };
   }
 
@@ -73,7 +73,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
     async subscribe(args, call) {
       if (!acceptsEvents(call.headers.get('accept')))
         throw notAcceptable(`Subscriptions are answered as ${EVENT_STREAM}; send the header Accept: ${EVENT_STREAM}.`);
-      return paid(args, call, () => follow(args, call));
+      return paid(args, call, (cost) => follow(args, call, { pricing, cost }));
     },
   };
 }
@@ -161,6 +161,7 @@ function isSurelyShort(result: ExecutionResult, maxBytes: number): boolean {
 async function follow(
   args: ExecutionArgs,
   { operation, headers, logs }: GraphQLCall,
+  { pricing, cost }: { readonly pricing: Pricing; readonly cost: number },
 ): Promise<ExecutionResult | AsyncIterable<ExecutionResult>> {
   const gone = new AbortController();
   const resumption: Resumption = { lastEventId: headers.get(LAST_EVENT_ID_HEADER) };
@@ -176,7 +177,8 @@ async function follow(
     operation.budget.close();
     return AFTER_THE_END;
   }
-  const events = withEventIds(maskedStream(results, logs, contextValue.budget), resumption);
+  const paid = pricing.metered(results, { keyId: operation.actor.keyId, cost, signal: gone.signal });
+  const events = withEventIds(maskedStream(paid, logs, contextValue.budget), resumption);
   return {
     [Symbol.asyncIterator]: () => ({
       next: () => events.next(),

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionArgs } from 'graphql';
 import { DomainError } from '../../core/errors.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
@@ -24,12 +25,32 @@ export interface Price {
   readonly refusal?: DomainError | undefined;
 }
 
-/** Calculates the cost of an operation and subtracts it from the budget of the key. @throws GraphQLError `TOO_COSTLY` */
-export type PayFor = (args: ExecutionArgs, keyId: ApiKeyId) => Promise<Price>;
+export interface Pricing {
+  /** Calculates the cost of an operation and subtracts it from the budget of the key. @throws GraphQLError `TOO_COSTLY` */
+  payFor(args: ExecutionArgs, keyId: ApiKeyId): Promise<Price>;
+  /**
+   * Yields the results of a subscription, each of which costs as much as the operation. When the budget of the minute is
+   * used up, it waits for the next minute before the next event is executed.
+   */
+  metered<Result>(results: AsyncIterable<Result>, meter: Meter): AsyncGenerator<Result, void, undefined>;
+}
 
-export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits | undefined): PayFor {
+export interface Meter {
+  readonly keyId: ApiKeyId;
+  /** Points for each result. */
+  readonly cost: number;
+  /** Ends a wait. */
+  readonly signal: AbortSignal;
+}
+
+/** Small costs are paid together, because each payment is a statement. */
+const PAID_AT_ONCE = 200;
+
+export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits | undefined): Pricing {
   const costOf = createCosts();
-  return async ({ schema, document, operationName, variableValues: variables }, keyId) => {
+
+  const payFor: Pricing['payFor'] = async (args, keyId) => {
+    const { schema, document, operationName, variableValues: variables } = args;
     const request = { schema, document, operationName, variables };
     const requested = costOf(request);
     metrics.cost.observe(requested);
@@ -39,6 +60,25 @@ export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits
     const refusal = budget.isPaid ? undefined : costExceeded(request, requested, budget);
     return { cost: { requested, limit, remaining, resetAt }, refusal };
   };
+
+  async function* metered<Result>(results: AsyncIterable<Result>, { keyId, cost, signal }: Meter) {
+    // The first event was paid for with the operation.
+    let owed = -cost;
+    for await (const result of results) {
+      yield result;
+      owed += cost;
+      if (!limits || owed < PAID_AT_ONCE) continue;
+      for (;;) {
+        const { isPaid, resetSeconds } = await limits.payCost(keyId, owed);
+        if (isPaid) break;
+        await delay(resetSeconds * 1000, undefined, { signal }).catch(() => undefined);
+        if (signal.aborted) return;
+      }
+      owed = 0;
+    }
+  }
+
+  return { payFor, metered };
 }
 
 /** 429: the operation costs more than the rest of the budget of the minute. */

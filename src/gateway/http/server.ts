@@ -120,7 +120,11 @@ async function answer(
   let onClose: HttpAnswer['onClose'];
   try {
     const url = addressOf(incoming);
-    const result = url === undefined ? unanswerable(incoming) : await gateway(new NodeRequest(incoming, outgoing, url));
+    const fault = url === undefined ? 'the request target is not a valid URL' : faultOf(incoming);
+    const result =
+      url === undefined || fault !== undefined
+        ? unanswerable(incoming, fault)
+        : await gateway(new NodeRequest(incoming, outgoing, url));
     onClose = result.onClose;
     // When the body was not read completely, the connection is closed after the answer.
     if (!incoming.complete) outgoing.setHeader('Connection', 'close');
@@ -236,10 +240,26 @@ function isForbidden(method: string): boolean {
   return /^(?:CONNECT|TRACE|TRACK)$/i.test(method);
 }
 
-function unanswerable({ method = '' }: IncomingMessage): HttpAnswer {
-  const [status, error] = isForbidden(method)
-    ? [405, `${method} is not allowed here`]
-    : [400, 'the request target is not a valid URL'];
+/** A segment that is removed when a path is normalized, or a character that becomes a slash. */
+const CHANGING_PATH = /[\\\t]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
+
+/** What a proxy could understand otherwise, and so apply its rules to another path, host or key. */
+function faultOf({ url = '/', rawHeaders }: IncomingMessage): string | undefined {
+  const path = /^[^?#]*/.exec(url)?.[0] ?? '';
+  if (CHANGING_PATH.test(path)) return 'the path must not contain . or .. as a segment, or backslashes';
+  let hosts = 0;
+  let authorizations = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] ?? '';
+    if (name.length === 4 && /^host$/i.test(name)) hosts += 1;
+    else if (name.length === 13 && /^authorization$/i.test(name)) authorizations += 1;
+  }
+  if (hosts > 1) return 'the header Host must be given once';
+  return authorizations > 1 ? 'the header Authorization must be given once' : undefined;
+}
+
+function unanswerable({ method = '' }: IncomingMessage, fault = ''): HttpAnswer {
+  const [status, error] = isForbidden(method) ? [405, `${method} is not allowed here`] : [400, fault];
   return answerJson(
     { error },
     {

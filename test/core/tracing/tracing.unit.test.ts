@@ -87,15 +87,6 @@ describe('statements of a pool', () => {
     expect(spans).toEqual(['SELECT session', 'UPDATE api_key', 'BEGIN', 'COMMIT'].map(spanOf));
   });
 
-  test('a cursor, which sends its statements by itself, has none', async () => {
-    traceStatements(pool, tracing);
-    await onClient((client) => {
-      const cursor = new pg.Query('select 1');
-      return new Promise<void>((resolve) => client.query(cursor).on('end', () => resolve()));
-    });
-    expect(spans).toEqual([]);
-  });
-
   test('those of another pool have none', async () => {
     const other = openPool();
     traceStatements(other, tracing);

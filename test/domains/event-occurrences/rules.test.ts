@@ -23,6 +23,15 @@ afterAll(() => gateway.close());
 const AT = '2026-03-01T10:20:30.500Z';
 
 describe.each(APIS)('through %s', (api) => {
+  test('an occurrence with more than 500 properties is refused, however many they are', async () => {
+    const { key } = await gateway.createKey();
+    const eventName = await define(gateway, key, { propertyDefinitions: PROPERTIES });
+    const properties = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`p${index}`, 1]));
+    const refusal = await send(gateway, api, key, [{ eventName, email: 'a@example.com', properties }]);
+    expect(JSON.stringify(refusal)).toContain('must have at most 500 names');
+    expect(await stored(gateway, key, eventName)).toEqual([]);
+  });
+
   test('an occurrence is stored with its values converted to the types of custom and default properties', async () => {
     const { key } = await gateway.createKey();
     const name = await define(gateway, key, { propertyDefinitions: PROPERTIES, includeDefaultProperties: true });

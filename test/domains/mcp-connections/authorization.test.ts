@@ -326,6 +326,28 @@ describe('the callback', () => {
   });
 });
 
+describe('the key that started an authorization', () => {
+  test.each(['revoked', 'expired'])('completes nothing after it is %s, and the code is not redeemed', async (end) => {
+    await start();
+    const starter = await gateway.createKey();
+    const { organization, email } = starter;
+    const other = await gateway.createKey({ organization, email });
+    const created = await gateway.rest<ConnectionAnswer>('POST', '/v1/mcp-connections', {
+      key: starter.key,
+      body: { name: `of a key that is ${end}`, serverUrl: fixture.serverUrl, visibility: 'shared' },
+    });
+    if (end === 'revoked') await gateway.rest('DELETE', `/v1/api-keys/${starter.keyId}`, { key: other.key });
+    else await gateway.dependencies.sql.query('update api_key set expires_at = now() where id = $1', [starter.keyId]);
+    const page = await callback(fixture.consent(created.body.authorizationUrl ?? ''));
+    expect([page.status, page.text.includes('This authorization is unknown')]).toEqual([400, true]);
+    expect(fixture.tokenRequests).toHaveLength(0);
+    const stored = 'select connected_at from mcp_connection where id = $1';
+    expect(await gateway.dependencies.sql.query(stored, [created.body.connection.id])).toEqual([
+      { connected_at: null },
+    ]);
+  });
+});
+
 describe('deletion', () => {
   test('deletes the secrets, and revokes the token at the authorization server', async () => {
     await start();

@@ -26,6 +26,21 @@ const create = (key: string, body: unknown) => createConnection(gateway, key, bo
 const mutate = (key: string, name: string, input: object, payload = `mcpServer { ${CONNECTION_FIELDS} }`) =>
   mutateAs<Record<string, unknown>>(gateway, key, name, input, payload);
 
+const namesTo = (count: number, prefix = 'V', value: string | null = 'v') =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, value]));
+
+test('a connection never has more than 200 variables, and 200 names can be replaced by 200 others', async () => {
+  const { body } = await create(admin, { ...STDIO, name: 'wide', env: namesTo(200) });
+  const path = `/v1/mcp-connections/${body.connection?.id}`;
+  const change = (env: object) =>
+    gateway.rest<{ error?: string; envKeys?: string[] }>('PATCH', path, { key: admin, body: { env } });
+  expect((await change({ one: 'v' })).body.error).toBe('env: must leave at most 200 names; there would be 201');
+  expect((await change(namesTo(40_000, 'W', null))).body.error).toBe('env: must have at most 200 names');
+  expect((await change({ ...namesTo(100, 'V', null), ...namesTo(100, 'W') })).status).toBe(200);
+  const [stored] = await gateway.dependencies.sql.query<{ count: number }>(`select count(*)::int from secret`, []);
+  expect(stored?.count).toBe(200);
+});
+
 const INVALID: [string, Record<string, unknown>, string][] = [
   ['no name', { type: 'stdio', command: 'x' }, 'name: is required for type stdio'],
   ['an empty name', { type: 'stdio', name: '', command: 'x' }, 'name: must not be empty'],
@@ -50,6 +65,7 @@ const INVALID: [string, Record<string, unknown>, string][] = [
     { type: 'stdio', name: 'n', command: 'c', args: ['ok', 'a'.repeat(8193)] },
     'args.1: must be at most 8192 characters',
   ],
+  ['201 variables', { type: 'stdio', name: 'n', command: 'c', env: namesTo(201) }, 'env: must have at most 200 names'],
   [
     'a long env value',
     { type: 'stdio', name: 'n', command: 'c', env: { A: 'v'.repeat(16_385) } },

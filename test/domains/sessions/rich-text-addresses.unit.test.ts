@@ -96,7 +96,16 @@ describe('addresses', () => {
     expect(messageOf(doc(words('a', { type: 'Link', attrs: { href: bad } })))).toBe(
       `richContent.content.0.marks.0.attrs.href: ${ADDRESS_RULE}`,
     );
+    expect(messageOf(doc({ type: 'form', attrs: { formAction: bad } }))).toBe(
+      `richContent.content.0.attrs.formAction: ${ADDRESS_RULE}`,
+    );
     expect(messageOf(doc({ type: 'card', attrs: { href: null, note: bad } }))).toBe('accepted');
+  });
+
+  test.each(['onclick', 'onLoad', 'srcdoc', 'srcset', 'style'])('an attribute %s is refused', (name) => {
+    expect(messageOf(doc({ type: 'card', attrs: { inner: { [name]: 'x' } } }))).toBe(
+      `richContent.content.0.attrs.inner.${name}: is not allowed: it can contain a script`,
+    );
   });
 
   test('that are accepted resolve by the URL Standard to http, https or mailto, and a relative one to the same host', () => {

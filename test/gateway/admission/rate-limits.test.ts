@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type GraphQLAnswer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf, subscribe } from '../../support/fixtures/sessions.ts';
 
 const LIMIT = 20;
 const COST_LIMIT = 20_000;
@@ -250,14 +251,41 @@ describe('the cost of a GraphQL request', () => {
   );
 
   test('is deducted for a subscription when it begins', async () => {
-    const subscribe = () =>
+    const begin = () =>
       post('subscription { sessionEvents(sessionId: "00000000-0000-4000-8000-000000000000") { databaseId } }', {
         accept: 'text/event-stream, application/json',
       });
-    expect((await subscribe()).body.extensions?.['cost']).toMatchObject({ requested: 1, remaining: COST_LIMIT - 1 });
+    expect((await begin()).body.extensions?.['cost']).toMatchObject({ requested: 1, remaining: COST_LIMIT - 1 });
     await one.dependencies.sql.query('update rate_limit set cost = $2 where key_id = $1', [keyId, COST_LIMIT]);
-    const refused = await subscribe();
+    const refused = await begin();
     expect([refused.status, refused.body.errors?.[0]?.extensions]).toEqual([429, { code: 'RATE_LIMITED' }]);
+  });
+
+  test('is deducted for each event of a subscription, which waits for the next minute when none is left', async () => {
+    const clock = (second: string) => one.setClock(new Date(`2026-03-01T10:${second}Z`));
+    clock('20:59.500');
+    const caller = await one.createKey();
+    const sessionId = await createSession(one, caller.key);
+    await append(one, caller.key, sessionId, eventsOf(30));
+    const query = `subscription($id: ID!) { sessionEvents(sessionId: $id) {
+      databaseId session { events(first: 1000) { nodes { databaseId } } } } }`;
+    const used = async () => {
+      const [row] = await one.dependencies.sql.query<{ cost: number }>(
+        'select max(cost)::int as cost from rate_limit where key_id = $1',
+        [caller.keyId],
+      );
+      return row?.cost ?? 0;
+    };
+    const before = await used();
+    const requested = 1023;
+    const stream = await subscribe(one, caller.key, query, { id: sessionId });
+    const paid = Math.floor((COST_LIMIT - before) / requested);
+    const seen = (await stream.take(paid + 1)).map(({ id }) => Number(id));
+    expect(await used()).toBe(before + paid * requested);
+    clock('21:00.000');
+    seen.push(...(await stream.take(29 - paid)).map(({ id }) => Number(id)));
+    expect(seen).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
+    await stream.close();
   });
 
   test('never exceeds the budget in 20 concurrent requests to two gateways, and a refused mutation changes nothing', async () => {

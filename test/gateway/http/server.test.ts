@@ -111,6 +111,39 @@ describe('requests', () => {
     expect(received).toEqual([]);
   });
 
+  test.for([
+    '/x/../metrics',
+    '/./metrics',
+    '/%2e/metrics',
+    '/x/%2E%2e/metrics',
+    '/x\\..\\metrics',
+    '/x/..',
+    'http://x/a/../b',
+  ])('a path that changes when it is normalized is 400: %s', async (target) => {
+    expect(await exchange(await start(), get(target))).toContain(
+      'the path must not contain . or .. as a segment, or backslashes',
+    );
+    expect(received).toEqual([]);
+  });
+
+  test('dots within segments and in the query are part of a path as it is', async () => {
+    const server = await start();
+    for (const target of ['/.well-known/a..b/...', '/a?b=/../c']) await exchange(server, get(target));
+    expect(received.map(({ path }) => path)).toEqual(['/.well-known/a..b/...', '/a?b=/../c']);
+  });
+
+  test.for([
+    [['Host: x', 'host: y'], 'Host'],
+    [['Authorization: Bearer a', 'authorization: Bearer b'], 'Authorization'],
+  ] as const)('a second header is 400: %s', async ([headers, name]) => {
+    const text = await exchange(await start(), get('/', ...headers));
+    expect([text.split('\n')[0], text]).toEqual([
+      'HTTP/1.1 400 Bad Request',
+      expect.stringContaining(`the header ${name} must be given once`),
+    ]);
+    expect(received).toEqual([]);
+  });
+
   test('CONNECT opens no tunnel', async () => {
     expect(await exchange(await start(), 'CONNECT 127.0.0.1:1 HTTP/1.1\r\nHost: x\r\n\r\n')).toBe('');
     expect(received).toEqual([]);

@@ -38,6 +38,8 @@ describe.each(PAGES)('%s', (path, status) => {
         return [name, sources];
       }),
     );
+    // Otherwise forms over plain http would be sent with `Origin: null`.
+    expect(page.headers.get('referrer-policy')).toBe('same-origin');
     expect(policy.get('frame-ancestors')).toEqual(["'none'"]);
     expect(policy.get('default-src')).toEqual(["'none'"]);
     expect(policy.get('script-src') ?? ["'self'"]).toEqual(["'self'"]);

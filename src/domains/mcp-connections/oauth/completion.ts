@@ -2,6 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
 import { recordAudit, auditEntry } from '../../../core/audit.ts';
 import { DomainError, notFound } from '../../../core/errors.ts';
+import { isAuthorizedWithin } from '../../../core/authority.ts';
 import type { ApiKeyId, UserId } from '../../../core/ids.ts';
 import type { OperationContext, WorkContext } from '../../../core/operation.ts';
 import type { Readable } from '../../../core/postgres/reading/queries.ts';
@@ -44,7 +45,13 @@ type CallbackContext = WorkContext & Pick<OperationContext, 'requestId' | 'reque
 interface Taken extends PendingSecret {
   readonly connection: McpConnection;
   readonly redirectUri: string;
-  /** API key of the request that started the authorization. */
+  readonly starter: Starter;
+}
+
+/** Who started the authorization. */
+interface Starter {
+  readonly userId: UserId;
+  /** API key of the request. */
   readonly keyId: ApiKeyId | null;
 }
 
@@ -94,17 +101,31 @@ async function take({ em, secrets, now }: WorkContext, state: string): Promise<T
       connection &&
       new Date(row.expires_at) > now() &&
       connection.authorizationServer?.issuer === row.issuer;
-    if (!isGood || !(await mayStillManage(transaction, connection, row.user_id))) return undefined;
+    const starter: Starter = { userId: row.user_id, keyId: row.key_id };
+    if (!isGood || !(await mayStillManage(transaction, connection, starter, now()))) return undefined;
     connection.stop('AUTHORIZATION_REQUIRED', 'the authorization was started, but not completed', now());
-    return { ...pending, connection, redirectUri: row.redirect_uri, keyId: row.key_id };
+    return { ...pending, connection, redirectUri: row.redirect_uri, starter };
   });
 }
 
-/** The user may have left the organization or lost the role since the authorization was started. */
-async function mayStillManage(em: EntityManager, connection: McpConnection, userId: UserId): Promise<boolean> {
-  const membership = await em.findOne(Membership, { organization: connection.organization.id, user: userId });
+/** Since the authorization was started, its key may have been revoked, and the user may have left the organization or lost the role. */
+async function mayStillManage(
+  em: EntityManager,
+  { organization, visibility, owner }: McpConnection,
+  { userId, keyId }: Starter,
+  at: Date,
+): Promise<boolean> {
+  const isAuthorized = await isAuthorizedWithin(em, {
+    'authority.keyId': keyId,
+    'authority.userId': userId,
+    'authority.organizationId': organization.id,
+    'authority.role': visibility === 'shared' ? 'admin' : 'member',
+    'authority.at': at,
+  });
+  // Without a key, the membership has not been checked.
+  const membership = isAuthorized && (await em.findOne(Membership, { organization: organization.id, user: userId }));
   if (!membership) return false;
-  return connection.visibility === 'shared' ? membership.role === 'admin' : connection.owner?.id === userId;
+  return visibility === 'shared' ? membership.role === 'admin' : owner?.id === userId;
 }
 
 /** Records that the authorization failed. Earlier credentials of the connection are not restored. @returns the reason. */
@@ -158,18 +179,18 @@ function validateIssuer(
   }
 }
 
-/** Stores the tokens before they are used, unless the connection was changed or deleted in the meantime. */
+/** Stores the tokens before they are used, unless the connection was changed or deleted, or its starter has lost the right. */
 async function keep(
   { em, secrets, now, newId, requestId, requestIdOrigin }: CallbackContext,
-  { connection, keyId }: Taken,
+  { connection, starter }: Taken,
   tokens: OAuthTokens,
 ): Promise<boolean> {
   return em.fork().transactional(async (transaction) => {
     const locked = await lockSame(transaction, connection);
-    if (!locked?.authorizationServer) return false;
+    if (!locked?.authorizationServer || !(await mayStillManage(transaction, locked, starter, now()))) return false;
     await storeTokens({ em: transaction, secrets, now }, locked, locked.authorizationServer.issuer, tokens);
     locked.challengedScope = null;
-    const actor = { keyId, organization: locked.organization };
+    const actor = { keyId: starter.keyId, organization: locked.organization };
     await recordAudit(
       transaction,
       auditEntry({ actor, now, newId, requestId, requestIdOrigin }, 'completeMcpAuthorization', targetOf(locked)),
