@@ -5,7 +5,7 @@ export interface Bounds {
   /** Maximum number of bytes of an answer, and of the data that the database sends for it. */
   readonly answerBytes: number;
   /** Maximum number of bytes of answers that clients have not read yet, for each key and for the process. */
-  readonly unreadBytesOfKey: number;
+  readonly unreadBytesOfUser: number;
   readonly unreadBytes: number;
   /** Maximum number of open live tails and subscriptions, for each key and for each organization. */
   readonly tailsOfKey: number;
@@ -18,7 +18,7 @@ const MIB = 1024 * 1024;
 
 export const DEFAULT_BOUNDS: Bounds = {
   answerBytes: MAX_ANSWER_BYTES,
-  unreadBytesOfKey: 32 * MIB,
+  unreadBytesOfUser: 32 * MIB,
   unreadBytes: 128 * MIB,
   tailsOfKey: 20,
   tailsOfOrganization: 200,

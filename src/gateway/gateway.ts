@@ -44,7 +44,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     try {
       const answer = await dispatch(exchange);
       const bytes = bytesOf(answer.body, dependencies.bounds.answerBytes);
-      const onClose = dependencies.unreadAnswers.count(exchange.keyId, bytes ?? 0, exchange);
+      const onClose = dependencies.unreadAnswers.count(exchange.actor?.userId, bytes ?? 0, exchange);
       // Here, so that nothing keeps the text.
       return { ...answer, body: compact(answer.body, bytes ?? 0), bytes, onClose };
     } catch (error) {
@@ -67,7 +67,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       onClose?.();
       return { status, headers, body: null };
     }
-    const counted = dependencies.unreadAnswers.countParts(exchange.keyId, body);
+    const counted = dependencies.unreadAnswers.countParts(exchange.actor?.userId, body);
     return whileOpen({ status, headers, body: counted, bytes, onClose }, (by) =>
       metrics.tails.inc({ api: exchange.api }, by),
     );

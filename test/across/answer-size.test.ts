@@ -49,7 +49,7 @@ const connections = async () =>
   );
 
 test('the limits are those of the documents', () => {
-  expect(DEFAULT_BOUNDS).toMatchObject({ answerBytes: 8 * MIB, unreadBytesOfKey: 32 * MIB, unreadBytes: 128 * MIB });
+  expect(DEFAULT_BOUNDS).toMatchObject({ answerBytes: 8 * MIB, unreadBytesOfUser: 32 * MIB, unreadBytes: 128 * MIB });
 });
 
 describe('the limit on rows that are read', () => {

@@ -26,7 +26,7 @@ const PATIENT = { unreadTimeoutMs: 3_600_000 };
 const servers: RunningServer[] = [];
 const sockets = new Set<Socket>();
 beforeAll(async () => {
-  gateway = await startTestGateway({}, { bounds: { unreadBytesOfKey: 2.5 * bytes, unreadBytes: 5.5 * bytes } });
+  gateway = await startTestGateway({}, { bounds: { unreadBytesOfUser: 2.5 * bytes, unreadBytes: 5.5 * bytes } });
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -44,15 +44,18 @@ async function start(timeouts: Pick<ServeOptions, 'unreadTimeoutMs' | 'lingerMs'
 
 interface Caller {
   readonly key: string;
+  /** Of the same user. */
+  readonly secondKey: string;
   readonly sessionId: string;
 }
 
 /** Creates a key and a session with a long description. */
 async function createCaller(): Promise<Caller> {
-  const { key } = await gateway.createKey();
+  const { key, organization, email } = await gateway.createKey();
+  const second = await gateway.createKey({ organization, email });
   const sessionId = await createSession(gateway, key);
   await gateway.dependencies.sql.query('update session set description = $1 where id = $2', [TEXT, sessionId]);
-  return { key, sessionId };
+  return { key, secondKey: second.key, sessionId };
 }
 
 const SESSION = `{ ${repeat(ALIASES, (index) => `a${index}: description`)} }`;
@@ -106,12 +109,13 @@ const controlIntervals = () => vi.useFakeTimers({ toFake: ['setInterval', 'clear
 const tooMany = { status: 503, retryAfter: '1' };
 const answered = { status: 200, retryAfter: null };
 
-test('a key has a maximum of unread answers: more is 503 with Retry-After, until a client disconnects; other keys are served', async () => {
+test('all keys of a user together have a maximum of unread answers: more is 503 with Retry-After, until a client disconnects; others are served', async () => {
   const server = await start(PATIENT);
   const [caller, other] = [await createCaller(), await createCaller()];
   const clients: Socket[] = [];
   for (let count = 0; count < FITTING; count += 1) clients.push(await askWithoutReading(server, caller));
   expect(await ask(server, caller)).toEqual(tooMany);
+  expect(await ask(server, { ...caller, key: caller.secondKey })).toEqual(tooMany);
   expect(await ask(server, other)).toEqual(answered);
   clients[0]?.destroy();
   await expect.poll(() => ask(server, caller)).toEqual(answered);

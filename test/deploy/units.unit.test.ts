@@ -42,9 +42,30 @@ test.for(['postgresql/haproxy.cfg', 'proxy/haproxy.cfg'])('HAProxy accepts %s', 
   spawnSync('openssl', [...made, '-keyout', certificate, '-out', `${certificate}.crt`]);
   await appendFile(certificate, await readFile(`${certificate}.crt`));
   const path = join(folder, 'haproxy.cfg');
-  await writeFile(path, (await read(file)).replaceAll('/etc/haproxy/gateway.pem', certificate));
+  const configuration = (await read(file))
+    .replaceAll('/etc/haproxy/gateway.pem', certificate)
+    .replaceAll('/etc/haproxy/patroni-ca.crt', `${certificate}.crt`);
+  await writeFile(path, configuration);
   const { status, stderr } = spawnSync(haproxy, ['-c', '-f', path], { encoding: 'utf8' });
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+});
+
+test('the examples for the database accept no unencrypted or unauthenticated connections', async () => {
+  const [patroni = '', pgbouncer = '', haproxy = '', secret = ''] = await Promise.all(
+    [
+      'postgresql/patroni.yml',
+      'postgresql/pgbouncer.ini',
+      'postgresql/haproxy.cfg',
+      'kubernetes/secret.example.yaml',
+    ].map(read),
+  );
+  for (const text of [patroni, pgbouncer, haproxy]) expect(text).not.toMatch(/\b0\.0\.0\.0\b|bind :/);
+  expect(patroni).toMatch(/^restapi:\n(?: .*\n)* {2}authentication: .*\n {2}certfile: /m);
+  expect(patroni).toMatch(/^etcd3:\n(?: .*\n)* {2}protocol: https\n {2}username: /m);
+  const [, rules = ''] = /pg_hba:\n((?: +- .*\n)+)/.exec(patroni) ?? [];
+  for (const rule of rules.trim().split('\n')) expect(rule).toMatch(/^ *- hostssl .* scram-sha-256$/);
+  expect(pgbouncer).toMatch(/^client_tls_sslmode = require$/m);
+  expect(secret).toContain('sslmode=verify-full');
 });
 
 test('the Kubernetes manifests use existing variables, paths and ports', async () => {
@@ -59,6 +80,7 @@ test('the Kubernetes manifests use existing variables, paths and ports', async (
     'DATABASE_URL',
     'ENCRYPTION_KEYS',
     'LOG_LEVEL',
+    'METRICS_TOKEN',
     'PUBLIC_URL',
     'RUN_JOBS',
     'WORKER_PORT',
@@ -79,4 +101,4 @@ test('the Kubernetes manifests use existing variables, paths and ports', async (
 });
 
 /** Variables without a default, which are not in an empty configuration. */
-const OPTIONAL = new Set(['DATABASE_URL', 'ENCRYPTION_KEYS', 'PUBLIC_URL', 'WORKER_PORT']);
+const OPTIONAL = new Set(['DATABASE_URL', 'ENCRYPTION_KEYS', 'METRICS_TOKEN', 'PUBLIC_URL', 'WORKER_PORT']);

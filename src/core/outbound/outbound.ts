@@ -223,13 +223,24 @@ function literalOf(hostname: string): string | undefined {
 const GLOBAL_UNICAST = ipaddr.parseCIDR('2000::/3');
 
 /**
+ * Addresses in public space that clouds use for their platform services, and that only their machines can reach:
+ * the virtual public address of Azure (https://learn.microsoft.com/azure/virtual-network/what-is-ip-address-168-63-129-16).
+ * Those of other clouds are link-local, shared, or reserved.
+ */
+const OF_CLOUDS: ReadonlySet<string> = new Set(['168.63.129.16']);
+
+/**
  * Whether an address is public. Everything in the IANA special-purpose registries is not: private, loopback, link-local, shared, multicast,
  * reserved, documentation, and IPv6 ranges that embed an IPv4 address (mapped, NAT64, 6to4, Teredo).
  */
 export function isPublicAddress(address: string): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.parse(address);
-  return parsed.range() === 'unicast' && (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST));
+  return (
+    !OF_CLOUDS.has(parsed.toString()) &&
+    parsed.range() === 'unicast' &&
+    (parsed.kind() === 'ipv4' || parsed.match(GLOBAL_UNICAST))
+  );
 }
 
 function refused(hostname: string): OutboundError {

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
 import type { McpConnectionId } from '../../core/ids.ts';
-import { ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { DomainError, ConflictError, invalid, notFound } from '../../core/errors.ts';
 import type { Actor } from '../../core/access.ts';
 import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { filterOf } from '../../core/postgres/reading/reach.ts';
@@ -50,8 +50,17 @@ const newToolCache = () =>
   new LRUCache<string, Tool[]>({
     ttl: 30_000,
     maxSize: 16 * 1024 * 1024,
-    sizeCalculation: (tools) => JSON.stringify(tools).length,
+    sizeCalculation: sizeOf,
   });
+/** @throws RemoteFailedError for tools that are nested too deeply to be written as JSON. */
+function sizeOf(tools: readonly Tool[]): number {
+  try {
+    return JSON.stringify(tools).length;
+  } catch (error) {
+    throw new DomainError('remoteFailed', 'the server returned tools that are nested too deeply', { cause: error });
+  }
+}
+
 /** Maximum number of servers that one request can call, because each call can take up to its timeout. */
 const MAX_SERVERS = 10;
 

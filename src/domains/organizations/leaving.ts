@@ -8,15 +8,11 @@ import { lockOrganization } from './lock.ts';
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<OrganizationTables>>();
 
-/** The organizations with other members in which this user is the only administrator; at most 10, by time of creation. */
-export function organizationsAdministeredBy(
-  em: EntityManager,
-  userId: UserId,
-): Promise<{ id: OrganizationId; name: string }[]> {
+/** The organizations with other members in which this user is the only administrator. */
+function administeredBy(em: EntityManager, userId: UserId) {
   return tablesOf(em)
     .selectFrom('membership as m')
     .innerJoin('organization as o', 'o.id', 'm.organization_id')
-    .select(['o.id', 'o.name'])
     .where('m.user_id', '=', userId)
     .where('m.role', '=', 'admin')
     .where((eb) => {
@@ -27,11 +23,57 @@ export function organizationsAdministeredBy(
         .whereRef('a.user_id', '<>', 'm.user_id');
       const administrators = others.where('a.role', '=', 'admin');
       return eb.exists(others).and(eb.not(eb.exists(administrators)));
-    })
+    });
+}
+
+/** Those organizations that the user has created; at most 10, by time of creation. */
+export function organizationsAdministeredBy(
+  em: EntityManager,
+  userId: UserId,
+): Promise<{ id: OrganizationId; name: string }[]> {
+  return administeredBy(em, userId)
+    .select(['o.id', 'o.name'])
+    .where('o.creator_id', '=', userId)
     .orderBy('o.created_at')
     .orderBy('o.id')
     .limit(10)
     .execute();
+}
+
+/**
+ * Makes the longest member the administrator of each organization that the user has not created but is the only administrator of, so that
+ * nobody can be held by making them one. The organizations are locked.
+ * @returns the new administrators.
+ */
+export async function handOverOrganizations(
+  em: EntityManager,
+  userId: UserId,
+): Promise<{ organizationId: OrganizationId; userId: UserId }[]> {
+  const held = await administeredBy(em, userId)
+    .select('o.id')
+    .where((eb) => eb.or([eb('o.creator_id', 'is', null), eb('o.creator_id', '<>', userId)]))
+    .execute();
+  const heirs = [];
+  for (const { id: organizationId } of held) {
+    const db = tablesOf(em);
+    const longest = db
+      .selectFrom('membership as a')
+      .select('a.user_id')
+      .where('a.organization_id', '=', organizationId)
+      .where('a.user_id', '<>', userId)
+      .orderBy('a.created_at')
+      .orderBy('a.user_id')
+      .limit(1);
+    const [heir] = await db
+      .updateTable('membership')
+      .set({ role: 'admin' })
+      .where('organization_id', '=', organizationId)
+      .where('user_id', '=', longest)
+      .returning('user_id as userId')
+      .execute();
+    if (heir) heirs.push({ organizationId, userId: heir.userId });
+  }
+  return heirs;
 }
 
 /** Locks the user's organizations in the order of their ids, so that concurrent deletions cannot deadlock. */

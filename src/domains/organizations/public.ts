@@ -6,6 +6,7 @@ export { type CreateOrganizationInput, createOrganizationInput, createOrganizati
 export {
   deleteOrganizationRow,
   emptyOrganization,
+  handOverOrganizations,
   leaveOrganizations,
   lockOrganizationsOf,
   organizationsAdministeredBy,

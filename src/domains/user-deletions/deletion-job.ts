@@ -9,6 +9,7 @@ import { apiKeyTopic, revokeKeys } from '../api-keys/public.ts';
 import { deleteInvitationsOf, deleteInvitationsTo } from '../invitations/public.ts';
 import {
   deleteOrganizationRow,
+  handOverOrganizations,
   leaveOrganizations,
   lockOrganization,
   lockOrganizationsOf,
@@ -58,6 +59,11 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
       return undefined;
     }
     job.start(now());
+    for (const { organizationId, userId } of await handOverOrganizations(transaction, job.userId))
+      await recordAudit(
+        transaction,
+        jobEntry({ now, newId }, id, 'changeOrganizationMemberRole', { type: 'User', id: userId, organizationId }),
+      );
     const left = await leaveOrganizations(transaction, job.userId);
     job.addEmptied(left.emptied);
     await deleteInvitationsOf(transaction, left.emptied);

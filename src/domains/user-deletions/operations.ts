@@ -22,7 +22,7 @@ import { deletionJobTopic } from './topics.ts';
 export const deleteUser = defineOperation({
   name: 'deleteUser',
   description:
-    "Queues the permanent deletion of the caller's own account. A repeated request returns the same job. When the deletion runs, the key is revoked. Refused while the caller is the only administrator of an organization that has other members.",
+    "Queues the permanent deletion of the caller's own account. A repeated request returns the same job. When the deletion runs, the key is revoked. Refused while the caller is the only administrator of an organization that they have created and that has other members; the longest member of others becomes the administrator.",
   access: DELETE_USER,
   input: deleteUserInput,
   errors: [ConflictError],

@@ -17,7 +17,7 @@ export const READ_DELETION_JOBS: Access = {
   inOrganization: false,
 };
 
-/** The error when the user is the only administrator of organizations with other members; undefined when the user can be deleted. */
+/** The error when the user is the only administrator of organizations that they have created and that have other members; undefined when the user can be deleted. */
 export async function onlyAdminConflict(em: EntityManager, userId: UserId): Promise<ConflictError | undefined> {
   const organizations = await organizationsAdministeredBy(em, userId);
   if (organizations.length === 0) return undefined;

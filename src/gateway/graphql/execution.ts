@@ -140,7 +140,7 @@ async function perform(
   onWrite();
   const runMutation: Execute = async (given) => {
     const result = masked(await run(given), logs);
-    const maxBytes = dependencies.unreadAnswers.roomFor(operation.actor.keyId);
+    const maxBytes = dependencies.unreadAnswers.roomFor(operation.actor.userId);
     return isSurelyShort(result, maxBytes) ? result : shortened(result, given, maxBytes);
   };
   if (!headers.has(IDEMPOTENCY_KEY_HEADER)) return runMutation({ ...args, contextValue: operation });

@@ -1,23 +1,23 @@
 import { DomainError } from '../../core/errors.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
+import type { UserId } from '../../core/ids.ts';
 import type { Bounds } from '../bounds.ts';
 import { PART_LENGTH } from './send-response.ts';
 
-/** Bounds the memory for answers that clients do not read. Answers that are sent in one part are not counted. */
+/** Bounds the memory for answers that clients do not read. All keys of a user have one bound, so that nobody can fill that of the process alone. Answers that are sent in one part are not counted. */
 export class UnreadAnswers {
-  readonly #bounds: Pick<Bounds, 'answerBytes' | 'unreadBytesOfKey' | 'unreadBytes'>;
+  readonly #bounds: Pick<Bounds, 'answerBytes' | 'unreadBytesOfUser' | 'unreadBytes'>;
   readonly #bytesOf = new Map<string, number>();
   #total = 0;
 
-  constructor(bounds: Pick<Bounds, 'answerBytes' | 'unreadBytesOfKey' | 'unreadBytes'>) {
+  constructor(bounds: Pick<Bounds, 'answerBytes' | 'unreadBytesOfUser' | 'unreadBytes'>) {
     this.#bounds = bounds;
   }
 
   /** The size that an answer can have now. What was changed is answered without the values for which there is no room. */
-  roomFor(keyId: ApiKeyId | undefined): number {
+  roomFor(userId: UserId | undefined): number {
     const { answerBytes, unreadBytes } = this.#bounds;
-    return Math.max(PART_LENGTH, Math.min(answerBytes, this.#roomOf(keyId), unreadBytes - this.#total));
+    return Math.max(PART_LENGTH, Math.min(answerBytes, this.#roomOf(userId), unreadBytes - this.#total));
   }
 
   /**
@@ -25,17 +25,17 @@ export class UnreadAnswers {
    * @returns a function to call then.
    * @throws DomainError 503 with `Retry-After` if it would exceed the maximum, and the request has changed nothing.
    */
-  count(keyId: ApiKeyId | undefined, bytes: number, { isWrite }: { readonly isWrite: boolean }): () => void {
-    const hasRoom = bytes <= this.#roomOf(keyId) && this.#total + bytes <= this.#bounds.unreadBytes;
+  count(userId: UserId | undefined, bytes: number, { isWrite }: { readonly isWrite: boolean }): () => void {
+    const hasRoom = bytes <= this.#roomOf(userId) && this.#total + bytes <= this.#bounds.unreadBytes;
     if (bytes > PART_LENGTH && !hasRoom && !isWrite) throw noRoom();
-    return this.#hold(keyId, bytes);
+    return this.#hold(userId, bytes);
   }
 
   /**
-   * Counts each part of a stream until the next one is read. Ends the stream at a part for which its key has no room;
-   * answers of other keys do not end it.
+   * Counts each part of a stream until the next one is read. Ends the stream at a part for which its user has no room;
+   * answers of other users do not end it.
    */
-  countParts(keyId: ApiKeyId | undefined, body: HttpAnswer['body']): HttpAnswer['body'] {
+  countParts(userId: UserId | undefined, body: HttpAnswer['body']): HttpAnswer['body'] {
     if (body === null || typeof body === 'string' || body instanceof Uint8Array) return body;
     const parts = body[Symbol.asyncIterator]();
     let release: (() => void) | undefined;
@@ -46,11 +46,11 @@ export class UnreadAnswers {
           const next = await parts.next();
           if (next.done) return next;
           const bytes = next.value.length;
-          if (bytes > PART_LENGTH && bytes > this.#roomOf(keyId)) {
+          if (bytes > PART_LENGTH && bytes > this.#roomOf(userId)) {
             await parts.return?.();
             throw noRoom();
           }
-          release = this.#hold(keyId, bytes);
+          release = this.#hold(userId, bytes);
           return next;
         },
         return: async (value) => {
@@ -61,17 +61,17 @@ export class UnreadAnswers {
     };
   }
 
-  #roomOf(keyId: ApiKeyId | undefined): number {
-    return this.#bounds.unreadBytesOfKey - (this.#bytesOf.get(keyId ?? '') ?? 0);
+  #roomOf(userId: UserId | undefined): number {
+    return this.#bounds.unreadBytesOfUser - (this.#bytesOf.get(userId ?? '') ?? 0);
   }
 
-  #hold(keyId: ApiKeyId | undefined, bytes: number): () => void {
+  #hold(userId: UserId | undefined, bytes: number): () => void {
     if (bytes <= PART_LENGTH) return () => undefined;
     const add = (change: number) => {
       this.#total += change;
-      const held = (this.#bytesOf.get(keyId ?? '') ?? 0) + change;
-      if (held > 0) this.#bytesOf.set(keyId ?? '', held);
-      else this.#bytesOf.delete(keyId ?? '');
+      const held = (this.#bytesOf.get(userId ?? '') ?? 0) + change;
+      if (held > 0) this.#bytesOf.set(userId ?? '', held);
+      else this.#bytesOf.delete(userId ?? '');
     };
     add(bytes);
     let isHeld = true;

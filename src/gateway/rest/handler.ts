@@ -112,7 +112,7 @@ export async function answerRest(
   // A stream continues to read, and closes its budget itself.
   if ('respond' in route) return route.respond(readingContext(context, dependencies), input, request);
   try {
-    const maxBytes = () => (isWrite(route) ? dependencies.unreadAnswers.roomFor(current.keyId) : Infinity);
+    const maxBytes = () => (isWrite(route) ? dependencies.unreadAnswers.roomFor(current.userId) : Infinity);
     const run = async (inner: OperationContext) => {
       const result = await route.run(inner, input, url.pathname);
       return answerDocument(route, result, { url: inner.settings.publicUrl + url.pathname, maxBytes: maxBytes() });

@@ -196,6 +196,10 @@ describe('addresses that are not public are refused and never contacted', () => 
     await outbound.close();
   });
 
+  test('an address in public space that a cloud uses for its platform services is not public', () => {
+    expect(isPublicAddress('168.63.129.16')).toBe(false);
+  });
+
   test('a text that is not an address is not public', () => {
     expect(isPublicAddress('example.com')).toBe(false);
   });

@@ -185,6 +185,35 @@ describe('a hostile server', () => {
   });
 });
 
+test('tools that are nested too deeply are an error of the server, not of the gateway', async () => {
+  peer.handler = mcpHandler();
+  const created = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
+    key,
+    body: { name: 'deep', serverUrl: `${peer.origin}/mcp` },
+  });
+  const serve = mcpHandler();
+  peer.handler = (request, response) => {
+    if (request.headers['mcp-method'] !== 'tools/list') return serve(request, response);
+    let body = '';
+    request.on('data', (part: Buffer) => (body += part.toString()));
+    request.on('end', () => {
+      const { id } = JSON.parse(body) as { id: number };
+      const deep = '['.repeat(100_000) + ']'.repeat(100_000);
+      response
+        .writeHead(200, JSON_TYPE)
+        .end(
+          `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"a","inputSchema":{"type":"object","x":${deep}}}]}}`,
+        );
+    });
+  };
+  const id = Buffer.from(`McpServer:${created.body.connection.id}`).toString('base64');
+  const { errors } = await gateway.graphql(key, `{ node(id: "${id}") { ... on McpServer { tools { name } } } }`);
+  expect(errors?.[0]).toMatchObject({
+    message: expect.stringContaining('nested too deeply'),
+    extensions: { code: 'REMOTE_FAILED' },
+  });
+});
+
 test('while a hundred requests wait for silent servers, other requests are answered, because waiting uses no transaction and no pool connection', async () => {
   const held: ServerResponse[] = [];
   const allAsked = Promise.withResolvers<void>();
