@@ -24,3 +24,6 @@ export const DEFAULT_BOUNDS: Bounds = {
   tailsOfOrganization: 200,
   requestsOfClient: 60,
 };
+
+/** Maximum size of the answer of a write with an `Idempotency-Key` that is kept for a replay: a small request must not fill the database. */
+export const MAX_KEPT_BYTES = 256 * 1024;

@@ -18,11 +18,14 @@ import type { GraphQLContext } from '../../core/graphql/builder.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import { RawJson, stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import type { Execute } from '../../graphql-executor/executor.ts';
+import { isLarger } from '../../core/answer-size.ts';
+import { MAX_KEPT_BYTES } from '../bounds.ts';
 import type { Idempotency, Outcome } from '../idempotency/idempotency.ts';
 import { IDEMPOTENCY_KEY_HEADER, REPLAYED_HEADER, idempotencyKeyOf } from '../request-headers.ts';
 import { toDomainError } from '../failures.ts';
 import { masked } from './errors.ts';
 import { refusalOfRoot } from './root-access.ts';
+import { shortened } from './shortened-result.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
 /** Runs GraphQL mutations with an `Idempotency-Key`. */
@@ -94,8 +97,14 @@ async function executeOnce(run: Execute, args: ExecutionArgs, context: GraphQLCo
   const contextValue: GraphQLContext = { ...context, onSuccess: () => (isSuccess = true) };
   const result = masked(await run({ ...args, contextValue }), { log });
   if (!result.data) throw new NothingDone(result);
-  const data = stringifyWithRawJson(result.data);
-  return { text: JSON.stringify({ data, errors: result.errors ?? [] } satisfies StoredAnswer), isSuccess };
+  const text = textOf(result);
+  // It changes the result.
+  const kept = isLarger(text, MAX_KEPT_BYTES) ? textOf(shortened(result, args, MAX_KEPT_BYTES)) : text;
+  return { text, kept, isSuccess };
+}
+
+function textOf({ data, errors = [] }: ExecutionResult): string {
+  return JSON.stringify({ data: stringifyWithRawJson(data), errors } satisfies StoredAnswer);
 }
 
 /** The executed operation with only the fragments that it uses. */

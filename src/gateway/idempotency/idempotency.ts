@@ -31,9 +31,11 @@ export interface IdempotentRequest {
   readonly callsOut: boolean;
 }
 
-/** The result of the work, as text that the API can send now and replay later. */
+/** The result of the work, as text that the API sends. */
 export interface Outcome {
   readonly text: string;
+  /** The text of a replay: the same, or, beyond the maximum size, without its largest values. */
+  readonly kept: string;
   readonly isSuccess: boolean;
 }
 
@@ -75,7 +77,7 @@ export interface IdempotencyParts extends AnswerParts {
  * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization. It is
  * stored for 24 hours; then `maintenance.ts` deletes it.
  *
- * Only successful answers are stored. A request with an error has changed nothing and can be retried with the same key.
+ * Only successful answers are stored; those over 256 KiB without their largest values. A request with an error has changed nothing and can be retried with the same key.
  * The answer is stored in the transaction of the change, so a crash cannot separate them. Concurrent requests with the
  * same key wait for the first one.
  *
@@ -190,7 +192,7 @@ export class Idempotency {
       if (em.isInTransaction()) await em.rollback();
       return context.authenticateAgain();
     };
-    const { text, isSuccess } = await work({
+    const { text, kept, isSuccess } = await work({
       ...context,
       em,
       sql: transaction,
@@ -201,7 +203,7 @@ export class Idempotency {
       onChange: noteIn(claim.change),
     });
     if (isSuccess) {
-      await storeAnswer(this.#parts, sqlWithin(em), claim, text);
+      await storeAnswer(this.#parts, sqlWithin(em), claim, kept);
       await em.commit();
       await context.settleChanges(ended);
       topics.forEach((topic) => context.notifier.publish(topic));
@@ -223,7 +225,7 @@ export class Idempotency {
       );
       throw error;
     }
-    if (outcome.isSuccess) await storeAnswer(this.#parts, sql, claim, outcome.text);
+    if (outcome.isSuccess) await storeAnswer(this.#parts, sql, claim, outcome.kept);
     else await release();
     return { text: outcome.text, isReplayed: false };
   }

@@ -1,7 +1,11 @@
+import { isLarger } from '../../core/answer-size.ts';
+import { shortenedJson } from '../../core/http/shortened-document.ts';
+import { parseExactJson } from '../../core/text/exact-json.ts';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Route } from '../../core/http/route.ts';
 import type { Answered } from '../idempotency/answers.ts';
+import { MAX_KEPT_BYTES } from '../bounds.ts';
 import type { Idempotency } from '../idempotency/idempotency.ts';
 import { REPLAYED_HEADER } from '../request-headers.ts';
 
@@ -21,7 +25,7 @@ interface StoredResponse {
   readonly body: string;
 }
 
-/** Answers with the result of `run`, or replays the stored answer with the same bytes. */
+/** Answers with the result of `run`, or replays the stored answer with the same bytes, or, if it was larger than 256 KiB, with null in place of its largest members. */
 export async function runIdempotent(
   idempotency: Idempotency,
   { route, context, key, input }: IdempotentCall,
@@ -30,9 +34,15 @@ export async function runIdempotent(
   const { operationId: operation, callsOut = false } = route;
   const answered = await idempotency.run({ context, key, operation, input, callsOut }, async (inner) => {
     const answer = await run(inner);
-    return { text: toText(answer), isSuccess: answer.status < 400 };
+    return { text: toText(answer), kept: toText(shortenedAnswer(answer)), isSuccess: answer.status < 400 };
   });
   return fromText(answered);
+}
+
+function shortenedAnswer(answer: HttpAnswer): HttpAnswer {
+  const { body } = answer;
+  if (typeof body !== 'string' || !isLarger(body, MAX_KEPT_BYTES)) return answer;
+  return { ...answer, body: shortenedJson(parseExactJson(body), MAX_KEPT_BYTES) };
 }
 
 function toText({ status, headers, body }: HttpAnswer): string {

@@ -18,6 +18,7 @@ test('a page is not cached, and has the given status and headers', () => {
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': POLICY,
     'Cache-Control': 'no-store',
+    'Referrer-Policy': 'same-origin',
   };
   expect(answerHtml('<p>')).toEqual({ status: 200, headers, body: '<p>' });
   expect(answerHtml('<p>', { status: 404, headers: { 'Cache-Control': 'no-cache', Vary: 'Accept' } })).toEqual({

@@ -318,3 +318,37 @@ describe('an error', () => {
     expect((await send(write, 'k-1')).status).toBe(201);
   });
 });
+
+test('of an answer over 256 KiB only the small values are kept, and a replay has null in place of the others', async () => {
+  const sessionId = await createSession(gateway, key);
+  const description = 'd'.repeat(600_000);
+  const change: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { description } };
+  const first = await send(change, 'large');
+  expect(JSON.parse(first.text)).toMatchObject({ id: sessionId, description });
+  const replayed = await send(change, 'large');
+  expect([replayed.status, replayed.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+  expect(JSON.parse(replayed.text)).toMatchObject({ id: sessionId, description: null });
+
+  const query = `mutation { updateSession(input: { sessionId: "${sessionId}", title: "Large" }) {
+    ... on UpdateSessionPayload { session { databaseId title description } } } }`;
+  const headers = {
+    Authorization: `Bearer ${key}`,
+    'Content-Type': 'application/json',
+    'Idempotency-Key': 'large too',
+  };
+  const mutate = async () => {
+    const response = await gateway.fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query }) });
+    return (await response.json()) as { data: object; errors?: object[] };
+  };
+  const session = { databaseId: sessionId, title: 'Large', description };
+  expect((await mutate()).data).toEqual({ updateSession: { session } });
+  expect(await mutate()).toMatchObject({
+    data: { updateSession: { session: { ...session, description: null } } },
+    errors: [{ path: ['updateSession', 'session', 'description'], extensions: { code: 'ANSWER_TOO_LARGE' } }],
+  });
+  const kept = await gateway.dependencies.sql.query<{ size: number }>(
+    'select max(length(answer))::int as size from idempotency_key',
+    [],
+  );
+  expect(kept[0]?.size).toBeLessThan(400_000);
+});
