@@ -124,16 +124,25 @@ export async function storeTokens(
   const at = now().getTime();
   const set: TokenSet = { issuer, accessToken: tokens.access_token, refreshToken: tokens.refresh_token };
   await storeSecret(em, secrets, ownerOf(connection), TOKENS, JSON.stringify(set));
-  const seconds = tokens.expires_in;
-  const lifetimeMs =
-    seconds !== undefined && Number.isFinite(seconds)
-      ? Math.min(Math.max(seconds, 0), 10 * 365 * 86_400) * 1000
-      : undefined;
+  const lifetimeMs = lifetimeOf(tokens);
   connection.setTokens({
     expiresAt: lifetimeMs === undefined ? null : new Date(at + lifetimeMs),
-    refreshAfter: lifetimeMs === undefined ? null : new Date(at + lifetimeMs - refreshMarginMs(lifetimeMs)),
+    refreshAfter:
+      lifetimeMs === undefined
+        ? null
+        : new Date(at + Math.max(lifetimeMs - refreshMarginMs(lifetimeMs), MIN_REFRESH_MS)),
     scopes: tokens.scope?.split(' ').filter(Boolean) ?? connection.grantedScopes ?? null,
   });
+}
+
+/** Minimum time between two refreshes of a connection, whatever its server says. */
+export const MIN_REFRESH_MS = 10_000;
+const TEN_YEARS_MS = 10 * 365 * 86_400_000;
+
+/** The lifetime of an access token; undefined when it is unknown. Some servers write 0 or null for a token that does not expire. */
+function lifetimeOf({ expires_in: seconds = 0 }: OAuthTokens): number | undefined {
+  if (!Number.isFinite(seconds) || seconds <= 0) return undefined;
+  return Math.min(Math.max(seconds * 1000, MIN_REFRESH_MS), TEN_YEARS_MS);
 }
 
 /** How long before expiry a token is refreshed: 1 to 2 minutes, less for short lifetimes. Random, to spread refreshes over time. */

@@ -166,6 +166,8 @@ test('a connection is created, authorized and connected, lists its tools, refres
   ]);
 
   fixture.revokeAll();
+  // A token is not refreshed again within 10 seconds.
+  gateway.setClock(new Date(Date.now() + 3_610_000));
   const failed = await gateway.graphql<{ testMcpServer: { message: string } }>(key, TEST_CONNECTION, { id });
   const reason =
     'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked';

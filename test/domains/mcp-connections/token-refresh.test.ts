@@ -26,8 +26,9 @@ afterEach(async () => {
   await fixture.stop();
 });
 
-async function connect(): Promise<string> {
+async function connect(announcedLifetimeS?: number | null): Promise<string> {
   fixture = await startOAuthFixture();
+  if (announcedLifetimeS !== undefined) fixture.announcedLifetimeS = announcedLifetimeS;
   const created = await one.rest<{ authorizationUrl: string; connection: { id: string } }>(
     'POST',
     '/v1/mcp-connections',
@@ -238,4 +239,26 @@ test('a refresh token is not sent to another authorization server to which the M
   } finally {
     await next.stop();
   }
+});
+
+test.each([0, -5, null, 0.001])(
+  'a lifetime of %s s does not make the gateway refresh more than once in 10 seconds',
+  async (seconds) => {
+    const id = await connect(seconds);
+    for (let count = 0; count < 3; count += 1) expect(await use(one, id)).toBe('TestMcpServerPayload');
+    expect(refreshes()).toBe(0);
+    advance(11);
+    for (let count = 0; count < 3; count += 1) expect(await use(two, id)).toBe('TestMcpServerPayload');
+    // A lifetime of 0, less or null is unknown.
+    expect(refreshes()).toBe(seconds === 0.001 ? 1 : 0);
+  },
+);
+
+test('a server that refuses each new token is not asked for others more than once in 10 seconds', async () => {
+  const id = await connect();
+  const serve = fixture.mcp.handler;
+  fixture.mcp.handler = (_, response) => void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end();
+  for (let count = 0; count < 5; count += 1) await use(count % 2 === 0 ? one : two, id);
+  expect(refreshes()).toBe(1);
+  fixture.mcp.handler = serve;
 });

@@ -23,6 +23,8 @@ export interface OAuthFixture {
   /** If set, answers token requests. `answer` sends the usual answer of the token endpoint. */
   onToken: ((...exchange: [...Parameters<Handler>, answer: () => void]) => void) | undefined;
   tokenLifetimeS: number;
+  /** The lifetime that answers name, if it is another one. */
+  announcedLifetimeS?: number | null;
   /** Scope that the MCP server requests in its challenge. */
   challengeScope: string | undefined;
   /** Scope that a token must have; without it the MCP server answers 403 `insufficient_scope`. */
@@ -191,7 +193,7 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
     json(response, 200, {
       access_token: accessToken,
       token_type: 'Bearer',
-      expires_in: fixture.tokenLifetimeS,
+      expires_in: fixture.announcedLifetimeS === undefined ? fixture.tokenLifetimeS : fixture.announcedLifetimeS,
       ...(refreshToken && { refresh_token: refreshToken }),
     });
   }

@@ -4,7 +4,14 @@ import { sql } from 'kysely';
 import type { McpConnectionId } from '../../../core/ids.ts';
 import { RemoteFailedError, notFound } from '../../../core/errors.ts';
 import type { WorkContext } from '../../../core/operation.ts';
-import { type TokenSet, forgetRegistration, forgetTokens, readCredentials, storeTokens } from '../credentials.ts';
+import {
+  MIN_REFRESH_MS,
+  type TokenSet,
+  forgetRegistration,
+  forgetTokens,
+  readCredentials,
+  storeTokens,
+} from '../credentials.ts';
 import { queriesOn } from '../../../core/postgres/reading/queries.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { fetchClientToken, refresh } from './authorization-flow.ts';
@@ -78,7 +85,8 @@ async function findToken(
     if (!isDue || (!isOver && isBackingOff(connection, now()))) return current;
     if (isBackingOff(connection, now()))
       throw new RemoteFailedError(
-        connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later',
+        connection.statusReason ??
+          'the server refuses an access token that was issued less than 10 seconds ago; try again later',
       );
     const claimed = await reader.primary.first(claim(connectionId, connection.tokenVersion));
     if (claimed) await renew(context, connection, { tokens, isOver, wasRefused: connection.tokenVersion === refused });
@@ -137,7 +145,11 @@ async function renew(
   } catch (error) {
     return commit(context, seen, (connection, em) => settleFailure(context, em, connection, { error, isOver }));
   }
-  await commit(context, seen, (connection, em) => storeTokens({ ...context, em }, connection, server.issuer, renewed));
+  await commit(context, seen, async (connection, em) => {
+    await storeTokens({ ...context, em }, connection, server.issuer, renewed);
+    // A server that refuses each new token must not be asked for others without end.
+    connection.refreshNotBefore = new Date(context.now().getTime() + MIN_REFRESH_MS);
+  });
 }
 
 function lifetimeOf({ tokenExpiresAt, grantedScopes }: McpConnection) {
