@@ -328,6 +328,43 @@ describe('the callback', () => {
   });
 });
 
+describe('a client that was registered dynamically', () => {
+  const authorize = async (id: string) =>
+    (await gateway.rest<ConnectionAnswer>('POST', `/v1/mcp-connections/${id}/authorize`, { key })).body
+      .authorizationUrl ?? '';
+  const begin = async (name: string) => {
+    await start();
+    const body = { name, serverUrl: fixture.serverUrl };
+    const created = await gateway.rest<ConnectionAnswer>('POST', '/v1/mcp-connections', { key, body });
+    return { id: created.body.connection.id, url: created.body.authorizationUrl ?? '' };
+  };
+
+  test('is registered again if an authorization has not come back', async () => {
+    const { id } = await begin('never came back');
+    const again = await authorize(id);
+    expect(fixture.registrations).toHaveLength(2);
+    expect((await callback(fixture.consent(again))).status).toBe(200);
+    // A registration that works is used again.
+    await authorize(id);
+    expect(fixture.registrations).toHaveLength(2);
+  });
+
+  test('is registered again if the server does not know it at the exchange of the code, or says so when it comes back', async () => {
+    const { id, url } = await begin('forgotten');
+    const serve = fixture.onToken;
+    fixture.onToken = (_, response) =>
+      void response.writeHead(401, { 'Content-Type': 'application/json' }).end('{"error":"invalid_client"}');
+    expect((await callback(fixture.consent(url))).text).toContain('invalid_client');
+    fixture.onToken = serve;
+    const state = new URL(await authorize(id)).searchParams.get('state') ?? '';
+    expect(fixture.registrations).toHaveLength(2);
+    const back = new URLSearchParams({ state, error: 'unauthorized_client', iss: fixture.issuer.origin });
+    await callback(new URL(`/v1/mcp-connections/oauth/callback?${back}`, 'http://gateway'));
+    expect((await callback(fixture.consent(await authorize(id)))).status).toBe(200);
+    expect(fixture.registrations).toHaveLength(3);
+  });
+});
+
 describe('the key that started an authorization', () => {
   test.each(['revoked', 'expired'])('completes nothing after it is %s, and the code is not redeemed', async (end) => {
     await start();

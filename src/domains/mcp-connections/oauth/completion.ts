@@ -1,13 +1,14 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
+import { OAuthError, type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
 import { recordAudit, auditEntry } from '../../../core/audit.ts';
+import { causesOf } from '../../../core/causes.ts';
 import { DomainError, notFound } from '../../../core/errors.ts';
 import { isAuthorizedWithin } from '../../../core/authority.ts';
 import type { ApiKeyId, UserId } from '../../../core/ids.ts';
 import type { OperationContext, WorkContext } from '../../../core/operation.ts';
 import type { Readable } from '../../../core/postgres/reading/queries.ts';
 import { Membership } from '../../organizations/public.ts';
-import { type PendingSecret, storeTokens, takePending } from '../credentials.ts';
+import { type PendingSecret, forgetRegistration, storeTokens, takePending } from '../credentials.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { targetOf } from '../policy.ts';
 import { hashState, ping } from '../remote/connect.ts';
@@ -65,7 +66,9 @@ export async function completeAuthorization(context: CallbackContext, callback: 
   const { connection } = taken;
   const { name } = connection;
   try {
-    const redeemed = await redeem(context, taken, callback).catch((error: unknown) => fail(context, connection, error));
+    const redeemed = await redeem(context, taken, callback).catch((error: unknown) =>
+      fail(context, connection, error, callback.error),
+    );
     if (typeof redeemed === 'string') return { kind: 'failed', name, reason: redeemed };
     const tokens = { ...redeemed, scope: redeemed.scope ?? taken.scope };
     if (!(await keep(context, taken, tokens))) return UNKNOWN;
@@ -128,14 +131,28 @@ async function mayStillManage(
   return visibility === 'shared' ? membership.role === 'admin' : owner?.id === userId;
 }
 
-/** Records that the authorization failed. Earlier credentials of the connection are not restored. @returns the reason. */
-async function fail({ em, now, notifier }: WorkContext, connection: McpConnection, error: unknown): Promise<string> {
+/** Codes of errors that say that the authorization server does not know the client (RFC 6749, sections 4.1.2.1 and 5.2). */
+const UNKNOWN_CLIENT: ReadonlySet<string | undefined> = new Set(['invalid_client', 'unauthorized_client']);
+
+/**
+ * Records that the authorization failed. Earlier credentials of the connection are not restored. A client that the server does not know is
+ * forgotten, so that the next authorization registers another one. @returns the reason.
+ */
+async function fail(
+  { em, now, notifier }: WorkContext,
+  connection: McpConnection,
+  error: unknown,
+  answered: string | undefined,
+): Promise<string> {
   if (!(error instanceof DomainError)) throw error;
-  await em
-    .fork()
-    .transactional(async (transaction) =>
-      (await lockSame(transaction, connection))?.stop('AUTHORIZATION_REQUIRED', error.message, now()),
-    );
+  const isUnknownClient =
+    UNKNOWN_CLIENT.has(answered) ||
+    causesOf(error).some((cause) => cause instanceof OAuthError && UNKNOWN_CLIENT.has(cause.code));
+  await em.fork().transactional(async (transaction) => {
+    const locked = await lockSame(transaction, connection);
+    locked?.stop('AUTHORIZATION_REQUIRED', error.message, now());
+    if (locked && isUnknownClient) await forgetRegistration(transaction, locked);
+  });
   notifier.publish(mcpConnectionTopic(connection.id));
   return error.message;
 }

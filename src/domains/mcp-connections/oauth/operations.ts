@@ -107,7 +107,9 @@ async function reconnect(context: OperationContext, connection: McpConnection): 
     const credentials = await readCredentials(context.em.fork(), context.secrets, connection.id);
     const serves = token && credentials.tokens && !needsStepUp(connection);
     const tokens = serves ? { ...credentials.tokens, accessToken: token.accessToken } : undefined;
-    return await connectRemote(context, context.outbound.begin(), connection, { ...credentials, tokens });
+    // If an authorization has not come back, the server may have forgotten the client. Then it is registered again.
+    const registration = connection.status === 'PENDING_AUTHORIZATION' ? undefined : credentials.registration;
+    return await connectRemote(context, context.outbound.begin(), connection, { ...credentials, tokens, registration });
   } catch (error) {
     throw await noteFailure(context, connection.id, error);
   }
