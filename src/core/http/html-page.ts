@@ -44,8 +44,13 @@ export function answerHtml(
   });
 }
 
+/** Characters that change the direction of the text after them (Unicode Standard Annex 9, section 2). */
+const DIRECTION = /[\u202A-\u202E\u2066-\u2069]/g;
+
+/** Text chosen by others in a page: it has no markup, and does not change the direction of what follows. */
 export function escapeHtml(text: string): string {
   return text
+    .replaceAll(DIRECTION, '')
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')
     .replaceAll('>', '&gt;')

@@ -76,6 +76,7 @@ export function confirmationPage({
     ['Connection', asked.connection],
     ['MCP server', asked.server],
     ['Requested by', asked.user],
+    ...(asked.userName === null ? [] : [['Named', asked.userName]]),
   ];
   const card = `<p>Your access will be stored on this connection. Continue only if you requested this yourself.</p>
 <dl>

@@ -32,6 +32,7 @@ test('text has no effect in a page', () => {
   expect(escapeHtml(`<a href="x" id='y'>&amp;</a>`)).toBe(
     '&lt;a href=&quot;x&quot; id=&#39;y&#39;&gt;&amp;amp;&lt;/a&gt;',
   );
+  expect(escapeHtml('Alice\u202E \u2067mallory')).toBe('Alice mallory');
 });
 
 test.each([

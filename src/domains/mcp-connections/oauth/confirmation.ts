@@ -21,8 +21,10 @@ export interface AskedAuthorization {
   readonly connection: string;
   /** Origin of the MCP server. */
   readonly server: string;
-  /** The user who requested the authorization. */
+  /** The e-mail address of the user who requested the authorization. */
   readonly user: string;
+  /** A name that this user has chosen. It can look like the address of somebody else. */
+  readonly userName: string | null;
 }
 
 /** The result of the callback, or the facts to confirm first. */
@@ -54,7 +56,8 @@ export async function answerCallback(context: PublicContext, callback: Callback)
     organization,
     connection,
     server: new URL(serverUrl ?? '').origin,
-    user: name !== null && email !== null ? `${name} (${email})` : (email ?? name ?? 'a deleted account'),
+    user: email ?? 'a deleted account',
+    userName: name,
   };
   return { kind: 'unconfirmed', asked, confirmation: await sealCallback(context, callback) };
 }
