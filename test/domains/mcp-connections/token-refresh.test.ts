@@ -254,11 +254,41 @@ test.each([0, -5, null, 0.001])(
   },
 );
 
-test('a server that refuses each new token is not asked for others more than once in 10 seconds', async () => {
+test('a server that refuses each token once is not asked for others more than once in 10 seconds; who uses it meanwhile waits', async () => {
   const id = await connect();
+  advance(0);
   const serve = fixture.mcp.handler;
-  fixture.mcp.handler = (_, response) => void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end();
-  for (let count = 0; count < 5; count += 1) await use(count % 2 === 0 ? one : two, id);
+  const refused = new Set<string | undefined>();
+  let onRefusal: (() => void) | undefined;
+  fixture.mcp.handler = (request, response) => {
+    const token = request.headers.authorization;
+    // The token of the authorization, and the one of the first refresh when it is used again.
+    if (refused.has(token) || refused.size === 2 || (refused.size === 1 && !onRefusal)) return serve(request, response);
+    refused.add(token);
+    onRefusal?.();
+    response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end();
+  };
+  expect(await use(one, id)).toBe('TestMcpServerPayload');
   expect(refreshes()).toBe(1);
-  fixture.mcp.handler = serve;
+  const again = new Promise<void>((resolve) => (onRefusal = resolve));
+  const second = use(two, id);
+  await again;
+  expect(refreshes()).toBe(1);
+  advance(11);
+  expect(await second).toBe('TestMcpServerPayload');
+  expect(refreshes()).toBe(2);
+});
+
+test('an empty new refresh token keeps the old one, and null members count as absent', async () => {
+  const id = await connect();
+  const given: (string | null)[] = [];
+  fixture.onAnswer = (answer) => ({ ...answer, refresh_token: '', token_type: undefined, scope: null });
+  fixture.rotates = false;
+  for (const seconds of [3700, 7500]) {
+    advance(seconds);
+    expect(await use(one, id)).toBe('TestMcpServerPayload');
+    given.push(fixture.tokenRequests.at(-1)?.get('refresh_token') ?? null);
+  }
+  expect(given).toEqual([given[0], given[0]]);
+  expect(given[0]).toMatch(/./);
 });

@@ -25,6 +25,10 @@ export interface OAuthFixture {
   tokenLifetimeS: number;
   /** The lifetime that answers name, if it is another one. */
   announcedLifetimeS?: number | null;
+  /** Changes the answers of the token endpoint. */
+  onAnswer?: (answer: object) => object;
+  /** Whether a refresh token is valid once; unless false. */
+  rotates?: boolean;
   /** Scope that the MCP server requests in its challenge. */
   challengeScope: string | undefined;
   /** Scope that a token must have; without it the MCP server answers 403 `insufficient_scope`. */
@@ -160,7 +164,7 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
         fixture.revokeAll();
         return refuse('invalid_grant');
       }
-      refreshTokens.delete(given);
+      if (fixture.rotates !== false) refreshTokens.delete(given);
       return give(response, found, true);
     }
     const code = form.get('code') ?? '';
@@ -190,12 +194,13 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
     access.set(accessToken, { scope: grant.scope, expiresAt: Date.now() + fixture.tokenLifetimeS * 1000 });
     const refreshToken = withRefresh ? secret() : undefined;
     if (refreshToken) refreshTokens.set(refreshToken, grant);
-    json(response, 200, {
+    const given = {
       access_token: accessToken,
       token_type: 'Bearer',
       expires_in: fixture.announcedLifetimeS === undefined ? fixture.tokenLifetimeS : fixture.announcedLifetimeS,
       ...(refreshToken && { refresh_token: refreshToken }),
-    });
+    };
+    json(response, 200, fixture.onAnswer?.(given) ?? given);
   }
 
   const fixture: OAuthFixture = {

@@ -16,6 +16,7 @@ import { RemoteFailedError } from '../../../core/errors.ts';
 import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts';
 import type { AuthorizationServer, OAuthClient } from './client.ts';
 import { explainRemote } from '../remote/errors.ts';
+import { tolerant } from './tolerance.ts';
 
 /** The requests of the MCP authorization specification. Nothing is stored here. Every failure is a 502 that names the cause. */
 
@@ -47,7 +48,7 @@ export async function discover(
   try {
     const { authorizationServerUrl, authorizationServerMetadata, resourceMetadata } = await discoverOAuthServerInfo(
       serverUrl,
-      { resourceMetadataUrl, fetchFn: work.fetch },
+      { resourceMetadataUrl, fetchFn: tolerant(work.fetch) },
     );
     if (!authorizationServerMetadata)
       throw new RemoteFailedError(
@@ -143,7 +144,7 @@ export async function exchange(
       codeVerifier,
       redirectUri,
       resource,
-      fetchFn: work.fetch,
+      fetchFn: tolerant(work.fetch),
     });
   } catch (error) {
     throw explainRemote(error, WHO);
@@ -162,7 +163,7 @@ export function refresh(
     clientInformation: client,
     refreshToken,
     resource,
-    fetchFn: work.fetch,
+    fetchFn: tolerant(work.fetch),
   });
 }
 
@@ -179,7 +180,7 @@ export function fetchClientToken(
     metadata: server.metadata,
     resource: server.resource,
     scope,
-    fetchFn: work.fetch,
+    fetchFn: tolerant(work.fetch),
   });
 }
 

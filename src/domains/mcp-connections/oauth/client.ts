@@ -1,6 +1,7 @@
 import { type AuthorizationServerMetadata, registerClient } from '@modelcontextprotocol/client';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import { MisconfiguredError, explainRemote } from '../remote/errors.ts';
+import { tolerant } from './tolerance.ts';
 
 /** OAuth clients of the gateway at authorization servers. */
 
@@ -94,7 +95,7 @@ async function register(
       metadata,
       clientMetadata: clientMetadata(redirectUri, metadata),
       scope,
-      fetchFn: work.fetch,
+      fetchFn: tolerant(work.fetch),
     });
     const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = registered;
     return {

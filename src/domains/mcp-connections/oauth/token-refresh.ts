@@ -35,6 +35,7 @@ export interface Token {
 /** Longer than the timeouts of all requests of a refresh together. */
 const LEASE = '45 seconds';
 const POLL_MS = 40;
+const WAIT_MS = 250;
 const BACKOFF_MS = { first: 5_000, most: 300_000 };
 
 const db = queriesOn<McpConnectionTables>();
@@ -83,11 +84,13 @@ async function findToken(
       connection.tokenVersion === refused || (connection.tokenExpiresAt != null && connection.tokenExpiresAt <= now());
     const isDue = isOver || (connection.refreshAfter != null && connection.refreshAfter <= now());
     if (!isDue || (!isOver && isBackingOff(connection, now()))) return current;
-    if (isBackingOff(connection, now()))
-      throw new RemoteFailedError(
-        connection.statusReason ??
-          'the server refuses an access token that was issued less than 10 seconds ago; try again later',
-      );
+    if (isBackingOff(connection, now())) {
+      const reason = connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later';
+      // A refresh that has just succeeded is not a failure: the next one only has to wait.
+      if (connection.refreshFailures > 0 || performance.now() > deadline) throw new RemoteFailedError(reason);
+      await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+      continue;
+    }
     const claimed = await reader.primary.first(claim(connectionId, connection.tokenVersion));
     if (claimed) await renew(context, connection, { tokens, isOver, wasRefused: connection.tokenVersion === refused });
     else if (!isOver) return current;
