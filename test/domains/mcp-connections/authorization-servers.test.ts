@@ -61,17 +61,25 @@ describe('discovery', () => {
     [
       'metadata of another issuer',
       () => (fixture.metadata = { issuer: 'https://evil.example' }),
-      'names another issuer than expected',
+      'names another issuer than expected: "https://evil.example" instead of "http://127.0.0.1:',
     ],
     [
       'metadata of another resource',
       () => (fixture.resourceMetadata = { resource: 'https://evil.example/mcp' }),
-      'publishes the metadata of another resource',
+      'publishes the metadata of another resource: "https://evil.example/mcp" instead of "http://127.0.0.1:',
     ],
     [
       'no registration',
       () => (fixture.metadata = { registration_endpoint: undefined }),
       'does not support client registration',
+    ],
+    [
+      'a registration that is refused with a reason',
+      () =>
+        (fixture.metadata = {
+          registration_endpoint: `${fixture.issuer.origin}/refuses?${new URLSearchParams({ error: 'invalid_redirect_uri', error_description: 'Only <b>known</b>\nhosts' })}`,
+        }),
+      '(HTTP 400, invalid_redirect_uri: "Only <b>known</b>?hosts"); register a client there and give its clientId',
     ],
     [
       'an authorization endpoint that is a script',

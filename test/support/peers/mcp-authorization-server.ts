@@ -95,6 +95,9 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const path = request.url?.split('?')[0];
+    // Refuses with what its query says.
+    if (path === '/refuses')
+      return json(response, 400, Object.fromEntries(new URL(request.url ?? '', 'http://x').searchParams));
     if (path === '/.well-known/oauth-authorization-server') return json(response, 200, metadataOf());
     const body = await readBody(request);
     if (path === '/register') {

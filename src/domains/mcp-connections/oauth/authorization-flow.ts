@@ -15,7 +15,7 @@ import {
 import { RemoteFailedError } from '../../../core/errors.ts';
 import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts';
 import type { AuthorizationServer, OAuthClient } from './client.ts';
-import { explainRemote } from '../remote/errors.ts';
+import { explainRemote, shown } from '../remote/errors.ts';
 import { tolerant } from './tolerance.ts';
 
 /** The requests of the MCP authorization specification. Nothing is stored here. Every failure is a 502 that names the cause. */
@@ -59,7 +59,9 @@ export async function discover(
       resourceMetadata &&
       !checkResourceAllowed({ requestedResource: own, configuredResource: resourceMetadata.resource })
     ) {
-      throw new RemoteFailedError('the MCP server publishes the metadata of another resource (RFC 9728, section 3.3)');
+      throw new RemoteFailedError(
+        `the MCP server publishes the metadata of another resource: ${shown(resourceMetadata.resource)} instead of ${shown(own.href)} (RFC 9728, section 3.3); enter the address that it names, if it is the same server`,
+      );
     }
     const known: Record<string, unknown> = authorizationServerMetadata;
     return {

@@ -35,8 +35,8 @@ export class AuthorizationNeeded extends Error {
 }
 
 /**
- * Converts a failure of a request to `who` into an error that can be shown. The message names the cause in our own words and never repeats
- * text from the remote server, which can contain anything, even our secrets.
+ * Converts a failure of a request to `who` into an error that can be shown. The message names the cause in our own words. Of the server's text
+ * it repeats only what an administrator needs: issuers, resources, and codes and descriptions of refused registrations.
  */
 export function explainRemote(error: unknown, who: string): DomainError | AuthorizationNeeded {
   if (error instanceof DomainError || error instanceof AuthorizationNeeded) return error;
@@ -64,12 +64,36 @@ function findOutboundError(error: unknown): OutboundError | undefined {
   return causesOf(error).find((cause) => cause instanceof OutboundError);
 }
 
+const MAX_SHOWN = 200;
+
+/** Text of a server in a message: one line of printable characters, in quotes and cut. Pages escape it. */
+export function shown(text: string | undefined): string {
+  if (text === undefined) return 'none';
+  const printable = text.replaceAll(/[^\x20-\x7E]/g, '?');
+  return `"${printable.length > MAX_SHOWN ? `${printable.slice(0, MAX_SHOWN)}…` : printable}"`;
+}
+
+const refusal = z.object({ error: z.string().regex(/^[a-z_]{1,60}$/), error_description: z.string().optional() });
+
+/** The code and the description of a refusal (RFC 7591, section 3.2.2). */
+function codeIn(body: string): string {
+  try {
+    const { error, error_description: description } = refusal.parse(JSON.parse(body));
+    return description === undefined ? `, ${error}` : `, ${error}: ${shown(description)}`;
+  } catch {
+    return '';
+  }
+}
+
 function causeOf(error: unknown): string {
   if (error instanceof IssuerMismatchError)
-    return 'names another issuer than expected (RFC 8414, section 3.3; RFC 9207, section 2.4)';
+    // The issuer of an authorization response comes from the URL that was opened.
+    return error.kind === 'metadata'
+      ? `names another issuer than expected: ${shown(error.received)} instead of ${shown(error.expected)} (RFC 8414, section 3.3)`
+      : 'names another issuer than expected (RFC 9207, section 2.4)';
   if (error instanceof InsecureTokenEndpointError) return 'names a token endpoint that is not https';
   if (error instanceof RegistrationRejectedError)
-    return `refused the registration of this client (HTTP ${error.status})`;
+    return `refused the registration of this client (HTTP ${error.status}${codeIn(error.body)}); register a client there and give its clientId`;
   if (error instanceof OAuthError) return /^[a-z_]{1,60}$/.test(error.code) ? `refused: ${error.code}` : 'refused';
   if (error instanceof SdkHttpError && error.status !== undefined) return `answered with HTTP ${error.status}`;
   if (error instanceof ProtocolError) return `answered with the JSON-RPC error ${error.code}`;
