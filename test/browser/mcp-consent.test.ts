@@ -117,6 +117,8 @@ test('a connection is created, authorized, used, refreshed, revoked with a reaso
   expect(fixture.refreshes()).toBe(1);
 
   await fixture.revokeAll();
+  // A token is not refreshed again within 10 seconds.
+  site.setClock(new Date(Date.now() + 3_711_000));
   const reason =
     'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked';
   expect(await use(connection.id)).toEqual({

@@ -56,14 +56,15 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const dataDir = await realpath(options.dataDir);
   const unlock = await lock(dataDir);
   try {
-    const { server, url } = await serveCluster(dataDir, options);
+    const { launched, url } = await serveCluster(dataDir, options);
+    const { server } = launched;
     const interrupt = () => server.kill('SIGINT');
     // For an end of this process that does not call stop(). After a `kill -9` the next start stops the server.
     process.once('exit', interrupt);
     const ended = server.ended.then(async (how) => {
       process.off('exit', interrupt);
       await unlock();
-      return sentenceAbout(server, how);
+      return sentenceAbout(launched, how);
     });
     const stop = async () => {
       interrupt();
@@ -83,13 +84,13 @@ async function serveCluster(dataDir: string, options: EmbeddedPostgresOptions) {
   const binaries = await locatePostgres();
   const account = await chooseAccount(binaries, dataDir, existsSync(home) ? cluster : undefined);
   if (!existsSync(home)) await createCluster(dataDir, binaries, account, options);
-  const { server, port } = await launch(cluster, binaries, account, options);
-  return { server, url: urlOf(await readFile(passwordFile, 'utf8'), port) };
+  const launched = await launch(cluster, binaries, account, options);
+  return { launched, url: urlOf(await readFile(passwordFile, 'utf8'), launched.port) };
 }
 
-function sentenceAbout({ pid, lastLines }: Program, how: number | NodeJS.Signals): string {
+function sentenceAbout({ server: { pid }, failure }: Launched, how: number | NodeJS.Signals): string {
   const end = typeof how === 'number' ? `with status ${how}` : `by ${how}`;
-  const reason = lastLines.findLast((line) => /(?:PANIC|FATAL): +could not /.test(line));
+  const reason = failure();
   return `the embedded PostgreSQL (process ${pid}) has ended ${end}${reason === undefined ? '' : `: ${reason}`}`;
 }
 
@@ -179,18 +180,33 @@ const PASSING =
   /could not create any TCP\/IP sockets|pre-existing shared memory block|lock file "postmaster.pid" already exists/;
 const ATTEMPTS = 50;
 
+interface Launched {
+  readonly server: Program;
+  readonly port: number;
+  /** The last line that says why the server could not go on. Those of refused connections may follow it. */
+  readonly failure: () => string | undefined;
+}
+
+const FAILURE = /(?:PANIC|FATAL): +could not /;
+
 /** Resolves when the server is ready. */
 async function launch(
   cluster: string,
   binaries: PostgresBinaries,
   account: Account | undefined,
   { log, settings }: EmbeddedPostgresOptions,
-): Promise<{ server: Program; port: number }> {
+): Promise<Launched> {
   for (let attempt = 1; ; attempt++) {
     await stopLeftover(cluster, log);
     const port = await freePort();
-    const server = await startProgram([binaries.postgres, '-D', cluster, ...serverFlags(port, settings)], account, log);
-    if (await isReady(server, cluster)) return { server, port };
+    let failure: string | undefined;
+    const onLine = (line: string) => {
+      if (FAILURE.test(line)) failure = line;
+      log(line);
+    };
+    const command: [string, ...string[]] = [binaries.postgres, '-D', cluster, ...serverFlags(port, settings)];
+    const server = await startProgram(command, account, onLine);
+    if (await isReady(server, cluster)) return { server, port, failure: () => failure };
     const output = server.lastLines.join('\n');
     if (attempt === ATTEMPTS || !PASSING.test(output)) throw new Error(`PostgreSQL did not start:\n${output}`);
     await delay(100);
