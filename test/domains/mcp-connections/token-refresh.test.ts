@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { visit } from '../../support/fixtures/mcp-connections.ts';
@@ -273,6 +274,8 @@ test('a server that refuses each token once is not asked for others more than on
   const again = new Promise<void>((resolve) => (onRefusal = resolve));
   const second = use(two, id);
   await again;
+  // A gateway that does not wait answers long before.
+  expect(await Promise.race([second, delay(1_000, 'waits')])).toBe('waits');
   expect(refreshes()).toBe(1);
   advance(11);
   expect(await second).toBe('TestMcpServerPayload');
