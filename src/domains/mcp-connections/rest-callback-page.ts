@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../../core/http/html-page.ts';
-import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
+import type { HttpAnswer } from '../../core/http/messages.ts';
 import type { CallbackAnswer } from './oauth/confirmation.ts';
 import type { CallbackResult } from './oauth/completion.ts';
 import { CALLBACK_PATH } from './remote/connect.ts';
@@ -30,12 +30,9 @@ code{display:inline-block;font:.86em ui-monospace,monospace}
 @media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e6edf3;--soft:#9ea7b3;--line:#30363d;--mark:#238636}.failed{--mark:#d1372a}.asking{--mark:#2f6fbb}}
 `;
 
-function headersFor(formAction: "'none'" | "'self'") {
+function policyFor(formAction: "'none'" | "'self'") {
   return {
-    'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`,
-    'Cache-Control': 'no-store',
-    'Referrer-Policy': 'same-origin',
   };
 }
 
@@ -63,7 +60,7 @@ export function callbackPage(result: CallbackResult): HttpAnswer {
   const card = `<p>${escapeHtml(sayWhat(result))}</p>
 <p class="next">${isConnected ? CLOSE : TRY_AGAIN}</p>`;
   const html = pageOf(titleOf(result), isConnected ? '✓' : '!', card, isConnected ? '' : 'failed');
-  return answerWith(html, { status: isConnected ? 200 : 400, headers: headersFor("'none'") });
+  return answerHtml(html, { status: isConnected ? 200 : 400, headers: policyFor("'none'") });
 }
 
 /** The confirmation page. Its form is posted to the URL of the page. */
@@ -87,7 +84,7 @@ ${facts.map(([term = '', value = '']) => `<dt>${term}</dt><dd>${escapeHtml(value
 <button name="decision" value="connect">Connect</button>
 <button class="plain" name="decision" value="decline">Do not connect</button>
 </form>`;
-  return answerWith(pageOf('Is this your connection?', '?', card, 'asking'), { headers: headersFor("'self'") });
+  return answerHtml(pageOf('Is this your connection?', '?', card, 'asking'), { headers: policyFor("'self'") });
 }
 
 const CLOSE = 'You can close this window, or open <a href="/mcp-connections">MCP connections</a>.';

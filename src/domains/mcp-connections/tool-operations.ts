@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
 import type { McpConnectionId } from '../../core/ids.ts';
-import { DomainError, ConflictError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, RemoteFailedError, invalid, notFound } from '../../core/errors.ts';
 import type { Actor } from '../../core/access.ts';
 import { type OperationContext, guarded, write } from '../../core/operation.ts';
 import { filterOf } from '../../core/postgres/reading/reach.ts';
@@ -57,7 +57,7 @@ function sizeOf(tools: readonly Tool[]): number {
   try {
     return JSON.stringify(tools).length;
   } catch (error) {
-    throw new DomainError('remoteFailed', 'the server returned tools that are nested too deeply', { cause: error });
+    throw new RemoteFailedError('the server returned tools that are nested too deeply', error);
   }
 }
 
