@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { recordedPullRequestExample } from '../../src/domains/sessions/rest-examples.ts';
 import { isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { caseFaults } from '../support/completeness.ts';
@@ -157,6 +158,29 @@ const ROUTES: Readonly<Record<string, Write>> = {
   },
   updateSession: {
     run: () => workspace.rest('PATCH', `/v1/sessions/${workspace.createdIds['session']}`, { title: 'Again' }),
+    target: ofSession,
+  },
+  transitionSession: {
+    run: () =>
+      workspace.rest('POST', `/v1/sessions/${workspace.createdIds['session']}/transition`, { state: 'inProgress' }),
+    target: ofSession,
+  },
+  recordArtifact: {
+    run: () =>
+      workspace.storeId(
+        'artifact',
+        workspace.rest('POST', `/v1/sessions/${workspace.createdIds['session']}/artifacts`, { type: 'PullRequest' }),
+        'id',
+      ),
+    target: ofSession,
+  },
+  recordPullRequest: {
+    run: () =>
+      workspace.rest(
+        'POST',
+        `/v1/artifacts/${workspace.createdIds['artifact']}/pull-requests`,
+        recordedPullRequestExample,
+      ),
     target: ofSession,
   },
   createBroadcast: {

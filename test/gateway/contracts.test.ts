@@ -68,12 +68,15 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /events/2026-03/send sendEventOccurrence 204 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/send/batch sendEventOccurrences 204 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/api-keys createApiKey 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/artifacts/:artifactId/pull-requests recordPullRequest 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/invitations/accept acceptOrganizationInvitation 201 | 400 404 409 413 415 429 500 503
     POST /v1/mcp-connections createMcpConnection 201 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions createSession 201 | 400 401 403 404 409 413 415 429 500 503
-    POST /v1/sessions/:sessionId/events appendSessionEvents 201 | 400 401 403 404 409 413 415 429 500 503"
+    POST /v1/sessions/:sessionId/artifacts recordArtifact 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/sessions/:sessionId/events appendSessionEvents 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/sessions/:sessionId/transition transitionSession 200 | 400 401 403 404 409 413 415 429 500 503"
   `);
 });
 

@@ -216,7 +216,7 @@ export const codeRepository = z
 
 /** The `url` identifies a pull request within its artifact. Recording the same `url` again updates the pull request. */
 export const recordPullRequestInput = z.strictObject({
-  artifactId: idSchema<ArtifactId>().describe(ARTIFACT_TEXTS.id),
+  artifactId: idSchema<ArtifactId>(z.uuid().toLowerCase()).describe(ARTIFACT_TEXTS.id),
   ...pullRequest,
   url: address.describe(
     'Address of the pull request: `http` or `https`. It identifies the pull request within the artifact.',

@@ -63,7 +63,7 @@ export const pullRequestDocument = documentOf(PULL_REQUEST_TEXTS, {
   codeRepository: documentOf(CODE_REPOSITORY_TEXTS, { ...repository, owner: z.string(), baseBranch: z.string() }),
 }).meta({ id: 'PullRequest' });
 
-const artifactDocument = documentOf(ARTIFACT_TEXTS, {
+export const artifactDocument = documentOf(ARTIFACT_TEXTS, {
   id: z.uuid(),
   type: z.enum(ARTIFACT_TYPES),
   createdAt: dateTime,
@@ -154,7 +154,7 @@ export function toPullRequestDocument(row: PullRequestInSession): z.input<typeof
   };
 }
 
-function toArtifactDocument({
+export function toArtifactDocument({
   id,
   type,
   createdAt,

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { pullRequestDocument, sessionDocument } from './rest-documents.ts';
+import type { artifactDocument, pullRequestDocument, sessionDocument } from './rest-documents.ts';
 
 const repository = { id: '3e1c9a52-7f64-4d0b-8a35-5b6c0d9e2f11', name: 'shop', provider: 'github' };
 
@@ -20,6 +20,18 @@ export const pullRequestExample: z.input<typeof pullRequestDocument> = {
   diff: { additions: 12, deletions: 4, data: '@@ -1 +1 @@' },
   author: { avatarUrl: 'https://github.com/example.png', login: 'example' },
   codeRepository: { ...repository, owner: 'example', baseBranch: 'main' },
+};
+
+const { id: _id, createdAt: _createdAt, updatedAt: _updatedAt, ...recorded } = pullRequestExample;
+/** What a runner sends to record the pull request of the example. */
+export const recordedPullRequestExample = recorded;
+
+export const artifactExample: z.input<typeof artifactDocument> = {
+  id: '5f2d3a60-6d6c-4b6f-9a7b-3e1d5c9b8a12',
+  type: 'PullRequest',
+  createdAt: '2026-03-01T10:40:00.000Z',
+  updatedAt: '2026-03-01T10:42:00.000Z',
+  pullRequests: [pullRequestExample],
 };
 
 export const sessionExample: z.input<typeof sessionDocument> = {
@@ -49,15 +61,7 @@ export const sessionExample: z.input<typeof sessionDocument> = {
   htmlUrl: 'https://workspace.example.com/sessions/0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10',
   isPinned: false,
   diffSummary: { additions: 12, deletions: 4 },
-  artifacts: [
-    {
-      id: '5f2d3a60-6d6c-4b6f-9a7b-3e1d5c9b8a12',
-      type: 'PullRequest',
-      createdAt: '2026-03-01T10:40:00.000Z',
-      updatedAt: '2026-03-01T10:42:00.000Z',
-      pullRequests: [pullRequestExample],
-    },
-  ],
+  artifacts: [artifactExample],
   project: { id: '7d444840-9dc0-41d1-8245-5ffdce74fad2', name: 'Shop', icon: 'code', color: 'teal' },
   sessionSource: {
     id: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11',

@@ -6,9 +6,16 @@ import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } f
 import { type SessionFilter, listSessionsInput } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
-import { createSession } from './recording-operations.ts';
-import { pullRequestExample, sessionExample } from './rest-examples.ts';
-import { pullRequestDocument, sessionDocument, toPullRequestDocument, toSessionDocument } from './rest-documents.ts';
+import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
+import { artifactExample, pullRequestExample, recordedPullRequestExample, sessionExample } from './rest-examples.ts';
+import {
+  artifactDocument,
+  pullRequestDocument,
+  sessionDocument,
+  toArtifactDocument,
+  toPullRequestDocument,
+  toSessionDocument,
+} from './rest-documents.ts';
 
 async function toDocuments(sessions: readonly SessionRow[], context: OperationContext) {
   const details = await readSessionDetails(context, sessions);
@@ -106,5 +113,32 @@ export const sessionRoutes = [
       output: sessionExample,
     },
     toDocument,
+  }),
+  route(transitionSession, {
+    method: 'POST',
+    path: '/v1/sessions/:sessionId/transition',
+    tag,
+    output: sessionDocument,
+    status: 200,
+    examples: { input: { state: 'inProgress' }, output: sessionExample },
+    toDocument,
+  }),
+  route(recordArtifact, {
+    method: 'POST',
+    path: '/v1/sessions/:sessionId/artifacts',
+    tag,
+    output: artifactDocument,
+    status: 201,
+    examples: { input: { type: 'PullRequest' }, output: { ...artifactExample, pullRequests: [] } },
+    toDocument: (artifact) => toArtifactDocument({ ...artifact, pullRequests: [] }),
+  }),
+  route(recordPullRequest, {
+    method: 'POST',
+    path: '/v1/artifacts/:artifactId/pull-requests',
+    tag,
+    output: pullRequestDocument,
+    status: 201,
+    examples: { input: recordedPullRequestExample, output: pullRequestExample },
+    toDocument: ({ pullRequest }) => toPullRequestDocument(pullRequest),
   }),
 ];
