@@ -137,19 +137,30 @@ test('the payload of a property mutation contains the changed definition', async
   const { key } = await workspace('REST');
   const run = async (mutation: string) => (await gateway.graphql(key, `mutation { ${mutation} }`)).data;
   const definitionSelection = '{ eventDefinition { properties { name label } } }';
+  const added = await run(
+    `addEventProperty(input: { eventName: "event", label: "One", type: BOOL }) { ... on AddEventPropertyPayload ${definitionSelection} }`,
+  );
+  const listed = await gateway.graphql<{ eventDefinition: { properties: { id: string }[] } }>(
+    key,
+    '{ eventDefinition(name: "event") { properties { id } } }',
+  );
   expect([
-    await run(
-      `addEventProperty(input: { eventName: "event", label: "One", type: BOOL }) { ... on AddEventPropertyPayload ${definitionSelection} }`,
-    ),
+    added,
     await run(
       `updateEventProperty(input: { eventName: "event", name: "one", label: "Uno" }) { ... on UpdateEventPropertyPayload ${definitionSelection} }`,
     ),
     await run(
-      `deleteEventProperty(input: { eventName: "event", name: "one" }) { ... on DeleteEventPropertyPayload { deletedName eventDefinition { properties { name } } } }`,
+      `deleteEventProperty(input: { eventName: "event", name: "one" }) { ... on DeleteEventPropertyPayload { deletedId deletedName eventDefinition { properties { name } } } }`,
     ),
   ]).toEqual([
     { addEventProperty: { eventDefinition: { properties: [{ name: 'one', label: 'One' }] } } },
     { updateEventProperty: { eventDefinition: { properties: [{ name: 'one', label: 'Uno' }] } } },
-    { deleteEventProperty: { deletedName: 'one', eventDefinition: { properties: [] } } },
+    {
+      deleteEventProperty: {
+        deletedId: listed.data?.eventDefinition.properties[0]?.id,
+        deletedName: 'one',
+        eventDefinition: { properties: [] },
+      },
+    },
   ]);
 });

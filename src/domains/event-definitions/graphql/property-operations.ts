@@ -1,5 +1,6 @@
 import { ConflictError, NotFoundError } from '../../../core/errors.ts';
 import type { InputFields } from '../../../core/graphql/derived-inputs.ts';
+import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
 import { EXPECTED_UPDATED_AT } from '../../../core/input/expected-version.ts';
 import { EVENT_NAME, EventDefinition } from './types.ts';
@@ -9,7 +10,7 @@ import {
   replaceEventPropertyTypeInput,
   updateEventPropertyInput,
 } from '../property-input.ts';
-import { EventProperty, EventPropertyType, OptionInput, newPropertyFields } from './property-types.ts';
+import { EventProperty, EventPropertyType, OptionInput, newPropertyFields, propertyKey } from './property-types.ts';
 import {
   addEventProperty,
   deleteEventProperty,
@@ -114,6 +115,11 @@ mutation('deleteEventProperty', {
       type: EventDefinition,
       description: 'The definition without the deleted property.',
       resolve: ({ definition }) => definitionRow(definition),
+    }),
+    deletedId: t.id({
+      description: 'Global id of the deleted property.',
+      resolve: ({ definition, property: { name } }) =>
+        toGlobalId('EventProperty', propertyKey({ definitionId: definition.id, name })),
     }),
     deletedName: t.string({
       description: 'Name of the deleted property.',

@@ -61,7 +61,7 @@ const EventPropertyOptionType = builder.objectRef<PropertyOption>('EventProperty
 export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
   description:
     'A property that occurrences of an event can contain. Default properties are the same in all definitions; custom properties belong to one definition. A property is identified by its definition and its name.',
-  keyOf: ({ definitionId, name }) => `${definitionId}:${name}`,
+  keyOf: propertyKey,
   keyColumns: ['definitionId', 'name'],
   load: (context, keys, selected) => readEventProperties(context, keys.flatMap(propertyKeyOf), selected),
   fields: (t) => ({
@@ -118,6 +118,11 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
     }),
   }),
 });
+
+/** The key of a property within its type. */
+export function propertyKey({ definitionId, name }: Pick<EventPropertyKey, 'definitionId' | 'name'>): string {
+  return `${definitionId}:${name}`;
+}
 
 function propertyKeyOf(key: string): EventPropertyKey[] {
   const [, id = '', name = ''] = /^([^:]*):(.*)$/s.exec(key) ?? [];
