@@ -110,55 +110,9 @@ class Unchanged<Result> {
   }
 }
 
-/** An operation of {@link write} returns its result in this if it changed nothing: no audit log entry is written then. */
+/** A change returns its result in this if it changed nothing: no audit log entry is written then. */
 export function unchanged<Result>(result: Result): Unchanged<Result> {
   return new Unchanged(result);
-}
-
-export interface WriteOptions<Input, Result> {
-  readonly access: Access;
-  /** The name of the operation in the audit log. */
-  readonly operation: string;
-  /** The object for the audit log. */
-  readonly target: (result: Result, input: Input, actor: Actor) => AuditTarget;
-  /** The users who lose rights. The operation is answered only after their changes that began with these rights have ended. */
-  readonly endsRightsOf?: (result: Result) => readonly string[];
-  /** Constraints decide races: the error for the violation of each constraint. */
-  readonly conflicts?: Readonly<Record<string, (input: Input) => DomainError>>;
-}
-
-/**
- * Wraps an operation that changes something in a transaction, which also writes the audit log entry and commits before
- * the caller is answered. The transaction begins with a check of the rights of the caller. All reads use the connection
- * of the transaction: if requests kept one connection and waited for another, they could block each other.
- */
-export function write<Input, Result>(
-  run: Operation<Input, Result | Unchanged<Result>>,
-  { access, operation, target, endsRightsOf, conflicts = {} }: WriteOptions<Input, Result>,
-): Guarded<[input: Input], Result> {
-  return guarded(access, async (context: OperationContext, input: Input) => {
-    try {
-      context.budget.requireRoom();
-      const written = await context.em.transactional(async (em) => {
-        if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
-        const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input);
-        const isChanged = !(outcome instanceof Unchanged);
-        const result = outcome instanceof Unchanged ? outcome.result : outcome;
-        const about = target(result, input, context.actor);
-        if (isChanged) await recordAudit(em, auditEntry(context, operation, about));
-        context.onChange?.(operation, about);
-        return result;
-      });
-      // Only after the transaction, because this uses another connection: requests that kept their first one could block each other.
-      if (written === LOST_AUTHORITY) return await refuseLostAuthority(context);
-      if (endsRightsOf) await context.settleChanges(endsRightsOf(written));
-      return written;
-    } catch (error) {
-      // If the account of the caller was deleted meanwhile, a foreign key is violated: answer 401, not 500.
-      if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
-      throw conflictOf(error, conflicts)?.(input) ?? error;
-    }
-  });
 }
 
 /** What both APIs publish about an operation. */
@@ -192,10 +146,21 @@ interface Direct<Input, Result, More extends readonly unknown[]> extends Declara
   readonly run: (context: OperationContext, input: Input, ...more: More) => Promise<Result>;
 }
 
-/** A change in a transaction, as in {@link write}. */
-interface Change<Input, Written, Result>
-  extends Declaration<Input>, Omit<WriteOptions<Input, Written>, 'access' | 'operation'> {
-  readonly run: Operation<Input, Written | Unchanged<Written>>;
+/**
+ * An operation that changes something in a transaction, which also writes the audit log entry and commits before the
+ * caller is answered. The transaction begins with a check of the rights of the caller. All reads use the connection of
+ * the transaction: if requests kept one connection and waited for another, they could block each other.
+ */
+interface Change<Input, Prepared, Written, Result> extends Declaration<Input> {
+  /** What comes before the transaction, such as calls of other servers. */
+  readonly prepare?: (context: OperationContext, input: Input) => Promise<Prepared>;
+  readonly run: (context: OperationContext, input: Input, prepared: Prepared) => Promise<Written | Unchanged<Written>>;
+  /** The object for the audit log. */
+  readonly target: (written: Written, input: Input, actor: Actor) => AuditTarget;
+  /** The users who lose rights. The operation is answered only after their changes that began with these rights have ended. */
+  readonly endsRightsOf?: (written: Written) => readonly string[];
+  /** Constraints decide races: the error for the violation of each constraint. */
+  readonly conflicts?: Readonly<Record<string, (input: Input) => DomainError>>;
   /** Makes the result after the commit, in place of what `run` returns. */
   readonly afterCommit?: (context: OperationContext, written: Written, input: Input) => Promise<Result>;
 }
@@ -204,30 +169,76 @@ interface Change<Input, Written, Result>
  * Declares an operation once for both APIs: `mutation` and `route` take its name, texts, access, errors and input from
  * here. With a `target` for the audit log, `run` is a change in a transaction.
  */
-export function defineOperation<Input, Written, Result = Written>(
-  definition: Change<Input, Written, Result>,
+export function defineOperation<Input, Written, Result = Written, Prepared = undefined>(
+  definition: Change<Input, Prepared, Written, Result>,
 ): DeclaredOperation<Input, Result>;
 export function defineOperation<Input, Result, More extends readonly unknown[] = []>(
   definition: Direct<Input, Result, More>,
 ): DeclaredOperation<Input, Result, More>;
 export function defineOperation<Input, Written>(
-  definition: Direct<Input, Written, []> | Change<Input, Written, unknown>,
+  definition: Direct<Input, Written, []> | Change<Input, unknown, Written, unknown>,
 ): DeclaredOperation<Input, unknown> {
   const { name, description, access, input, errors, callsOut } = definition;
-  return Object.assign(runOf(definition), {
-    access,
+  return Object.assign(guarded(access, 'target' in definition ? changing(definition) : definition.run), {
     declaration: { name, description, access, input, errors, callsOut },
   });
 }
 
-function runOf<Input, Written>(
-  definition: Direct<Input, Written, []> | Change<Input, Written, unknown>,
-): Operation<Input, unknown> {
-  if (!('target' in definition)) return guarded(definition.access, definition.run);
-  const change = write(definition.run, { ...definition, operation: definition.name });
-  const { afterCommit } = definition;
-  if (!afterCommit) return change;
-  return async (context, input) => afterCommit(context, await change(context, input), input);
+function changing<Input, Prepared, Written, Result>(
+  change: Change<Input, Prepared, Written, Result>,
+): (context: OperationContext, input: Input) => Promise<Written | Result> {
+  const { prepare, afterCommit } = change;
+  return async (context, input) => {
+    // Without `prepare` the type of `run` is that of undefined.
+    const prepared = (await prepare?.(context, input)) as Prepared;
+    const written = await commit(change, context, input, prepared);
+    return afterCommit ? afterCommit(context, written, input) : written;
+  };
+}
+
+async function commit<Input, Prepared, Written>(
+  { name, run, target, endsRightsOf, conflicts = {} }: Change<Input, Prepared, Written, unknown>,
+  context: OperationContext,
+  input: Input,
+  prepared: Prepared,
+): Promise<Written> {
+  try {
+    context.budget.requireRoom();
+    const written = await context.em.transactional(async (em) => {
+      if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
+      const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input, prepared);
+      const isChanged = !(outcome instanceof Unchanged);
+      const result = outcome instanceof Unchanged ? outcome.result : outcome;
+      const about = target(result, input, context.actor);
+      if (isChanged) await recordAudit(em, auditEntry(context, name, about));
+      context.onChange?.(name, about);
+      return result;
+    });
+    // Only after the transaction, because this uses another connection: requests that kept their first one could block each other.
+    if (written === LOST_AUTHORITY) return await refuseLostAuthority(context);
+    if (endsRightsOf) await context.settleChanges(endsRightsOf(written));
+    return written;
+  } catch (error) {
+    // If the account of the caller was deleted meanwhile, a foreign key is violated: answer 401, not 500.
+    if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
+    throw conflictOf(error, conflicts)?.(input) ?? error;
+  }
+}
+
+/** The form of a change before operations were declared; see {@link Change}. */
+export function write<Input, Result>(
+  run: Operation<Input, Result | Unchanged<Result>>,
+  { access, operation, ...options }: WriteOptions<Input, Result>,
+): Guarded<[input: Input], Result> {
+  const change = { ...options, name: operation, description: '', access, run };
+  return guarded(access, (context: OperationContext, input: Input) => commit(change, context, input, undefined));
+}
+
+interface WriteOptions<Input, Result> extends Pick<
+  Change<Input, undefined, Result, never>,
+  'access' | 'target' | 'endsRightsOf' | 'conflicts'
+> {
+  readonly operation: string;
 }
 
 const LOST_AUTHORITY = Symbol('lost authority');

@@ -24,6 +24,8 @@ export interface InputDifferences {
   readonly names?: Readonly<Record<string, string>>;
   /** The types of fields, or of the items of lists, that do not follow from the schema, such as `JSON`. */
   readonly types?: Readonly<Record<string, Type>>;
+  /** Objects by name, which are lists of these entries in GraphQL. The schema of the mutation converts them. */
+  readonly lists?: Readonly<Record<string, Type>>;
   /** Fields of another shape than in the schema, and additional ones, by their name in GraphQL. */
   readonly fields?: (t: InputFields) => InputFieldMap;
   /** Whether exactly one of the fields must be given (`@oneOf`). */
@@ -96,17 +98,18 @@ interface DerivedField {
 export function derivedFields(
   name: string,
   schema: z.ZodType,
-  { ids = {}, names = {}, types = {} }: InputDifferences,
+  { ids = {}, names = {}, types = {}, lists = {} }: InputDifferences,
   given: readonly string[] = [],
 ): [string, DerivedField][] {
   const { properties = {}, required = [] } = inputJsonSchema(schema);
-  for (const field of [ids, names, types].flatMap(Object.keys))
+  for (const field of [ids, names, types, lists].flatMap(Object.keys))
     if (!Object.hasOwn(properties, field)) throw new Error(`${name}: the schema has no field ${field}`);
   return Object.entries(properties).flatMap(([field, json]): [string, DerivedField][] => {
     const shown = names[field] ?? field;
     if (given.includes(shown) || !isSchema(json)) return [];
     const property = { where: `${name}.${field}`, json, schema: memberOf(schema, field), acceptsIds: field in ids };
-    return [[shown, derivedField(property, { isRequired: required.includes(field), type: types[field] })]];
+    const type = lists[field] ?? types[field];
+    return [[shown, derivedField(property, { isRequired: required.includes(field), type, isMap: field in lists })]];
   });
 }
 
@@ -120,7 +123,11 @@ interface Property {
 
 function derivedField(
   { where, json, schema, acceptsIds }: Property,
-  { isRequired, type: given }: { readonly isRequired: boolean; readonly type: Type | undefined },
+  {
+    isRequired,
+    type: given,
+    isMap,
+  }: { readonly isRequired: boolean; readonly type: Type | undefined; readonly isMap: boolean },
 ): DerivedField {
   const { value, isNullable } = withoutNull(json);
   const isList = value.type === 'array';
@@ -134,7 +141,7 @@ function derivedField(
     isRequired || isNullable ? '' : 'Must not be null.',
   ];
   return {
-    type: isList ? [type] : type,
+    type: isList || isMap ? [type] : type,
     required: isRequired && !isNullable,
     defaultValue: json.default,
     description: sentences.filter(Boolean).join(' '),

@@ -24,9 +24,9 @@ export interface MutationOptions<Input, Payload extends object> extends InputDif
   readonly schema?: z.ZodType<Input>;
   /**
    * Maps the position of a fault in the operation's input to the mutation's `input` as the client wrote it, with list positions, if the two
-   * have different shapes.
+   * have different shapes. Undefined for a position that is the same.
    */
-  readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[];
+  readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[] | undefined;
   readonly payload: (t: PayloadFields<Payload>) => FieldMap;
   /** Calls the operation, for example with the columns that the document selects. */
   readonly run?: (context: GraphQLContext, input: Input, info: GraphQLResolveInfo) => Promise<Payload>;
@@ -95,7 +95,7 @@ interface Definition<Input, Payload extends object> extends Pick<InputDifference
   readonly callsOut?: boolean;
   readonly schema: z.ZodType<Input>;
   readonly inputType: InputRef;
-  readonly pathOf?: (fault: Fault, input: GivenInput) => readonly string[];
+  readonly pathOf?: (fault: Fault, input: GivenInput) => readonly string[] | undefined;
   readonly payload: (t: PayloadFields<Payload>) => FieldMap;
   readonly run: (context: GraphQLContext, input: Input, info: GraphQLResolveInfo) => Promise<Payload>;
 }

@@ -61,13 +61,14 @@ const TRANSPORT_HEADERS = new Set([
 
 /** Maximum number of environment variables, and of headers, of a connection. */
 export const MAX_NAMES = 200;
+const nameOfValue = text({ min: 1, max: 256 });
 
 type KeyFault = ReturnType<typeof keyRule>;
 type FieldFault = ReturnType<typeof rule>;
 
 /** An object with at most 200 names of 1 to 256 characters. `__proto__` is refused, because a plain object would lose it silently. */
 function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => KeyFault | undefined) {
-  const record = z.record(text({ min: 1, max: 256 }), value);
+  const record = z.record(nameOfValue, value);
   return z.preprocess((given, context) => {
     if (!isObject(given)) return given;
     const keys = Object.keys(given);
@@ -108,6 +109,20 @@ const headerValue = envValue.regex(
   /^[\t\x20-\x7E\x80-\xFF]*$/,
   'must be printable characters of ISO 8859-1, without line breaks',
 );
+/** An item of a list of headers or variables, which GraphQL has in place of an object. */
+export const namedValue = z
+  .strictObject({
+    name: nameOfValue.describe('The name.'),
+    value: envValue.describe('The value, which is stored encrypted and never shown.'),
+  })
+  .describe('Name and value of a header or an environment variable.');
+export const namedChange = z
+  .strictObject({
+    name: nameOfValue.describe('The name.'),
+    value: envValue.nullish().describe('The new value. Null removes the header or variable.'),
+  })
+  .describe('A change of a header or an environment variable.');
+
 const env = named(envValue, noFault);
 const headers = named(headerValue, headerFault);
 
@@ -123,9 +138,9 @@ function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): S
   );
 }
 
-const stdioConnection = z.strictObject(
-  {
-    type: z.literal('stdio').describe('Which of the two forms this is.'),
+/** What a connection of each type has, without `type` itself, which GraphQL does not need. */
+export const stdioServer = z
+  .strictObject({
     name: requiredBy('stdio', name).describe(TEXTS.name),
     command: requiredBy('stdio', command).describe('The command that starts the server.'),
     args: withDefault(args, []).describe('Arguments of the command.'),
@@ -133,34 +148,43 @@ const stdioConnection = z.strictObject(
       'Environment variables by name, at most 200. Values are stored encrypted and never shown.',
     ),
     visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
-  },
+  })
+  .describe('An MCP server that is started by a command. The gateway only stores the command and never runs it.');
+
+export const remoteServer = z
+  .strictObject({
+    name: requiredBy('remote', name).describe(TEXTS.name),
+    serverUrl: requiredBy('remote', serverUrl).describe(
+      'Address of the server: http or https, without user information and fragment.',
+    ),
+    authType: withDefault(z.enum(AUTH_TYPES), 'oauth').describe('How requests to the server are authenticated.'),
+    clientId: optional(clientId).describe(
+      'Id of an OAuth client that the owner has registered. Required for client credentials, and for a pre-registered client.',
+    ),
+    clientSecret: optional(clientSecret).describe(
+      'Secret of the OAuth client. It is stored encrypted and never shown. Required for client credentials.',
+    ),
+    headers: optional(headers).describe(
+      'Headers of every request by name, at most 200; at least one for static headers. Values are stored encrypted and never shown.',
+    ),
+    oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)).describe(
+      'How the OAuth client is registered; only for OAuth. When absent, as the server allows.',
+    ),
+    scope: optional(scope).describe(
+      'The OAuth scope to ask for, tokens joined by single spaces. When absent, what the server asks for.',
+    ),
+    visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
+  })
+  .describe('An MCP server that is reached over Streamable HTTP.');
+
+const WHICH = 'Which of the two forms this is.';
+const stdioConnection = z.strictObject(
+  { type: z.literal('stdio').describe(WHICH), ...stdioServer.shape },
   knownOf('stdio'),
 );
-
 const remoteConnection = z
   .strictObject(
-    {
-      type: z.literal('remote').default('remote').describe('Which of the two forms this is.'),
-      name: requiredBy('remote', name).describe(TEXTS.name),
-      serverUrl: requiredBy('remote', serverUrl).describe(
-        'Address of the server: http or https, without user information and fragment.',
-      ),
-      authType: withDefault(z.enum(AUTH_TYPES), 'oauth').describe('How requests to the server are authenticated.'),
-      clientId: optional(clientId).describe('Id of the OAuth client.'),
-      clientSecret: optional(clientSecret).describe(
-        'Secret of the OAuth client. It is stored encrypted and never shown.',
-      ),
-      headers: optional(headers).describe(
-        'Headers of every request by name, at most 200. Values are stored encrypted and never shown.',
-      ),
-      oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)).describe(
-        'How the OAuth client is registered. When absent, as the server allows.',
-      ),
-      scope: optional(scope).describe(
-        'The OAuth scope to ask for, tokens joined by single spaces. When absent, what the server asks for.',
-      ),
-      visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
-    },
+    { type: z.literal('remote').default('remote').describe(WHICH), ...remoteServer.shape },
     knownOf('remote'),
   )
   .superRefine((connection, context) => {
@@ -218,14 +242,15 @@ export const createMcpConnectionInput = z.preprocess(
       context.addIssue({ code: 'custom', path: ['type'], ...rule('NOT_ALLOWED', 'must be "stdio" or "remote"') });
     return { ...given, type };
   },
-  z.discriminatedUnion('type', [stdioConnection, remoteConnection]),
+  z
+    .discriminatedUnion('type', [stdioConnection, remoteConnection])
+    .describe('One of two shapes, selected by `type`; without `type` it is `remote`.'),
 );
 export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionInput>;
 export type RemoteInput = z.output<typeof remoteConnection>;
 
-export const mcpConnectionReference = z.strictObject({
-  mcpConnectionId: idSchema<McpConnectionId>().describe('Id of the connection.'),
-});
+const mcpConnectionId = idSchema<McpConnectionId>().describe(TEXTS.id);
+export const mcpConnectionReference = z.strictObject({ mcpConnectionId });
 export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
 
 /**
@@ -233,37 +258,51 @@ export type McpConnectionReference = z.output<typeof mcpConnectionReference>;
  * or of another authType are refused, except when they are null as in answers.
  */
 export const updateMcpConnectionInput = z.strictObject({
-  mcpConnectionId: idSchema<McpConnectionId>().describe('Id of the connection.'),
+  mcpConnectionId,
   name: name.optional().describe(TEXTS.name),
-  command: command.nullable().optional().describe('The command that starts the server.'),
-  args: args.nullable().optional().describe('Arguments of the command.'),
+  command: command.nullable().optional().describe('The command that starts the server; only for stdio.'),
+  args: args.nullable().optional().describe('All arguments of the command; only for stdio.'),
   env: named(envValue.nullable(), noFault)
     .optional()
-    .describe('Environment variables to set by name; null removes one. Others stay.'),
+    .describe('Environment variables to set by name; null removes one. Others do not change. Only for stdio.'),
   serverUrl: serverUrl
     .nullable()
     .optional()
-    .describe('Address of the server: http or https, without user information and fragment.'),
+    .describe('Address of the server: http or https, without user information and fragment; only for remote servers.'),
   headers: named(headerValue.nullable(), headerFault)
     .optional()
-    .describe('Headers to set by name; null removes one. Others stay.'),
-  clientId: clientId.optional().describe('Id of the OAuth client.'),
-  clientSecret: clientSecret.optional().describe('Secret of the OAuth client. It is stored encrypted and never shown.'),
+    .describe(
+      'Headers to set by name, whose case is ignored; null removes one. Others do not change. Only for static headers.',
+    ),
+  clientId: clientId.optional().describe('Id of the OAuth client; only for OAuth and client credentials.'),
+  clientSecret: clientSecret
+    .optional()
+    .describe(
+      'Secret of the OAuth client; only for OAuth and client credentials. It is stored encrypted and never shown.',
+    ),
   scope: scope
     .nullable()
     .optional()
-    .describe('The OAuth scope to ask for, tokens joined by single spaces. When absent, what the server asks for.'),
+    .describe(
+      'The OAuth scope to ask for at the next authorization, tokens joined by single spaces. Null lets the server decide.',
+    ),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
 export type UpdateMcpConnectionInput = z.output<typeof updateMcpConnectionInput>;
 
-/** Conditions on a list of connections. All that are given must be met; null is the same as absent; an empty list matches nothing. */
-export const mcpConnectionFilter = z.strictObject({
-  types: z.array(z.enum(TYPES)).max(100).nullish(),
-  visibilities: z.array(z.enum(VISIBILITIES)).max(100).nullish(),
-  search: text({ max: 200 }).nullish(),
-  ...createdBetween,
-});
+/** Null is the same as absent. */
+export const mcpConnectionFilter = z
+  .strictObject({
+    types: z.array(z.enum(TYPES)).max(100).nullish().describe('Of any of these types.'),
+    visibilities: z.array(z.enum(VISIBILITIES)).max(100).nullish().describe('With any of these visibilities.'),
+    search: text({ max: 200 })
+      .nullish()
+      .describe('Whose name contains this text. Case is ignored; there are no wildcards.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on MCP connections. A connection is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type McpConnectionFilter = z.output<typeof mcpConnectionFilter>;
 
 /** Query parameters of the REST list. */

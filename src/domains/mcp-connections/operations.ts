@@ -1,4 +1,14 @@
-import { ForbiddenError, type InputFault, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
+import {
+  ConflictError,
+  ForbiddenError,
+  type InputFault,
+  NotFoundError,
+  RemoteFailedError,
+  ValidationError,
+  nameTaken,
+  notFound,
+} from '../../core/errors.ts';
+import { sentences } from '../../core/text/wording.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
@@ -6,20 +16,28 @@ import type { CountedPage, PageArguments } from '../../core/postgres/reading/key
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import { type ActingOrganization, hasAccess, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { type ConnectionResult, saveOutcome } from './oauth/operations.ts';
 import { connectRemote } from './remote/connect.ts';
 import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
 import { deleteConnectionRows } from './deletion.ts';
 import { McpConnection } from './entity.ts';
-import type {
-  CreateMcpConnectionInput,
-  McpConnectionReference,
-  RemoteInput,
-  UpdateMcpConnectionInput,
+import {
+  type CreateMcpConnectionInput,
+  type RemoteInput,
+  createMcpConnectionInput,
+  mcpConnectionReference,
+  updateMcpConnectionInput,
 } from './input.ts';
 import { revoke } from './oauth/authorization-flow.ts';
-import { READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, requireManager, targetOf } from './policy.ts';
+import {
+  ADMINS_MANAGE_SHARED,
+  READ_MCP_CONNECTIONS,
+  WRITE_MCP_CONNECTIONS,
+  loadManaged,
+  requireManager,
+  targetOf,
+} from './policy.ts';
 import {
   type McpConnectionList,
   type McpConnectionRow,
@@ -39,57 +57,44 @@ const CONFLICTS = {
   mcp_connection_personal_name_unique: connectionNameTaken,
 };
 
-const CREATION = {
-  access: WRITE_MCP_CONNECTIONS,
-  operation: 'createMcpConnection',
-  target: ({ connection }: ConnectionResult) => targetOf(connection),
-  conflicts: CONFLICTS,
-};
-
 /**
- * Registers a connection. A stdio command is stored and never run. A remote server is called first, outside any
- * transaction: it is connected at once, or an authorization is started. When the server fails, nothing is stored.
- * @throws ForbiddenError for a shared connection when the caller is not an administrator; ConflictError when the name is taken;
- * RemoteFailedError.
+ * A remote server is called before the transaction.
+ * @throws ForbiddenError for a shared connection when the caller is not an administrator.
  */
-export const createMcpConnection = guarded(
-  WRITE_MCP_CONNECTIONS,
-  async (context: OperationContext, input: CreateMcpConnectionInput): Promise<ConnectionResult> => {
+export const createMcpConnection = defineOperation({
+  name: 'createMcpConnection',
+  description: sentences(
+    'Creates an MCP connection. A stdio command is stored and never run. A remote server is called at once: it is connected, or an authorization is started and `authorizationUrl` is set. When the server fails, nothing is stored.',
+    ADMINS_MANAGE_SHARED,
+  ),
+  access: WRITE_MCP_CONNECTIONS,
+  input: createMcpConnectionInput,
+  errors: [ConflictError, RemoteFailedError],
+  callsOut: true,
+  prepare: async (context, input) => {
     const organization = requireManager(context.actor, input.visibility);
-    if (input.type === 'stdio') return storeStdio(context, input);
+    if (input.type === 'stdio') return undefined;
     await refuseTakenName(context, organization, input);
-    const outcome = await connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input));
-    return write(async (inner, { headers = {}, clientSecret }: RemoteInput) => {
-      const connection = newConnection(inner, organization, input);
-      inner.em.persist(connection);
-      // The row must be inserted before the rows that refer to it.
-      await inner.em.flush();
-      connection.headerKeys = await mergeNamed(inner.em, inner.secrets, connection, {
-        kind: 'header',
-        changes: headers,
-        names: [],
-      });
-      if (clientSecret !== undefined) await storeClientSecret(inner.em, inner.secrets, connection, clientSecret);
-      return { connection, authorizationUrl: await saveOutcome(inner, connection, outcome, context.actor) };
-    }, CREATION)(context, input);
+    return connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input));
   },
-);
-
-const storeStdio = write(
-  async (context, input: Extract<CreateMcpConnectionInput, { type: 'stdio' }>): Promise<ConnectionResult> => {
+  run: async (context, input, outcome): Promise<ConnectionResult> => {
     const { em, secrets, actor } = context;
     const connection = newConnection(context, requireOrganization(actor), input);
     em.persist(connection);
+    // The row must be inserted before the rows that refer to it.
     await em.flush();
-    connection.envKeys = await mergeNamed(em, secrets, connection, {
-      kind: 'env',
-      changes: input.env ?? {},
-      names: [],
-    });
-    return { connection, authorizationUrl: null };
+    const store = (kind: 'env' | 'header', changes: Readonly<Record<string, string>> = {}) =>
+      mergeNamed(em, secrets, connection, { kind, changes, names: [] });
+    if (input.type === 'stdio') connection.envKeys = await store('env', input.env);
+    else {
+      connection.headerKeys = await store('header', input.headers);
+      if (input.clientSecret !== undefined) await storeClientSecret(em, secrets, connection, input.clientSecret);
+    }
+    return { connection, authorizationUrl: outcome ? await saveOutcome(context, connection, outcome, actor) : null };
   },
-  CREATION,
-);
+  target: ({ connection }) => targetOf(connection),
+  conflicts: CONFLICTS,
+});
 
 /** An early check, so that no server is called in vain. The unique constraints give the final answer. */
 async function refuseTakenName(
@@ -152,59 +157,60 @@ function newConnection(
   });
 }
 
-/**
- * Changes a connection without calling a server. A new address or a new client deletes the authorization, because credentials must never be
- * sent to another server.
- * @throws ConflictError when the connection or its status was changed since `expectedUpdatedAt`.
- */
-export const updateMcpConnection = guarded(
-  WRITE_MCP_CONNECTIONS,
-  async (context: OperationContext, input: UpdateMcpConnectionInput): Promise<McpConnection> => {
-    const connection = await update(context, input);
-    context.notifier.publish(mcpConnectionTopic(connection.id));
-    return connection;
-  },
-);
-
-const update = write(
-  async (context, input: UpdateMcpConnectionInput) => {
-    const connection = await loadManaged(context.em, context.actor, input.mcpConnectionId, { lock: true });
-    requireUnchanged(connection, input);
-    const { mcpConnectionId: _id, expectedUpdatedAt: _expected, ...changes } = input;
+/** Credentials must never be sent to another server. */
+export const updateMcpConnection = defineOperation({
+  name: 'updateMcpConnection',
+  description: sentences(
+    'Updates an MCP connection without calling its server. An absent field does not change. A new `serverUrl` deletes all credentials, and a new `clientId` the authorization. Fields of the other type are refused unless they are null.',
+    ADMINS_MANAGE_SHARED,
+  ),
+  access: WRITE_MCP_CONNECTIONS,
+  input: updateMcpConnectionInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { mcpConnectionId, expectedUpdatedAt, ...changes }) => {
+    const connection = await loadManaged(context.em, context.actor, mcpConnectionId, { lock: true });
+    requireUnchanged(connection, { expectedUpdatedAt });
     if (isEmptyUpdate(changes)) return unchanged(connection);
     await applyUpdate(context, connection, changes);
     return connection;
   },
-  { access: WRITE_MCP_CONNECTIONS, operation: 'updateMcpConnection', target: targetOf, conflicts: CONFLICTS },
-);
+  target: targetOf,
+  conflicts: CONFLICTS,
+  afterCommit: async ({ notifier }, connection) => {
+    notifier.publish(mcpConnectionTopic(connection.id));
+    return connection;
+  },
+});
 
-/** Deletes a connection with all its secrets, then revokes its tokens if the authorization server supports that (RFC 7009). */
-export const deleteMcpConnection = guarded(
-  WRITE_MCP_CONNECTIONS,
-  async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnection> => {
-    const { connection, credentials } = await remove(context, { mcpConnectionId });
+export const deleteMcpConnection = defineOperation({
+  name: 'deleteMcpConnection',
+  description: sentences(
+    'Deletes an MCP connection with its secrets. It is removed from all sessions, and its tokens are revoked if the authorization server supports that (RFC 7009).',
+    ADMINS_MANAGE_SHARED,
+  ),
+  access: WRITE_MCP_CONNECTIONS,
+  input: mcpConnectionReference,
+  errors: [NotFoundError],
+  callsOut: true,
+  run: async ({ em, actor, secrets }, { mcpConnectionId }) => {
+    const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
+    const credentials = await readCredentials(em, secrets, connection.id);
+    await deleteConnectionRows(em, [connection.id]);
+    return { connection, credentials };
+  },
+  target: ({ connection }) => targetOf(connection),
+  afterCommit: async (context, { connection, credentials: { tokens, registration, clientSecret } }) => {
     context.notifier.publish(mcpConnectionTopic(connection.id));
-    const { tokens, registration, clientSecret } = credentials;
     const server = connection.authorizationServer;
     const client = clientOf(connection, server, registration, clientSecret);
     if (server && client && tokens)
       await revoke(context.outbound.begin(REVOCATION_MS), server, client, tokens.refreshToken ?? tokens.accessToken);
     return connection;
   },
-);
+});
 
 /** Maximum time for the revocation. The connection is already deleted, so the answer does not wait longer for a slow server. */
 const REVOCATION_MS = 5_000;
-
-const remove = write(
-  async ({ em, actor, secrets }, { mcpConnectionId }: McpConnectionReference) => {
-    const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
-    const credentials = await readCredentials(em, secrets, connection.id);
-    await deleteConnectionRows(em, [connection.id]);
-    return { connection, credentials };
-  },
-  { access: WRITE_MCP_CONNECTIONS, operation: 'deleteMcpConnection', target: ({ connection }) => targetOf(connection) },
-);
 
 /** The connections with these ids that the caller can see. */
 export const readMcpConnections = guarded(
@@ -216,24 +222,27 @@ export const readMcpConnections = guarded(
   ): Promise<McpConnectionRow[]> => findConnections(context, ids, selected),
 );
 
-/** Reads one connection. @throws NotFoundError when the caller cannot see it. */
-export const readMcpConnection = guarded(
-  READ_MCP_CONNECTIONS,
-  async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<McpConnectionRow> => {
+export const readMcpConnection = defineOperation({
+  name: 'readMcpConnection',
+  description:
+    'Reads an MCP connection. The answer contains the names of headers and environment variables, never their values.',
+  access: READ_MCP_CONNECTIONS,
+  input: mcpConnectionReference,
+  errors: [NotFoundError],
+  run: async (context, { mcpConnectionId }) => {
     const [row] = await findConnections(context, [mcpConnectionId]);
     if (!row) throw notFound('MCP connection');
     return row;
   },
-);
+});
 
-/**
- * Lists the connections of the acting organization that the caller can see, by name by default.
- * @throws ValidationError (400) when another organization is given.
- */
-export const listMcpConnections = guarded(
-  READ_MCP_CONNECTIONS,
-  async (
-    context: OperationContext,
+export const listMcpConnections = defineOperation({
+  name: 'listMcpConnections',
+  description:
+    'Lists the MCP connections that the caller can see, by name by default. These are the shared connections of the organization and their own personal ones.',
+  access: READ_MCP_CONNECTIONS,
+  run: async (
+    context,
     { organizationId, page, ...list }: McpConnectionList & { organizationId?: OrganizationId; page: PageArguments },
     selected?: Columns<McpConnectionRow>,
   ): Promise<CountedPage<McpConnectionRow>> => {
@@ -243,7 +252,7 @@ export const listMcpConnections = guarded(
       total: () => countConnections(context, list.filter),
     };
   },
-);
+});
 
 /**
  * Resolves references to ids of connections, without duplicates and in the given order. A reference is an id, or a name that exactly one

@@ -2,6 +2,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ForbiddenError, notFound } from '../../core/errors.ts';
 import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrganization } from '../../core/access.ts';
 import { type AuditTarget } from '../../core/audit.ts';
+import { enumValue, wording } from '../../core/text/wording.ts';
 import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
 import { type Reach, filterOf } from '../../core/postgres/reading/reach.ts';
 import { McpConnection, type Visibility } from './entity.ts';
@@ -9,6 +10,9 @@ import { McpConnection, type Visibility } from './entity.ts';
 export const READ_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.read'], inOrganization: true };
 /** Shared connections also need the role admin; see `requireManager`. */
 export const WRITE_MCP_CONNECTIONS: Access = { scopes: ['mcp_connections.write'], inOrganization: true };
+
+/** The sentence in descriptions for what `requireManager` checks. */
+export const ADMINS_MANAGE_SHARED = wording`Shared connections need the role \`${enumValue('admin')}\`.`;
 
 /** The audit log uses the GraphQL type name. */
 export function targetOf({ id }: McpConnection): AuditTarget {

@@ -9,12 +9,7 @@ import { type ConnectionResult, authorizeMcpConnection } from './oauth/operation
 import { callbackPage, confirmationPage } from './rest-callback-page.ts';
 import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './remote/connect.ts';
 import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
-import {
-  createMcpConnectionInput,
-  listMcpConnectionsInput,
-  mcpConnectionReference,
-  updateMcpConnectionInput,
-} from './input.ts';
+import { listMcpConnectionsInput } from './input.ts';
 import { clientMetadata } from './oauth/client.ts';
 import {
   createMcpConnection,
@@ -97,108 +92,58 @@ function toResultDocument({ connection, authorizationUrl }: ConnectionResult): z
 }
 
 export const mcpConnectionRoutes = [
-  route({
+  route(listMcpConnections, {
     method: 'GET',
     path: '/v1/mcp-connections',
-    operationId: 'listMcpConnections',
-    access: listMcpConnections.access,
     tag,
-    summary: 'List the MCP connections that the caller can see, by name.',
-    description:
-      'Lists the shared connections of the organization and the personal ones of the caller. Needs the scope `mcp_connections.read`.',
     input: listMcpConnectionsInput,
     output: listDocument(connectionDocument),
     status: 200,
-    errors: [400],
     examples: { output: { items: [connectionExample], nextCursor: null } },
     run: (context, { limit, cursor, type, visibility }) => {
       const filter = { types: type && [type], visibilities: visibility && [visibility] };
       return readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), toConnectionDocument);
     },
   }),
-  route({
+  route(createMcpConnection, {
     method: 'POST',
     path: '/v1/mcp-connections',
-    operationId: 'createMcpConnection',
-    access: createMcpConnection.access,
     tag,
-    callsOut: true,
-    summary: 'Create an MCP connection.',
-    description:
-      'The body has one of two shapes, selected by `type`; without `type` it is `remote`. A stdio command is stored and never run. A remote server is called at once: it is connected, or an authorization is started and `authorizationUrl` is set. When the server fails (502), nothing is stored. Only administrators can create shared connections. Needs the scope `mcp_connections.write`.',
-    input: createMcpConnectionInput,
     output: resultDocument,
     status: 201,
-    errors: [400, 403, 404, 409, 500, 502],
     examples: { input: { name: 'Issue tracker', serverUrl: 'https://mcp.example.com/mcp' }, output: resultExample },
-    run: async (context, input) => toResultDocument(await createMcpConnection(context, input)),
+    toDocument: toResultDocument,
   }),
-  route({
+  route(authorizeMcpConnection, {
     method: 'POST',
     path: '/v1/mcp-connections/:mcpConnectionId/authorize',
-    operationId: 'authorizeMcpConnection',
-    access: authorizeMcpConnection.access,
     tag,
-    callsOut: true,
-    summary: 'Connect or authorize a remote MCP connection.',
-    description:
-      'Connects with the stored credentials, or starts an authorization. `authorizationUrl` is then the address where the user must grant access within 10 minutes. 409 for a stdio connection. Only administrators can authorize shared connections. Needs the scope `mcp_connections.write`.',
-    input: mcpConnectionReference,
     output: resultDocument,
     status: 200,
-    errors: [400, 403, 404, 409, 500, 502],
     optionalBody: true,
     examples: { output: resultExample },
-    run: async (context, input) => toResultDocument(await authorizeMcpConnection(context, input)),
+    toDocument: toResultDocument,
   }),
-  route({
+  route(readMcpConnection, {
     method: 'GET',
     path: '/v1/mcp-connections/:mcpConnectionId',
-    operationId: 'readMcpConnection',
-    access: readMcpConnection.access,
     tag,
-    summary: 'Read an MCP connection.',
-    description:
-      'The answer contains the names of headers and environment variables, never their values. Needs the scope `mcp_connections.read`.',
-    input: mcpConnectionReference,
     output: connectionDocument,
     status: 200,
-    errors: [400, 404],
     examples: { output: connectionExample },
-    run: async (context, input) => toConnectionDocument(await readMcpConnection(context, input)),
+    toDocument: toConnectionDocument,
   }),
-  route({
+  route(updateMcpConnection, {
     method: 'PATCH',
     path: '/v1/mcp-connections/:mcpConnectionId',
-    operationId: 'updateMcpConnection',
-    access: updateMcpConnection.access,
-    optionalBody: true,
     tag,
-    summary: 'Update an MCP connection without calling its server.',
-    description:
-      'A missing field does not change. `env` and `headers` are merged by name; `null` removes one. A new `serverUrl` or `clientId` deletes the authorization. Fields of the other type are refused unless they are `null`. Shared connections are changed by administrators, personal ones by their owner. Needs the scope `mcp_connections.write`.',
-    input: updateMcpConnectionInput,
+    optionalBody: true,
     output: connectionDocument,
     status: 200,
-    errors: [400, 404, 409],
     examples: { input: { name: 'Issue tracker' }, output: connectionExample },
-    run: async (context, input) => toConnectionDocument(connectionRow(await updateMcpConnection(context, input))),
+    toDocument: (connection) => toConnectionDocument(connectionRow(connection)),
   }),
-  route({
-    method: 'DELETE',
-    path: '/v1/mcp-connections/:mcpConnectionId',
-    operationId: 'deleteMcpConnection',
-    access: deleteMcpConnection.access,
-    tag,
-    callsOut: true,
-    summary: 'Delete an MCP connection with its secrets.',
-    description:
-      'Its tokens are revoked if the authorization server supports that, and it is removed from all sessions. Shared connections are deleted by administrators, personal ones by their owner. Needs the scope `mcp_connections.write`.',
-    input: mcpConnectionReference,
-    status: 204,
-    errors: [400, 404],
-    run: async (context, input) => void (await deleteMcpConnection(context, input)),
-  }),
+  route(deleteMcpConnection, { method: 'DELETE', path: '/v1/mcp-connections/:mcpConnectionId', tag, status: 204 }),
 ];
 
 /** Pages that need no API key: the OAuth callback and the client metadata document. */

@@ -3,7 +3,7 @@ export const MCP_CONNECTION_TEXTS = {
   id: 'Id of the connection.',
   name: 'Name of the connection.',
   type: 'Whether the server runs beside the agent (`stdio`) or is reached by HTTP (`remote`).',
-  visibility: 'Whether all members can use the connection (`shared`) or only its owner (`personal`).',
+  visibility: 'Who can see and use the connection: all members, or only its owner.',
   serverUrl: 'Address of the remote server. Null for `stdio`.',
   connectedAt: 'When the connection was last connected. Null when it never was.',
   args: 'Arguments of the command. Null for `remote`.',

@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
 import type { McpConnectionId } from '../../core/ids.ts';
-import { ConflictError, RemoteFailedError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, RemoteFailedError, invalid, notFound } from '../../core/errors.ts';
 import type { Actor } from '../../core/access.ts';
-import { type OperationContext, guarded, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { filterOf } from '../../core/postgres/reading/reach.ts';
 import { McpConnection } from './entity.ts';
-import type { McpConnectionReference } from './input.ts';
+import { mcpConnectionReference } from './input.ts';
 import { WRITE_MCP_CONNECTIONS, reachedBy, targetOf } from './policy.ts';
 import { type ServerInfo, type Tool, checkServer, listTools } from './remote/client.ts';
 import type { McpConnectionRow } from './queries.ts';
@@ -14,26 +14,26 @@ import { useServer } from './remote/session.ts';
 
 /** Operations that call the MCP server. */
 
-/** Tests whether the server accepts the stored credentials, and records the outcome. Everybody who can see the connection can test it. */
-export const testMcpConnection = guarded(
-  WRITE_MCP_CONNECTIONS,
-  async (
-    context: OperationContext,
-    { mcpConnectionId }: McpConnectionReference,
-  ): Promise<{ connection: McpConnection; info: ServerInfo }> => {
+/** Everybody who can see the connection can test it. The call itself records the outcome in the row. */
+export const testMcpConnection = defineOperation({
+  name: 'testMcpConnection',
+  description:
+    'Tests whether a remote server accepts the stored credentials, and updates the status of the connection.',
+  access: WRITE_MCP_CONNECTIONS,
+  input: mcpConnectionReference,
+  errors: [NotFoundError, ConflictError, RemoteFailedError],
+  callsOut: true,
+  prepare: async (context, { mcpConnectionId }) => {
     const connection = await loadVisible(context.em.fork(), context.actor, mcpConnectionId);
     if (connection.type === 'stdio')
       throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored and cannot be tested');
-    const info = await useServer(context, connection, checkServer);
-    return { connection: await recordTest(context, mcpConnectionId), info };
+    return useServer(context, connection, checkServer);
   },
-);
-
-/** Writes the audit log entry. The outcome is already in the row. */
-const recordTest = write(({ em, actor }, id: McpConnectionId) => loadVisible(em, actor, id), {
-  access: WRITE_MCP_CONNECTIONS,
-  operation: 'testMcpConnection',
-  target: targetOf,
+  run: async ({ em, actor }, { mcpConnectionId }, info: ServerInfo) => ({
+    connection: await loadVisible(em, actor, mcpConnectionId),
+    info,
+  }),
+  target: ({ connection }) => targetOf(connection),
 });
 
 async function loadVisible(em: EntityManager, actor: Actor, id: McpConnectionId): Promise<McpConnection> {

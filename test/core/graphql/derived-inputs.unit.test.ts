@@ -87,18 +87,21 @@ test('ids, names and types differ by the name of the field, and fields that are 
     connectionId: z.uuid().describe('Id of the connection.'),
     content: z.unknown().describe('Any content.'),
     headers: z.record(z.string(), z.string()).describe('Headers.'),
+    variables: z.record(z.string(), z.string()).optional().describe('Variables by name.'),
   });
   const differences = {
     ids: { sessionId: 'Session', userIds: 'User', servers: 'McpServer', connectionId: 'McpServer' },
     names: { connectionId: 'serverId' },
     types: { content: 'JSON' },
+    lists: { variables: 'String' },
   } as const;
   expect(fieldsOf(schema, differences, ['headers']).join('\n')).toMatchInlineSnapshot(`
     "sessionId: ID! | \`id\` or \`databaseId\` of the session.
     userIds: [ID!]! | Sessions of these users. Each is an \`id\` or \`databaseId\`. At most 100 items.
     servers: [String!]! | Servers by id or name. Each of at most 10 characters.
     serverId: ID! | \`id\` or \`databaseId\` of the connection.
-    content: JSON! | Any content."
+    content: JSON! | Any content.
+    variables: [String!] | Variables by name. Must not be null."
   `);
 });
 
@@ -126,7 +129,7 @@ test.each([
   expect(() => fieldsOf(z.strictObject({ field }))).toThrow(message);
 });
 
-test.each(['ids', 'names', 'types'])('a name in %s that the schema does not have is an error', (option) => {
+test.each(['ids', 'names', 'types', 'lists'])('a name in %s that the schema does not have is an error', (option) => {
   const schema = z.strictObject({ field: described(z.string()) });
   expect(() => fieldsOf(schema, { [option]: { feild: 'String' } })).toThrow('Probe: the schema has no field feild');
 });

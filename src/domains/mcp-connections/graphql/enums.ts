@@ -1,57 +1,34 @@
 import { builder } from '../../../core/graphql/builder.ts';
+import { enumOf } from '../../../core/graphql/enums.ts';
+import { AUTH_TYPES, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from '../entity.ts';
 
-export const TypeEnum = builder.enumType('McpServerType', {
-  description: 'How an MCP server is reached.',
-  values: {
-    REMOTE: { value: 'remote', description: 'Over Streamable HTTP.' },
-    STDIO: {
-      value: 'stdio',
-      description: 'By a command. The gateway only stores the command and never runs it.',
-    },
-  } as const,
+export const TypeEnum = enumOf('McpServerType', 'How an MCP server is reached.', TYPES, {
+  remote: 'Over Streamable HTTP.',
+  stdio: 'By a command. The gateway only stores the command and never runs it.',
 });
 
-export const VisibilityEnum = builder.enumType('McpServerVisibility', {
-  description: 'Who can see a connection.',
-  values: {
-    SHARED: {
-      value: 'shared',
-      description: 'All members of the organization can see the connection; administrators manage it.',
-    },
-    PERSONAL: { value: 'personal', description: 'Only its owner can see and manage the connection.' },
-  } as const,
+export const VisibilityEnum = enumOf('McpServerVisibility', 'Who can see a connection.', VISIBILITIES, {
+  shared: 'All members of the organization can see the connection; administrators manage it.',
+  personal: 'Only its owner can see and manage the connection.',
 });
 
-export const AuthTypeEnum = builder.enumType('McpServerAuthType', {
-  description: 'How a remote server is authorized.',
-  values: {
-    OAUTH: {
-      value: 'oauth',
-      description:
-        'OAuth authorization code grant: a user authorizes the connection. A server that requires no authorization is connected at once.',
-    },
-    CLIENT_CREDENTIALS: {
-      value: 'client_credentials',
-      description: 'OAuth client credentials grant, with client id and client secret (RFC 6749, section 4.4).',
-    },
-    STATIC_HEADERS: { value: 'static_headers', description: 'Fixed headers that are sent with each request.' },
-  } as const,
+export const AuthTypeEnum = enumOf('McpServerAuthType', 'How a remote server is authorized.', AUTH_TYPES, {
+  oauth:
+    'OAuth authorization code grant: a user authorizes the connection. A server that requires no authorization is connected at once.',
+  client_credentials: 'OAuth client credentials grant, with client id and client secret (RFC 6749, section 4.4).',
+  static_headers: 'Fixed headers that are sent with each request.',
 });
 
-export const RegistrationEnum = builder.enumType('McpServerOAuthRegistration', {
-  description: 'Where the OAuth client comes from.',
-  values: {
-    AUTOMATIC: {
-      value: 'automatic',
-      description:
-        'A client ID metadata document if the authorization server supports it, otherwise dynamic client registration.',
-    },
-    PRE_REGISTERED: {
-      value: 'pre_registered',
-      description: 'The owner registered the client at the authorization server; `clientId` is required.',
-    },
-  } as const,
-});
+export const RegistrationEnum = enumOf(
+  'McpServerOAuthRegistration',
+  'Where the OAuth client comes from.',
+  OAUTH_REGISTRATIONS,
+  {
+    automatic:
+      'A client ID metadata document if the authorization server supports it, otherwise dynamic client registration.',
+    pre_registered: 'The owner registered the client at the authorization server; `clientId` is required.',
+  },
+);
 
 export const StatusEnum = builder.enumType('McpServerStatus', {
   description: 'Status of an MCP connection.',

@@ -1,4 +1,5 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { connectionType } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
@@ -11,29 +12,11 @@ import { listMcpConnections, readMcpConnections } from '../operations.ts';
 import { READ_MCP_CONNECTIONS } from '../policy.ts';
 import type { McpConnectionOrderField, McpConnectionRow } from '../queries.ts';
 import { type McpConnectionChange, followMcpConnection } from '../subscription.ts';
-import { TypeEnum, VisibilityEnum } from './enums.ts';
 import { McpServerType } from './types.ts';
 
 const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
 
-const FilterInput = builder.inputType('McpServerFilter', {
-  description:
-    'Conditions on MCP connections. A connection is listed when it meets all of them. A condition with an empty list matches nothing.',
-  validate: mcpConnectionFilter,
-  fields: (t) => ({
-    types: t.field({ type: [TypeEnum], description: 'Connections of any of these types, at most 100.' }),
-    visibilities: t.field({
-      type: [VisibilityEnum],
-      description: 'Connections with any of these visibilities, at most 100.',
-    }),
-    search: t.string({
-      description:
-        'Connections whose name contains this text of at most 200 characters. Case is ignored; there are no wildcards.',
-    }),
-    createdFrom: t.field({ type: 'DateTime', description: 'Connections created at this time or later.' }),
-    createdBefore: t.field({ type: 'DateTime', description: 'Connections created before this time.' }),
-  }),
-});
+const FilterInput = filterType('McpServerFilter', mcpConnectionFilter);
 
 const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
   of: 'MCP connections',
@@ -46,11 +29,9 @@ const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
 });
 
 organizationList('mcpServers', {
+  ...listMcpConnections.declaration,
   type: McpServerType,
   connection: McpServerConnection,
-  description:
-    'MCP connections that the caller can see, by name by default: the shared connections of the organization and their own personal ones.',
-  access: listMcpConnections.access,
   filter: { type: FilterInput, description: 'Conditions on the connections. When absent, all connections are listed.' },
   order: MCP_SERVER_ORDER,
   list: listMcpConnections,

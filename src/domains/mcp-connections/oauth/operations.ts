@@ -1,12 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { ConflictError, DomainError } from '../../../core/errors.ts';
+import { ConflictError, DomainError, NotFoundError, RemoteFailedError } from '../../../core/errors.ts';
 import type { Actor } from '../../../core/access.ts';
-import { type OperationContext, type WorkContext, guarded, write } from '../../../core/operation.ts';
+import { sentences } from '../../../core/text/wording.ts';
+import { type OperationContext, type WorkContext, defineOperation } from '../../../core/operation.ts';
 import { type Outcome, connectRemote, hashState } from '../remote/connect.ts';
 import { forgetPending, readCredentials, storePending, storeRegistration, storeTokens } from '../credentials.ts';
 import { McpAuthorization, type McpConnection } from '../entity.ts';
-import type { McpConnectionReference } from '../input.ts';
-import { WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from '../policy.ts';
+import { mcpConnectionReference } from '../input.ts';
+import { ADMINS_MANAGE_SHARED, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from '../policy.ts';
 import { noteFailure } from '../remote/session.ts';
 import { AUTHORIZATION_LIFETIME_MS } from '../status.ts';
 import { mcpConnectionTopic } from '../topics.ts';
@@ -74,31 +75,35 @@ async function forgetPendingOf(em: EntityManager, connection: McpConnection): Pr
   await em.nativeDelete(McpAuthorization, { connection: connection.id });
 }
 
-/**
- * Connects a remote connection with its credentials, or starts a new authorization.
- * @throws ConflictError for stdio; RemoteFailedError, whose reason is then also in the status of the connection.
- */
-export const authorizeMcpConnection = guarded(
-  WRITE_MCP_CONNECTIONS,
-  async (context: OperationContext, { mcpConnectionId }: McpConnectionReference): Promise<ConnectionResult> => {
+export const authorizeMcpConnection = defineOperation({
+  name: 'authorizeMcpConnection',
+  description: sentences(
+    'Connects a remote MCP connection with the stored credentials, or starts an authorization. `authorizationUrl` is then the address where the user must grant access within 10 minutes. A stdio connection is a conflict.',
+    ADMINS_MANAGE_SHARED,
+  ),
+  access: WRITE_MCP_CONNECTIONS,
+  input: mcpConnectionReference,
+  errors: [NotFoundError, ConflictError, RemoteFailedError],
+  callsOut: true,
+  /** When the server fails, the reason is also in the status of the connection. */
+  prepare: async (context, { mcpConnectionId }) => {
     const connection = await loadManaged(context.em.fork(), context.actor, mcpConnectionId);
     if (connection.type === 'stdio')
       throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored and cannot be authorized');
-    const outcome = await reconnect(context, connection);
-    const save = write(
-      async (inner, { mcpConnectionId: id }: McpConnectionReference) => {
-        const locked = await loadManaged(inner.em, inner.actor, id, { lock: true });
-        if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
-          throw new ConflictError('CHANGED_MEANWHILE', 'the MCP connection has changed; authorize it again');
-        return { connection: locked, authorizationUrl: await saveOutcome(inner, locked, outcome, inner.actor) };
-      },
-      { access: WRITE_MCP_CONNECTIONS, operation: 'authorizeMcpConnection', target: (to) => targetOf(to.connection) },
-    );
-    const result = await save(context, { mcpConnectionId });
-    context.notifier.publish(mcpConnectionTopic(mcpConnectionId));
+    return { connection, outcome: await reconnect(context, connection) };
+  },
+  run: async (context, { mcpConnectionId }, { connection, outcome }): Promise<ConnectionResult> => {
+    const locked = await loadManaged(context.em, context.actor, mcpConnectionId, { lock: true });
+    if (locked.serverUrl !== connection.serverUrl || locked.clientId !== connection.clientId)
+      throw new ConflictError('CHANGED_MEANWHILE', 'the MCP connection has changed; authorize it again');
+    return { connection: locked, authorizationUrl: await saveOutcome(context, locked, outcome, context.actor) };
+  },
+  target: ({ connection }) => targetOf(connection),
+  afterCommit: async ({ notifier }, result) => {
+    notifier.publish(mcpConnectionTopic(result.connection.id));
     return result;
   },
-);
+});
 
 async function reconnect(context: OperationContext, connection: McpConnection): Promise<Outcome> {
   try {
