@@ -1,7 +1,7 @@
 import { keysOf } from './keys-of.ts';
 import type { Subscriptions } from './config.ts';
 import { ForbiddenError, ValidationError, invalid } from './errors.ts';
-import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
+import type { ApiKeyId, OrganizationId, SignInId, UserId } from './ids.ts';
 import { type Wording, enumValue, sentences, wording } from './text/wording.ts';
 
 interface ScopeDeclaration {
@@ -50,6 +50,8 @@ export interface ActingOrganization {
 export interface Actor {
   readonly keyId: ApiKeyId;
   readonly userId: UserId;
+  /** The sign-in of the browser that sent the request; undefined for a request with the key itself. */
+  readonly signInId?: SignInId | undefined;
   readonly scopes: ReadonlySet<Scope>;
   /** Undefined for an unbound key whose request names no organization, unless its user is in exactly one. */
   readonly organization: ActingOrganization | undefined;

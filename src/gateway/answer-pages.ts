@@ -2,6 +2,7 @@ import { type HttpAnswer, type HttpRequest, answerWith } from '../core/http/mess
 import { readForm } from '../core/http/request-body.ts';
 import type { PublicPage } from '../core/http/route.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
+import type { RateLimits } from './admission/rate-limits.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
 import { createHealthPages } from './health-pages.ts';
@@ -15,8 +16,11 @@ import { publicPages } from './routes.ts';
 type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer> | undefined;
 
 /** Answers requests that need no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other paths. */
-export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
-  const site = openSite(dependencies);
+export function createPages(
+  dependencies: Dependencies,
+  { limits, clientLimits }: { readonly limits: RateLimits | undefined; readonly clientLimits: ClientLimits },
+): AnswerPage {
+  const site = openSite(dependencies, limits);
   const openapi = createOpenApiFile();
   const plainPages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
@@ -26,7 +30,7 @@ export function createPages(dependencies: Dependencies, clientLimits: ClientLimi
     const { request, url } = exchange;
     const plain = plainPages[url.pathname];
     const page: SitePage | undefined = plain
-      ? { operation: url.pathname.slice(1), methods: { GET: plain } }
+      ? { operation: url.pathname.slice(1), methods: { GET: () => plain(request) } }
       : site.find(request, url);
     if (page) return answerSitePage(page, exchange);
     const publicPage = publicPages.find(({ path }) => path === url.pathname);
@@ -37,7 +41,7 @@ export function createPages(dependencies: Dependencies, clientLimits: ClientLimi
 const METHODS_OF_PAGES = ['GET', 'POST'] as const;
 
 async function answerSitePage(page: SitePage, exchange: Exchange): Promise<HttpAnswer> {
-  const { request, url } = exchange;
+  const { request } = exchange;
   exchange.operation = page.operation;
   const method = METHODS_OF_PAGES.find((name) => name === (request.method === 'HEAD' ? 'GET' : request.method));
   const chosen = method && page.methods[method];
@@ -46,7 +50,7 @@ async function answerSitePage(page: SitePage, exchange: Exchange): Promise<HttpA
       request.method,
       METHODS_OF_PAGES.filter((name) => page.methods[name]),
     );
-  return chosen(request, url);
+  return chosen(exchange);
 }
 
 /** Answers a page of a domain module, such as the OAuth callback. */

@@ -92,6 +92,8 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const address: Dependencies['address'] = {};
   const outbound = openOutbound(options, { metrics, tracing });
+  const keys = createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now });
+  const publicUrl = () => publicUrlOf({ config, address });
   return {
     config,
     database,
@@ -99,8 +101,8 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     run,
     sql,
     replicas,
-    keys: createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now }),
-    browserSessions: new BrowserSessions({ secrets, now, publicUrl: () => publicUrlOf({ config, address }) }),
+    keys,
+    browserSessions: new BrowserSessions({ secrets, sql, notifier, keys, now, newId: randomUUID, publicUrl }),
     signInLinks: createSignInLinks({ now }),
     health,
     notifier,

@@ -27,7 +27,7 @@ interface DispatchParts {
 export function createDispatch(dependencies: Dependencies, { cors, clientLimits }: DispatchParts): Dispatch {
   const limits = createRateLimits(dependencies);
   const admitCaller = createAdmission(dependencies, limits);
-  const answerPage = createPages(dependencies, clientLimits);
+  const answerPage = createPages(dependencies, { limits, clientLimits });
   const answerGraphQL = createGraphQLDispatch(dependencies, { limits, admitCaller });
   const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller });
   return (exchange) => {
@@ -44,9 +44,9 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
 /** Checks the caller before the body is read: authentication (401), then the rate limit (429), then unknown paths (404, 405). */
 function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
   return async (exchange, badPath) => {
-    const admitted = await admit(exchange.request, dependencies, async (keyId) => {
-      exchange.keyId = keyId;
-      exchange.limitHeaders = await limits?.countRequest(keyId);
+    const admitted = await admit(exchange.request, dependencies, async (sender) => {
+      exchange.keyId = sender.keyId;
+      exchange.limitHeaders = await limits?.countRequest(sender);
       if (badPath) throw badPath;
     });
     exchange.actor = admitted.actor;

@@ -1,25 +1,31 @@
-import type { ApiKeyId } from '../core/ids.ts';
 import { isWellFormedApiKey } from '../domains/api-keys/public.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
-import { canAct } from './admission/authenticate.ts';
+import { RefusedKeyError, canAct } from './admission/authenticate.ts';
+import type { RateLimits } from './admission/rate-limits.ts';
 import type { Dependencies } from './dependencies.ts';
+import type { Visit } from './pages/sign-in.ts';
 import { type Site, createSite } from './pages/site.ts';
 import { contracts } from './print-contracts.ts';
 
 /** Creates the pages of a gateway. Visitors are identified by the sign-in cookie. */
-export function openSite(dependencies: Dependencies): Site {
+export function openSite(dependencies: Dependencies, limits: RateLimits | undefined): Site {
   const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
-  const usable = (known: KnownKey | undefined) => (known && canAct(known) ? known : undefined);
-  const findKeyById = async (keyId: ApiKeyId) => usable(await keys.byId(keyId));
   return createSite({
     sessions,
     links,
     printSchema: contracts['schema.graphql'],
-    findKey: async (key) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key)) : undefined),
-    findKeyById,
+    findKey: async (key, visit) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key), visit) : undefined),
+    findKeyById: async (keyId, visit) => usable(await keys.byId(keyId), visit),
     visitorOf: async (headers) => {
-      const keyId = await sessions.keyIdOf(headers);
-      return keyId === undefined ? undefined : findKeyById(keyId);
+      const signedIn = await sessions.find(headers);
+      return signedIn && canAct(signedIn.known) ? signedIn.known : undefined;
     },
+    countSignIn: async (sender) => limits?.countRequest(sender),
   });
+}
+
+function usable(known: KnownKey | undefined, { onRefusal }: Visit): KnownKey | undefined {
+  if (known && canAct(known)) return known;
+  onRefusal(new RefusedKeyError(known), 'signIn');
+  return undefined;
 }

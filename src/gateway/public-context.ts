@@ -9,16 +9,14 @@ export function publicContext(
   dependencies: Dependencies,
   { request, requestId, requestIdOrigin }: Pick<Exchange, 'request' | 'requestId' | 'requestIdOrigin'>,
 ): PublicContext {
-  const { browserSessions, keys } = dependencies;
   return {
     ...workContext(dependencies),
     signal: request.signal,
     requestId,
     requestIdOrigin,
     async signedInUserId() {
-      const keyId = await browserSessions.keyIdOf(request.headers);
-      const known = keyId === undefined ? undefined : await keys.byId(keyId);
-      return known && canAct(known) ? known.userId : undefined;
+      const signedIn = await dependencies.browserSessions.find(request.headers);
+      return signedIn && canAct(signedIn.known) ? signedIn.known.userId : undefined;
     },
   };
 }

@@ -43,6 +43,21 @@ async function maintain(): Promise<void> {
 }
 
 describe('maintenance', () => {
+  test('a sign-in of a browser is deleted after 12 hours', async () => {
+    const signIn = (at: Date) => {
+      gateway.setClock(at);
+      return gateway.fetch('/sign-in', { method: 'POST', body: new URLSearchParams({ key: issued.key }) });
+    };
+    await signIn(START);
+    await signIn(after(DAY_MS / 4));
+    gateway.setClock(after(DAY_MS / 2 - 1));
+    await maintain();
+    expect(await count('browser_sign_in')).toBe(2);
+    gateway.setClock(after(DAY_MS / 2));
+    await maintain();
+    expect(await count('browser_sign_in')).toBe(1);
+  });
+
   test('an idempotency key is kept for exactly 24 hours', async () => {
     gateway.setClock(START);
     await create('First', 'one');

@@ -1,13 +1,14 @@
 import DataLoader from 'dataloader';
-import { type ExpressionBuilder, type RawBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
-import type { ApiKeyId, UserId } from '../../core/ids.ts';
+import type { ApiKeyId, SignInId, UserId } from '../../core/ids.ts';
 import type { ActingOrganization, Scope } from '../../core/access.ts';
 import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type ApiKeyTables, LAST_USED_PRECISION, hashApiKey } from '../../domains/api-keys/public.ts';
 import type { OrganizationTables } from '../../domains/organizations/public.ts';
+import type { BrowserSignInTables } from './entity.ts';
 
 /** A key, its user, and the organizations that it can act in. For a bound key that is only its own organization. */
 export interface KnownKey {
@@ -25,45 +26,61 @@ export interface KnownKey {
 }
 
 /** Finds a key; undefined for an unknown key. */
-export type FindKey = (key: string) => Promise<KnownKey | undefined>;
-
-/** Finds a key by its text, or by the id in a sign-in cookie. */
 export interface ApiKeyLookup {
-  readonly byKey: FindKey;
-  readonly byId: FindKey;
+  readonly byKey: (key: string) => Promise<KnownKey | undefined>;
+  readonly byId: (id: ApiKeyId) => Promise<KnownKey | undefined>;
+  /** By the sign-in of a browser that has neither ended nor expired. */
+  readonly bySignIn: (id: SignInId) => Promise<KnownKey | undefined>;
 }
 
-const db = queriesOn<ApiKeyTables & OrganizationTables>();
+const db = queriesOn<ApiKeyTables & OrganizationTables & BrowserSignInTables>();
 
 interface Wanted {
   readonly wanted: readonly string[];
   readonly at: Date;
 }
+/** A row of the lookup. `wanted` is what it was found by. */
+type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly wanted: string };
+
 type ValueOf = <Name extends keyof Wanted>(name: Name) => RawBuilder<Wanted[Name]>;
 type Tables = Readable<ApiKeyTables & OrganizationTables>;
 /** An expression builder for the row of a key. */
 type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
 
-const findKeys = (by: 'hash' | 'id', withPosition: boolean) =>
+const keys = (value: ValueOf) =>
+  db
+    .selectFrom('api_key as k')
+    .select(['k.id as keyId', 'k.user_id as userId'])
+    .select((eb) => [
+      // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
+      sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
+      refusalOf(eb, value).as('refusal'),
+      eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
+      isStale(eb, value).as('isStale'),
+      organizationsOf(eb).as('organizations'),
+    ]);
+
+const BY = {
+  hash: (value: ValueOf) =>
+    keys(value)
+      .select((eb) => sql<string>`'\\x' || encode(${eb.ref('k.hash')}, 'hex')`.as('wanted'))
+      .where((eb) => eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)),
+  id: (value: ValueOf) =>
+    keys(value)
+      .select('k.id as wanted')
+      .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`)),
+  signIn: (value: ValueOf) =>
+    keys(value)
+      .innerJoin('browser_sign_in as s', 's.key_id', 'k.id')
+      .select('s.id as wanted')
+      .where((eb) => eb('s.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
+      .where(sql<boolean>`s.expires_at > ${value('at')}::timestamptz`),
+};
+
+const findKeys = (by: keyof typeof BY, withPosition: boolean) =>
   prepared<Wanted>()((value) => {
-    const keys = db
-      .selectFrom('api_key as k')
-      .select(['k.id as keyId', 'k.user_id as userId'])
-      .select((eb) => [
-        sql<string>`encode(${eb.ref('k.hash')}, 'hex')`.as('hash'),
-        // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
-        sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
-        refusalOf(eb, value).as('refusal'),
-        eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
-        isStale(eb, value).as('isStale'),
-        organizationsOf(eb).as('organizations'),
-      ])
-      .where((eb) =>
-        by === 'hash'
-          ? eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)
-          : eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`),
-      );
-    return withPosition ? keys.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : keys;
+    const found: SelectQueryBuilder<Tables, never, KeyRow> = BY[by](value);
+    return withPosition ? found.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : found;
   });
 
 const refusalOf = (eb: OfKey, value: ValueOf) =>
@@ -118,29 +135,26 @@ export function createKeys({
   readonly replicas: Replicas | undefined;
   readonly now: () => Date;
 }): ApiKeyLookup {
-  const findByHash = findKeys('hash', replicas !== undefined);
-  const findById = findKeys('id', replicas !== undefined);
-
-  async function findAll(keys: readonly string[]): Promise<(KnownKey | undefined)[]> {
-    const hashes = new Map([...new Set(keys)].map((key) => [key, hashApiKey(key).toString('hex')]));
-    const rows = await reader.all(findByHash({ wanted: [...hashes.values()].map((hash) => `\\x${hash}`), at: now() }));
-    const known = new Map(rows.map((row) => [row.hash, toKnownKey(row)]));
-    return keys.map((key) => known.get(hashes.get(key) ?? ''));
-  }
-
-  async function findAllById(ids: readonly string[]): Promise<(KnownKey | undefined)[]> {
-    const rows = await reader.all(findById({ wanted: [...new Set(ids)], at: now() }));
-    const known = new Map(rows.map((row) => [row.keyId, toKnownKey(row)]));
-    return ids.map((id) => known.get(id));
-  }
-
   const options = { cache: false, maxBatchSize: 1000, batchScheduleFn: (send: () => void) => void setImmediate(send) };
-  const byKey = new DataLoader(findAll, options);
-  const byId = new DataLoader(findAllById, options);
-  return { byKey: (key) => byKey.load(key), byId: (id) => byId.load(id) };
-}
 
-type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly hash: string };
+  /** `wantedOf` converts what callers know of a key to a parameter of the statement. */
+  function lookup(by: keyof typeof BY, wantedOf: (given: string) => string = (id) => id) {
+    const find = findKeys(by, replicas !== undefined);
+    const loader = new DataLoader(async (given: readonly string[]) => {
+      const wanted = given.map(wantedOf);
+      const rows = await reader.all(find({ wanted: [...new Set(wanted)], at: now() }));
+      const known = new Map(rows.map((row) => [row.wanted, toKnownKey(row)]));
+      return wanted.map((each) => known.get(each));
+    }, options);
+    return (given: string) => loader.load(given);
+  }
+
+  return {
+    byKey: lookup('hash', (key) => `\\x${hashApiKey(key).toString('hex')}`),
+    byId: lookup('id'),
+    bySignIn: lookup('signIn'),
+  };
+}
 
 function toKnownKey({ scopes, ...row }: KeyRow): KnownKey {
   return { ...row, scopes: new Set(scopes) };

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
 import type { ActingOrganization, Actor } from '../../core/access.ts';
 import { isWellFormedApiKey, noteKeyUse } from '../../domains/api-keys/public.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
-import type { BrowserSessions } from './browser-session.ts';
+import type { Sender } from './rate-limits.ts';
+import type { BrowserSessions, SignedIn } from './browser-session.ts';
 
 /** The dependencies of authentication. */
 export interface AuthenticationParts {
@@ -39,12 +39,12 @@ export class RefusedKeyError extends DomainError {
 export async function authenticate(
   headers: HttpHeaders,
   parts: AuthenticationParts,
-  onKey?: (keyId: ApiKeyId) => Promise<void>,
+  onKey?: (sender: Sender) => Promise<void>,
 ): Promise<Actor> {
   const { sql, now, log } = parts;
-  const known = await findCaller(headers, parts);
+  const { known, signInId } = (await findCaller(headers, parts)) ?? {};
   if (!known || !canAct(known)) throw new RefusedKeyError(known);
-  await onKey?.(known.keyId);
+  await onKey?.({ keyId: known.keyId, userId: known.userId, signInId });
   // Not while the primary is away, when `position` is null. A failure does not refuse the request: a database without
   // disk space can still be read.
   if (known.isStale && known.position !== null)
@@ -54,6 +54,7 @@ export async function authenticate(
   return {
     keyId: known.keyId,
     userId: known.userId,
+    signInId,
     scopes: known.scopes,
     isBound: known.isBound,
     organization: chooseOrganization(known, headers.get(ORGANIZATION_HEADER)),
@@ -76,7 +77,7 @@ export interface Admitted {
 export async function admit(
   request: Pick<HttpRequest, 'headers' | 'body' | 'hasArrived'>,
   parts: AuthenticationParts,
-  onKey: (keyId: ApiKeyId) => Promise<void>,
+  onKey: (sender: Sender) => Promise<void>,
 ): Promise<Admitted> {
   const [actor, hasBodyArrived] = await Promise.all([
     authenticate(request.headers, parts, onKey),
@@ -99,25 +100,25 @@ async function findAgain(headers: HttpHeaders, parts: AuthenticationParts): Prom
   }
 }
 
-function findCaller(
+async function findCaller(
   headers: HttpHeaders,
   { keys, browserSessions }: AuthenticationParts,
-): Promise<KnownKey | undefined> | undefined {
+): Promise<Partial<SignedIn> | undefined> {
   const authorization = headers.get('authorization');
   if (authorization === null)
     return headers.has('cookie') ? findSignedIn(headers, { keys, browserSessions }) : undefined;
   const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-  return key === undefined || !isWellFormedApiKey(key) ? undefined : keys.byKey(key);
+  return key === undefined || !isWellFormedApiKey(key) ? undefined : { known: await keys.byKey(key) };
 }
 
 async function findSignedIn(
   headers: HttpHeaders,
   { keys, browserSessions }: Pick<AuthenticationParts, 'keys' | 'browserSessions'>,
-): Promise<KnownKey | undefined> {
-  const keyId = await browserSessions.keyIdOf(headers);
-  if (keyId === undefined) return undefined;
+): Promise<Partial<SignedIn> | undefined> {
+  const signInId = await browserSessions.idOf(headers);
+  if (signInId === undefined) return undefined;
   if (!browserSessions.isSameOrigin(headers)) throw unauthenticated(CROSS_ORIGIN);
-  return keys.byId(keyId);
+  return { signInId, known: await keys.bySignIn(signInId) };
 }
 
 const CROSS_ORIGIN =

@@ -1,27 +1,49 @@
 import { z } from 'zod';
+import { type RequestIdOrigin, auditEntry } from '../../core/audit.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
+import type { SignInId } from '../../core/ids.ts';
+import type { Notifier } from '../../core/postgres/notifications.ts';
+import { signInTopic } from '../../core/live-tails.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
+import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
+import { beginSignIn, endSignIn } from './browser-sign-ins.ts';
 
 /** How long a browser stays signed in. */
 export const SESSION_SECONDS = 12 * 60 * 60;
 
-/** The encrypted content of the cookie: the id of a key, never the key itself. */
-const sessionContent = z.strictObject({ keyId: z.uuid(), expiresAt: z.iso.datetime() });
+/** The encrypted content of the cookie: the ids of the sign-in and of its key, never the key itself. */
+const sessionContent = z.strictObject({ signInId: z.uuid(), keyId: z.uuid() });
 
-const PLACE = { table: 'browser_session', row: 'cookie', field: 'api_key' };
+const PLACE = { table: 'browser_sign_in', row: 'cookie', field: 'id' };
 
 interface Parts {
   readonly secrets: SecretBox;
+  readonly sql: Sql;
+  readonly notifier: Pick<Notifier, 'publish'>;
+  readonly keys: Pick<ApiKeyLookup, 'bySignIn'>;
   readonly now: () => Date;
+  readonly newId: () => string;
   /** A function, because the URL is known only after the gateway listens. */
   readonly publicUrl: () => string;
 }
 
+/** The request that signs a browser in or out, for the audit log. */
+export interface SignInRequest {
+  readonly requestId: string;
+  readonly requestIdOrigin: RequestIdOrigin;
+}
+
+/** A browser that is signed in, with its key, which may have been revoked since. */
+export interface SignedIn {
+  readonly signInId: SignInId;
+  readonly known: KnownKey;
+}
+
 /**
- * Signs browsers in with a cookie that scripts cannot read. It contains the id of an API key, and is encrypted like
- * stored secrets, so that it cannot be forged. The key is looked up on every request, so that a revoked key ends the
- * session at once.
+ * Signs browsers in with a cookie that scripts cannot read. It contains the ids of a sign-in and of its API key, and is
+ * encrypted like stored secrets, so that it cannot be forged. One statement looks up the sign-in and the key on every
+ * request, so that a sign-out ends all copies of the cookie, and a revoked key all of its sign-ins, at once.
  */
 export class BrowserSessions {
   readonly #parts: Parts;
@@ -30,30 +52,58 @@ export class BrowserSessions {
     this.#parts = parts;
   }
 
-  /** The `Set-Cookie` header that signs a browser in with a key. */
-  async start(keyId: ApiKeyId): Promise<string> {
-    const { secrets, now } = this.#parts;
-    const expiresAt = new Date(now().getTime() + SESSION_SECONDS * 1000).toISOString();
-    return this.#cookie(await secrets.seal(JSON.stringify({ keyId, expiresAt }), PLACE), SESSION_SECONDS);
+  /** The id of a new sign-in. */
+  newId(): SignInId {
+    return this.#parts.newId();
   }
 
-  /** The `Set-Cookie` header that signs a browser out. */
-  end(): string {
+  /** Signs a browser in with a key. @returns the `Set-Cookie` header. */
+  async start(signInId: SignInId, known: KnownKey, request: SignInRequest): Promise<string> {
+    const { secrets, sql, now } = this.#parts;
+    const { keyId } = known;
+    const at = now();
+    const expiresAt = new Date(at.getTime() + SESSION_SECONDS * 1000);
+    await sql.all(beginSignIn({ id: signInId, keyId, at, expiresAt }, this.#entry('signIn', known, request)));
+    return this.#cookie(await secrets.seal(JSON.stringify({ signInId, keyId }), PLACE), SESSION_SECONDS);
+  }
+
+  /** Signs the browser out that sent these headers. @returns the `Set-Cookie` header. */
+  async end(headers: HttpHeaders, request: SignInRequest): Promise<string> {
+    const { signInId, known } = (await this.find(headers)) ?? {};
+    if (signInId !== undefined && known) {
+      const { sql, notifier } = this.#parts;
+      await sql.all(endSignIn(signInId, this.#entry('signOut', known, request)));
+      notifier.publish(signInTopic(signInId));
+    }
     return this.#cookie('', 0);
   }
 
-  /** The key id in the cookie of a request; undefined without a valid cookie. It does not check where the request comes from. */
-  async keyIdOf(headers: HttpHeaders): Promise<ApiKeyId | undefined> {
-    const { secrets, now } = this.#parts;
+  /** The sign-in that the cookie of a request names. It does not check where the request comes from. */
+  async idOf(headers: HttpHeaders): Promise<SignInId | undefined> {
     const sealed = cookieOf(headers, this.#name);
     if (!sealed) return undefined;
-    const text = await secrets.open(sealed, PLACE).catch((error: unknown) => {
+    const text = await this.#parts.secrets.open(sealed, PLACE).catch((error: unknown) => {
       if (error instanceof SecretError) return undefined;
       throw error;
     });
-    if (text === undefined) return undefined;
-    const { keyId, expiresAt } = sessionContent.parse(JSON.parse(text));
-    return new Date(expiresAt) > now() ? keyId : undefined;
+    return text === undefined ? undefined : sessionContent.parse(JSON.parse(text)).signInId;
+  }
+
+  /** The sign-in of a browser, while it lasts. The same holds as for `idOf`, and the key may be revoked. */
+  async find(headers: HttpHeaders): Promise<SignedIn | undefined> {
+    const signInId = await this.idOf(headers);
+    const known = signInId === undefined ? undefined : await this.#parts.keys.bySignIn(signInId);
+    return signInId !== undefined && known ? { signInId, known } : undefined;
+  }
+
+  /** An unbound key signs in for all organizations of its user; the entry names one only when it is the only one. */
+  #entry(operation: 'signIn' | 'signOut', { keyId, organizations }: KnownKey, request: SignInRequest) {
+    const { now, newId } = this.#parts;
+    const organization = organizations.length === 1 ? organizations[0] : undefined;
+    return auditEntry({ now, newId, ...request, actor: { keyId, organization } }, operation, {
+      type: 'ApiKey',
+      id: keyId,
+    });
   }
 
   /**

@@ -1,26 +1,35 @@
+import { createHash } from 'node:crypto';
+import { type RawBuilder, sql } from 'kysely';
 import { DomainError } from '../../core/errors.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
+import type { UserId } from '../../core/ids.ts';
+import type { Actor } from '../../core/access.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RateLimitTables } from './entity.ts';
 
+/** Who sent a request: a key, or a browser that is signed in with it. */
+export type Sender = Pick<Actor, 'keyId' | 'userId' | 'signInId'>;
+
 export interface RateLimits {
   /**
-   * Counts a request of a key. @returns the `RateLimit-*` headers of the answer.
-   * @throws DomainError (429 with `Retry-After`) when the limit of the minute is exceeded.
+   * Counts a request. @returns the `RateLimit-*` headers of the answer.
+   * @throws DomainError (429 with `Retry-After`) when a limit of the minute is exceeded.
    */
-  countRequest(keyId: ApiKeyId): Promise<Readonly<Record<string, string>>>;
-  /** Subtracts the cost of a GraphQL operation from the budget of the minute. When too little is left, nothing is subtracted. */
-  payCost(keyId: ApiKeyId, cost: number): Promise<CostBudget>;
+  countRequest(sender: Sender): Promise<Readonly<Record<string, string>>>;
+  /** Subtracts the cost of a GraphQL operation from the budgets of the minute. When too little is left, nothing is subtracted. */
+  payCost(sender: Sender, cost: number): Promise<CostBudget>;
 }
 
-/** The cost budget of a key in points, after a payment or its refusal. */
+/** The cost budget of a sender in points, after a payment or its refusal. */
 export interface CostBudget {
   readonly isPaid: boolean;
   readonly limit: number;
+  /** What is left of the budget of the key or browser, or of that of its user if less is left of it. */
   readonly remaining: number;
+  /** The budget that decides `remaining`, such as "the key's 20000 points". */
+  readonly budget: string;
   readonly resetAt: Date;
   /** Whole seconds until the reset, at least 1. */
   readonly resetSeconds: number;
@@ -28,6 +37,8 @@ export interface CostBudget {
 
 /** Points of the cost budget for each request of the rate limit. The budget is never below the maximum cost of one operation. */
 export const COST_PER_REQUEST = 200;
+/** All keys of a user together have the limits of so many keys, and all their signed-in browsers too. */
+export const KEYS_PER_USER = 5;
 
 const MINUTE_MS = 60_000;
 const SWEEP_EVERY_MS = 10 * MINUTE_MS;
@@ -35,23 +46,65 @@ const KEPT_MS = 60 * MINUTE_MS;
 
 const db = queriesOn<RateLimitTables>();
 
-interface Use extends Used {
-  readonly minute: Date;
-  readonly keyId: ApiKeyId;
-  readonly maxRequests: number;
-  readonly maxCost: number;
+interface Used {
+  readonly requests: number;
+  readonly cost: number;
 }
 
-/** Adds to the usage, or does nothing when a limit would be exceeded. The row lock makes the count exact over all processes. */
-const addUse = prepared<Use>()((value) =>
+interface Use extends Used {
+  readonly minute: Date;
+  /** The counter of the key or browser, and that of all keys or browsers of its user. */
+  readonly own: string;
+  readonly all: string;
+  readonly maxRequests: number;
+  readonly maxCost: number;
+  readonly maxRequestsOfAll: number;
+  readonly maxCostOfAll: number;
+}
+
+type ValueOf = <Name extends keyof Use>(name: Name) => RawBuilder<Use[Name]>;
+
+/** What a use adds to the counter `keyId`, up to the given maximum. */
+interface Addition {
+  readonly keyId: RawBuilder<string>;
+  readonly maxRequests: RawBuilder<number>;
+  readonly maxCost: RawBuilder<number>;
+}
+
+/**
+ * Adds to both counters, or to neither when a limit would be exceeded. The row locks make the counts exact over all processes. Only when
+ * requests of several keys race for the last of what their user has left, a refused one stays counted for its key.
+ */
+const addUse = prepared<Use>()((value) => {
+  const own = { keyId: value('own'), maxRequests: value('maxRequests'), maxCost: value('maxCost') };
+  const all = { keyId: value('all'), maxRequests: value('maxRequestsOfAll'), maxCost: value('maxCostOfAll') };
+  return db
+    .with('room', () => db.selectNoFrom(hasRoom(value, all).as('isLeft')))
+    .with('own', () => add(value, own, sql`from room where room."isLeft"`))
+    .with('together', () => add(value, all, sql`from own`))
+    .selectFrom('room')
+    .leftJoin('own', (join) => join.onTrue())
+    .leftJoin('together', (join) => join.onTrue())
+    .select([
+      'room.isLeft',
+      'own.requests',
+      'own.cost',
+      'together.requests as requestsOfAll',
+      'together.cost as costOfAll',
+    ]);
+});
+
+const hasRoom = (value: ValueOf, { keyId, maxRequests, maxCost }: Addition) =>
+  sql<boolean>`not exists (select from rate_limit where window_start = ${value('minute')} and key_id = ${keyId}
+    and (requests + ${value('requests')}::int > ${maxRequests}::int or cost + ${value('cost')}::int > ${maxCost}::int))`;
+
+const add = (value: ValueOf, { keyId, maxRequests, maxCost }: Addition, source: RawBuilder<unknown>) =>
   db
     .insertInto('rate_limit')
-    .values({
-      window_start: value('minute'),
-      key_id: value('keyId'),
-      requests: value('requests'),
-      cost: value('cost'),
-    })
+    .columns(['window_start', 'key_id', 'requests', 'cost'])
+    .expression(
+      sql`select ${value('minute')}::timestamptz, ${keyId}::uuid, ${value('requests')}::int, ${value('cost')}::int ${source}`,
+    )
     .onConflict((conflict) =>
       conflict
         .columns(['window_start', 'key_id'])
@@ -61,31 +114,30 @@ const addUse = prepared<Use>()((value) =>
         }))
         .where((eb) =>
           eb.and([
-            eb(eb('rate_limit.requests', '+', eb.ref('excluded.requests')), '<=', value('maxRequests')),
-            eb(eb('rate_limit.cost', '+', eb.ref('excluded.cost')), '<=', value('maxCost')),
+            eb(eb('rate_limit.requests', '+', eb.ref('excluded.requests')), '<=', maxRequests),
+            eb(eb('rate_limit.cost', '+', eb.ref('excluded.cost')), '<=', maxCost),
           ]),
         ),
     )
-    .returning(['requests', 'cost']),
-);
+    .returning(['requests', 'cost']);
 
 const deleteBefore = (minute: Date) => db.deleteFrom('rate_limit').where('window_start', '<', minute.toISOString());
 
-interface Used {
-  readonly requests: number;
-  readonly cost: number;
-}
+/** What both counters contain after a use, or which of them has too little left. */
+type Outcome =
+  | { readonly own: Used; readonly all: Used; readonly exceeded?: undefined }
+  | { readonly exceeded: 'own' | 'all' };
 
 /**
- * Rate limits of an API key over all processes on one database: `RATE_LIMIT_PER_MINUTE` requests, and for GraphQL 200
- * times as many cost points, but at least 20,000 points, the maximum of one operation, so that every allowed operation
- * passes in a new minute. Undefined when
- * `RATE_LIMIT_PER_MINUTE` is 0, which turns both limits off.
+ * Rate limits over all processes on one database: `RATE_LIMIT_PER_MINUTE` requests of an API key, and for GraphQL 200 times as many cost
+ * points, but at least 20,000 points, the maximum of one operation, so that every allowed operation passes in a new minute. A browser that is
+ * signed in with the key has the same limits for itself, so that reading never stops recording. All keys of a user together have five times
+ * the limits of one, and so have all their browsers. Undefined when `RATE_LIMIT_PER_MINUTE` is 0, which turns all limits off.
  *
- * The window is a minute of the clock, the same for all keys, so two adjacent windows can be used up within seconds. Neither limit is ever
- * exceeded within a window. Refused requests are not counted.
+ * The window is a minute of the clock, the same for all, so two adjacent windows can be used up within seconds. No limit is ever exceeded
+ * within a window. Refused requests are not counted.
  *
- * Each use is one upsert on an unlogged table. rate-limiter-flexible was not used: it also counts refused requests and
+ * Each use is one statement on an unlogged table. rate-limiter-flexible was not used: it also counts refused requests and
  * creates its own table. Giving each process a share of the budget was rejected: an unused share of one process would
  * be missing in another.
  */
@@ -93,7 +145,7 @@ export function createRateLimits(parts: RateLimitParts): RateLimits | undefined 
   return parts.config.RATE_LIMIT_PER_MINUTE === 0 ? undefined : new DatabaseRateLimits(parts);
 }
 
-type RateLimitParts = Pick<Dependencies, 'config' | 'sql' | 'now' | 'log' | 'replicas'>;
+type RateLimitParts = Pick<Dependencies, 'config' | 'sql' | 'now' | 'log' | 'replicas' | 'metrics'>;
 
 class DatabaseRateLimits implements RateLimits {
   readonly #parts: RateLimitParts;
@@ -108,66 +160,134 @@ class DatabaseRateLimits implements RateLimits {
     this.#costLimit = Math.max(LIMITS.cost, this.#limit * COST_PER_REQUEST);
   }
 
-  async countRequest(keyId: ApiKeyId): Promise<Readonly<Record<string, string>>> {
+  async countRequest(sender: Sender): Promise<Readonly<Record<string, string>>> {
     const limit = this.#limit;
     const minute = minuteOf(this.#parts.now());
-    const used = await this.#use(minute, keyId, 1, 0);
+    const outcome = await this.#use(minute, sender, { requests: 1, cost: 0 });
+    const remaining = outcome.exceeded
+      ? 0
+      : Math.min(limit - outcome.own.requests, limit * KEYS_PER_USER - outcome.all.requests);
     const headers = {
       'RateLimit-Limit': String(limit),
-      'RateLimit-Remaining': String(limit - (used?.requests ?? limit)),
+      'RateLimit-Remaining': String(remaining),
       'RateLimit-Reset': String(minute.resetSeconds),
     };
-    if (used) return headers;
-    const message = `rate limit exceeded: ${limit} requests per minute per API key; try again in ${minute.resetSeconds} s`;
+    if (!outcome.exceeded) return headers;
+    const { counter, per } = budgetsOf(sender)[outcome.exceeded];
+    this.#parts.metrics.rateLimited.inc({ budget: counter, unit: 'requests' });
+    const most = outcome.exceeded === 'own' ? limit : limit * KEYS_PER_USER;
+    const message = `rate limit exceeded: ${most} requests per minute ${per}; try again in ${minute.resetSeconds} s`;
     throw new DomainError('rateLimited', message, { headers: { ...headers, ...retryAfter(minute) } });
   }
 
-  async payCost(keyId: ApiKeyId, cost: number): Promise<CostBudget> {
-    const limit = this.#costLimit;
+  async payCost(sender: Sender, cost: number): Promise<CostBudget> {
     const minute = minuteOf(this.#parts.now());
-    const paid = await this.#use(minute, keyId, 0, cost);
+    const paid = await this.#use(minute, sender, { requests: 0, cost });
+    const budgets = budgetsOf(sender);
+    if (paid.exceeded) this.#parts.metrics.rateLimited.inc({ budget: budgets[paid.exceeded].counter, unit: 'cost' });
     // Adding 0 returns the current usage.
-    const used = paid ?? (await this.#use(minute, keyId, 0, 0));
-    const { end: resetAt, resetSeconds } = minute;
-    return { isPaid: paid !== undefined, limit, remaining: limit - (used?.cost ?? limit), resetAt, resetSeconds };
+    const used = paid.exceeded ? await this.#use(minute, sender, { requests: 0, cost: 0 }) : paid;
+    const limit = this.#costLimit;
+    const most = limit * KEYS_PER_USER;
+    const left = used.exceeded ? { own: 0, all: 0 } : { own: limit - used.own.cost, all: most - used.all.cost };
+    const scarce = left.own <= left.all ? 'own' : 'all';
+    return {
+      isPaid: !paid.exceeded,
+      limit,
+      remaining: left[scarce],
+      budget: `${budgets[scarce].whose} ${scarce === 'own' ? limit : most} points`,
+      resetAt: minute.end,
+      resetSeconds: minute.resetSeconds,
+    };
   }
 
-  /** The usage after this use; undefined when a limit would be exceeded. */
-  async #use(minute: Minute, keyId: ApiKeyId, requests: number, cost: number): Promise<Used | undefined> {
+  async #use(minute: Minute, sender: Sender, used: Used): Promise<Outcome> {
     this.#sweepNowAndThen(minute);
-    const { sql, replicas } = this.#parts;
-    const given = { minute: minute.start, keyId, requests, cost, maxRequests: this.#limit, maxCost: this.#costLimit };
+    const { sql: writer, replicas } = this.#parts;
+    const use = {
+      ...used,
+      ...countersOf(sender),
+      minute: minute.start,
+      maxRequests: this.#limit,
+      maxCost: this.#costLimit,
+      maxRequestsOfAll: this.#limit * KEYS_PER_USER,
+      maxCostOfAll: this.#costLimit * KEYS_PER_USER,
+    };
     try {
-      return await sql.first(addUse(given));
+      const row = await writer.first(addUse(use));
+      const own = row && usedOf(row.requests, row.cost);
+      const all = row && usedOf(row.requestsOfAll, row.costOfAll);
+      if (own && all) return { own, all };
+      return { exceeded: row?.isLeft && !own ? 'own' : 'all' };
     } catch (error) {
       if (databaseTrouble(error) !== 'away' || !(await replicas?.canServeReads())) throw error;
-      return this.#useHere(given);
+      return this.#useHere(use);
     }
   }
 
   #sweepNowAndThen({ start }: Minute): void {
     if (Math.abs(start.getTime() - this.#lastSweep) < SWEEP_EVERY_MS) return;
     this.#lastSweep = start.getTime();
-    const { sql, log } = this.#parts;
+    const { sql: writer, log } = this.#parts;
     // Not awaited. Rows that remain after a failure are deleted the next time.
-    sql
+    writer
       .all(deleteBefore(new Date(this.#lastSweep - KEPT_MS)))
       .catch((error: unknown) => log.warn({ err: error }, 'old rate limit rows could not be deleted'));
   }
 }
 
+/** The ids under which the uses of a sender are counted. */
+function countersOf({ keyId, userId, signInId }: Sender): { readonly own: string; readonly all: string } {
+  return signInId === undefined ? { own: keyId, all: userId } : { own: signInId, all: browsersOf(userId) };
+}
+
+/** The counter of all browsers of a user: an id made from that of the user, because the latter counts the keys. */
+function browsersOf(userId: UserId): string {
+  // PostgreSQL reads 32 hexadecimal digits as a UUID.
+  return createHash('sha256').update(`browsers of ${userId}`).digest('hex').slice(0, 32);
+}
+
+/** The budgets of a sender, as messages and metrics name them. */
+function budgetsOf({ signInId }: Sender) {
+  return signInId === undefined ? BUDGETS.ofKeys : BUDGETS.ofBrowsers;
+}
+
+const BUDGETS = {
+  ofKeys: {
+    own: { counter: 'key', per: 'per API key', whose: "the key's" },
+    all: { counter: 'keys_of_user', per: 'for all API keys of a user together', whose: "all your keys'" },
+  },
+  ofBrowsers: {
+    own: { counter: 'browser', per: 'per signed-in browser', whose: "the browser's" },
+    all: {
+      counter: 'browsers_of_user',
+      per: 'for all signed-in browsers of a user together',
+      whose: "all your browsers'",
+    },
+  },
+} as const;
+
+function usedOf(requests: number | null, cost: number | null): Used | undefined {
+  return requests === null || cost === null ? undefined : { requests, cost };
+}
+
 /** Counts in this process only, while the primary is unreachable. Earlier usage and usage in other processes are unknown. */
-function createLocalCount(): (use: Use) => Used | undefined {
+function createLocalCount(): (use: Use) => Outcome {
   let current = 0;
   const used = new Map<string, Used>();
-  return ({ minute, keyId, requests, cost, maxRequests, maxCost }) => {
-    if (minute.getTime() !== current) used.clear();
-    current = minute.getTime();
-    const before = used.get(keyId) ?? { requests: 0, cost: 0 };
-    const after = { requests: before.requests + requests, cost: before.cost + cost };
-    if (after.requests > maxRequests || after.cost > maxCost) return undefined;
-    used.set(keyId, after);
-    return after;
+  const after = (counter: string, { requests, cost }: Used): Used => {
+    const before = used.get(counter) ?? { requests: 0, cost: 0 };
+    return { requests: before.requests + requests, cost: before.cost + cost };
+  };
+  return (use) => {
+    if (use.minute.getTime() !== current) used.clear();
+    current = use.minute.getTime();
+    const own = after(use.own, use);
+    const all = after(use.all, use);
+    if (all.requests > use.maxRequestsOfAll || all.cost > use.maxCostOfAll) return { exceeded: 'all' };
+    if (own.requests > use.maxRequests || own.cost > use.maxCost) return { exceeded: 'own' };
+    used.set(use.own, own).set(use.all, all);
+    return { own, all };
   };
 }
 

@@ -58,7 +58,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
     { operation }: GraphQLCall,
     work: (cost: number) => Promise<Result>,
   ): Promise<Result | ExecutionResult> {
-    const { cost, refusal } = await pricing.payFor(args, operation.actor.keyId);
+    const { cost, refusal } = await pricing.payFor(args, operation.actor);
     const result: Result | ExecutionResult = refusal ? { errors: [toHttpError(refusal)] } : await work(cost.requested);
     return Symbol.asyncIterator in result ? result : { ...result, extensions: { ...result.extensions, cost } };
   }
@@ -177,7 +177,7 @@ async function follow(
     operation.budget.close();
     return AFTER_THE_END;
   }
-  const paid = pricing.metered(results, { keyId: operation.actor.keyId, cost, signal: gone.signal });
+  const paid = pricing.metered(results, { sender: operation.actor, cost, signal: gone.signal });
   const events = withEventIds(maskedStream(paid, logs, contextValue.budget), resumption);
   return {
     [Symbol.asyncIterator]: () => ({

@@ -1,16 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ExecutionArgs } from 'graphql';
 import { DomainError } from '../../core/errors.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
-import type { CostBudget, RateLimits } from '../admission/rate-limits.ts';
+import type { CostBudget, RateLimits, Sender } from '../admission/rate-limits.ts';
 import type { Metrics } from '../telemetry/metrics.ts';
 import { type CostedRequest, adviceFor } from './cost.ts';
 import { createCosts } from './known-costs.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 
 /**
- * `extensions.cost` in points. `limit` is the budget of the key per minute, of which `remaining` is left until
- * `resetAt`. When rate limits are off, `limit` is the maximum cost of one operation.
+ * `extensions.cost` in points. `limit` is the budget of the key or browser per minute, of which `remaining` is left until
+ * `resetAt`, or less if all keys or browsers of the user have less left together. When rate limits are off, `limit` is the maximum cost of one operation.
  */
 export interface Cost {
   readonly requested: number;
@@ -26,8 +25,8 @@ export interface Price {
 }
 
 export interface Pricing {
-  /** Calculates the cost of an operation and subtracts it from the budget of the key. @throws GraphQLError `TOO_COSTLY` */
-  payFor(args: ExecutionArgs, keyId: ApiKeyId): Promise<Price>;
+  /** Calculates the cost of an operation and subtracts it from the budgets of the sender. @throws GraphQLError `TOO_COSTLY` */
+  payFor(args: ExecutionArgs, sender: Sender): Promise<Price>;
   /**
    * Yields the results of a subscription, each of which costs as much as the operation. When the budget of the minute is
    * used up, it waits for the next minute before the next event is executed.
@@ -36,7 +35,7 @@ export interface Pricing {
 }
 
 export interface Meter {
-  readonly keyId: ApiKeyId;
+  readonly sender: Sender;
   /** Points for each result. */
   readonly cost: number;
   /** Ends a wait. */
@@ -49,19 +48,19 @@ const PAID_AT_ONCE = 200;
 export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits | undefined): Pricing {
   const costOf = createCosts();
 
-  const payFor: Pricing['payFor'] = async (args, keyId) => {
+  const payFor: Pricing['payFor'] = async (args, sender) => {
     const { schema, document, operationName, variableValues: variables } = args;
     const request = { schema, document, operationName, variables };
     const requested = costOf(request);
     metrics.cost.observe(requested);
     if (!limits) return { cost: { requested, limit: LIMITS.cost } };
-    const budget = await limits.payCost(keyId, requested);
+    const budget = await limits.payCost(sender, requested);
     const { limit, remaining, resetAt } = budget;
     const refusal = budget.isPaid ? undefined : costExceeded(request, requested, budget);
     return { cost: { requested, limit, remaining, resetAt }, refusal };
   };
 
-  async function* metered<Result>(results: AsyncIterable<Result>, { keyId, cost, signal }: Meter) {
+  async function* metered<Result>(results: AsyncIterable<Result>, { sender, cost, signal }: Meter) {
     // The first event was paid for with the operation.
     let owed = -cost;
     for await (const result of results) {
@@ -69,7 +68,7 @@ export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits
       owed += cost;
       if (!limits || owed < PAID_AT_ONCE) continue;
       for (;;) {
-        const { isPaid, resetSeconds } = await limits.payCost(keyId, owed);
+        const { isPaid, resetSeconds } = await limits.payCost(sender, owed);
         if (isPaid) break;
         await delay(resetSeconds * 1000, undefined, { signal }).catch(() => undefined);
         if (signal.aborted) return;
@@ -85,9 +84,9 @@ export function createPricing(metrics: Pick<Metrics, 'cost'>, limits: RateLimits
 function costExceeded(
   request: CostedRequest,
   cost: number,
-  { limit, remaining, resetSeconds }: CostBudget,
+  { remaining, budget, resetSeconds }: CostBudget,
 ): DomainError {
-  const left = `${remaining} of the key's ${limit} points per minute are left`;
+  const left = `${remaining} of ${budget} per minute are left`;
   const message = `The query costs ${cost}; ${left}. ${adviceFor(request)} The next minute begins in ${resetSeconds} s.`;
   return new DomainError('rateLimited', message, { headers: { 'Retry-After': String(resetSeconds) } });
 }

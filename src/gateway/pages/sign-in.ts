@@ -5,22 +5,33 @@ import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from 
 import { readText } from '../../core/http/request-body.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { parseInput } from '../../core/input/validation.ts';
-import type { BrowserSessions } from '../admission/browser-session.ts';
+import type { BrowserSessions, SignInRequest } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
+import type { Sender } from '../admission/rate-limits.ts';
 import type { SignInLinks } from '../admission/sign-in-links.ts';
 import { smallPage } from './layout.ts';
+
+/** A request for a page. */
+export interface Visit extends SignInRequest {
+  readonly request: HttpRequest;
+  readonly url: URL;
+  /** Records the refused sign-in of a known key. */
+  readonly onRefusal: (error: unknown, operation: string) => void;
+}
 
 export interface SignInDependencies {
   readonly sessions: BrowserSessions;
   readonly links: SignInLinks;
   /** The key that a browser is signed in with. It does not check where the request comes from. */
   readonly visitorOf: (headers: HttpHeaders) => Promise<KnownKey | undefined>;
-  /** Finds a valid key; undefined for an unknown or invalid key. */
-  readonly findKey: (key: string) => Promise<KnownKey | undefined>;
-  readonly findKeyById: (keyId: ApiKeyId) => Promise<KnownKey | undefined>;
+  /** Finds a valid key; undefined for an unknown or invalid key, which is recorded. */
+  readonly findKey: (key: string, visit: Visit) => Promise<KnownKey | undefined>;
+  readonly findKeyById: (keyId: ApiKeyId, visit: Visit) => Promise<KnownKey | undefined>;
+  /** Counts a sign-in toward the limits of the user. @throws DomainError (429) */
+  readonly countSignIn: (sender: Sender) => Promise<unknown>;
 }
 
-type SitePageAnswer = (request: HttpRequest, url: URL) => Promise<HttpAnswer>;
+type SitePageAnswer = (visit: Visit) => Promise<HttpAnswer>;
 
 const MAX_FORM_BYTES = 8 * 1024;
 
@@ -40,54 +51,66 @@ export function createSignIn(
   const { sessions, visitorOf } = dependencies;
   return {
     /** GET `/sign-in`: the form; with the parameter `token` a one-time link. */
-    show: async (request, { searchParams }) => {
+    show: async (visit) => {
+      const {
+        request,
+        url: { searchParams },
+      } = visit;
       const token = searchParams.get('token');
-      if (token !== null) return redeem(request, token, dependencies);
+      if (token !== null) return redeem(visit, token, dependencies);
       const known = await visitorOf(request.headers);
       const next = localPath(searchParams.get('next') ?? '/');
       return known ? signedInPage(next) : signInPage({ next });
     },
 
     /** POST `/sign-in`: the form, or the same as JSON from scripts of the pages. */
-    submit: (request) => submit(request, dependencies),
+    submit: (visit) => submit(visit, dependencies),
 
     /** POST `/sign-out` */
-    leave: async (request) => {
-      if (!sessions.isSameOrigin(request.headers)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
-      return answerWith(null, { status: 303, headers: { 'Set-Cookie': sessions.end(), Location: '/sign-in' } });
+    leave: async (visit) => {
+      const { headers } = visit.request;
+      if (!sessions.isSameOrigin(headers)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
+      const cookie = await sessions.end(headers, visit);
+      return answerWith(null, { status: 303, headers: { 'Set-Cookie': cookie, Location: '/sign-in' } });
     },
   };
 }
 
-async function redeem(
-  request: HttpRequest,
-  token: string,
-  { links, findKeyById, sessions }: SignInDependencies,
-): Promise<HttpAnswer> {
+async function redeem(visit: Visit, token: string, dependencies: SignInDependencies): Promise<HttpAnswer> {
+  const { method, headers } = visit.request;
   // A prefetch by the browser must not use up the link.
-  if (request.method === 'HEAD' || /prefetch/.test(request.headers.get('sec-purpose') ?? ''))
+  if (method === 'HEAD' || /prefetch/.test(headers.get('sec-purpose') ?? ''))
     return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
-  const keyId = links.redeem(token);
-  const known = keyId === undefined ? undefined : await findKeyById(keyId);
-  return known ? signedIn(sessions, known.keyId, '/') : signInPage({ fault: WRONG_LINK });
+  const keyId = dependencies.links.redeem(token);
+  const known = keyId === undefined ? undefined : await dependencies.findKeyById(keyId, visit);
+  return known ? signedIn('/', await signIn(known, visit, dependencies)) : signInPage({ fault: WRONG_LINK });
 }
 
-async function submit(request: HttpRequest, { sessions, findKey }: SignInDependencies): Promise<HttpAnswer> {
-  if (!mayComeFromHere(request, sessions)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
+async function submit(visit: Visit, dependencies: SignInDependencies): Promise<HttpAnswer> {
+  const { request } = visit;
+  if (!mayComeFromHere(request, dependencies.sessions)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? '');
   const text = await readText(request, MAX_FORM_BYTES);
   const given = isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text);
   const { key, next } = parseInput(signInInput, given);
-  const known = await findKey(key.trim().replace(/^Bearer +/i, ''));
+  const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);
   const target = localPath(next ?? '/');
-  if (known && isForm) return signedIn(sessions, known.keyId, target);
-  if (known) return answerWith(null, { status: 204, headers: { 'Set-Cookie': await sessions.start(known.keyId) } });
-  if (!isForm) throw unauthenticated(WRONG_KEY);
-  return signInPage({ fault: WRONG_KEY, next: target });
+  if (!known && !isForm) throw unauthenticated(WRONG_KEY);
+  if (!known) return signInPage({ fault: WRONG_KEY, next: target });
+  const cookie = await signIn(known, visit, dependencies);
+  return isForm ? signedIn(target, cookie) : answerWith(null, { status: 204, headers: { 'Set-Cookie': cookie } });
 }
 
-async function signedIn(sessions: BrowserSessions, keyId: ApiKeyId, next: string): Promise<HttpAnswer> {
-  const headers = { 'Set-Cookie': await sessions.start(keyId), Location: next, 'Cache-Control': 'no-store' };
+/** @returns the `Set-Cookie` header. */
+async function signIn(known: KnownKey, visit: Visit, { sessions, countSignIn }: SignInDependencies): Promise<string> {
+  const { keyId, userId } = known;
+  const signInId = sessions.newId();
+  await countSignIn({ keyId, userId, signInId });
+  return sessions.start(signInId, known, visit);
+}
+
+function signedIn(next: string, cookie: string): HttpAnswer {
+  const headers = { 'Set-Cookie': cookie, Location: next, 'Cache-Control': 'no-store' };
   return answerWith(null, { status: 303, headers });
 }
 

@@ -6,12 +6,12 @@ import { consolePage, isConsolePath } from './console.ts';
 import { FAVICON, fileAt } from './files.ts';
 import { graphiqlPage } from './graphiql.ts';
 import { referencePage } from './reference.ts';
-import { type SignInDependencies, createSignIn } from './sign-in.ts';
+import { type SignInDependencies, type Visit, createSignIn } from './sign-in.ts';
 
 /** A page: its name in logs and metrics, and a handler for each method. The handler of GET also answers HEAD. */
 export interface SitePage {
   readonly operation: string;
-  readonly methods: Readonly<Partial<Record<'GET' | 'POST', (request: HttpRequest, url: URL) => Promise<HttpAnswer>>>>;
+  readonly methods: Readonly<Partial<Record<'GET' | 'POST', (visit: Visit) => Promise<HttpAnswer>>>>;
 }
 
 export interface Site {
@@ -51,7 +51,7 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
 }
 
 function get(operation: string, answer: (request: HttpRequest) => Promise<HttpAnswer>): SitePage {
-  return { operation, methods: { GET: answer } };
+  return { operation, methods: { GET: ({ request }) => answer(request) } };
 }
 
 async function fileOrNothing(address: string, request: HttpRequest): Promise<HttpAnswer> {

@@ -83,7 +83,8 @@ const HEADERS = {
     schema: { type: 'string', const: 'Bearer' },
   },
   'RateLimit-Limit': {
-    description: 'Maximum number of requests per minute of the key. Absent when rate limits are off.',
+    description:
+      'Maximum number of requests per minute of the key, or of the browser that is signed in with it. Absent when rate limits are off.',
     schema: count,
   },
   'RateLimit-Remaining': { description: 'Number of requests that are left in this minute.', schema: count },

@@ -61,6 +61,12 @@ function requestMetrics([...registers]: Registers) {
       buckets: SECONDS,
       registers,
     }),
+    rateLimited: new Counter({
+      name: 'gateway_rate_limited_total',
+      help: 'Requests that were refused, and events of subscriptions that waited, because a budget of the minute was used up.',
+      labelNames: ['budget', 'unit'] as const,
+      registers,
+    }),
     tails: new Gauge({
       name: 'gateway_tails_open',
       help: 'Open event streams and subscriptions, by API.',

@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
 import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { NOTIFICATIONS_ONLY, startListening } from '../../support/fixtures/notifications.ts';
+import { EventStream, append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -10,6 +13,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 
 const SAME_ORIGIN = { 'Sec-Fetch-Site': 'same-origin' };
+const PLACE = { table: 'browser_sign_in', row: 'cookie', field: 'id' };
 const VIEWER = '{ viewer { organization { slug } } }';
 
 /** Sends the form of the sign-in page. */
@@ -46,8 +50,8 @@ describe('signing in', () => {
     const header = response.headers.get('set-cookie') ?? '';
     expect(header).toMatch(/^workspace_session=[\w.-]+; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
     const value = cookieIn(response).slice('workspace_session='.length);
-    const place = { table: 'browser_session', row: 'cookie', field: 'api_key' };
-    expect(JSON.parse(await gateway.dependencies.secrets.open(value, place))).toMatchObject({ keyId });
+    const content: unknown = JSON.parse(await gateway.dependencies.secrets.open(value, PLACE));
+    expect(content).toEqual({ keyId, signInId: expect.any(String) });
     expect(Buffer.from(value.split('.')[3] ?? '', 'base64url').toString('latin1')).not.toContain(keyId);
     expect(gateway.logged.join()).not.toContain(key);
   });
@@ -169,14 +173,16 @@ describe('a signed-in browser', () => {
   test('is recognized only by a cookie of this gateway, not by one that is altered or encrypted for another gateway or purpose', async () => {
     const { cookie, keyId } = await signIn();
     const foreign = createSecretBox(parseEncryptionKeys(`test:${Buffer.alloc(32).toString('base64')}`));
-    const place = { table: 'browser_session', row: 'cookie', field: 'api_key' };
-    const content = JSON.stringify({ keyId, expiresAt: '2999-01-01T00:00:00.000Z' });
+    const content = JSON.stringify({ keyId, signInId: randomUUID() });
+    const known = cookie.slice('workspace_session='.length);
+    const opened = await gateway.dependencies.secrets.open(known, PLACE);
     const forged = [
       `${cookie.slice(0, -3)}AAA`,
       'workspace_session=',
       'workspace_session=a.b.c.d.e',
-      `workspace_session=${await foreign.seal(content, place)}`,
-      `workspace_session=${await gateway.dependencies.secrets.seal(content, { ...place, row: 'other' })}`,
+      `workspace_session=${await foreign.seal(opened, PLACE)}`,
+      `workspace_session=${await gateway.dependencies.secrets.seal(opened, { ...PLACE, row: 'other' })}`,
+      `workspace_session=${await gateway.dependencies.secrets.seal(content, PLACE)}`,
       `workspace_session=${keyId}`,
     ];
     for (const one of forged) expect(await askAs(one)).toEqual(REFUSED);
@@ -192,6 +198,44 @@ describe('a signed-in browser', () => {
     expect([left.status, left.headers.get('set-cookie')]).toEqual([
       303,
       'workspace_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict',
+    ]);
+  });
+
+  test('ends all copies of its cookie when it signs out, and no other sign-in with the same key', async () => {
+    const { cookie, key, keyId, organization } = await signIn();
+    const other = cookieIn(await submit({ key }));
+    const sessionId = await createSession(gateway, key);
+    await append(gateway, key, sessionId, eventsOf(1));
+    // It learns of the sign-out from the notification alone.
+    const unpolled = await startTestGateway(
+      { PUBLIC_URL: 'http://gateway.example' },
+      { beside: gateway, timing: NOTIFICATIONS_ONLY },
+    );
+    await startListening(unpolled);
+    const headers = { Cookie: cookie, Accept: 'text/event-stream', ...SAME_ORIGIN };
+    const stream = new EventStream(await unpolled.fetch(`/v1/sessions/${sessionId}/events`, { headers }));
+    expect(await stream.take(1)).toHaveLength(1);
+    await gateway.fetch('/sign-out', { method: 'POST', headers: { Cookie: cookie, ...SAME_ORIGIN } });
+    expect(await stream.take(1)).toMatchObject([{ event: 'error' }]);
+    await unpolled.close();
+    expect(await askAs(cookie)).toEqual(REFUSED);
+    const rest = { headers: { Cookie: cookie, ...SAME_ORIGIN } };
+    expect((await gateway.rest('GET', `/v1/sessions/${sessionId}`, rest)).status).toBe(401);
+    const page = await gateway.fetch('/sign-in', { headers: { Cookie: cookie } });
+    expect(await page.text()).not.toContain('You are signed in');
+    expect(await askAs(other)).toEqual(answerOf(organization));
+    expect((await gateway.rest('GET', '/v1/users/me', { key })).status).toBe(200);
+    const left = await gateway.dependencies.sql.query('select 1 from browser_sign_in where key_id = $1', [keyId]);
+    expect(left).toHaveLength(1);
+  });
+
+  test('costs one lookup for each request, like a key', async () => {
+    const { cookie } = await signIn();
+    await askAs(cookie);
+    gateway.statements.length = 0;
+    await askAs(cookie);
+    expect(gateway.statements.filter((text) => text.includes('api_key'))).toEqual([
+      expect.stringContaining('browser_sign_in'),
     ]);
   });
 
@@ -234,5 +278,57 @@ describe('a one-time link', () => {
     expect((await open(late.token)).status).toBe(401);
     gateway.setClock(undefined);
     expect((await open('unknown')).status).toBe(401);
+  });
+});
+
+describe('the audit log', () => {
+  interface Entry {
+    readonly operation: string;
+    readonly refusal: string | null;
+    readonly requestId: string;
+  }
+  const entriesOf = async (keyId: string) =>
+    gateway.dependencies.sql.query<Entry>(
+      `select operation, refusal, request_id as "requestId" from audit_entry
+        where key_id = $1 and target_type = 'ApiKey' and target_id = $1 and organization_id is not null order by occurred_at, refusal`,
+      [keyId],
+    );
+
+  test('has an entry for each sign-in and sign-out', async () => {
+    const { key, keyId } = await gateway.createKey();
+    const cookie = cookieIn(await submit({ key }, { 'X-Request-Id': 'in' }));
+    const leave = (requestId: string) =>
+      gateway.fetch('/sign-out', {
+        method: 'POST',
+        headers: { Cookie: cookie, 'X-Request-Id': requestId, ...SAME_ORIGIN },
+      });
+    await leave('out');
+    await leave('again');
+    const token = gateway.dependencies.signInLinks.create(keyId);
+    await gateway.fetch(`/sign-in?token=${token}`, { headers: { 'X-Request-Id': 'link' } });
+    expect(await entriesOf(keyId)).toEqual([
+      { operation: 'signIn', refusal: null, requestId: 'in' },
+      { operation: 'signOut', refusal: null, requestId: 'out' },
+      { operation: 'signIn', refusal: null, requestId: 'link' },
+    ]);
+  });
+
+  test.each([
+    ['the form', (key: string) => submit({ key })],
+    ['JSON', (key: string) => gateway.fetch('/sign-in', { method: 'POST', body: JSON.stringify({ key }) })],
+    [
+      'a link',
+      (_: string, keyId: string) => gateway.fetch(`/sign-in?token=${gateway.dependencies.signInLinks.create(keyId)}`),
+    ],
+  ])('has at most one entry a minute for refused sign-ins with a known key: %s', async (_, attempt) => {
+    const { key, keyId } = await gateway.createKey();
+    await gateway.dependencies.sql.query('update api_key set revoked_at = now() where id = $1', [keyId]);
+    for (let count = 0; count < 3; count += 1) expect((await attempt(key, keyId)).status).toBe(401);
+    const entry = { operation: 'signIn', refusal: 'key_revoked', requestId: expect.any(String) };
+    expect(await entriesOf(keyId)).toEqual([entry]);
+    gateway.setClock(new Date(Date.now() + 61_000));
+    expect((await attempt(key, keyId)).status).toBe(401);
+    gateway.setClock(undefined);
+    expect(await entriesOf(keyId)).toEqual([entry, entry]);
   });
 });
