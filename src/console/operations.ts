@@ -44,7 +44,7 @@ export const OPERATIONS = {
       ${SESSION_ROW}
       description mode sessionType baseBranch branchName targetBranch lastSeenAt externalUrl
       diffSummary { additions deletions }
-      artifacts { databaseId type createdAt pullRequests { databaseId title url status diff { additions deletions } } }
+      artifacts(last: 50) { nodes { pullRequests(last: 50) { nodes { databaseId title url status } } } }
     }
   }`,
 

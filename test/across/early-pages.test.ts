@@ -209,27 +209,57 @@ describe('a session with 34 pull requests of 1 MB', () => {
     });
   });
 
-  test('GraphQL: it is read, listed and changed; the diffs of all are too large, and each can be read', async () => {
-    const fields = 'title artifacts { pullRequests { id diff { additions } } }';
-    const whole = { artifacts: [{ pullRequests: { length: 34 } }] };
-    // The rows have the whole diffs, so a large session is read without them.
-    const small = 'title artifacts { pullRequests { id } }';
-    const read = await gateway.graphql(key, `query($id: ID!) { session(id: $id) { ${small} } }`, { id });
-    expect(read).toMatchObject({ data: { session: whole } });
-    const list = await gateway.graphql(key, `{ viewer { organization { sessions { nodes { ${small} } } } } }`);
-    expect(list.errors).toBeUndefined();
-    const change = `mutation($id: ID!) { pinSession(input: { sessionId: $id }) { ... on PinSessionPayload { session { isPinned ${fields} } } } }`;
-    const { data, errors } = await gateway.graphql(key, change, { id });
-    expect(data).toMatchObject({ pinSession: { session: { isPinned: true } } });
-    expect(errors?.map(({ extensions }) => extensions?.['code'])).toEqual(['ANSWER_TOO_LARGE']);
-    const node = (read.data as { session: { artifacts: { pullRequests: { id: string }[] }[] } }).session.artifacts[0]
-      ?.pullRequests[33];
-    const one = await gateway.graphql<{ node: { diff: { data: string } } }>(
+  interface Pulls {
+    readonly nodes: readonly { readonly databaseId: string; readonly diff: { readonly data: string } }[];
+    readonly pageInfo: Readonly<Record<'startCursor' | 'endCursor', string>> &
+      Readonly<Record<'hasNextPage' | 'hasPreviousPage', boolean>>;
+  }
+
+  test('GraphQL: it is read, listed and changed with the first diffs, and pages lead over all in both directions', async () => {
+    const fields = 'databaseId diff { data }';
+    const pullsOf = (args: string) =>
+      `title artifacts(first: 1) { nodes { pullRequests(${args}) { totalCount nodes { ${fields} } pageInfo { startCursor endCursor hasNextPage hasPreviousPage } } } }`;
+    const whole = (title: string) => ({
+      title,
+      artifacts: {
+        nodes: [{ pullRequests: { totalCount: 34, nodes: { length: 5 }, pageInfo: { hasNextPage: true } } }],
+      },
+    });
+    const read = await gateway.graphql(key, `query($id: ID!) { session(id: $id) { ${pullsOf('first: 100')} } }`, {
+      id,
+    });
+    expect([read.errors, read.data]).toMatchObject([undefined, { session: whole('Changed') }]);
+    const change = `mutation($id: ID!) { updateSession(input: { sessionId: $id, title: "Again" }) { ... on UpdateSessionPayload { session { ${pullsOf('first: 100')} } } } }`;
+    const changed = await gateway.graphql(key, change, { id });
+    expect([changed.errors, changed.data]).toMatchObject([undefined, { updateSession: { session: whole('Again') } }]);
+    const list = await gateway.graphql<{ viewer: { organization: { sessions: { nodes: object[] } } } }>(
       key,
-      'query($id: ID!) { node(id: $id) { ... on PullRequest { diff { data } } } }',
-      { id: node?.id },
+      `{ viewer { organization { sessions(first: 3) { nodes { ${pullsOf('first: 34')} } } } } }`,
     );
-    expect((one.data as { node: { diff: { data: string } } }).node.diff.data).toHaveLength(1_000_000);
+    expect(list.errors).toBeUndefined();
+    expect(
+      (list.data as { viewer: { organization: { sessions: { nodes: object[] } } } }).viewer.organization.sessions.nodes,
+    ).toContainEqual(expect.objectContaining({ title: 'Again' }));
+    for (const [size, cursor, edge, more] of [
+      ['first', 'after', 'endCursor', 'hasNextPage'],
+      ['last', 'before', 'startCursor', 'hasPreviousPage'],
+    ] as const) {
+      const found: string[] = [];
+      let place = '';
+      for (let hasMore = true; hasMore;) {
+        const { data } = await gateway.graphql<{ session: { artifacts: { nodes: { pullRequests: Pulls }[] } } }>(
+          key,
+          `query($id: ID!) { session(id: $id) { ${pullsOf(`${size}: 34${place}`)} } }`,
+          { id },
+        );
+        const page = data?.session.artifacts.nodes[0]?.pullRequests as Pulls;
+        const ids = page.nodes.map(({ databaseId, diff }) => (diff.data.length === 1_000_000 ? databaseId : ''));
+        found.push(...(size === 'first' ? ids : ids.toReversed()));
+        place = `, ${cursor}: "${page.pageInfo[edge]}"`;
+        hasMore = page.pageInfo[more];
+      }
+      expect(found).toEqual(size === 'first' ? pullRequests : pullRequests.toReversed());
+    }
   });
 
   test('REST: a page of such sessions ends early', async () => {

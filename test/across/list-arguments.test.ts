@@ -13,7 +13,7 @@ import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { invite } from '../support/fixtures/invitations.ts';
-import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
+import { append, createSession, eventsOf, mutate, pullRequestInput } from '../support/fixtures/sessions.ts';
 
 /** Reads every list with each of its conditions and orders. They are found in the schema, so new ones are tested without a change here. */
 
@@ -42,6 +42,7 @@ beforeAll(async () => {
     await invite(gateway, key, `guest-${index}@example.com`);
   }
   await append(gateway, key, sessionId, eventsOf(LIST_LENGTH));
+  await recordResults();
   const { keyId } = await gateway.createKey({ organization: admin.organization });
   await mutate(gateway, key, 'revokeApiKey', { apiKeyId: keyId });
   // Other organizations of the caller, which an unbound key lists.
@@ -51,6 +52,30 @@ beforeAll(async () => {
   headers = { 'X-Organization-Id': admin.organization };
 });
 let headers: Record<string, string> = {};
+let artifactId: string;
+
+/** Records artifacts in the session, and pull requests in the first one. */
+async function recordResults(): Promise<void> {
+  const ids: string[] = [];
+  for (const type of ['PULL_REQUEST', 'PLAN', 'FILE']) {
+    const { artifact } = await mutate<{ artifact: { id: string } }>(
+      gateway,
+      key,
+      'recordArtifact',
+      { sessionId, type },
+      'artifact { id }',
+    );
+    ids.push(artifact.id);
+  }
+  artifactId = ids[0] ?? '';
+  for (const [index, status] of ['OPEN', 'MERGED', 'CLOSED'].entries())
+    await mutate(gateway, key, 'recordPullRequest', {
+      ...pullRequestInput(artifactId, index),
+      status,
+      isDraft: index === 0,
+    });
+}
+
 afterAll(() => gateway.close());
 
 /** For each type with lists: the query that selects a list of one of its objects. */
@@ -60,6 +85,7 @@ const QUERIES: Readonly<Record<string, (list: string) => string>> = {
   Organization: (list) => `{ viewer { organization { found: ${list} } } }`,
   EventDefinition: (list) => `{ eventDefinition(name: "event_0") { found: ${list} } }`,
   Session: (list) => `{ session(id: "${sessionId}") { found: ${list} } }`,
+  Artifact: (list) => `{ node(id: "${artifactId}") { ... on Artifact { found: ${list} } } }`,
 };
 
 const LISTS = Object.values(schema.getTypeMap())

@@ -39,16 +39,16 @@ const SESSIONS = `query Sessions { viewer { organization { sessions(first: 50) {
   diffSummary { additions deletions }
   project { databaseId name icon color }
   sessionSource { databaseId name type repositories { databaseId name provider } }
-  artifacts { databaseId type createdAt updatedAt pullRequests {
+  artifacts(first: 5) { nodes { databaseId type createdAt updatedAt pullRequests(first: 5) { nodes {
     databaseId url title status isDraft sourceBranch baseBranch headSha agent createdAt updatedAt
     diff { additions deletions data } author { avatarUrl login } codeRepository { databaseId name owner baseBranch provider }
-  } }
+  } } } }
 } } pageInfo { hasNextPage } } } } }`;
 
 /** With 8 of the 14 fields of a pull request. */
 const SESSIONS_IN_PART = `query SessionsInPart { viewer { organization { sessions(first: 50) { edges { node {
   id databaseId title mode branchName createdAt updatedAt state { current }
-  artifacts { databaseId type pullRequests { databaseId url title status isDraft sourceBranch baseBranch createdAt } }
+  artifacts(first: 5) { nodes { databaseId type pullRequests(first: 5) { nodes { databaseId url title status isDraft sourceBranch baseBranch createdAt } } } }
 } } pageInfo { hasNextPage } } } } }`;
 
 const DEFINITION = `id databaseId name fullyQualifiedName objectTypeId label description primaryObject includeDefaultProperties createdAt updatedAt

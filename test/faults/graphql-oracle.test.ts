@@ -204,8 +204,8 @@ function rareOperations(): GeneratedOperation[] {
     ),
     ask(
       OperationTypeNode.QUERY,
-      `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename artifacts { __typename
-        pullRequests { __typename author { __typename login avatarUrl } } } } } }`,
+      `query ($id: ID!) { node(id: $id) { __typename ... on Session { __typename artifacts(first: 5) { __typename nodes { __typename
+        pullRequests(first: 5) { __typename nodes { __typename author { __typename login avatarUrl } } } } } } } }`,
       { id: globalId('Session', pool['sessionId']?.[0] ?? '') },
     ),
     ask(

@@ -1,20 +1,19 @@
-import { sql } from 'kysely';
+import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { ArtifactId, PullRequestId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
 import {
   type Readable,
   type RowOf,
   anyOf,
   columns,
   prepared,
-  preparedByShape,
   queriesOn,
   snake,
 } from '../../core/postgres/reading/queries.ts';
-import { completeParents } from '../../core/postgres/reading/pages.ts';
+import { completeParents, pagesOf } from '../../core/postgres/reading/pages.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import {
@@ -24,6 +23,7 @@ import {
   type PullRequest,
   type SessionTables,
 } from './entity.ts';
+import type { ArtifactFilter, PullRequestFilter } from './input.ts';
 import { callerOf, readableBy } from './policy.ts';
 
 const db = queriesOn<SessionTables>();
@@ -34,72 +34,134 @@ export type ArtifactRow = RowOf<Tables['artifact']>;
 export type PullRequestRow = RowOf<Tables['pull_request']>;
 
 type Ids<Id> = { readonly ids: readonly Id[] };
-type ArtifactNames = readonly (keyof ArtifactRow)[];
-type PullRequestNames = readonly (keyof PullRequestRow)[];
 
-const artifactsBySession = preparedByShape<Ids<SessionId>, { readonly names: ArtifactNames }>()((value, { names }) =>
-  db
+export type ArtifactOrderField = 'CREATED_AT' | 'UPDATED_AT';
+export type PullRequestOrderField = 'CREATED_AT' | 'UPDATED_AT';
+
+const MOMENTS = {
+  CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
+  UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
+} as const;
+/** The order of recording. */
+const RECORDED = { field: 'CREATED_AT', direction: 'ASC' } as const;
+const ARTIFACTS_BY = { name: 'ARTIFACT', prefix: 'a.', columns: MOMENTS } as const;
+const PULL_REQUESTS_BY = { name: 'PULL_REQUEST', prefix: 'r.', columns: MOMENTS } as const;
+
+interface List<Filter, Field extends string, Row> {
+  readonly filter: Filter;
+  readonly order: Order<Field>;
+  readonly page: PageArguments;
+  readonly columns: Columns<Row>;
+}
+
+const artifact = expressionBuilder<Tables & { a: Tables['artifact'] }, 'a'>();
+const pullRequest = expressionBuilder<Tables & { r: Tables['pull_request'] }, 'r'>();
+
+/** The conditions of a filter, for `artifact as a`. */
+function artifactFits({ types, createdFrom, createdBefore }: ArtifactFilter): Expression<SqlBool> {
+  return artifact.and([
+    ...(types == null ? [] : [artifact('a.type', '=', anyOf('text', types))]),
+    ...(createdFrom == null ? [] : [artifact('a.created_at', '>=', createdFrom)]),
+    ...(createdBefore == null ? [] : [artifact('a.created_at', '<', createdBefore)]),
+  ]);
+}
+
+/** The conditions of a filter, for `pull_request as r`. */
+function pullRequestFits({ statuses, isDraft, createdFrom, createdBefore }: PullRequestFilter): Expression<SqlBool> {
+  return pullRequest.and([
+    ...(statuses == null ? [] : [pullRequest('r.status', '=', anyOf('text', statuses))]),
+    ...(isDraft == null ? [] : [pullRequest('r.is_draft', '=', isDraft)]),
+    ...(createdFrom == null ? [] : [pullRequest('r.created_at', '>=', createdFrom)]),
+    ...(createdBefore == null ? [] : [pullRequest('r.created_at', '<', createdBefore)]),
+  ]);
+}
+
+/** The artifacts of sessions that the caller can read. */
+function artifactsWithin({ actor }: OperationContext, filter: ArtifactFilter) {
+  return db
     .selectFrom('artifact as a')
-    .select(columns('a', names))
-    .where('a.session_id', '=', anyOf('uuid', value('ids')))
-    .orderBy('a.session_id')
-    .orderBy('a.created_at')
-    .orderBy('a.id'),
-);
+    .innerJoin('session as s', (join) =>
+      join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
+    )
+    .where(within(readableBy(callerOf(actor)), 's'))
+    .where(artifactFits(filter));
+}
 
-/** The artifacts of sessions by session id, in order of creation. The caller has checked that the sessions can be read. */
-export function artifactsOf(
-  { sql: reader }: OperationContext,
-  asked?: Columns<ArtifactRow>,
-): LoadBatch<SessionId, ArtifactRow[]> {
-  return async (ids) => {
-    const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
-    const rows = await reader.all(artifactsBySession({ names }, { ids }));
-    return groupBy(rows, ({ sessionId }) => sessionId);
+/** The pull requests of sessions that the caller can read. */
+function pullRequestsWithin({ actor }: OperationContext, filter: PullRequestFilter) {
+  return db
+    .selectFrom('pull_request as r')
+    .innerJoin('artifact as a', (join) =>
+      join.onRef('a.id', '=', 'r.artifact_id').onRef('a.organization_id', '=', 'r.organization_id'),
+    )
+    .innerJoin('session as s', (join) =>
+      join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
+    )
+    .where(within(readableBy(callerOf(actor)), 's'))
+    .where(pullRequestFits(filter));
+}
+
+/** A page of the artifacts of each session. */
+export function pagesOfArtifacts(
+  context: OperationContext,
+  { filter, order, page, columns: asked }: List<ArtifactFilter, ArtifactOrderField, ArtifactRow>,
+): LoadBatch<SessionId, Page<ArtifactRow>> {
+  const ordering = orderingBy<ArtifactRow, ArtifactOrderField>(ARTIFACTS_BY, order);
+  const plan = planPage(ordering, page);
+  const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', ordering.property);
+  return (sessionIds) =>
+    pagesOf(context.sql, plan, sessionIds, (sessionId) =>
+      artifactsWithin(context, filter).select(columns('a', names)).where('a.session_id', '=', sessionId),
+    );
+}
+
+/** The number of artifacts of each session. */
+export function countsOfArtifacts(context: OperationContext, filter: ArtifactFilter): LoadBatch<SessionId, number> {
+  return async (sessionIds) => {
+    const rows = await context.sql.all(
+      artifactsWithin(context, filter)
+        .select(['a.session_id as id', ({ fn }) => fn.countAll<number>().as('count')])
+        .where('a.session_id', '=', anyOf('uuid', sessionIds))
+        .groupBy('a.session_id'),
+    );
+    return new Map(rows.map(({ id, count }) => [id, count]));
   };
 }
 
-export type ArtifactWithPullRequests = ArtifactRow & { readonly pullRequests: readonly PullRequestRow[] };
+/** A page of the pull requests of each artifact. */
+export function pagesOfPullRequests(
+  context: OperationContext,
+  { filter, order, page, columns: asked }: List<PullRequestFilter, PullRequestOrderField, PullRequestRow>,
+): LoadBatch<ArtifactId, Page<PullRequestRow>> {
+  const ordering = orderingBy<PullRequestRow, PullRequestOrderField>(PULL_REQUESTS_BY, order);
+  const plan = planPage(ordering, page);
+  const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', ordering.property);
+  return (artifactIds) =>
+    pagesOf(context.sql, plan, artifactIds, (artifactId) =>
+      pullRequestsWithin(context, filter).select(columns('r', names)).where('r.artifact_id', '=', artifactId),
+    );
+}
 
-/** The pull requests that were read together with an artifact. */
-export function pullRequestsWith(
-  artifact: ArtifactRow & Partial<ArtifactWithPullRequests>,
-): readonly PullRequestRow[] | undefined {
-  return artifact.pullRequests;
+/** The number of pull requests of each artifact. */
+export function countsOfPullRequests(
+  context: OperationContext,
+  filter: PullRequestFilter,
+): LoadBatch<ArtifactId, number> {
+  return async (artifactIds) => {
+    const rows = await context.sql.all(
+      pullRequestsWithin(context, filter)
+        .select(['r.artifact_id as id', ({ fn }) => fn.countAll<number>().as('count')])
+        .where('r.artifact_id', '=', anyOf('uuid', artifactIds))
+        .groupBy('r.artifact_id'),
+    );
+    return new Map(rows.map(({ id, count }) => [id, count]));
+  };
 }
 
 /** Names the columns of an artifact in a row of its pull request. */
 const ofArtifact = (name: string) => `artifact ${name}`;
 
-const artifactsWithPullRequests = preparedByShape<
-  Ids<SessionId>,
-  { readonly names: ArtifactNames; readonly pullRequestNames: PullRequestNames }
->()((value, { names, pullRequestNames }) =>
-  db
-    .selectFrom('artifact as a')
-    .leftJoin('pull_request as r', 'r.artifact_id', 'a.id')
-    .select(names.map((name) => sql.ref(`a.${snake(name)}`).as(ofArtifact(name))))
-    .select(columns('r', pullRequestNames))
-    .where('a.session_id', '=', anyOf('uuid', value('ids')))
-    .orderBy('a.session_id')
-    .orderBy('a.created_at')
-    .orderBy('a.id')
-    .orderBy('r.created_at')
-    .orderBy('r.id'),
-);
-
-/** The artifacts of sessions with their pull requests, both in order of creation, in one statement, which is cheaper than two. */
-export function artifactsWithPullRequestsOf(
-  { sql: reader }: OperationContext,
-  { asked, askedOfPullRequests }: { asked?: Columns<ArtifactRow>; askedOfPullRequests?: Columns<PullRequestRow> } = {},
-): LoadBatch<SessionId, ArtifactWithPullRequests[]> {
-  return async (ids) => {
-    const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', 'sessionId');
-    const pullRequestNames = withColumns<PullRequestRow>(askedOfPullRequests, PULL_REQUEST_COLUMNS, 'id');
-    const rows = await reader.all(artifactsWithPullRequests({ names, pullRequestNames }, { ids }));
-    return groupBy(artifactsIn(rows, names), ({ sessionId }) => sessionId);
-  };
-}
+type ArtifactWithPullRequests = ArtifactRow & { readonly pullRequests: readonly PullRequestRow[] };
 
 /** An artifact of a session document, in which only the first diffs are complete. */
 export type ArtifactInSession = ArtifactRow & { readonly pullRequests: readonly PullRequestInSession[] };
@@ -175,29 +237,6 @@ function artifactsIn(rows: readonly JoinedRow[], names: readonly (keyof Artifact
   return artifacts;
 }
 
-const pullRequestsByArtifact = preparedByShape<Ids<ArtifactId>, { readonly names: PullRequestNames }>()(
-  (value, { names }) =>
-    db
-      .selectFrom('pull_request as r')
-      .select(columns('r', names))
-      .where('r.artifact_id', '=', anyOf('uuid', value('ids')))
-      .orderBy('r.artifact_id')
-      .orderBy('r.created_at')
-      .orderBy('r.id'),
-);
-
-/** The pull requests of artifacts by artifact id, in order of creation. The caller has checked that the artifacts can be read. */
-export function pullRequestsOf(
-  { sql: reader }: OperationContext,
-  asked?: Columns<PullRequestRow>,
-): LoadBatch<ArtifactId, PullRequestRow[]> {
-  return async (ids) => {
-    const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', 'artifactId');
-    const rows = await reader.all(pullRequestsByArtifact({ names }, { ids }));
-    return groupBy(rows, ({ artifactId }) => artifactId);
-  };
-}
-
 /** The artifacts with these ids whose sessions the caller can read, in any order. */
 export function findArtifacts(
   { actor, sql: reader }: OperationContext,
@@ -231,30 +270,18 @@ export function findPullRequests(
   );
 }
 
-const BY_RECORDING: Ordering<PullRequestRow> = {
-  name: 'PULL_REQUEST',
-  direction: 'ASC',
-  columns: [
-    { sql: 'r.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
-    { sql: 'r.id', type: 'uuid', of: ({ id }) => id },
-  ],
-};
-
 /** A page of the pull requests of a session, if the caller can read it. */
 export async function pageOfPullRequests(
-  { actor, sql: reader }: OperationContext,
+  context: OperationContext,
   sessionId: SessionId,
   page: PageArguments,
 ): Promise<Page<PullRequestRow>> {
-  const plan = planPage(BY_RECORDING, page);
-  const pullRequests = db
-    .selectFrom('pull_request as r')
-    .innerJoin('artifact as a', 'a.id', 'r.artifact_id')
-    .innerJoin('session as s', 's.id', 'a.session_id')
+  const ordering = orderingBy<PullRequestRow, PullRequestOrderField>(PULL_REQUESTS_BY, RECORDED);
+  const plan = planPage(ordering, page);
+  const pullRequests = pullRequestsWithin(context, {})
     .select(columns('r', PULL_REQUEST_COLUMNS))
-    .where('s.id', '=', sessionId)
-    .where(within(readableBy(callerOf(actor)), 's'));
-  return plan.toPage(await reader.page(plan.apply(pullRequests), { isJson: true }));
+    .where('s.id', '=', sessionId);
+  return plan.toPage(await context.sql.page(plan.apply(pullRequests), { isJson: true }));
 }
 
 /** The row of an artifact that was just written. */

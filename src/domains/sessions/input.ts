@@ -257,6 +257,23 @@ export const sessionFilter = z
   );
 export type SessionFilter = z.output<typeof sessionFilter>;
 
+export const artifactFilter = z
+  .strictObject({
+    types: anyOf(z.enum(ARTIFACT_TYPES)).describe('Artifacts of any of these types.'),
+    ...createdBetween,
+  })
+  .describe('Conditions on artifacts. An artifact is listed when it meets all of them.');
+export type ArtifactFilter = z.output<typeof artifactFilter>;
+
+export const pullRequestFilter = z
+  .strictObject({
+    statuses: anyOf(z.enum(PULL_REQUEST_STATUSES)).describe('Pull requests with any of these statuses.'),
+    isDraft: z.boolean().nullish().describe('True lists only drafts, false only pull requests that are not drafts.'),
+    ...createdBetween,
+  })
+  .describe('Conditions on pull requests. A pull request is listed when it meets all of them.');
+export type PullRequestFilter = z.output<typeof pullRequestFilter>;
+
 export const sessionReference = z.strictObject({ sessionId });
 
 /** Query parameters of the REST list. */

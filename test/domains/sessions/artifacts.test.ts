@@ -47,90 +47,114 @@ describe('recordArtifact and recordPullRequest', () => {
     const types = ['PULL_REQUEST', 'TOOL_CALL', 'PLAN', 'RESPONSE', 'FILE', 'SERVICE', 'SOURCE'];
     const ids: string[] = [];
     for (const type of types) ids.push(await artifactOf(id, type));
-    const wanted = types.map((type, index) => ({ databaseId: ids[index], type, pullRequests: [] }));
-    expect(
-      (
-        await gateway.graphql(
-          key,
-          'query($id: ID!) { session(id: $id) { artifacts { databaseId type pullRequests { url } } } }',
-          { id },
-        )
-      ).data,
-    ).toEqual({ session: { artifacts: wanted } });
+    const query = `query($id: ID!) { session(id: $id) { artifacts { totalCount nodes { databaseId type pullRequests { totalCount nodes { url } } } } } }`;
+    const nodes = types.map((type, index) => ({
+      databaseId: ids[index],
+      type,
+      pullRequests: { totalCount: 0, nodes: [] },
+    }));
+    expect((await gateway.graphql(key, query, { id })).data).toEqual({
+      session: { artifacts: { totalCount: types.length, nodes } },
+    });
   });
 
-  test('artifacts that are selected several times with other fields of their pull requests have the selected ones', async () => {
+  /** A session with an artifact of two pull requests, one of one, and one of none. */
+  async function recordedSession(): Promise<{ id: string; artifacts: string[] }> {
     const id = await createSession(gateway, key);
-    const [one, two, none] = [await artifactOf(id), await artifactOf(id), await artifactOf(id, 'PLAN')];
-    for (const [artifactId, urls] of [
-      [two, ['c']],
-      [one, ['a', 'b']],
+    const artifacts = [await artifactOf(id), await artifactOf(id), await artifactOf(id, 'PLAN')];
+    for (const [index, name] of [
+      [1, 'c'],
+      [0, 'a'],
+      [0, 'b'],
     ] as const)
-      for (const url of urls)
-        await mutate(gateway, key, 'recordPullRequest', { artifactId, ...input, url: `https://example.com/${url}` });
+      await mutate(gateway, key, 'recordPullRequest', {
+        ...input,
+        artifactId: artifacts[index],
+        url: `https://example.com/${name}`,
+        title: name,
+        status: name === 'b' ? 'MERGED' : 'OPEN',
+      });
+    return { id, artifacts };
+  }
+
+  test('artifacts that are selected several times with other fields of their pull requests have the selected ones', async () => {
+    const { id, artifacts } = await recordedSession();
     const query = `query($id: ID!, $no: Boolean!) { session(id: $id) {
-      urls: artifacts { databaseId pullRequests { url } }
-      bare: artifacts { databaseId }
-      both: artifacts { pullRequests { title artifact { databaseId } } again: pullRequests { agent } }
-      names: artifacts { pullRequests { __typename } }
-      whole: artifacts { pullRequests { codeRepository { id } viewerCanUpdate: __typename ... on PullRequest { status } } }
-      left: artifacts { type pullRequests @include(if: $no) { url } }
-      merged: artifacts { type pullRequests { url } } merged: artifacts { pullRequests { title } }
+      bare: artifacts(first: 5) { nodes { databaseId } }
+      names: artifacts(first: 5) { nodes { pullRequests(first: 5) { nodes { title } } } }
+      both: artifacts(first: 5) { nodes { pullRequests(first: 5) { nodes { artifact { databaseId } } } again: pullRequests(first: 1) { nodes { agent } } } }
+      whole: artifacts(first: 1) { edges { node { pullRequests(first: 1) { edges { node { codeRepository { name } ... on PullRequest { status } } } } } } }
+      left: artifacts(first: 5) { nodes { type pullRequests @include(if: $no) { nodes { url } } } }
     } }`;
-    const { data } = await gateway.graphql(key, query, { id, no: false });
-    const of = <Value>(make: (artifactId: string, url: string) => Value): Value[][] => [
-      ['a', 'b'].map((url) => make(one, `https://example.com/${url}`)),
-      [make(two, 'https://example.com/c')],
-      [],
-    ];
-    const ids = [one, two, none];
-    const listed = <Field>(field: string, lists: Field[]) => lists.map((list) => ({ [field]: list }));
+    const { data, errors } = await gateway.graphql(key, query, { id, no: false });
+    expect(errors).toBeUndefined();
+    const of = (...lists: object[][]) => ({ nodes: lists.map((nodes) => ({ pullRequests: { nodes } })) });
+    const [one, two] = artifacts.map((databaseId) => ({ artifact: { databaseId } }));
     expect(data).toEqual({
       session: {
-        bare: listed('databaseId', ids),
-        urls: of((_, url) => ({ url })).map((pullRequests, index) => ({ databaseId: ids[index], pullRequests })),
-        both: of((databaseId) => ({ title: 'First', artifact: { databaseId } })).map((pullRequests) => ({
-          pullRequests,
-          again: pullRequests.map(() => ({ agent: 'coder' })),
-        })),
-        names: listed(
-          'pullRequests',
-          of(() => ({ __typename: 'PullRequest' })),
-        ),
-        whole: of(() => ({ viewerCanUpdate: 'PullRequest', status: 'OPEN' })).map((pullRequests) => ({
-          pullRequests: pullRequests.map((each) => ({ ...each, codeRepository: { id: expect.any(String) } })),
-        })),
-        left: listed('type', ['PULL_REQUEST', 'PULL_REQUEST', 'PLAN']),
-        merged: of((_, url) => ({ url, title: 'First' })).map((pullRequests, index) => ({
-          type: index < 2 ? 'PULL_REQUEST' : 'PLAN',
-          pullRequests,
-        })),
+        bare: { nodes: artifacts.map((databaseId) => ({ databaseId })) },
+        names: of([{ title: 'a' }, { title: 'b' }], [{ title: 'c' }], []),
+        both: {
+          nodes: of([one ?? {}, one ?? {}], [two ?? {}], []).nodes.map((node, index) => ({
+            ...node,
+            again: { nodes: index < 2 ? [{ agent: 'coder' }] : [] },
+          })),
+        },
+        whole: {
+          edges: [{ node: { pullRequests: { edges: [{ node: { codeRepository: { name: 'n' }, status: 'OPEN' } }] } } }],
+        },
+        left: { nodes: ['PULL_REQUEST', 'PULL_REQUEST', 'PLAN'].map((type) => ({ type })) },
       },
     });
   });
 
-  test('one statement reads artifacts with their pull requests', async () => {
-    const id = await createSession(gateway, key);
-    await mutate(gateway, key, 'recordPullRequest', { artifactId: await artifactOf(id), ...input });
-    const statementsFor = async (fields: string) => {
-      gateway.statements.length = 0;
-      await gateway.graphql(key, `query($id: ID!) { session(id: $id) { artifacts { ${fields} } } }`, { id });
-      return gateway.statements.length;
+  test('pages of both lists lead forward and backward over all items, with filter and order, for each parent', async () => {
+    const { id, artifacts } = await recordedSession();
+    type Walked = { nodes: { databaseId: string }[]; pageInfo: { endCursor: string; startCursor: string } };
+    const ask = async (list: string, field = 'databaseId') => {
+      const page = `nodes { ${field} } pageInfo { hasNextPage hasPreviousPage startCursor endCursor }`;
+      const { data, errors } = await gateway.graphql<{ session: { artifacts: Walked } }>(
+        key,
+        `query($id: ID!) { session(id: $id) { artifacts(${list}) { ${page} } } }`,
+        { id },
+      );
+      expect(errors).toBeUndefined();
+      return (data as { session: { artifacts: Walked } }).session.artifacts;
     };
-    expect(await statementsFor('type pullRequests { url }')).toBe(await statementsFor('type'));
+    const first = await ask('first: 2');
+    const next = await ask(`first: 2, after: "${first.pageInfo.endCursor}"`);
+    expect([...first.nodes, ...next.nodes].map(({ databaseId }) => databaseId)).toEqual(artifacts);
+    expect([first.pageInfo, next.pageInfo]).toMatchObject([
+      { hasNextPage: true, hasPreviousPage: false },
+      { hasNextPage: false, hasPreviousPage: true },
+    ]);
+    const back = await ask(`last: 2, before: "${next.pageInfo.startCursor}"`);
+    expect(back.nodes).toEqual(first.nodes);
+    expect((await ask('filter: { types: [PLAN] }')).nodes).toEqual(next.nodes);
+    const newest = await ask('orderBy: { field: CREATED_AT, direction: DESC }');
+    expect(newest.nodes.map(({ databaseId }) => databaseId)).toEqual(artifacts.toReversed());
+    const lists = await ask(
+      'first: 3',
+      'databaseId merged: pullRequests(first: 5, filter: { statuses: [MERGED] }) { totalCount nodes { title } } last: pullRequests(last: 1) { totalCount nodes { title } pageInfo { hasPreviousPage } }',
+    );
+    expect(lists.nodes).toMatchObject([
+      { merged: { totalCount: 1, nodes: [{ title: 'b' }] }, last: { totalCount: 2, nodes: [{ title: 'b' }] } },
+      { merged: { totalCount: 0, nodes: [] }, last: { totalCount: 1, nodes: [{ title: 'c' }] } },
+      { merged: { totalCount: 0, nodes: [] }, last: { totalCount: 0, nodes: [] } },
+    ]);
   });
 
   test.each([
-    ['pullRequests @include(if: false) { url }', ''],
-    ['... on Artifact @include(if: false) { pullRequests { url } }', ''],
-    ['...F @skip(if: true)', 'fragment F on Artifact { pullRequests { url } }'],
+    ['pullRequests @include(if: false) { nodes { url } }', ''],
+    ['... on Artifact @include(if: false) { pullRequests { nodes { url } } }', ''],
+    ['...F @skip(if: true)', 'fragment F on Artifact { pullRequests { nodes { url } } }'],
   ])('pull requests that are left out are not read: %s', async (left, fragment) => {
     const id = await createSession(gateway, key);
     await mutate(gateway, key, 'recordPullRequest', { artifactId: await artifactOf(id), ...input });
     gateway.statements.length = 0;
-    const query = `query($id: ID!) { session(id: $id) { artifacts { type ${left} } } } ${fragment}`;
+    const query = `query($id: ID!) { session(id: $id) { artifacts { nodes { type ${left} } } } } ${fragment}`;
     expect(await gateway.graphql(key, query, { id })).toMatchObject({
-      data: { session: { artifacts: [{ type: 'PULL_REQUEST' }] } },
+      data: { session: { artifacts: { nodes: [{ type: 'PULL_REQUEST' }] } } },
     });
     expect(gateway.statements.filter((statement) => statement.includes('"pull_request"'))).toEqual([]);
   });

@@ -208,7 +208,7 @@ test.each([
 test('5 sessions with artifacts send as many statements as one', async () => {
   const { key } = await gateway.createKey();
   const query =
-    'query($first: Int) { viewer { organization { sessions(first: $first) { nodes { title project { name } sessionSource { repositories { name } } artifacts { type pullRequests { url } } } } } } }';
+    'query($first: Int) { viewer { organization { sessions(first: $first) { nodes { title project { name } sessionSource { repositories { name } } artifacts(first: 2) { nodes { type pullRequests(first: 2) { nodes { url } } } } } } } } }';
   for (let index = 0; index < 5; index += 1)
     await mutate(gateway, key, 'recordArtifact', { sessionId: await createSession(gateway, key), type: 'PLAN' });
   const count = async (first: number) => {

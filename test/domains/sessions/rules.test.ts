@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isObject } from '../../../src/core/is-object.ts';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
@@ -6,6 +7,7 @@ import {
   PROJECT_ID,
   PULL_REQUEST_ID,
   REPOSITORY_ID,
+  pullRequestInput,
   SOURCE_ID,
   createSession,
   moveTo,
@@ -123,8 +125,8 @@ describe('the document', () => {
     const query = `query($id: ID!) { session(id: $id) {
       id: databaseId agent agentId artifactType baseBranch branchName targetBranch createdAt updatedAt lastQueuedAt lastSeenAt externalId externalUrl kind level mode
       projectId sandboxSize sessionType title description visibility htmlUrl mcpServers { databaseId } isPinned diffSummary { additions deletions }
-      artifacts { id: databaseId type createdAt updatedAt pullRequests { id: databaseId url title status isDraft sourceBranch baseBranch headSha createdAt updatedAt agent
-        diff { additions deletions data } author { avatarUrl login } codeRepository { id: databaseId name owner baseBranch provider } } }
+      artifacts(first: 5) { nodes { id: databaseId type createdAt updatedAt pullRequests(first: 5) { nodes { id: databaseId url title status isDraft sourceBranch baseBranch
+        headSha createdAt updatedAt agent diff { additions deletions data } author { avatarUrl login } codeRepository { id: databaseId name owner baseBranch provider } } } } }
       project { id: databaseId name icon color } sessionSource { id: databaseId name type repositories { id: databaseId name provider } }
       sourcePullRequest { id: databaseId url title status isDraft }
       state { isQueued isCancelled isCompleted isFailed inProgress current } } }`;
@@ -286,22 +288,6 @@ describe('who may read and change a session', () => {
   });
 });
 
-function pullRequestInput(artifactId: string) {
-  return {
-    artifactId,
-    url: 'https://example.com/pr/2',
-    title: 'A change',
-    status: 'MERGED',
-    sourceBranch: 'fix',
-    baseBranch: 'main',
-    headSha: 'abc',
-    agent: 'coder',
-    diff: { additions: 1, deletions: 2, data: '+a' },
-    author: { avatarUrl: 'https://example.com/a.png', login: 'coder' },
-    codeRepository: { id: REPOSITORY_ID, name: 'shop', owner: 'acme', baseBranch: 'main', provider: 'github' },
-  };
-}
-
 /** The enum values of REST for those of GraphQL, if they are not the same in lower case. */
 const REST_VALUES: Record<string, string> = {
   PULL_REQUEST: 'PullRequest',
@@ -324,6 +310,11 @@ const ENUMS = new Set([
 
 function toRestValues(value: unknown): unknown {
   return JSON.parse(JSON.stringify(value), (name, item: unknown) =>
-    ENUMS.has(name) && typeof item === 'string' ? (REST_VALUES[item] ?? item.toLowerCase()) : item,
+    // A connection is a list in REST.
+    isObject(item) && Array.isArray(item['nodes'])
+      ? item['nodes']
+      : ENUMS.has(name) && typeof item === 'string'
+        ? (REST_VALUES[item] ?? item.toLowerCase())
+        : item,
   ) as unknown;
 }

@@ -43,7 +43,7 @@ const CONTENT = [
   'externalId',
   'externalUrl',
   'diffSummary { additions }',
-  'artifacts { databaseId }',
+  'artifacts { nodes { databaseId } }',
   'sourcePullRequest { title }',
 ];
 const nameOf = (field: string) => field.split(' ')[0] ?? '';
@@ -119,7 +119,7 @@ test('GraphQL: with sessions.write or sessions.read, a key can read all content 
 test('GraphQL: for a key with only sessions.record, the pull requests of a recorded artifact are null with an error', async () => {
   const { data, errors } = await gateway.graphql<{ recordArtifact: { artifact: object } }>(
     await keyWith('sessions.record'),
-    `mutation($input: RecordArtifactInput!) { recordArtifact(input: $input) { ... on RecordArtifactPayload { artifact { type pullRequests { title } } } } }`,
+    `mutation($input: RecordArtifactInput!) { recordArtifact(input: $input) { ... on RecordArtifactPayload { artifact { type pullRequests { nodes { title } } } } } }`,
     { input: { sessionId, type: 'PULL_REQUEST' } },
   );
   expect(data?.recordArtifact.artifact).toEqual({ type: 'PULL_REQUEST', pullRequests: null });

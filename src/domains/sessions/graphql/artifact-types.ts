@@ -1,20 +1,28 @@
-import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
+import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { type ArtifactRow, type PullRequestRow, pullRequestsOf, pullRequestsWith } from '../artifact-queries.ts';
+import {
+  type ArtifactOrderField,
+  type ArtifactRow,
+  type PullRequestOrderField,
+  type PullRequestRow,
+  countsOfPullRequests,
+  pagesOfPullRequests,
+} from '../artifact-queries.ts';
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { readArtifacts, readPullRequests } from '../operations.ts';
+import { artifactFilter, pullRequestFilter } from '../input.ts';
 import { ArtifactTypeEnum } from './enums.ts';
 import { pullRequestFields } from './pull-request-fields.ts';
 import { ARTIFACT_TEXTS, AUTHOR_TEXTS, CODE_REPOSITORY_TEXTS, DIFF_TEXTS, PULL_REQUEST_TEXTS } from '../texts.ts';
 
 /** GraphQL types for the results of sessions. */
-
-const NONE: readonly never[] = [];
 
 const DiffType = builder.objectRef<PullRequestRow['diff']>('PullRequestDiff').implement({
   description: 'The changes of a pull request.',
@@ -85,17 +93,6 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     type: t.expose('type', { type: ArtifactTypeEnum, description: ARTIFACT_TEXTS.type }),
-    pullRequests: t.field({
-      type: [PullRequestType],
-      description: ARTIFACT_TEXTS.pullRequests,
-      extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSION_CONTENT), ...needs<ArtifactRow>('id') },
-      resolve: (artifact, _, context, info) => {
-        const known = pullRequestsWith(artifact);
-        if (known) return known;
-        const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
-        return resolveBatched({ context, info }, artifact.id, pullRequestsOf(context, selected), selected, NONE);
-      },
-    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: ARTIFACT_TEXTS.createdAt }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: ARTIFACT_TEXTS.updatedAt }),
   }),
@@ -110,4 +107,47 @@ builder.objectField(PullRequestType, 'artifact', (t) =>
     resolve: ({ artifactId }, _, context, info) =>
       resolveReference({ context, info }, 'Artifact', artifactId, readArtifacts),
   }),
+);
+
+/** The orders of artifacts and of pull requests. */
+const ORDER = {
+  fields: { CREATED_AT: 'Time of recording.', UPDATED_AT: 'Time of the last change.' },
+  otherwise: { field: 'CREATED_AT', direction: 'ASC' },
+} as const;
+
+export const ArtifactFilterInput = filterType('ArtifactFilter', artifactFilter);
+export const ARTIFACT_ORDER = orderType<ArtifactOrderField>('Artifact', { of: 'artifacts', ...ORDER });
+export const ArtifactConnection = connectionType(ArtifactType, { of: 'artifacts' });
+
+const PullRequestFilterInput = filterType('PullRequestFilter', pullRequestFilter);
+const PULL_REQUEST_ORDER = orderType<PullRequestOrderField>('PullRequest', { of: 'pull requests', ...ORDER });
+const PullRequestConnection = connectionType(PullRequestType, { of: 'pull requests' });
+
+builder.objectField(ArtifactType, 'pullRequests', (t) =>
+  t.connection(
+    {
+      type: PullRequestType,
+      description: ARTIFACT_TEXTS.pullRequests,
+      args: {
+        filter: t.arg({
+          type: PullRequestFilterInput,
+          description: 'Conditions on the pull requests. When absent, all pull requests are included.',
+        }),
+        orderBy: t.arg(PULL_REQUEST_ORDER.argument),
+      },
+      extensions: { ...refusable(READ_SESSION_CONTENT), ...needs<ArtifactRow>('id') },
+      resolve: ({ id }, args, context, info) => {
+        const { filter, orderBy, ...page } = args;
+        const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
+        const list = { filter: filter ?? {}, order: PULL_REQUEST_ORDER.orderOf(orderBy), page, columns: selected };
+        return resolveConnection({ context, info, args }, id, {
+          pages: pagesOfPullRequests(context, list),
+          counts: countsOfPullRequests(context, list.filter),
+          countedBy: list.filter,
+          columns: selected,
+        });
+      },
+    },
+    PullRequestConnection,
+  ),
 );

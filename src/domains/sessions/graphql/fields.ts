@@ -1,5 +1,6 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../../core/graphql/builder.ts';
+import { resolveConnection } from '../../../core/graphql/connections.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { type FieldsOf } from '../../../core/graphql/nodes.ts';
 import { resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
@@ -9,18 +10,13 @@ import { McpServerType } from '../../mcp-connections/graphql/types.ts';
 import { READ_MCP_CONNECTIONS, readMcpConnections } from '../../mcp-connections/public.ts';
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/public.ts';
-import {
-  type ArtifactRow,
-  type PullRequestRow,
-  artifactsOf,
-  artifactsWithPullRequestsOf,
-} from '../artifact-queries.ts';
+import { type ArtifactRow, countsOfArtifacts, pagesOfArtifacts } from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../derived.ts';
 import { projectsOf } from '../project-queries.ts';
 import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
 import { SESSION_TEXTS } from '../texts.ts';
-import { ArtifactType } from './artifact-types.ts';
+import { ARTIFACT_ORDER, ArtifactConnection, ArtifactFilterInput, ArtifactType } from './artifact-types.ts';
 import { ArtifactTypeEnum, SandboxSizeEnum, SessionModeEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
 import {
   ProjectType,
@@ -33,7 +29,6 @@ import { AgentOptionsType, DiffSummaryType, SessionStateType } from './value-typ
 
 /** The fields of a session, in groups. */
 
-const NONE: readonly never[] = [];
 const CONTENT = refusable(READ_SESSION_CONTENT);
 
 type Fields = FieldsOf<SessionRow>;
@@ -59,19 +54,32 @@ export function taskFields(t: Fields) {
       nullable: true,
       description: SESSION_TEXTS.artifactType,
     }),
-    artifacts: t.field({
-      type: [ArtifactType],
-      description: SESSION_TEXTS.artifacts,
-      extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
-      resolve: ({ id }, _, context, info) => {
-        const asked = selectedColumns<ArtifactRow>(info, 'Artifact');
-        const askedOfPullRequests = selectedColumns<PullRequestRow>(info, 'PullRequest', 'pullRequests');
-        if (!askedOfPullRequests?.length)
-          return resolveBatched({ context, info }, id, artifactsOf(context, asked), asked, NONE);
-        const load = artifactsWithPullRequestsOf(context, { asked, askedOfPullRequests });
-        return resolveBatched({ context, info }, id, load, [...(asked ?? ['*']), '', ...askedOfPullRequests], NONE);
+    artifacts: t.connection(
+      {
+        type: ArtifactType,
+        description: SESSION_TEXTS.artifacts,
+        args: {
+          filter: t.arg({
+            type: ArtifactFilterInput,
+            description: 'Conditions on the artifacts. When absent, all artifacts are included.',
+          }),
+          orderBy: t.arg(ARTIFACT_ORDER.argument),
+        },
+        extensions: { ...CONTENT, ...needs<SessionRow>('id') },
+        resolve: ({ id }, args, context, info) => {
+          const { filter, orderBy, ...page } = args;
+          const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
+          const list = { filter: filter ?? {}, order: ARTIFACT_ORDER.orderOf(orderBy), page, columns: selected };
+          return resolveConnection({ context, info, args }, id, {
+            pages: pagesOfArtifacts(context, list),
+            counts: countsOfArtifacts(context, list.filter),
+            countedBy: list.filter,
+            columns: selected,
+          });
+        },
       },
-    }),
+      ArtifactConnection,
+    ),
   };
 }
 

@@ -52,9 +52,13 @@ query Sessions($first: Int = 5) {
           title
           state { current }
           lastSeenAt
-          artifacts {
-            type
-            pullRequests { url title status }
+          artifacts(first: 5) {
+            nodes {
+              type
+              pullRequests(first: 5) {
+                nodes { url title status }
+              }
+            }
           }
         }
       }
