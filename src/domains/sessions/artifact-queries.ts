@@ -54,25 +54,25 @@ interface List<Filter, Field extends string, Row> {
   readonly columns: Columns<Row>;
 }
 
-const artifact = expressionBuilder<Tables & { a: Tables['artifact'] }, 'a'>();
-const pullRequest = expressionBuilder<Tables & { r: Tables['pull_request'] }, 'r'>();
+const ofArtifacts = expressionBuilder<Tables & { a: Tables['artifact'] }, 'a'>();
+const ofPullRequests = expressionBuilder<Tables & { r: Tables['pull_request'] }, 'r'>();
 
 /** The conditions of a filter, for `artifact as a`. */
 function artifactFits({ types, createdFrom, createdBefore }: ArtifactFilter): Expression<SqlBool> {
-  return artifact.and([
-    ...(types == null ? [] : [artifact('a.type', '=', anyOf('text', types))]),
-    ...(createdFrom == null ? [] : [artifact('a.created_at', '>=', createdFrom)]),
-    ...(createdBefore == null ? [] : [artifact('a.created_at', '<', createdBefore)]),
+  return ofArtifacts.and([
+    ...(types == null ? [] : [ofArtifacts('a.type', '=', anyOf('text', types))]),
+    ...(createdFrom == null ? [] : [ofArtifacts('a.created_at', '>=', createdFrom)]),
+    ...(createdBefore == null ? [] : [ofArtifacts('a.created_at', '<', createdBefore)]),
   ]);
 }
 
 /** The conditions of a filter, for `pull_request as r`. */
 function pullRequestFits({ statuses, isDraft, createdFrom, createdBefore }: PullRequestFilter): Expression<SqlBool> {
-  return pullRequest.and([
-    ...(statuses == null ? [] : [pullRequest('r.status', '=', anyOf('text', statuses))]),
-    ...(isDraft == null ? [] : [pullRequest('r.is_draft', '=', isDraft)]),
-    ...(createdFrom == null ? [] : [pullRequest('r.created_at', '>=', createdFrom)]),
-    ...(createdBefore == null ? [] : [pullRequest('r.created_at', '<', createdBefore)]),
+  return ofPullRequests.and([
+    ...(statuses == null ? [] : [ofPullRequests('r.status', '=', anyOf('text', statuses))]),
+    ...(isDraft == null ? [] : [ofPullRequests('r.is_draft', '=', isDraft)]),
+    ...(createdFrom == null ? [] : [ofPullRequests('r.created_at', '>=', createdFrom)]),
+    ...(createdBefore == null ? [] : [ofPullRequests('r.created_at', '<', createdBefore)]),
   ]);
 }
 
