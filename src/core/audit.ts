@@ -45,6 +45,8 @@ const AuditEntrySchema = defineEntity({
     requestIdOrigin: p.enum(REQUEST_ID_ORIGINS).nullable(),
     /** Null if something was changed. */
     refusal: p.enum(REFUSALS).nullable(),
+    /** Names without values; null if the operation does not say. */
+    changedFields: p.array().nullable(),
   },
   indexes: [
     { name: 'audit_entry_organization_index', properties: ['organizationId', 'occurredAt', 'id'] },
@@ -68,6 +70,7 @@ export interface NewAuditEntry {
   readonly targetId: string | null;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin | null;
+  readonly changedFields: readonly string[] | null;
 }
 
 /** The kinds of objects that entries name: the GraphQL type, or the REST noun if it is not in GraphQL. */
@@ -93,6 +96,8 @@ export interface AuditTarget {
   readonly id: string | null;
   /** The organization of the object; null for none, and by default the acting organization of the caller. */
   readonly organizationId?: OrganizationId | null | undefined;
+  /** The names of the fields that were changed, if the operation updates some of them. */
+  readonly changedFields?: readonly string[];
 }
 
 /** The recorded properties of a caller. */
@@ -115,10 +120,11 @@ export function auditEntry(
     readonly requestIdOrigin: RequestIdOrigin;
   },
   operation: string,
-  { type, id, organizationId }: AuditTarget,
+  given: AuditTarget,
 ): NewAuditEntry {
   const { actor, requestId, requestIdOrigin } = context;
-  const target = { type, id, organizationId: organizationId === undefined ? actor.organization?.id : organizationId };
+  const { organizationId = actor.organization?.id } = given;
+  const target = { ...given, organizationId };
   if (actor.isOperator) return operatorEntry(context, operation, target);
   return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId, requestIdOrigin };
 }
@@ -139,7 +145,7 @@ export function jobEntry(clock: Clock, jobId: string, operation: string, target:
   return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId, requestIdOrigin: null };
 }
 
-function entryOf({ now, newId }: Clock, operation: string, { type, id, organizationId }: AuditTarget) {
+function entryOf({ now, newId }: Clock, operation: string, { type, id, organizationId, changedFields }: AuditTarget) {
   return {
     occurredAt: now(),
     id: newId(),
@@ -147,6 +153,7 @@ function entryOf({ now, newId }: Clock, operation: string, { type, id, organizat
     operation,
     targetType: type,
     targetId: id,
+    changedFields: changedFields ?? null,
   };
 }
 
@@ -163,11 +170,22 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'target_id', type: 'uuid', property: 'targetId' },
   { name: 'request_id', type: 'text', property: 'requestId' },
   { name: 'request_id_origin', type: 'text', property: 'requestIdOrigin' },
+  { name: 'changed_fields', type: 'text[]', property: 'changedFields' },
 ];
 
 /** Writes an entry, in the transaction of the change. */
 export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
-  const { occurredAt, organizationId, keyId, targetType, targetId, requestId, requestIdOrigin, ...rest } = entry;
+  const {
+    occurredAt,
+    organizationId,
+    keyId,
+    targetType,
+    targetId,
+    requestId,
+    requestIdOrigin,
+    changedFields,
+    ...rest
+  } = entry;
   await em
     .getKysely<Readable<AuditTables>>()
     .insertInto('audit_entry')
@@ -180,6 +198,7 @@ export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Prom
       target_id: targetId,
       request_id: requestId,
       request_id_origin: requestIdOrigin,
+      changed_fields: changedFields && [...changedFields],
     })
     .execute();
 }
@@ -199,6 +218,7 @@ export function auditValues(entry: NewAuditEntry): AuditValues {
     'audit.targetId': entry.targetId,
     'audit.requestId': entry.requestId,
     'audit.requestIdOrigin': entry.requestIdOrigin,
+    'audit.changedFields': entry.changedFields,
   };
 }
 

@@ -227,9 +227,9 @@ export function notFound(what: string): NotFoundError {
 }
 
 /** A name, or another unique `field`, that `holder` has already, such as `another organization`. */
-export function nameTaken(name: string, holder: string, field = 'name'): ConflictError {
+export function nameTaken(name: string, holder: string, field = 'name', path = [field]): ConflictError {
   const message = `${name} already exists as the ${field} of ${holder}; choose another ${field}`;
-  return new ConflictError('NAME_TAKEN', message, [field]);
+  return new ConflictError('NAME_TAKEN', message, path);
 }
 
 export function unauthenticated(message = 'missing or invalid API key'): DomainError {

@@ -96,6 +96,7 @@ const BODIES: Readonly<Record<string, (to: References) => object>> = {
   createOrganization: () => ({ name: 'New' }),
   createMcpConnection: () => ({ type: 'stdio', name: randomUUID(), command: 'mcp' }),
   updateMcpConnection: () => ({ name: randomUUID() }),
+  updateMcpConnectionSettings: () => ({ handle: randomUUID() }),
   createSession: () => ({ title: 'New' }),
   createBroadcast: ({ channelGuid }) => ({ channelGuid, content: { body: 'New' } }),
   sendEventOccurrence: (to) => occurrenceOf(to),

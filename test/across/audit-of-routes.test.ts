@@ -143,6 +143,11 @@ const ROUTES: Readonly<Record<string, Write>> = {
     run: () => workspace.rest('PATCH', `/v1/mcp-connections/${workspace.createdIds['server']}`, { name: 'another' }),
     target: ofServer,
   },
+  updateMcpConnectionSettings: {
+    run: () =>
+      workspace.rest('PATCH', `/v1/mcp-connections/${workspace.createdIds['server']}/settings`, { handle: 'another' }),
+    target: ofServer,
+  },
   deleteMcpConnection: {
     run: () => workspace.rest('DELETE', `/v1/mcp-connections/${workspace.createdIds['spare']}`),
     target: () => ['McpServer', workspace.createdIds['spare']],

@@ -47,6 +47,12 @@ const WITHOUT_CHANGE: Readonly<Record<string, () => Promise<unknown>>> = {
   'updateEventProperty without a field': () => workspace.mutate('updateEventProperty', PROPERTY),
   'updateSession without a field': () => workspace.mutate('updateSession', { sessionId: ids.session }),
   'updateMcpServer without a field': () => workspace.mutate('updateMcpServer', { mcpServerId: ids.server }),
+  'updateMcpServerSettings with the same values': () =>
+    workspace.mutate('updateMcpServerSettings', {
+      mcpServerId: ids.server,
+      handle: 'files',
+      toolPolicy: { mode: 'ALL', names: [] },
+    }),
   'renameApiKey with the same name': () => workspace.mutate('renameApiKey', { apiKeyId: ids.key, name: 'CI' }),
   'changeOrganizationMemberRole to the same role': () =>
     workspace.mutate('changeOrganizationMemberRole', { userId: ADMIN(), role: 'ADMIN' }),
@@ -60,6 +66,8 @@ const WITHOUT_CHANGE: Readonly<Record<string, () => Promise<unknown>>> = {
     workspace.rest('PATCH', `${EVENTS}/event-definitions/seen/property/note`, {}),
   'PATCH of a session without a field': () => workspace.rest('PATCH', `/v1/sessions/${ids.session}`, {}),
   'PATCH of an MCP connection without a field': () => workspace.rest('PATCH', `/v1/mcp-connections/${ids.server}`, {}),
+  'PATCH of the settings of an MCP connection without a field': () =>
+    workspace.rest('PATCH', `/v1/mcp-connections/${ids.server}/settings`, {}),
   'POST of an occurrence with a known uuid': () => workspace.rest('POST', `${EVENTS}/send`, OCCURRENCE),
   'DELETE of a canceled broadcast': () => workspace.rest('DELETE', `/broadcast/v1/broadcasts/${ids.broadcast}`),
   'DELETE of a user whose deletion is queued': () =>

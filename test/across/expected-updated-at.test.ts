@@ -57,6 +57,20 @@ const ofSession = (change: object): Case => ({
     return { id: btoa(`Session:${sessionId}`), input: { sessionId, ...change } };
   },
 });
+const ofMcpServer = (change: object): Case => ({
+  type: 'McpServer',
+  make: async () => {
+    const name = `server ${Math.random()}`;
+    const made = await mutate<{ mcpServer: { id: string } }>(
+      gateway,
+      key,
+      'createMcpServer',
+      { stdio: { name, command: 'true' } },
+      'mcpServer { id }',
+    );
+    return { id: made.mcpServer.id, input: { mcpServerId: made.mcpServer.id, ...change } };
+  },
+});
 
 const CASES: Readonly<Record<string, Case>> = {
   updateSession: ofSession({ title: 'Changed' }),
@@ -65,20 +79,8 @@ const CASES: Readonly<Record<string, Case>> = {
     type: 'User',
     make: async () => ({ id: btoa(`User:${userId}`), input: { name: 'Changed' } }),
   },
-  updateMcpServer: {
-    type: 'McpServer',
-    make: async () => {
-      const name = `server ${Math.random()}`;
-      const made = await mutate<{ mcpServer: { id: string } }>(
-        gateway,
-        key,
-        'createMcpServer',
-        { stdio: { name, command: 'true' } },
-        'mcpServer { id }',
-      );
-      return { id: made.mcpServer.id, input: { mcpServerId: made.mcpServer.id, command: 'false' } };
-    },
-  },
+  updateMcpServer: ofMcpServer({ command: 'false' }),
+  updateMcpServerSettings: ofMcpServer({ recordToolCalls: 'NONE' }),
   updateOrganization: {
     type: 'Organization',
     make: async () => ({ id: btoa(`Organization:${organizationId}`), input: { organizationId, name: 'Changed' } }),
@@ -112,7 +114,7 @@ test.each(Object.entries(CASES))('%s', async (name, { type, make }) => {
   const read = async () => {
     const { data } = await gateway.graphql<{ node: Record<string, unknown> & { updatedAt: string } }>(
       key,
-      `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${type === 'Session' ? 'title isPinned' : type === 'McpServer' ? 'command' : type === 'EventProperty' ? 'label type' : ['Organization', 'User'].includes(type) ? 'name' : 'label'} } } }`,
+      `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${type === 'Session' ? 'title isPinned' : type === 'McpServer' ? 'command recordToolCalls' : type === 'EventProperty' ? 'label type' : ['Organization', 'User'].includes(type) ? 'name' : 'label'} } } }`,
       { id },
     );
     return data?.node;

@@ -51,6 +51,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections listMcpConnections 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections/:mcpConnectionId readMcpConnection 200 | 400 401 403 404 429 500 503
+    GET /v1/mcp-connections/:mcpConnectionId/settings readMcpConnectionSettings 200 | 400 401 403 404 429 500 503
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
     GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId readSession 200 | 400 401 403 404 429 500 503
@@ -61,6 +62,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName updateEventPropertyByPath 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId updateMcpConnection 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/mcp-connections/:mcpConnectionId/settings updateMcpConnectionSettings 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503
     POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/event-definitions createEventDefinition 201 | 400 401 403 404 409 413 415 429 500 503

@@ -102,6 +102,11 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       description:
         'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
     }),
+    changedFields: t.exposeStringList('changedFields', {
+      nullable: true,
+      description:
+        'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
+    }),
     refusal: t.expose('refusal', {
       type: RefusalEnum,
       nullable: true,

@@ -40,6 +40,7 @@ const COLUMNS = {
   requestId: 'a.request_id as requestId',
   requestIdOrigin: 'a.request_id_origin as requestIdOrigin',
   refusal: 'a.refusal as refusal',
+  changedFields: 'a.changed_fields as changedFields',
   userId: 'u.id as userId',
   email: 'u.email as email',
   name: 'u.name as name',

@@ -9,6 +9,13 @@ export const TYPES = ['remote', 'stdio'] as const;
 export const VISIBILITIES = ['shared', 'personal'] as const;
 export const AUTH_TYPES = ['oauth', 'client_credentials', 'static_headers'] as const;
 export const OAUTH_REGISTRATIONS = ['automatic', 'pre_registered'] as const;
+/** Which tools of a connection can be used: all, or only the named ones. */
+export const TOOL_POLICY_MODES = ['ALL', 'ONLY'] as const;
+export interface ToolPolicy {
+  readonly mode: (typeof TOOL_POLICY_MODES)[number];
+  readonly names: readonly string[];
+}
+export const TOOL_CALL_RECORDINGS = ['ALL', 'NONE'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 export type AuthType = (typeof AUTH_TYPES)[number];
 
@@ -54,10 +61,20 @@ const McpConnectionSchema = defineEntity({
     refreshFailures: p.integer().$type<Opt<number>>().default(0),
     /** After a temporary failure, the earliest time of the next refresh. */
     refreshNotBefore: p.datetime().nullable(),
+    /** The name in the names of tools. Only gateways of earlier versions leave it to the default. */
+    handle: p.text().defaultRaw(`('server-' || gen_random_uuid())`),
+    toolPolicy: p.json<ToolPolicy>().$type<Opt<ToolPolicy>>().defaultRaw(`'{"mode":"ALL","names":[]}'`),
+    recordToolCalls: p.enum(TOOL_CALL_RECORDINGS).default('ALL'),
+    /** For authorization requests to servers that need one. */
+    audience: p.text().nullable(),
+    /** The resource (RFC 8707) to ask for, in place of the address of the server. */
+    resource: p.text().nullable(),
+    allowMissingPkceMetadata: p.boolean().default(false),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },
   uniques: [
+    { name: 'mcp_connection_handle_unique', properties: ['organization', 'handle'] },
     { name: 'mcp_connection_shared_name_unique', properties: ['organization', 'name'], where: `visibility = 'shared'` },
     {
       name: 'mcp_connection_personal_name_unique',

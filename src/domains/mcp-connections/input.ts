@@ -16,6 +16,7 @@ import {
   withDefault,
 } from '../../core/input/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from './entity.ts';
+import { newSettings } from './settings-input.ts';
 import { MCP_CONNECTION_TEXTS as TEXTS } from './texts.ts';
 
 const name = text({ min: 1, max: 200 });
@@ -138,58 +139,48 @@ function requiredBy<Schema extends z.ZodString>(type: string, schema: Schema): S
   );
 }
 
-/** What a connection of each type has, without `type` itself, which GraphQL does not need. */
+const stdioFields = {
+  name: requiredBy('stdio', name).describe(TEXTS.name),
+  command: requiredBy('stdio', command).describe('The command that starts the server.'),
+  args: withDefault(args, []).describe('Arguments of the command.'),
+  env: optional(env).describe(
+    'Environment variables by name, at most 200. Values are stored encrypted and never shown.',
+  ),
+  visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
+};
+const remoteFields = {
+  name: requiredBy('remote', name).describe(TEXTS.name),
+  serverUrl: requiredBy('remote', serverUrl).describe(
+    'Address of the server: http or https, without user information and fragment.',
+  ),
+  authType: withDefault(z.enum(AUTH_TYPES), 'oauth').describe('How requests to the server are authenticated.'),
+  clientId: optional(clientId).describe(
+    'Id of an OAuth client that the owner has registered. Required for client credentials, and for a pre-registered client.',
+  ),
+  clientSecret: optional(clientSecret).describe(
+    'Secret of the OAuth client. It is stored encrypted and never shown. Required for client credentials.',
+  ),
+  headers: optional(headers).describe(
+    'Headers of every request by name, at most 200; at least one for static headers. Values are stored encrypted and never shown.',
+  ),
+  oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)).describe(
+    'How the OAuth client is registered; only for OAuth. When absent, as the server allows.',
+  ),
+  scope: optional(scope).describe(
+    'The OAuth scope to ask for, tokens joined by single spaces. When absent, what the server asks for.',
+  ),
+  visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
+};
+
+/** Only GraphQL accepts it: the documented REST body has no field for settings. */
+const settings = optional(newSettings).describe('Settings of the connection. When absent, each has its default.');
+/** What GraphQL takes for each type, in place of `type`. */
 export const stdioServer = z
-  .strictObject({
-    name: requiredBy('stdio', name).describe(TEXTS.name),
-    command: requiredBy('stdio', command).describe('The command that starts the server.'),
-    args: withDefault(args, []).describe('Arguments of the command.'),
-    env: optional(env).describe(
-      'Environment variables by name, at most 200. Values are stored encrypted and never shown.',
-    ),
-    visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
-  })
+  .strictObject({ ...stdioFields, settings })
   .describe('An MCP server that is started by a command. The gateway only stores the command and never runs it.');
-
 export const remoteServer = z
-  .strictObject({
-    name: requiredBy('remote', name).describe(TEXTS.name),
-    serverUrl: requiredBy('remote', serverUrl).describe(
-      'Address of the server: http or https, without user information and fragment.',
-    ),
-    authType: withDefault(z.enum(AUTH_TYPES), 'oauth').describe('How requests to the server are authenticated.'),
-    clientId: optional(clientId).describe(
-      'Id of an OAuth client that the owner has registered. Required for client credentials, and for a pre-registered client.',
-    ),
-    clientSecret: optional(clientSecret).describe(
-      'Secret of the OAuth client. It is stored encrypted and never shown. Required for client credentials.',
-    ),
-    headers: optional(headers).describe(
-      'Headers of every request by name, at most 200; at least one for static headers. Values are stored encrypted and never shown.',
-    ),
-    oauthRegistration: optional(z.enum(OAUTH_REGISTRATIONS)).describe(
-      'How the OAuth client is registered; only for OAuth. When absent, as the server allows.',
-    ),
-    scope: optional(scope).describe(
-      'The OAuth scope to ask for, tokens joined by single spaces. When absent, what the server asks for.',
-    ),
-    visibility: withDefault(z.enum(VISIBILITIES), 'shared').describe(TEXTS.visibility),
-  })
+  .strictObject({ ...remoteFields, settings })
   .describe('An MCP server that is reached over Streamable HTTP.');
-
-const WHICH = 'Which of the two forms this is.';
-const stdioConnection = z.strictObject(
-  { type: z.literal('stdio').describe(WHICH), ...stdioServer.shape },
-  knownOf('stdio'),
-);
-const remoteConnection = z
-  .strictObject(
-    { type: z.literal('remote').default('remote').describe(WHICH), ...remoteServer.shape },
-    knownOf('remote'),
-  )
-  .superRefine((connection, context) => {
-    for (const [field, fault] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], ...fault });
-  });
 
 type AuthField = 'clientId' | 'clientSecret' | 'headers' | 'oauthRegistration' | 'scope';
 const FIELDS_OF: Readonly<Record<(typeof AUTH_TYPES)[number], readonly AuthField[]>> = {
@@ -230,24 +221,44 @@ function authFaults(
   return faults;
 }
 
-/**
- * Exactly one of two shapes, selected by `type`; without `type` it is `remote`. With oauth a given `clientId` is always
- * used, for both values of `oauthRegistration`.
- */
-export const createMcpConnectionInput = z.preprocess(
-  (given, context) => {
-    if (!isObject(given)) return given;
-    const type = given['type'] ?? 'remote';
-    if (type !== 'stdio' && type !== 'remote')
-      context.addIssue({ code: 'custom', path: ['type'], ...rule('NOT_ALLOWED', 'must be "stdio" or "remote"') });
-    return { ...given, type };
-  },
-  z
-    .discriminatedUnion('type', [stdioConnection, remoteConnection])
-    .describe('One of two shapes, selected by `type`; without `type` it is `remote`.'),
+const WHICH = 'Which of the two forms this is.';
+const STDIO = { type: z.literal('stdio').describe(WHICH) };
+const REMOTE = { type: z.literal('remote').default('remote').describe(WHICH) };
+const SHAPES = 'One of two shapes, selected by `type`; without `type` it is `remote`.';
+
+/** With oauth a given `clientId` is always used, for both values of `oauthRegistration`. */
+export const createMcpConnectionWithSettingsInput = z.preprocess(
+  withType,
+  z.discriminatedUnion('type', [
+    z.strictObject({ ...STDIO, ...stdioServer.shape }, knownOf('stdio')),
+    z.strictObject({ ...REMOTE, ...remoteServer.shape }, knownOf('remote')).superRefine(refuseAuthFaults),
+  ]),
 );
-export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionInput>;
-export type RemoteInput = z.output<typeof remoteConnection>;
+export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionWithSettingsInput>;
+export type RemoteInput = Extract<CreateMcpConnectionInput, { type: 'remote' }>;
+
+/** The documented input, which REST takes. */
+export const createMcpConnectionInput: z.ZodType<CreateMcpConnectionInput> = z.preprocess(
+  withType,
+  z
+    .discriminatedUnion('type', [
+      z.strictObject({ ...STDIO, ...stdioFields }, knownOf('stdio')),
+      z.strictObject({ ...REMOTE, ...remoteFields }, knownOf('remote')).superRefine(refuseAuthFaults),
+    ])
+    .describe(SHAPES),
+);
+
+function withType(given: unknown, context: z.RefinementCtx): unknown {
+  if (!isObject(given)) return given;
+  const type = given['type'] ?? 'remote';
+  if (type !== 'stdio' && type !== 'remote')
+    context.addIssue({ code: 'custom', path: ['type'], ...rule('NOT_ALLOWED', 'must be "stdio" or "remote"') });
+  return { ...given, type };
+}
+
+function refuseAuthFaults(connection: Parameters<typeof authFaults>[0], context: z.RefinementCtx): void {
+  for (const [field, fault] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], ...fault });
+}
 
 const mcpConnectionId = idSchema<McpConnectionId>().describe(TEXTS.id);
 export const mcpConnectionReference = z.strictObject({ mcpConnectionId });

@@ -49,6 +49,10 @@ import {
 import { mcpConnectionTopic } from './topics.ts';
 import { clientOf } from './oauth/client.ts';
 import { applyUpdate } from './connection-changes.ts';
+import { freeHandle, lockHandles } from './handle.ts';
+import type { NewSettings } from './settings-input.ts';
+import { handleTaken } from './settings-operations.ts';
+import { keysOf } from '../../core/keys-of.ts';
 
 const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
 
@@ -74,12 +78,15 @@ export const createMcpConnection = defineOperation({
   prepare: async (context, input) => {
     const organization = requireManager(context.actor, input.visibility);
     if (input.type === 'stdio') return undefined;
-    await refuseTakenName(context, organization, input);
+    await refuseTakenNames(context, organization, input);
     return connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input));
   },
   run: async (context, input, outcome): Promise<ConnectionResult> => {
     const { em, secrets, actor } = context;
-    const connection = newConnection(context, requireOrganization(actor), input);
+    const organization = requireOrganization(actor);
+    await lockHandles(em, organization.id);
+    const handle = input.settings?.handle ?? (await freeHandle(em, organization.id, input.name));
+    const connection = newConnection(context, organization, handle, input);
     em.persist(connection);
     // The row must be inserted before the rows that refer to it.
     await em.flush();
@@ -93,26 +100,31 @@ export const createMcpConnection = defineOperation({
     return { connection, authorizationUrl: outcome ? await saveOutcome(context, connection, outcome, actor) : null };
   },
   target: ({ connection }) => targetOf(connection),
-  conflicts: CONFLICTS,
+  conflicts: {
+    ...CONFLICTS,
+    mcp_connection_handle_unique: ({ settings }) => newHandleTaken(settings?.handle),
+  },
 });
 
+const newHandleTaken = (handle = '') => handleTaken(handle, ['settings', 'handle']);
+
 /** An early check, so that no server is called in vain. The unique constraints give the final answer. */
-async function refuseTakenName(
+async function refuseTakenNames(
   { em, actor }: OperationContext,
-  { id }: ActingOrganization,
-  { name, visibility }: CreateMcpConnectionInput,
+  { id: organization }: ActingOrganization,
+  { name, visibility, settings }: CreateMcpConnectionInput,
 ): Promise<void> {
-  const taken = await em.fork().count(McpConnection, {
-    organization: id,
-    name,
-    visibility,
-    ...(visibility === 'personal' && { owner: actor.userId }),
-  });
-  if (taken > 0) throw connectionNameTaken({ name });
+  const owner = visibility === 'personal' && { owner: actor.userId };
+  if ((await em.fork().count(McpConnection, { organization, name, visibility, ...owner })) > 0)
+    throw connectionNameTaken({ name });
+  const handle = settings?.handle;
+  if (handle !== undefined && (await em.fork().count(McpConnection, { organization, handle })) > 0)
+    throw newHandleTaken(handle);
 }
 
-function serverOf({ serverUrl, authType, clientId, scope }: RemoteInput) {
+function serverOf({ serverUrl, authType, clientId, scope, settings }: RemoteInput) {
   return {
+    ...settingsOf(settings),
     serverUrl,
     authType,
     clientId: clientId ?? null,
@@ -127,9 +139,21 @@ function credentialsOf({ headers = {}, clientSecret }: RemoteInput): Credentials
   return { headers, clientSecret, registration: undefined, tokens: undefined };
 }
 
+/** The settings without the handle. */
+function settingsOf(given: NewSettings | undefined) {
+  return {
+    toolPolicy: given?.toolPolicy ?? { mode: 'ALL' as const, names: [] },
+    recordToolCalls: given?.recordToolCalls ?? 'ALL',
+    audience: given?.audience ?? null,
+    resource: given?.resource ?? null,
+    allowMissingPkceMetadata: given?.allowMissingPkceMetadata ?? false,
+  };
+}
+
 function newConnection(
   { em, actor, now, newId }: OperationContext,
   organization: ActingOrganization,
+  handle: string,
   input: CreateMcpConnectionInput,
 ): McpConnection {
   const isStdio = input.type === 'stdio';
@@ -152,6 +176,8 @@ function newConnection(
     oauthRegistration: remote?.authType === 'oauth' ? (remote.oauthRegistration ?? 'automatic') : null,
     scope: remote?.scope ?? null,
     status: isStdio ? 'STORED' : 'AUTHORIZATION_REQUIRED',
+    handle,
+    ...settingsOf(input.settings),
     createdAt: at,
     updatedAt: at,
   });
@@ -174,7 +200,10 @@ export const updateMcpConnection = defineOperation({
     await applyUpdate(context, connection, changes);
     return connection;
   },
-  target: targetOf,
+  target: (connection, { mcpConnectionId: _id, expectedUpdatedAt: _expected, ...changes }) => ({
+    ...targetOf(connection),
+    changedFields: keysOf(changes).filter((name) => changes[name] !== undefined),
+  }),
   conflicts: CONFLICTS,
   afterCommit: async ({ notifier }, connection) => {
     notifier.publish(mcpConnectionTopic(connection.id));

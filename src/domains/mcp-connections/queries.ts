@@ -46,6 +46,12 @@ const SHOWN = [
   'authorizationExpiresAt',
   'grantedScopes',
   'tokenExpiresAt',
+  'handle',
+  'toolPolicy',
+  'recordToolCalls',
+  'audience',
+  'resource',
+  'allowMissingPkceMetadata',
   'createdAt',
   'updatedAt',
 ] as const satisfies readonly (keyof Connection)[];

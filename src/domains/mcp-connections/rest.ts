@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { answerJson } from '../../core/http/messages.ts';
 import { documentOf, readOnly } from '../../core/http/documents.ts';
-import { MCP_CONNECTION_TEXTS } from './texts.ts';
+import { MCP_CONNECTION_TEXTS, SETTINGS_TEXTS, TOOL_POLICY_TEXTS } from './texts.ts';
+import { readMcpConnectionSettings, updateMcpConnectionSettings } from './settings-operations.ts';
 import { type PublicPage, route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
 import { answerCallback, confirmAuthorization, declineAuthorization } from './oauth/confirmation.ts';
 import { type ConnectionResult, authorizeMcpConnection } from './oauth/operations.ts';
 import { callbackPage, confirmationPage } from './rest-callback-page.ts';
 import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './remote/connect.ts';
-import { AUTH_TYPES, TYPES, VISIBILITIES } from './entity.ts';
+import { AUTH_TYPES, TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES, TYPES, VISIBILITIES } from './entity.ts';
 import { listMcpConnectionsInput } from './input.ts';
 import { clientMetadata } from './oauth/client.ts';
 import {
@@ -68,6 +69,39 @@ const resultExample: z.input<typeof resultDocument> = {
   authorizationUrl: 'https://auth.example.com/authorize?response_type=code&client_id=abc&state=xyz',
   connection: { ...connectionExample, connectedAt: null },
 };
+
+const settingsDocument = documentOf(SETTINGS_TEXTS, {
+  handle: z.string(),
+  toolPolicy: documentOf(TOOL_POLICY_TEXTS, { mode: z.enum(TOOL_POLICY_MODES), names: z.array(z.string()) }),
+  recordToolCalls: z.enum(TOOL_CALL_RECORDINGS),
+  audience: z.string().nullable(),
+  resource: z.string().nullable(),
+  allowMissingPkceMetadata: z.boolean(),
+}).meta({ id: 'McpConnectionSettings' });
+
+const settingsExample: z.input<typeof settingsDocument> = {
+  handle: 'issue-tracker',
+  toolPolicy: { mode: 'ONLY', names: ['search_issues', 'read_issue'] },
+  recordToolCalls: 'ALL',
+  audience: null,
+  resource: null,
+  allowMissingPkceMetadata: false,
+};
+
+type Settings = Pick<McpConnectionRow, keyof typeof settingsExample>;
+
+function toSettingsDocument(row: Settings): z.input<typeof settingsDocument> {
+  const { handle, toolPolicy, recordToolCalls, audience, resource, allowMissingPkceMetadata } = row;
+  const { mode, names } = toolPolicy;
+  return {
+    handle,
+    toolPolicy: { mode, names: [...names] },
+    recordToolCalls,
+    audience,
+    resource,
+    allowMissingPkceMetadata,
+  };
+}
 
 function toConnectionDocument(row: McpConnectionRow): z.input<typeof connectionDocument> {
   return {
@@ -142,6 +176,28 @@ export const mcpConnectionRoutes = [
     status: 200,
     examples: { input: { name: 'Issue tracker' }, output: connectionExample },
     toDocument: (connection) => toConnectionDocument(connectionRow(connection)),
+  }),
+  route(readMcpConnectionSettings, {
+    method: 'GET',
+    path: '/v1/mcp-connections/:mcpConnectionId/settings',
+    tag,
+    output: settingsDocument,
+    status: 200,
+    examples: { output: settingsExample },
+    toDocument: toSettingsDocument,
+  }),
+  route(updateMcpConnectionSettings, {
+    method: 'PATCH',
+    path: '/v1/mcp-connections/:mcpConnectionId/settings',
+    tag,
+    optionalBody: true,
+    output: settingsDocument,
+    status: 200,
+    examples: {
+      input: { toolPolicy: { mode: 'ONLY', names: ['search_issues', 'read_issue'] } },
+      output: settingsExample,
+    },
+    toDocument: (connection) => toSettingsDocument(connectionRow(connection)),
   }),
   route(deleteMcpConnection, { method: 'DELETE', path: '/v1/mcp-connections/:mcpConnectionId', tag, status: 204 }),
 ];

@@ -1,3 +1,22 @@
+/** What the settings of MCP connections mean. The documented object of REST does not have them. */
+export const SETTINGS_TEXTS = {
+  handle:
+    'The connection in the names of its tools, `<handle>__<tool>`: letters, digits, hyphens, and single underscores between them. It is unique in the organization, and does not change with the name of the connection.',
+  toolPolicy: 'Which tools of the server can be listed and called through the gateway.',
+  recordToolCalls: 'Which calls of tools in a session are recorded as events of it.',
+  audience:
+    'The `audience` in authorization requests, for authorization servers that need one. Null when none is sent.',
+  resource:
+    'The `resource` (RFC 8707) in authorization and token requests: an absolute URI without a fragment. Null when it follows from the server.',
+  allowMissingPkceMetadata:
+    'Whether the connection can be authorized although the metadata of the authorization server does not announce PKCE with the method S256. PKCE is used in any case.',
+};
+
+export const TOOL_POLICY_TEXTS = {
+  mode: 'Whether all tools can be used, or only those in `names`.',
+  names: 'Names of tools, which count only with the mode `ONLY`.',
+};
+
 /** What the fields of MCP connections mean. */
 export const MCP_CONNECTION_TEXTS = {
   id: 'Id of the connection.',

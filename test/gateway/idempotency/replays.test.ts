@@ -85,6 +85,11 @@ const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
     path: `/v1/mcp-connections/${await connectionId()}`,
     body: { name: 'Renamed' },
   }),
+  updateMcpConnectionSettings: async () => ({
+    method: 'PATCH',
+    path: `/v1/mcp-connections/${await connectionId()}/settings`,
+    body: { recordToolCalls: 'NONE' },
+  }),
   deleteMcpConnection: async () => ({ method: 'DELETE', path: `/v1/mcp-connections/${await connectionId()}` }),
   createSession: () => ({ method: 'POST', path: '/v1/sessions', body: { title: 'Mend the test' } }),
   appendSessionEvents: async () => ({

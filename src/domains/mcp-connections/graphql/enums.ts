@@ -1,6 +1,13 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
-import { AUTH_TYPES, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from '../entity.ts';
+import {
+  AUTH_TYPES,
+  OAUTH_REGISTRATIONS,
+  TOOL_CALL_RECORDINGS,
+  TOOL_POLICY_MODES,
+  TYPES,
+  VISIBILITIES,
+} from '../entity.ts';
 
 export const TypeEnum = enumOf('McpServerType', 'How an MCP server is reached.', TYPES, {
   remote: 'Over Streamable HTTP.',
@@ -28,6 +35,20 @@ export const RegistrationEnum = enumOf(
       'A client ID metadata document if the authorization server supports it, otherwise dynamic client registration.',
     pre_registered: 'The owner registered the client at the authorization server; `clientId` is required.',
   },
+);
+
+export const ToolPolicyModeEnum = enumOf(
+  'McpToolPolicyMode',
+  'Which tools of a connection can be used.',
+  TOOL_POLICY_MODES,
+  { ALL: 'All tools, also those that the server adds later.', ONLY: 'Only the tools that are named.' },
+);
+
+export const ToolCallRecordingEnum = enumOf(
+  'McpToolCallRecording',
+  'Which calls of tools in a session are recorded as events of it.',
+  TOOL_CALL_RECORDINGS,
+  { ALL: 'All calls, with their arguments and results.', NONE: 'No calls.' },
 );
 
 export const StatusEnum = builder.enumType('McpServerStatus', {

@@ -8,8 +8,17 @@ import { mayManage } from '../policy.ts';
 import type { McpConnectionRow } from '../queries.ts';
 import { standingOf } from '../status.ts';
 import { readTools } from '../tool-operations.ts';
-import { AuthTypeEnum, NextActionEnum, RegistrationEnum, StatusEnum, TypeEnum, VisibilityEnum } from './enums.ts';
-import { ToolType } from './value-types.ts';
+import {
+  AuthTypeEnum,
+  NextActionEnum,
+  RegistrationEnum,
+  StatusEnum,
+  ToolCallRecordingEnum,
+  TypeEnum,
+  VisibilityEnum,
+} from './enums.ts';
+import { SETTINGS_TEXTS } from '../texts.ts';
+import { ToolPolicyType, ToolType } from './value-types.ts';
 
 /** The fields of an MCP connection, in groups. */
 
@@ -118,6 +127,23 @@ export function authorizationFields(t: Fields) {
       type: 'DateTime',
       nullable: true,
       description: 'When the access token expires. It is refreshed before that time. Null when the expiry is unknown.',
+    }),
+  };
+}
+
+/** Fields that `updateMcpServerSettings` changes. */
+export function settingsFields(t: Fields) {
+  return {
+    handle: t.exposeString('handle', { description: SETTINGS_TEXTS.handle }),
+    toolPolicy: t.expose('toolPolicy', { type: ToolPolicyType, description: SETTINGS_TEXTS.toolPolicy }),
+    recordToolCalls: t.expose('recordToolCalls', {
+      type: ToolCallRecordingEnum,
+      description: SETTINGS_TEXTS.recordToolCalls,
+    }),
+    audience: t.exposeString('audience', { nullable: true, description: SETTINGS_TEXTS.audience }),
+    resource: t.exposeString('resource', { nullable: true, description: SETTINGS_TEXTS.resource }),
+    allowMissingPkceMetadata: t.exposeBoolean('allowMissingPkceMetadata', {
+      description: SETTINGS_TEXTS.allowMissingPkceMetadata,
     }),
   };
 }

@@ -7,7 +7,7 @@ import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts
 import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { type ConnectionResult, authorizeMcpConnection } from '../oauth/operations.ts';
 import {
-  createMcpConnectionInput,
+  createMcpConnectionWithSettingsInput,
   namedChange,
   namedValue,
   remoteServer,
@@ -17,9 +17,13 @@ import {
 import { testMcpConnection } from '../tool-operations.ts';
 import { createMcpConnection, deleteMcpConnection, updateMcpConnection } from '../operations.ts';
 import { connectionRow } from '../queries.ts';
+import { newSettings, toolPolicy } from '../settings-input.ts';
+import { updateMcpConnectionSettings } from '../settings-operations.ts';
 import { McpServerType } from './types.ts';
 import { ServerInfoType } from './value-types.ts';
 
+inputType('McpToolPolicyInput', toolPolicy);
+inputType('McpServerSettingsInput', newSettings);
 const NamedValueInput = inputType('McpNamedValueInput', namedValue);
 const NamedChangeInput = inputType('McpNamedChangeInput', namedChange);
 
@@ -91,7 +95,7 @@ mutation(createMcpConnection, {
     // Exactly one of the fields is given.
     const [type, fields] = (isObject(given) ? Object.entries(given)[0] : undefined) ?? [];
     return { ...(isObject(fields) && withRecords(fields, context)), type };
-  }, createMcpConnectionInput),
+  }, createMcpConnectionWithSettingsInput),
   pathOf: (fault, input) => {
     const [kind = '', fields] = Object.entries(input)[0] ?? [];
     return [kind, ...(pathInFields(fault, fields) ?? fault.path)];
@@ -138,6 +142,18 @@ mutation(updateMcpConnection, {
     mcpServer: t.field({
       type: McpServerType,
       description: 'The changed connection.',
+      resolve: (connection) => connectionRow(connection),
+    }),
+  }),
+});
+
+mutation(updateMcpConnectionSettings, {
+  ...CONNECTION,
+  name: 'updateMcpServerSettings',
+  payload: (t) => ({
+    mcpServer: t.field({
+      type: McpServerType,
+      description: 'The connection with its new settings.',
       resolve: (connection) => connectionRow(connection),
     }),
   }),

@@ -2,7 +2,14 @@ import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { readMcpConnections } from '../operations.ts';
 import type { McpConnectionRow } from '../queries.ts';
-import { authorizationFields, identityFields, serverFields, statusFields, viewerFields } from './fields.ts';
+import {
+  authorizationFields,
+  identityFields,
+  serverFields,
+  settingsFields,
+  statusFields,
+  viewerFields,
+} from './fields.ts';
 
 export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
   description:
@@ -13,6 +20,7 @@ export const McpServerType = nodeType<McpConnectionRow>('McpServer', {
     ...identityFields(t),
     ...serverFields(t),
     ...authorizationFields(t),
+    ...settingsFields(t),
     ...statusFields(t),
     ...viewerFields(t),
   }),

@@ -1,5 +1,8 @@
 import { builder } from '../../../core/graphql/builder.ts';
+import type { ToolPolicy } from '../entity.ts';
 import type { ServerInfo, Tool } from '../remote/client.ts';
+import { SETTINGS_TEXTS, TOOL_POLICY_TEXTS } from '../texts.ts';
+import { ToolPolicyModeEnum } from './enums.ts';
 
 /** Types for answers of MCP servers. */
 
@@ -21,6 +24,14 @@ export const ToolType = builder.objectRef<Tool>('McpTool').implement({
       description: 'JSON Schema of the arguments of the tool.',
       resolve: ({ inputSchema }) => inputSchema,
     }),
+  }),
+});
+
+export const ToolPolicyType = builder.objectRef<ToolPolicy>('McpToolPolicy').implement({
+  description: SETTINGS_TEXTS.toolPolicy,
+  fields: (t) => ({
+    mode: t.expose('mode', { type: ToolPolicyModeEnum, description: TOOL_POLICY_TEXTS.mode }),
+    names: t.stringList({ description: TOOL_POLICY_TEXTS.names, resolve: ({ names }) => names }),
   }),
 });
 

@@ -16,7 +16,16 @@ export const CLIENT_METADATA_PATH = '/v1/mcp-connections/oauth/client-metadata.j
 
 export type Target = Pick<
   McpConnection,
-  'serverUrl' | 'authType' | 'clientId' | 'scope' | 'challengedScope' | 'grantedScopes' | 'authorizationServer'
+  | 'serverUrl'
+  | 'authType'
+  | 'clientId'
+  | 'scope'
+  | 'challengedScope'
+  | 'grantedScopes'
+  | 'authorizationServer'
+  | 'audience'
+  | 'resource'
+  | 'allowMissingPkceMetadata'
 >;
 
 /** The connection works, or a user must authorize it. */

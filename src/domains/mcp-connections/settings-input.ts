@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import type { McpConnectionId } from '../../core/ids.ts';
+import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
+import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
+import { TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES } from './entity.ts';
+import { HANDLE_MAX_LENGTH } from './handle.ts';
+import { MCP_CONNECTION_TEXTS, SETTINGS_TEXTS as TEXTS, TOOL_POLICY_TEXTS } from './texts.ts';
+
+/** No `__`, and no `_` at an end, so that `<handle>__<tool>` has one handle. */
+const handle = text({ min: 1, max: HANDLE_MAX_LENGTH }).regex(
+  /^[A-Za-z0-9-]+(?:_[A-Za-z0-9-]+)*$/,
+  'must be letters, digits, hyphens, and single underscores between them',
+);
+
+export const toolPolicy = z
+  .strictObject({
+    mode: z.enum(TOOL_POLICY_MODES).describe(TOOL_POLICY_TEXTS.mode),
+    names: withDefault(
+      z
+        .array(text({ min: 1, max: 1000 }))
+        .max(2000)
+        .overwrite((names) => [...new Set(names)]),
+      [],
+    ).describe(TOOL_POLICY_TEXTS.names),
+  })
+  .describe(TEXTS.toolPolicy);
+
+const recordToolCalls = z.enum(TOOL_CALL_RECORDINGS);
+const audience = text({ min: 1, max: 4096 });
+const resource = text({ min: 1, max: 8192 }).regex(
+  /^[A-Za-z][A-Za-z0-9+.-]*:[\x21\x22\x24-\x7E]+$/,
+  'must be an absolute URI without a fragment (RFC 8707)',
+);
+
+/** The settings of a new connection. */
+export const newSettings = z
+  .strictObject({
+    handle: optional(handle).describe(`${TEXTS.handle} When absent, it is made from the name.`),
+    toolPolicy: optional(toolPolicy).describe(TEXTS.toolPolicy),
+    recordToolCalls: withDefault(recordToolCalls, 'ALL').describe(TEXTS.recordToolCalls),
+    audience: optional(audience).describe(TEXTS.audience),
+    resource: optional(resource).describe(TEXTS.resource),
+    allowMissingPkceMetadata: withDefault(z.boolean(), false).describe(TEXTS.allowMissingPkceMetadata),
+  })
+  .describe('Settings of a new MCP connection.');
+export type NewSettings = z.output<typeof newSettings>;
+
+/** An absent field does not change; null clears a nullable field. */
+export const updateMcpConnectionSettingsInput = z.strictObject({
+  mcpConnectionId: idSchema<McpConnectionId>().describe(MCP_CONNECTION_TEXTS.id),
+  handle: handle.optional().describe(TEXTS.handle),
+  toolPolicy: toolPolicy.optional().describe(TEXTS.toolPolicy),
+  recordToolCalls: recordToolCalls.optional().describe(TEXTS.recordToolCalls),
+  audience: audience.nullable().optional().describe(TEXTS.audience),
+  resource: resource.nullable().optional().describe(TEXTS.resource),
+  allowMissingPkceMetadata: z.boolean().optional().describe(TEXTS.allowMissingPkceMetadata),
+  expectedUpdatedAt: expectedUpdatedAtInput,
+});

@@ -1,0 +1,67 @@
+import { isDeepStrictEqual } from 'node:util';
+import { ConflictError, NotFoundError, nameTaken, notFound } from '../../core/errors.ts';
+import { requireUnchanged } from '../../core/input/expected-version.ts';
+import { defineOperation, unchanged } from '../../core/operation.ts';
+import { sentences } from '../../core/text/wording.ts';
+import { keysOf } from '../../core/keys-of.ts';
+import type { ToolPolicy } from './entity.ts';
+import { lockHandles } from './handle.ts';
+import { mcpConnectionReference } from './input.ts';
+import { ADMINS_MANAGE_SHARED, READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from './policy.ts';
+import { findConnections } from './queries.ts';
+import { updateMcpConnectionSettingsInput } from './settings-input.ts';
+import { SETTINGS_TEXTS } from './texts.ts';
+import { mcpConnectionTopic } from './topics.ts';
+
+export const SETTINGS = keysOf(SETTINGS_TEXTS);
+
+/** Whether the policy of a connection allows the use of a tool. */
+export function allowsTool({ mode, names }: ToolPolicy, tool: string): boolean {
+  return mode === 'ALL' || names.includes(tool);
+}
+
+export const readMcpConnectionSettings = defineOperation({
+  name: 'readMcpConnectionSettings',
+  description: 'Reads the settings of an MCP connection that the caller can see.',
+  access: READ_MCP_CONNECTIONS,
+  input: mcpConnectionReference,
+  errors: [NotFoundError],
+  run: async (context, { mcpConnectionId }) => {
+    const [row] = await findConnections(context, [mcpConnectionId], SETTINGS);
+    if (!row) throw notFound('MCP connection');
+    return row;
+  },
+});
+
+export const updateMcpConnectionSettings = defineOperation({
+  name: 'updateMcpConnectionSettings',
+  description: sentences(
+    'Updates the settings of an MCP connection without calling its server. An absent field does not change; null clears a nullable field. What concerns the authorization counts from the next one.',
+    ADMINS_MANAGE_SHARED,
+  ),
+  access: WRITE_MCP_CONNECTIONS,
+  input: updateMcpConnectionSettingsInput,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor, now }, { mcpConnectionId, expectedUpdatedAt, ...given }) => {
+    const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
+    requireUnchanged(connection, { expectedUpdatedAt });
+    const changedFields = SETTINGS.filter(
+      (name) => given[name] !== undefined && !isDeepStrictEqual(given[name], connection[name]),
+    );
+    if (changedFields.length === 0) return unchanged({ connection, changedFields });
+    if (changedFields.includes('handle')) await lockHandles(em, connection.organization.id);
+    const changes = Object.fromEntries(changedFields.map((name) => [name, given[name]]));
+    Object.assign(connection, changes, { updatedAt: now() });
+    return { connection, changedFields };
+  },
+  target: ({ connection, changedFields }) => ({ ...targetOf(connection), changedFields }),
+  conflicts: { mcp_connection_handle_unique: ({ handle = '' }) => handleTaken(handle) },
+  afterCommit: async ({ notifier }, { connection }) => {
+    notifier.publish(mcpConnectionTopic(connection.id));
+    return connection;
+  },
+});
+
+export function handleTaken(handle: string, path?: string[]): ConflictError {
+  return nameTaken(handle, 'another MCP connection', 'handle', path);
+}

@@ -1,0 +1,257 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { Migration20261126152829 } from '../../../migrations/Migration20261126152829.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
+import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
+import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+
+let gateway: TestGateway;
+let peer: Peer;
+let organization: string;
+let admin: string;
+let member: string;
+let stranger: string;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  peer = await startPeer(mcpHandler());
+  const first = await gateway.createKey();
+  organization = first.organization;
+  admin = first.key;
+  member = (await gateway.createKey({ organization, role: 'member' })).key;
+  stranger = (await gateway.createKey()).key;
+});
+afterAll(async () => {
+  await peer.stop();
+  await gateway.close();
+});
+beforeEach(async () => {
+  await gateway.dependencies.sql.query('delete from mcp_connection', []);
+});
+
+interface Settings extends Record<string, unknown> {
+  readonly handle: string;
+  readonly error: string;
+}
+
+const DEFAULTS = {
+  toolPolicy: { mode: 'ALL', names: [] },
+  recordToolCalls: 'ALL',
+  audience: null,
+  resource: null,
+  allowMissingPkceMetadata: false,
+};
+const CHOSEN = {
+  handle: 'Issue_tracker-2',
+  toolPolicy: { mode: 'ONLY', names: ['search', 'read'] },
+  recordToolCalls: 'NONE',
+  audience: 'https://api.example.com',
+  resource: 'api://5c1f2a3e/issues',
+  allowMissingPkceMetadata: true,
+};
+const FIELDS =
+  'databaseId name handle toolPolicy { mode names } recordToolCalls audience resource allowMissingPkceMetadata';
+
+const settingsPath = (id: string) => `/v1/mcp-connections/${id}/settings`;
+const read = (key: string, id: string) => gateway.rest<Settings>('GET', settingsPath(id), { key });
+const update = (key: string, id: string, body: object) =>
+  gateway.rest<Settings>('PATCH', settingsPath(id), { key, body });
+const mutate = (key: string, name: string, input: object) =>
+  mutateAs<{ mcpServer: Record<string, unknown>; path?: string[] }>(
+    gateway,
+    key,
+    name,
+    input,
+    `mcpServer { ${FIELDS} }`,
+  );
+
+async function connect(name: string, { key = admin, visibility = 'shared' } = {}): Promise<string> {
+  const { body } = await createConnection(gateway, key, { ...STDIO, name, visibility });
+  return body.connection.id;
+}
+const handleOf = async (id: string, key = admin) => (await read(key, id)).body.handle;
+
+describe('settings', () => {
+  test('have defaults, can be changed one by one, and are the same over both APIs', async () => {
+    const id = await connect('Issue tracker');
+    expect((await read(admin, id)).body).toEqual({ ...DEFAULTS, handle: 'issue-tracker' });
+    const changed = await update(admin, id, CHOSEN);
+    expect([changed.status, changed.body]).toEqual([200, CHOSEN]);
+    const shown = { ...CHOSEN, databaseId: id, name: 'Issue tracker' };
+    const cleared = { mcpServerId: id, audience: null, resource: null, recordToolCalls: 'ALL' };
+    expect((await mutate(admin, 'updateMcpServerSettings', cleared)).mcpServer).toEqual({
+      ...shown,
+      audience: null,
+      resource: null,
+      recordToolCalls: 'ALL',
+    });
+    expect((await read(member, id)).body).toEqual({
+      ...CHOSEN,
+      audience: null,
+      resource: null,
+      recordToolCalls: 'ALL',
+    });
+  });
+
+  test('are given with a new connection of each type in GraphQL, and not in the documented REST body', async () => {
+    const stdio = { name: 'Local', command: 'npx', settings: CHOSEN };
+    expect((await mutate(admin, 'createMcpServer', { stdio })).mcpServer).toMatchObject(CHOSEN);
+    const remote = { name: 'Remote', serverUrl: `${peer.origin}/mcp`, settings: { recordToolCalls: 'NONE' } };
+    expect((await mutate(admin, 'createMcpServer', { remote })).mcpServer).toMatchObject({
+      ...DEFAULTS,
+      handle: 'remote',
+      recordToolCalls: 'NONE',
+    });
+    const refused = await createConnection(gateway, admin, { ...STDIO, settings: {} });
+    expect([refused.status, refused.body.error]).toEqual([400, 'settings: is not a known property of type stdio']);
+  });
+
+  test('stand beside the documented object, never in it', async () => {
+    const { body } = await createConnection(gateway, admin, STDIO);
+    const path = `/v1/mcp-connections/${body.connection.id}`;
+    const documented = await gateway.rest<object>('GET', path, { key: admin });
+    expect(Object.keys(documented.body).filter((name) => name in CHOSEN)).toEqual([]);
+    expect((await gateway.rest('PATCH', path, { key: admin, body: { handle: 'other' } })).status).toBe(400);
+  });
+
+  test.each([
+    [{ handle: 'a__b' }, 'handle: must be letters, digits, hyphens, and single underscores between them'],
+    [{ handle: '_a' }, 'handle: must be letters, digits, hyphens, and single underscores between them'],
+    [{ handle: 'a_' }, 'handle: must be letters, digits, hyphens, and single underscores between them'],
+    [{ handle: 'a b' }, 'handle: must be letters, digits, hyphens, and single underscores between them'],
+    [
+      { handle: '' },
+      'handle: must not be empty; handle: must be letters, digits, hyphens, and single underscores between them',
+    ],
+    [{ handle: 'a'.repeat(51) }, 'handle: must be at most 50 characters'],
+    [{ handle: null }, 'handle: must be a string'],
+    [{ toolPolicy: { mode: 'SOME', names: [] } }, 'toolPolicy.mode: must be one of "ALL", "ONLY"'],
+    [{ toolPolicy: { mode: 'ONLY', names: [''] } }, 'toolPolicy.names.0: must not be empty'],
+    [{ toolPolicy: null }, 'toolPolicy: must be an object'],
+    [{ recordToolCalls: 'none' }, 'recordToolCalls: must be one of "ALL", "NONE"'],
+    [{ resource: 'https://a.example/#b' }, 'resource: must be an absolute URI without a fragment (RFC 8707)'],
+    [{ resource: 'mcp.example' }, 'resource: must be an absolute URI without a fragment (RFC 8707)'],
+    [{ audience: '' }, 'audience: must not be empty'],
+    [{ allowMissingPkceMetadata: 'yes' }, 'allowMissingPkceMetadata: must be a boolean'],
+    [{ name: 'Other' }, 'name: is not a known property'],
+  ])('400: %j', async (body, error) => {
+    const id = await connect('Issue tracker');
+    const answer = await update(admin, id, body);
+    expect([answer.status, answer.body.error]).toEqual([400, error]);
+    expect((await read(admin, id)).body).toEqual({ ...DEFAULTS, handle: 'issue-tracker' });
+  });
+
+  test('are read by everybody who sees the connection, and changed by who manages it', async () => {
+    const shared = await connect('Shared');
+    const personal = await connect('Own', { key: member, visibility: 'personal' });
+    const reader = (await gateway.createKey({ organization, scopes: ['mcp_connections.read'] })).key;
+    const attempts = [
+      read(member, shared),
+      read(reader, shared),
+      read(admin, personal),
+      read(stranger, shared),
+      update(member, shared, { recordToolCalls: 'NONE' }),
+      update(reader, shared, { recordToolCalls: 'NONE' }),
+      update(admin, personal, { recordToolCalls: 'NONE' }),
+      update(stranger, shared, { recordToolCalls: 'NONE' }),
+      update(member, personal, { recordToolCalls: 'NONE' }),
+    ];
+    expect((await Promise.all(attempts)).map(({ status }) => status)).toEqual([
+      200, 200, 404, 404, 403, 403, 404, 404, 200,
+    ]);
+    expect((await read(admin, shared)).body['recordToolCalls']).toBe('ALL');
+  });
+
+  test('an audit log entry names the fields that changed', async () => {
+    const id = await connect('Issue tracker');
+    await update(admin, id, { ...CHOSEN, ...DEFAULTS, recordToolCalls: 'NONE' });
+    await gateway.rest('PATCH', `/v1/mcp-connections/${id}`, { key: admin, body: { command: 'false', args: [] } });
+    const { data } = await gateway.graphql<{ viewer: { organization: { auditLog: { nodes: object[] } } } }>(
+      admin,
+      'query($ids: [ID!]) { viewer { organization { auditLog(filter: { targetIds: $ids }) { nodes { operation changedFields } } } } }',
+      { ids: [id] },
+    );
+    expect(data?.viewer.organization.auditLog.nodes).toEqual([
+      { operation: 'updateMcpConnection', changedFields: ['command', 'args'] },
+      { operation: 'updateMcpConnectionSettings', changedFields: ['handle', 'recordToolCalls'] },
+      { operation: 'createMcpConnection', changedFields: null },
+    ]);
+  });
+});
+
+describe('the handle', () => {
+  test('is made from the name, unique in the organization, and kept when the connection is renamed', async () => {
+    const ids = [
+      await connect('Ünïcode & Großhandel'),
+      await connect('日本'),
+      await connect('unicode grosshandel', { key: member, visibility: 'personal' }),
+      await connect('long '.repeat(40)),
+    ];
+    const keys = [admin, admin, member, admin];
+    const handles = await Promise.all(ids.map((id, index) => handleOf(id, keys[index])));
+    expect(handles).toEqual(['unicode-grosshandel', 'server', 'unicode-grosshandel-2', `${'long-'.repeat(9)}long`]);
+    const { body } = await createConnection(gateway, stranger, { ...STDIO, name: 'Unicode Grosshandel' });
+    expect(await handleOf(body.connection.id, stranger)).toBe('unicode-grosshandel');
+    const renamed = { key: admin, body: { name: 'Renamed' } };
+    expect((await gateway.rest('PATCH', `/v1/mcp-connections/${ids[0]}`, renamed)).status).toBe(200);
+    expect(await handleOf(ids[0] ?? '')).toBe('unicode-grosshandel');
+  });
+
+  test('409: it is taken, also by a connection that the caller cannot see; no server is called for it', async () => {
+    await connect('Mine', { key: member, visibility: 'personal' });
+    const id = await connect('Other');
+    const taken = 'mine already exists as the handle of another MCP connection; choose another handle';
+    const answer = await update(admin, id, { handle: 'mine' });
+    expect([answer.status, answer.body.error]).toEqual([409, `handle: ${taken}`]);
+    const before = peer.requests.length;
+    for (const kind of [{ remote: { serverUrl: `${peer.origin}/mcp` } }, { stdio: { command: 'npx' } }]) {
+      const [type, fields] = Object.entries(kind)[0] ?? ['', {}];
+      const input = { [type]: { ...fields, name: 'New', settings: { handle: 'mine' } } };
+      expect(await mutate(admin, 'createMcpServer', input)).toMatchObject({
+        __typename: 'ConflictError',
+        message: `${type}.settings.handle: ${taken}`,
+        path: [type, 'settings', 'handle'],
+      });
+    }
+    expect(peer.requests.length).toBe(before);
+  });
+
+  test('20 connections of one name that are created at the same time have 20 handles', async () => {
+    const keys = await Promise.all(
+      Array.from({ length: 20 }, async () => (await gateway.createKey({ organization, role: 'member' })).key),
+    );
+    const answers = await Promise.all(
+      keys.map((key) => createConnection(gateway, key, { ...STDIO, visibility: 'personal' })),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
+    const rows = await gateway.dependencies.sql.query<{ handle: string }>('select handle from mcp_connection', []);
+    const expected = ['local', ...Array.from({ length: 19 }, (_, index) => `local-${index + 2}`)];
+    expect(rows.map(({ handle }) => handle).toSorted()).toEqual(expected.toSorted());
+  });
+
+  test('connections of earlier versions get one from their names, and a new one where no name is known', async () => {
+    const names = ['Issue Tracker', 'issue-tracker', 'Issue tracker 2', 'Café ☕', '日本', 'x'.repeat(200)];
+    const { sql, database } = gateway.dependencies;
+    for (const [index, name] of names.entries()) {
+      const id = await connect(name);
+      // As a gateway of an earlier version inserts it.
+      await sql.query('update mcp_connection set handle = default, created_at = to_timestamp($2) where id = $1', [
+        id,
+        index,
+      ]);
+      expect(await handleOf(id)).toMatch(/^server-[0-9a-f-]{36}$/);
+    }
+    const migration = new Migration20261126152829(database.em.getDriver(), database.config);
+    await migration.up();
+    for (const query of migration.getQueries())
+      if (typeof query === 'string' && query.startsWith('do ')) await sql.query(query, []);
+    const rows = await sql.query<{ handle: string }>('select handle from mcp_connection order by created_at', []);
+    expect(rows.map(({ handle }) => handle)).toEqual([
+      'issue-tracker',
+      'issue-tracker-2',
+      'issue-tracker-2-2',
+      'cafe',
+      'server',
+      'x'.repeat(42),
+    ]);
+  });
+});
