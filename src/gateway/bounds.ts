@@ -10,6 +10,9 @@ export interface Bounds {
   /** Maximum number of open live tails and subscriptions, for each key and for each organization. */
   readonly tailsOfKey: number;
   readonly tailsOfOrganization: number;
+  /** Maximum number of open WebSockets of a key, and of operations that run at once on one of them. */
+  readonly socketsOfKey: number;
+  readonly operationsOfSocket: number;
   /** Maximum number of requests per minute without a valid key from one address, for each kind of request. */
   readonly requestsOfClient: number;
 }
@@ -22,6 +25,8 @@ export const DEFAULT_BOUNDS: Bounds = {
   unreadBytes: 128 * MIB,
   tailsOfKey: 20,
   tailsOfOrganization: 200,
+  socketsOfKey: 100,
+  operationsOfSocket: 100,
   requestsOfClient: 60,
 };
 

@@ -1,6 +1,6 @@
 import { DomainError } from '../core/errors.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
-import type { HttpAnswer } from '../core/http/messages.ts';
+import { type HttpAnswer, answerWith } from '../core/http/messages.ts';
 import { isKeyless, isWrite } from '../core/http/route.ts';
 import { traced } from '../core/tracing/tracing.ts';
 import { type Admitted, admit } from './admission/authenticate.ts';
@@ -14,6 +14,9 @@ import type { Cors } from './http/cors.ts';
 import { createPages } from './answer-pages.ts';
 import { publicContext } from './public-context.ts';
 import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
+
+/** The answer to an admitted caller who opens a WebSocket. */
+export const SWITCHING_PROTOCOLS = 101;
 
 type Dispatch = (exchange: Exchange) => HttpAnswer | Promise<HttpAnswer>;
 type AdmitCaller = (exchange: Exchange, badPath?: DomainError) => Promise<Admitted>;
@@ -79,6 +82,7 @@ function createGraphQLDispatch(
       return refusePath(exchange, error, admitCaller);
     }
     const { whenRead } = await admitCaller(exchange);
+    if (request.headers.has('upgrade')) return answerWith(null, { status: SWITCHING_PROTOCOLS });
     const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
     return graphql(request, openOperation, { requestId, logs: exchange, onWrite: () => (exchange.isWrite = true) });
   };

@@ -1,22 +1,29 @@
 import { answerTooLarge } from '../core/answer-size.ts';
-import { type DomainError, STATUS_OF } from '../core/errors.ts';
+import { DomainError, STATUS_OF } from '../core/errors.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import type { HttpAnswer, HttpRequest } from '../core/http/messages.ts';
 import type { Span } from '../core/tracing/tracing.ts';
+import { apiKeyTopic } from '../domains/api-keys/public.ts';
+import { authenticate } from './admission/authenticate.ts';
 import { type ClientLimits, createClientLimits } from './admission/client-limits.ts';
 import { createRefusalLog } from './admission/refusals.ts';
 import type { Dependencies } from './dependencies.ts';
-import { createDispatch } from './dispatch.ts';
+import { SWITCHING_PROTOCOLS, createDispatch } from './dispatch.ts';
 import { Exchange } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
+import { type Admission, type OpenSocket, type SocketParts, createSockets } from './graphql/websocket.ts';
 import { type Cors, createCors } from './http/cors.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
 import { compact } from './http/send-response.ts';
 import { whileOpen } from './telemetry/observe.ts';
 
-export type Gateway = (request: HttpRequest) => Promise<HttpAnswer>;
+export interface Gateway {
+  (request: HttpRequest): Promise<HttpAnswer>;
+  /** Opens a WebSocket of `/graphql`; undefined if there is none. */
+  readonly openSocket?: OpenSocket;
+}
 
 const SECURITY_HEADERS = {
   'X-Content-Type-Options': 'nosniff',
@@ -53,9 +60,12 @@ export function createGateway(dependencies: Dependencies): Gateway {
     }
   }
 
-  async function handle(request: HttpRequest, span?: Span): Promise<HttpAnswer> {
+  async function handle(
+    request: HttpRequest,
+    span?: Span,
+    exchange = new Exchange(request, dependencies, span),
+  ): Promise<HttpAnswer> {
     const started = performance.now();
-    const exchange = new Exchange(request, dependencies, span);
     const answer = limitRefusals(await answerOrRefuse(exchange), exchange, clientLimits);
     const { status, body, bytes, onClose } = answer;
     // A 429 for too many refused credentials is not recorded again.
@@ -73,13 +83,43 @@ export function createGateway(dependencies: Dependencies): Gateway {
     );
   }
 
-  if (!tracing) return (request) => handle(request);
-  return (request) => {
+  const answer = (request: HttpRequest): Promise<HttpAnswer> => {
+    if (!tracing) return handle(request);
     const attributes = { 'http.request.method': request.method };
     return tracing.span({ name: request.method, kind: 'server', attributes, parent: request.headers }, (span) =>
       handle(request, span),
     );
   };
+  const admit = async (request: HttpRequest): Promise<Admission> => {
+    const exchange = new Exchange(request, dependencies, undefined);
+    const { status, body } = await handle(request, undefined, exchange);
+    const { keyId } = exchange;
+    return status === SWITCHING_PROTOCOLS && keyId !== undefined ? { keyId } : { status, message: messageOf(body) };
+  };
+  return Object.assign(answer, { openSocket: createSockets({ answer, admit, ...socketParts(dependencies) }) });
+}
+
+function socketParts(dependencies: Dependencies): Omit<SocketParts, 'answer' | 'admit'> {
+  const { notifier, bounds, metrics } = dependencies;
+  return {
+    isAdmitted: (headers) =>
+      authenticate(headers, dependencies).then(
+        () => true,
+        (error: unknown) => !(error instanceof DomainError) || error.status >= 500,
+      ),
+    onKeyChange: (keyId, listener) => notifier.subscribe(apiKeyTopic(keyId), listener),
+    maxSocketsOfKey: bounds.socketsOfKey,
+    maxOperationsOfSocket: bounds.operationsOfSocket,
+    onCount: (by) => metrics.sockets.inc(by),
+  };
+}
+
+/** The message of a refusal in the format of GraphQL. */
+function messageOf(body: HttpAnswer['body']): string {
+  const { errors = [] } = JSON.parse(typeof body === 'string' ? body : '{}') as {
+    readonly errors?: readonly { readonly message: string }[];
+  };
+  return errors.map(({ message }) => message).join('; ');
 }
 
 function headersOf(answer: HttpAnswer, exchange: Exchange, cors: Cors | undefined): HttpAnswer['headers'] {

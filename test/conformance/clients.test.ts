@@ -29,7 +29,7 @@ test('types and documents are generated from the schema, fit the app, and refuse
   passed.add('generated types');
 });
 
-test.each(['@urql/core', '@apollo/client', 'graphql-request', 'graphql-sse'])(
+test.each(['@urql/core', '@apollo/client', 'graphql-request', 'graphql-sse', 'graphql-ws'])(
   '%s creates, reads, pages, reports errors, and follows',
   async (name) => {
     const { key } = await gateway.createKey();
@@ -63,7 +63,7 @@ test.each(['@urql/core', '@apollo/client', 'graphql-request', 'graphql-sse'])(
 );
 
 test('figures', () => {
-  expect(passed.size).toBe(5);
+  expect(passed.size).toBe(6);
   proof('GraphQL clients', {
     figures: Object.fromEntries([...passed].map((name) => [name, 'passed'])),
     shortfalls: ['graphql-request has no subscriptions: its scenario ends before them.'],

@@ -145,6 +145,31 @@ describe('Apollo', () => {
   });
 });
 
+test('over WebSocket: Apollo and urql read, change, get typed errors, and follow events', async () => {
+  const { key, ids } = await workspace();
+  const [apollo, urql] = [await example('apollo.ts'), await example('urql.ts')];
+  const overApollo = (await example('apollo-websocket.ts')).createApolloSocketClient(url, key);
+  const overUrql = (await example('urql-websocket.ts')).createUrqlSocketClient(url, key);
+  const requests = vi.spyOn(globalThis, 'fetch');
+  expect(await titlesOf(urql.allSessions(overUrql, 2))).toEqual(['Three', 'Two', 'One']);
+  expect(await urql.renameSession(overUrql, ids[1] ?? '', 'Renamed')).toEqual({ title: 'Renamed' });
+  expect(await urql.renameSession(overUrql, ids[1] ?? '', '')).toEqual({
+    messages: new Map([['title', 'must not be empty']]),
+  });
+  expect((await apollo.readOverview(overApollo)).changes).toHaveLength(5);
+  const seen: [number[], number[]] = [[], []];
+  await Promise.all([
+    apollo.followSession(overApollo, ids[0] ?? '', (id) => seen[0].push(id)),
+    urql.followSession(overUrql, ids[0] ?? '', (id) => seen[1].push(id)),
+  ]);
+  expect(seen).toEqual([
+    [1, 2, 3, 4, 5],
+    [1, 2, 3, 4, 5],
+  ]);
+  expect(requests).not.toHaveBeenCalled();
+  requests.mockRestore();
+});
+
 test('graphql-sse: follows events, and gets a refusal as an event', async () => {
   const { key, ids } = await workspace();
   const { followSession } = await example('graphql-sse.ts');

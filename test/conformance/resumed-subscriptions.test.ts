@@ -86,6 +86,16 @@ const FOLLOWERS: Readonly<Record<string, (live: LiveSession, onEvent: OnEvent) =
     const { createApolloClient, followSession } = await openExample(folder, 'apollo.ts');
     await followSession(createApolloClient(`${url}/graphql`, key, {}), id, onEvent);
   },
+  'urql over WebSocket': async ({ url, key, id }, onEvent) => {
+    const { createUrqlSocketClient } = await openExample(folder, 'urql-websocket.ts');
+    const { followSession } = await openExample(folder, 'urql.ts');
+    await followSession(createUrqlSocketClient(`${url}/graphql`, key), id, onEvent);
+  },
+  'Apollo over WebSocket': async ({ url, key, id }, onEvent) => {
+    const { createApolloSocketClient } = await openExample(folder, 'apollo-websocket.ts');
+    const { followSession } = await openExample(folder, 'apollo.ts');
+    await followSession(createApolloSocketClient(`${url}/graphql`, key), id, onEvent);
+  },
   'Last-Event-ID over GraphQL': followByLastEventId,
   'Last-Event-ID over REST': async ({ url, key, id }, onEvent) => {
     for await (const event of (await openExample(folder, 'live-tail.ts')).liveTail(url, key, id)) onEvent(event.id);

@@ -16,11 +16,6 @@ export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLP
 }
 
 async function readParams(request: HttpRequest): Promise<GraphQLParams> {
-  if (request.headers.get('upgrade')?.toLowerCase() === 'websocket')
-    throw invalid(
-      '',
-      'subscriptions are sent as server-sent events: send a usual request with Accept: text/event-stream',
-    );
   if (request.method === 'GET') return readQuery(new URL(request.url).searchParams);
   const body = await readJson(request);
   if (Array.isArray(body)) {

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpAnswer } from '../../core/http/messages.ts';
@@ -59,21 +60,35 @@ async function sendParts(
   parts: Iterable<Uint8Array> | AsyncIterable<Uint8Array>,
   unreadTimeoutMs: number,
 ): Promise<void> {
+  await whileRead(outgoing, unreadTimeoutMs, () => pipeline(parts, outgoing));
+}
+
+/** Sends something, and destroys the stream if its peer reads nothing for `unreadTimeoutMs` meanwhile. */
+export async function whileRead(
+  outgoing: Duplex | ServerResponse,
+  unreadTimeoutMs: number,
+  sending: () => Promise<void>,
+): Promise<void> {
   let taken = -1;
   let unreadMs = 0;
   // The timeout of the socket cannot be used, because data from the peer would reset it.
   const lookMs = unreadTimeoutMs / LOOKS;
   const watch = setInterval(() => {
-    const { bytesWritten = 0, writableLength: waiting = 0 } = outgoing.socket ?? {};
+    const { bytesWritten = 0, writableLength: waiting = 0 } = connectionOf(outgoing);
     unreadMs = waiting > 0 && bytesWritten - waiting === taken ? unreadMs + lookMs : 0;
     taken = bytesWritten - waiting;
     if (unreadMs >= unreadTimeoutMs) outgoing.destroy();
   }, lookMs).unref();
   try {
-    await pipeline(parts, outgoing);
+    await sending();
   } finally {
     clearInterval(watch);
   }
+}
+
+/** The connection of an answer, or of a WebSocket. */
+function connectionOf(outgoing: Duplex | ServerResponse): { bytesWritten?: number; writableLength?: number } {
+  return 'socket' in outgoing ? (outgoing.socket ?? {}) : outgoing;
 }
 
 async function* eachInParts(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void, undefined> {

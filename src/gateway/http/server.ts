@@ -13,6 +13,7 @@ import type { Duplex } from 'node:stream';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from '../../core/http/messages.ts';
 import type { Gateway } from '../gateway.ts';
 import { send, sendStream } from './send-response.ts';
+import { createUpgrades, isWebSocketUpgrade } from './websocket.ts';
 
 /** An HTTP server for the gateway, with timeouts for slow and idle peers. */
 export interface RunningServer {
@@ -39,6 +40,8 @@ export interface ServeOptions {
   readonly idleTimeoutMs?: number;
   /** A peer that reads nothing of its answer for this time is disconnected. */
   readonly unreadTimeoutMs?: number;
+  /** Interval of the pings of a WebSocket. */
+  readonly pingMs?: number;
   /** A keep-alive connection is closed when no request arrives for this time. */
   readonly keepAliveTimeoutMs?: number;
   /** How long a peer whose headers or body were refused can continue to send. A reset at once could prevent it from reading the answer. */
@@ -51,15 +54,22 @@ const LAST_REQUESTS_MS = 1_000;
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
   const { host, port, lingerMs = 2_000, unreadTimeoutMs = 10_000 } = options;
   const { headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
-  const { keepAliveTimeoutMs = 5_000 } = options;
+  const { keepAliveTimeoutMs = 5_000, pingMs = 12_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     connectionsCheckingInterval,
+    shouldUpgradeCallback: isWebSocketUpgrade,
   });
   server.setTimeout(idleTimeoutMs);
+  const upgradeOf = ({ headers, socket: { remoteAddress = '' } }: IncomingMessage) => ({
+    headers: new NodeHeaders(headers),
+    peerAddress: remoteAddress,
+  });
+  const upgrades = createUpgrades({ open: gateway.openSocket, upgradeOf, faultOf, unreadTimeoutMs, pingMs });
+  server.on('upgrade', (incoming, stream, head) => upgrades.upgrade(incoming, stream, head));
   let isStopping = false;
   server.on('request', (incoming, outgoing) => {
     if (isStopping) outgoing.setHeader('Connection', 'close');
@@ -70,7 +80,8 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   await once(server, 'listening');
   const stop = (graceMs: number) => {
     isStopping = true;
-    return close(server, graceMs);
+    const sockets = setTimeout(() => upgrades.stop(graceMs), Math.min(LAST_REQUESTS_MS, graceMs));
+    return close(server, graceMs).finally(() => clearTimeout(sockets));
   };
   return {
     url: urlOf(server),

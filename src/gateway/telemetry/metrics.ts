@@ -73,6 +73,11 @@ function requestMetrics([...registers]: Registers) {
       labelNames: ['api'] as const,
       registers,
     }),
+    sockets: new Gauge({
+      name: 'gateway_websockets_open',
+      help: 'Open WebSockets.',
+      registers,
+    }),
   };
 }
 

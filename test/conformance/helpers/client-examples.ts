@@ -71,6 +71,10 @@ export interface Examples {
     readonly readOverview: (client: ApolloExample) => Promise<{ changes: object[] | null }>;
     readonly followSession: (client: ApolloExample, sessionId: string, onEvent: OnEvent) => Promise<void>;
   };
+  readonly 'apollo-websocket.ts': {
+    readonly createApolloSocketClient: (url: string, key: string) => ApolloExample;
+  };
+  readonly 'urql-websocket.ts': { readonly createUrqlSocketClient: (url: string, key: string) => unknown };
   readonly 'rest.ts': {
     readonly createRest: (baseUrl: string, key: string) => RestExample;
     readonly allSessions: (rest: RestExample, limit: number) => AsyncIterable<Titled>;

@@ -128,11 +128,6 @@ describe('GraphQL over HTTP', () => {
     }
   });
 
-  test('a WebSocket upgrade is refused with the way to subscribe', async () => {
-    const { status, text } = await send(gateway, 'GET', '/graphql', { key, headers: { Upgrade: 'websocket' } });
-    expect([status, text]).toEqual([400, expect.stringContaining('Accept: text/event-stream')]);
-  });
-
   test('G6: a mutation over GET gets 405 and changes nothing; forms, plain text and multipart get 415', async () => {
     const query = 'mutation { createOrganization(input: {name: "By GET"}) { __typename } }';
     const count = () => gateway.dependencies.sql.query('select count(*) from organization', []);

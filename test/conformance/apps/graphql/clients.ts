@@ -4,6 +4,7 @@ import { Client as UrqlClient, cacheExchange, fetchExchange } from '@urql/core';
 import { type DocumentNode, print } from 'graphql';
 import { GraphQLClient } from 'graphql-request';
 import { type Client as SseClient, createClient } from 'graphql-sse';
+import { createClient as createSocket } from 'graphql-ws';
 import type { Client } from './scenario.ts';
 
 /** The clients, configured as in their documentation: with their caches, and with server-sent events for subscriptions. */
@@ -83,9 +84,14 @@ const graphqlRequest: Made = (url, headers) => {
   return { run: (document, variables) => client.request(document, variables as object) };
 };
 
+const graphqlSse: Made = (url, headers) => streaming(createClient({ url, headers }));
+
+const graphqlWs: Made = (url, headers) =>
+  // Its sinks have the same members.
+  streaming(createSocket({ url: url.replace(/^http/, 'ws'), connectionParams: headers }) as unknown as SseClient);
+
 /** Every operation is a stream, which ends after the answer of a query or mutation. */
-const graphqlSse: Made = (url, headers) => {
-  const client: SseClient = createClient({ url, headers });
+function streaming(client: SseClient): Client {
   const follow: Client['follow'] = (document, variables, next) =>
     new Promise((resolve, reject) => {
       client.subscribe(
@@ -106,7 +112,7 @@ const graphqlSse: Made = (url, headers) => {
     },
     follow,
   };
-};
+}
 
 const operationOf = (document: DocumentNode) => {
   const definition = getMainDefinition(document);
@@ -120,4 +126,5 @@ export const clients = {
   '@apollo/client': apollo,
   'graphql-request': graphqlRequest,
   'graphql-sse': graphqlSse,
+  'graphql-ws': graphqlWs,
 };

@@ -1,0 +1,101 @@
+import { Readable } from 'node:stream';
+import type { ExecutionResult } from 'graphql';
+import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
+
+/** A WebSocket, without its transport. */
+export interface Socket {
+  readonly protocol: string;
+  /** Resolves when the message was sent. */
+  send(text: string): Promise<void>;
+  close(code: number, reason: string): void;
+  onMessage(listener: (text: string) => Promise<void>): void;
+}
+
+/** The request that opened a socket. */
+export type UpgradeRequest = Pick<HttpRequest, 'headers' | 'peerAddress'>;
+
+/** Headers of the upgrade that also count for each operation. Not `Sec-Fetch-Site`: of a socket, `Origin` decides. */
+const KEPT_HEADERS = [
+  'authorization',
+  'cookie',
+  'host',
+  'origin',
+  'user-agent',
+  'x-forwarded-for',
+  'x-organization-id',
+] as const;
+
+/** The last member of a message with a result, whose JSON replaces it: parsing that could change numbers. */
+const PLACE = 'JSON of the result';
+const END_OF_RESULT = `"${PLACE}"}`;
+
+/** An open socket with its running operations. */
+export class Connection {
+  readonly socket: Socket;
+  readonly upgrade: UpgradeRequest;
+  readonly running = new Set<AbortController>();
+  readonly headers = new Map<string, string>();
+  /** Undoes the admission. */
+  release: (() => void) | undefined;
+  isClosed = false;
+  #json = '';
+
+  constructor(socket: Socket, upgrade: UpgradeRequest) {
+    this.socket = socket;
+    this.upgrade = upgrade;
+    for (const name of KEPT_HEADERS) {
+      const value = upgrade.headers.get(name);
+      if (value !== null) this.headers.set(name, value);
+    }
+  }
+
+  /** A payload whose JSON is `json`. */
+  payloadOf(json: string): ExecutionResult & { toJSON(): string } {
+    // The library serializes a message and sends it in one step, so that no other message comes between.
+    return { data: null, toJSON: () => ((this.#json = json), PLACE) };
+  }
+
+  send(message: string): Promise<void> {
+    const json = this.#json;
+    this.#json = '';
+    const isResult = json !== '' && message.endsWith(END_OF_RESULT);
+    return this.socket.send(isResult ? `${message.slice(0, -END_OF_RESULT.length)}${json}}` : message);
+  }
+
+  close(): void {
+    this.isClosed = true;
+    this.release?.();
+    this.release = undefined;
+    for (const operation of this.running) operation.abort();
+  }
+}
+
+interface OperationRequest {
+  readonly headers: ReadonlyMap<string, string>;
+  readonly signal: AbortSignal;
+  /** The body. */
+  readonly text?: string;
+}
+
+/** A request over HTTP that asks for the same. */
+export function requestOf(
+  { upgrade: { peerAddress } }: Connection,
+  { headers, signal, text }: OperationRequest,
+): HttpRequest {
+  return {
+    method: text === undefined ? 'GET' : 'POST',
+    url: 'http://gateway/graphql',
+    headers: headersOf(headers),
+    signal,
+    body: text === undefined ? null : Readable.from([Buffer.from(text)]),
+    hasArrived: true,
+    ...(peerAddress !== undefined && { peerAddress }),
+  };
+}
+
+export function headersOf(fields: ReadonlyMap<string, string>): HttpHeaders {
+  return {
+    get: (name) => fields.get(name.toLowerCase()) ?? null,
+    has: (name) => fields.has(name.toLowerCase()),
+  };
+}

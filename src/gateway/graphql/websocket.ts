@@ -1,0 +1,149 @@
+import type { ConnectionInitMessage, Context } from 'graphql-ws';
+import { makeServer } from 'graphql-ws';
+import { CODE_OF } from '../../core/errors.ts';
+import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
+import { isObject } from '../../core/is-object.ts';
+import { parseExactJson } from '../../core/text/exact-json.ts';
+import { ORGANIZATION_HEADER } from '../request-headers.ts';
+import { Connection, type Socket, type UpgradeRequest, headersOf, requestOf } from './websocket-connection.ts';
+import { type OperationParts, refusalOf, startOperation, startedBy } from './websocket-operations.ts';
+
+/**
+ * GraphQL over WebSocket (the protocol `graphql-transport-ws`). Each operation runs as a request over HTTP would, through the same function, so
+ * that limits, costs, rights, log lines and metrics are the same; its answer becomes messages.
+ */
+
+/** Opens a socket. @returns a function to call when it is closed. */
+export type OpenSocket = (socket: Socket, upgrade: UpgradeRequest) => (code: number, reason: string) => void;
+
+/** A caller who was admitted, or the refusal. */
+export type Admission =
+  | { readonly keyId: ApiKeyId }
+  | { readonly status: number; readonly message: string; readonly keyId?: undefined };
+
+export interface SocketParts extends OperationParts {
+  /** Authenticates and counts the caller of a new socket. */
+  readonly admit: (request: HttpRequest) => Promise<Admission>;
+  /** Whether the caller is still admitted; `true` if it cannot be found out at present. */
+  readonly isAdmitted: (headers: HttpHeaders) => Promise<boolean>;
+  /** Calls the listener when the key may have been revoked. */
+  readonly onKeyChange: (keyId: ApiKeyId, listener: () => void) => () => void;
+  readonly maxSocketsOfKey: number;
+  /** Called with the change of the number of open sockets. */
+  readonly onCount: (by: 1 | -1) => void;
+}
+
+/** Close codes of the protocol, and of RFC 6455 for a failure that passes. */
+const FORBIDDEN = 4403;
+const TOO_MANY = 4429;
+const TRY_AGAIN_LATER = 1013;
+const INTERNAL_ERROR = 4500;
+
+/** RFC 6455, section 5.5: a close frame has at most 123 bytes for the reason. */
+const MAX_REASON_CHARACTERS = 100;
+
+/** Members of `connection_init` that replace the header of the same name. */
+const INIT_HEADERS = new Set(['authorization', ORGANIZATION_HEADER.toLowerCase()]);
+
+type SocketContext = Context<ConnectionInitMessage['payload'], Connection>;
+
+export function createSockets(parts: SocketParts): OpenSocket {
+  const countOfKey = new Map<ApiKeyId, number>();
+  const server = makeServer<ConnectionInitMessage['payload'], Connection>({
+    onConnect: (context) => connect(context, parts, countOfKey),
+    onSubscribe: ({ extra }, _, payload) => startOperation(extra, payload, parts),
+    execute: startedBy,
+    subscribe: startedBy,
+    onNext: ({ extra }, _, __, ___, result) => extra.payloadOf(String(result.extensions?.['json'])),
+    onError: ({ extra }, _, __, errors) => {
+      const formatted = errors.flatMap(refusalOf);
+      if (formatted.some(({ extensions }) => extensions?.['code'] === CODE_OF.unauthenticated))
+        void endIfRefused(extra, parts);
+      return formatted;
+    },
+  });
+  return (socket, upgrade) => {
+    const connection = new Connection(socket, upgrade);
+    parts.onCount(1);
+    const closed = server.opened(
+      {
+        protocol: socket.protocol,
+        send: (message) => connection.send(message),
+        close: (code = INTERNAL_ERROR, reason = '') => socket.close(code, reason),
+        onMessage: (listener) => socket.onMessage((text) => listener(parsed(text))),
+      },
+      connection,
+    );
+    return (code, reason) => {
+      parts.onCount(-1);
+      connection.close();
+      void closed(code, reason);
+    };
+  };
+}
+
+/** A message for the library, which takes objects too: it would change long numbers, and wants a `query` beside the id of a document. */
+function parsed(text: string): string {
+  let message: unknown;
+  try {
+    message = parseExactJson(text);
+  } catch {
+    // The library closes the socket.
+    return text;
+  }
+  if (isObject(message) && 'type' in message && message.type === 'subscribe' && 'payload' in message) {
+    const { payload } = message;
+    if (isObject(payload)) return { ...message, payload: { ...payload, query: queryOf(payload) } } as unknown as string;
+  }
+  return message as string;
+}
+
+function queryOf(payload: object): unknown {
+  return 'query' in payload && payload.query !== null ? payload.query : '';
+}
+
+async function connect(
+  { extra: connection, connectionParams }: SocketContext,
+  parts: SocketParts,
+  countOfKey: Map<ApiKeyId, number>,
+): Promise<boolean> {
+  const refuse = (code: number, reason: string) => {
+    connection.socket.close(code, reason.slice(0, MAX_REASON_CHARACTERS));
+    return false;
+  };
+  for (const [name, value] of Object.entries(connectionParams ?? {})) {
+    if (!INIT_HEADERS.has(name.toLowerCase())) continue;
+    if (typeof value !== 'string') return refuse(FORBIDDEN, `${name.toLowerCase()}: must be a string`);
+    connection.headers.set(name.toLowerCase(), value);
+  }
+  const { signal } = new AbortController();
+  const headers = new Map(connection.headers).set('upgrade', 'websocket');
+  const admission = await parts.admit(requestOf(connection, { signal, headers }));
+  if (admission.keyId === undefined) return refuse(closeCodeOf(admission.status), admission.message);
+  const { keyId } = admission;
+  const count = countOfKey.get(keyId) ?? 0;
+  if (count >= parts.maxSocketsOfKey)
+    return refuse(TOO_MANY, `at most ${parts.maxSocketsOfKey} WebSockets of an API key at once; close one first`);
+  if (connection.isClosed) return false;
+  countOfKey.set(keyId, count + 1);
+  const unsubscribe = parts.onKeyChange(keyId, () => void endIfRefused(connection, parts));
+  connection.release = () => {
+    unsubscribe();
+    const left = (countOfKey.get(keyId) ?? 0) - 1;
+    if (left > 0) countOfKey.set(keyId, left);
+    else countOfKey.delete(keyId);
+  };
+  return true;
+}
+
+function closeCodeOf(status: number): number {
+  if (status === 429) return TOO_MANY;
+  if (status === 503) return TRY_AGAIN_LATER;
+  return status >= 500 ? INTERNAL_ERROR : FORBIDDEN;
+}
+
+async function endIfRefused(connection: Connection, { isAdmitted }: SocketParts): Promise<void> {
+  if (!(await isAdmitted(headersOf(connection.headers))))
+    connection.socket.close(FORBIDDEN, 'missing or invalid API key');
+}
