@@ -139,6 +139,11 @@ const environment = z.object({
   WORKER_PORT: wholeNumber(65_535).optional(),
   USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
+  /** Whether credentials in the texts of recorded events are replaced. */
+  RECORD_REDACTION: z
+    .enum(['on', 'off'], 'must be on or off')
+    .transform((value) => value === 'on')
+    .default(true),
   /** Days for which audit log entries are kept; 0 keeps them forever. */
   AUDIT_RETENTION_DAYS: wholeNumber(36_500).default(365),
   OTEL_EXPORTER_OTLP_ENDPOINT: z

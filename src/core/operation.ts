@@ -80,6 +80,8 @@ export interface OperationSettings {
   readonly userDeletionDelaySeconds: number;
   /** Event occurrences that an organization may send in a calendar month (UTC); 0 means no limit. */
   readonly monthlyOccurrenceLimit: number;
+  /** Whether credentials in the texts of recorded events are replaced. */
+  readonly isRecordRedacted: boolean;
 }
 
 export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;

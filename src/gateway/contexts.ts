@@ -96,6 +96,7 @@ function settingsOf(dependencies: Dependencies): OperationSettings {
     clientMetadataUrl: config.CLIENT_METADATA_URL,
     userDeletionDelaySeconds: config.USER_DELETION_DELAY,
     monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
+    isRecordRedacted: config.RECORD_REDACTION,
   };
 }
 

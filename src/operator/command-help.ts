@@ -1,5 +1,6 @@
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
 import { ROLES, SCOPES } from '../core/access.ts';
+import { FORMAT_NAMES } from '../domains/session-events/public.ts';
 import type { CommandName } from './command.ts';
 
 interface Help {
@@ -62,11 +63,12 @@ const HELP: { readonly [Name in CommandName]: Help } = {
     ],
   },
   'events import': {
-    takes: '--session ID FILE.ndjson',
+    takes: '--session ID [--format FORMAT] FILE.ndjson',
     summary: 'append the events of a file to a session; if it is interrupted, run it again to continue',
     details: [
       ['--session ID', 'the session that gets the events'],
-      ['FILE.ndjson', 'one event per line; - reads standard input'],
+      ['--format FORMAT', `the agent that has written the lines: ${FORMAT_NAMES.join(', ')}`],
+      ['FILE.ndjson', 'one event per line, or with --format one line of the agent; - reads standard input'],
     ],
   },
   'events prune': {

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util';
 import { DAY_MS } from '../core/text/timestamps.ts';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
 import { ROLES, SCOPES } from '../core/access.ts';
+import { FORMAT_NAMES } from '../domains/session-events/public.ts';
 import { isUuid } from '../core/text/uuids.ts';
 import { helpOf } from './command-help.ts';
 import type { Command, CommandName } from './command.ts';
@@ -69,10 +70,12 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
     };
   },
   'events import': (args) => {
-    const { values, positionals } = parse(args, { session: { type: 'string' } }, 1);
+    const options = { session: { type: 'string' }, format: { type: 'string' } } as const;
+    const { values, positionals } = parse(args, options, 1);
     const session = required(values.session, '--session');
     const path = required(positionals[0], 'FILE');
-    return { name: 'events import', sessionId: sessionIdOf(session), path };
+    const format = values.format === undefined ? undefined : oneOf(FORMAT_NAMES, values.format, '--format');
+    return { name: 'events import', sessionId: sessionIdOf(session), path, format };
   },
   'events prune': (args) => {
     const { values } = parse(args, {

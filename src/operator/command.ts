@@ -1,5 +1,6 @@
 import type { ProductFamily, SubscriptionLevel } from '../core/config.ts';
 import type { ApiKeyId, SessionId } from '../core/ids.ts';
+import type { FormatName } from '../domains/session-events/public.ts';
 import type { Role, Scope } from '../core/access.ts';
 
 /** The options of every list. */
@@ -28,7 +29,12 @@ export type Command =
       readonly family: ProductFamily;
       readonly level: SubscriptionLevel;
     }
-  | { readonly name: 'events import'; readonly sessionId: SessionId; readonly path: string }
+  | {
+      readonly name: 'events import';
+      readonly sessionId: SessionId;
+      readonly path: string;
+      readonly format?: FormatName | undefined;
+    }
   | {
       readonly name: 'events prune';
       /** Minimum age of deleted events; undefined for any age. */

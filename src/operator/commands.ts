@@ -94,7 +94,7 @@ function refuse(error: unknown): never {
 
 async function importEvents(
   dependencies: Dependencies,
-  { sessionId, path }: CommandOf<'events import'>,
+  { sessionId, path, format }: CommandOf<'events import'>,
   { progress, input, signal }: CommandStreams,
 ): Promise<object> {
   const actor = await findOperator(dependencies.sql, sessionId);
@@ -110,6 +110,7 @@ async function importEvents(
     return await importSessionEvents(context, {
       sessionId,
       source: stream,
+      format,
       onProgress: (reached) => bar.update((latest = reached).bytes, note()),
     });
   } catch (error) {

@@ -36,7 +36,7 @@ test('memory does not grow with the file: a file of 64 MB is imported with a hea
   });
   expect([code, stdout, stderr]).toEqual([
     0,
-    '{"imported":8000,"skipped":0,"lastId":8000}\n',
+    '{"imported":8000,"skipped":0,"lastId":8000,"redactedSecrets":0}\n',
     expect.stringContaining('100 %'),
   ]);
 });

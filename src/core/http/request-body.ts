@@ -26,6 +26,34 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
 }
 
 /**
+ * Reads a body of lines. Bytes that are no UTF-8 become U+FFFD, because one such byte must not lose the other lines.
+ * @throws DomainError 413 over the bound; 415 for a content encoding.
+ */
+export async function readLines(request: HttpRequest): Promise<string> {
+  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  const encoding = request.headers.get('content-encoding') ?? 'identity';
+  if (encoding.toLowerCase() !== 'identity')
+    throw new DomainError('unsupportedMediaType', 'the body must be sent without content encoding', {
+      headers: { 'Accept-Encoding': 'identity' },
+    });
+  return new TextDecoder().decode(join(await readChunks(request.body, MAX_BODY_BYTES)));
+}
+
+/** The media type of a body in lower case, and its parameters as they are. */
+export function mediaTypeOf(headers: HttpHeaders): { mediaType: string; parameters: Record<string, string> } {
+  const [mediaType = '', ...parameters] = (headers.get('content-type') ?? '').split(';').map((part) => part.trim());
+  return {
+    mediaType: mediaType.toLowerCase(),
+    parameters: Object.fromEntries(
+      parameters.flatMap((parameter) => {
+        const [, name, quoted, plain] = /^([^=\s]+)=(?:"([^"]*)"|(\S*))$/.exec(parameter) ?? [];
+        return name === undefined ? [] : [[name.toLowerCase(), quoted ?? plain ?? '']];
+      }),
+    ),
+  };
+}
+
+/**
  * Reads a body as text, of any media type.
  * @throws DomainError 413 over the bound; 400 if it is not UTF-8.
  */

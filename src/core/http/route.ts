@@ -7,6 +7,29 @@ import { type Message, inRest, sentences } from '../text/wording.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 
+/** A body of another media type than JSON, which has an input and an operation of its own. */
+export interface TextBody {
+  readonly mediaType: string;
+  /** What the body is, for OpenAPI. */
+  readonly description: string;
+  readonly example: string;
+  readonly input: z.ZodType;
+  /** Makes the input of the text and the parameters of the media type. Path parameters are added. */
+  readonly toInput: (text: string, parameters: Readonly<Record<string, string>>) => object;
+  readonly run: (context: OperationContext, input: unknown) => Promise<unknown>;
+}
+
+/** Checks the types of the operation and its input, and erases them for the table of routes. */
+export function textBody<Input, Result>(
+  operation: DeclaredOperation<Input, Result>,
+  options: Omit<TextBody, 'input' | 'run'>,
+): TextBody {
+  const { input } = operation.declaration;
+  if (!input) throw new Error(`${operation.declaration.name}: the operation has no input`);
+  // The schema of the input has returned it.
+  return { ...options, input, run: (context, given) => operation(context, given as Input) };
+}
+
 /** The common part of every REST route: its path, its operation, and the schema of its answer. */
 interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
   readonly method: Method;
@@ -30,6 +53,8 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
   readonly errors: readonly number[];
   /** Whether the body is optional. Such a DELETE takes its input from the body, not from the query. */
   readonly optionalBody?: boolean;
+  /** Another media type that the body can have. Its operation has the result of this one. */
+  readonly textBody?: TextBody;
   /** Whether the operation calls other servers, so that no transaction may be open around it. */
   readonly callsOut?: boolean;
   /** Request headers that `respond` reads, for OpenAPI. */

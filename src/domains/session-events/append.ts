@@ -5,22 +5,40 @@ import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import type { Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { jsonArray, textArray, timestamptzArray, uuidArray } from '../../core/postgres/driver/binary-arrays.ts';
-import { type Statement, type ValueOf, preparedByShape, queriesOn } from '../../core/postgres/reading/queries.ts';
+import {
+  type Statement,
+  type ValueOf,
+  preparedByShape,
+  queriesOn,
+  snake,
+} from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type SessionTables, callerOf, changeableBy } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
+import { type AddedUsage, USAGE_FIELDS } from './totals.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 /** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */
 const afterHead = queriesOn<SessionEventTables & { head: { base: number } }>();
 
-interface Given extends AuditValues, AuthorityValues {
+/** What a request appends, besides what the client sent. */
+export interface Appended extends AppendSessionEventsInput {
+  /** Identifies the lines from which the events were made. */
+  readonly contentHash?: string | null;
+  readonly usage?: AddedUsage | undefined;
+  /** The new memory of the format; when undefined, it does not change. */
+  readonly formatMemory?: string | undefined;
+}
+
+interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
   readonly sessionId: SessionId;
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
   readonly count: number;
   readonly batchId: string | null;
+  readonly contentHash: string | null;
+  readonly formatMemory?: string | undefined;
   readonly now: Date;
   readonly createdAt: Buffer;
   readonly eventType: Buffer;
@@ -36,7 +54,7 @@ interface Given extends AuditValues, AuthorityValues {
  */
 export function appendStatement(
   context: OperationContext,
-  { sessionId, batchId, events }: AppendSessionEventsInput,
+  { sessionId, batchId, events, contentHash = null, usage, formatMemory }: Appended,
   entry: NewAuditEntry,
 ): Statement<{ base: number }> {
   const { role, ...caller } = callerOf(context.actor);
@@ -44,7 +62,10 @@ export function appendStatement(
     ...auditValues(entry),
     ...authorityValues(context),
     ...caller,
+    ...usage,
+    ...(formatMemory !== undefined && { formatMemory }),
     sessionId,
+    contentHash,
     count: events.length,
     batchId,
     now: context.now(),
@@ -54,7 +75,7 @@ export function appendStatement(
     provider: textArray(events.map(({ provider }) => provider)),
     eventData: jsonArray(events.map(({ eventData }) => eventData)),
   };
-  return appends({ role }, values);
+  return appends({ role, hasUsage: usage !== undefined, hasMemory: formatMemory !== undefined }, values);
 }
 
 /** Values that the parts of the statement share. */
@@ -63,16 +84,23 @@ function sharedValues(value: ValueOf<Given>) {
     id: sql<string>`${value('sessionId')}::uuid`,
     organizationId: sql<string>`${value('organizationId')}::uuid`,
     batch: sql<string | null>`${value('batchId')}::text`,
+    hash: sql<string | null>`${value('contentHash')}::text`,
     at: sql<string>`${value('now')}::timestamptz`,
     count: sql<number>`${value('count')}::int`,
   };
 }
 type SharedValues = ReturnType<typeof sharedValues>;
 
-const appends = preparedByShape<Given, { readonly role: Role }>()((value, { role }) => {
+interface AppendShape {
+  readonly role: Role;
+  readonly hasUsage: boolean;
+  readonly hasMemory: boolean;
+}
+
+const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
   const shared = sharedValues(value);
   return db
-    .with('head', () => drawIds(value, role, shared))
+    .with('head', () => drawIds(value, shape, shared))
     .with('batch', () => rememberBatch(shared))
     .with('stored', () => storeEvents(value, shared))
     .with('seen', () => noteUse(shared))
@@ -81,7 +109,11 @@ const appends = preparedByShape<Given, { readonly role: Role }>()((value, { role
     .select('base');
 });
 
-function drawIds(value: ValueOf<Given>, role: Role, { id, organizationId, batch, count }: SharedValues) {
+function drawIds(
+  value: ValueOf<Given>,
+  { role, hasUsage, hasMemory }: AppendShape,
+  { id, organizationId, batch, count }: SharedValues,
+) {
   const reach = changeableBy({ organizationId, userId: value('userId'), role });
   const isChangeable = db.selectFrom('session as s').select('s.id').where('s.id', '=', id).where(within(reach, 's'));
   const isStored = db
@@ -91,7 +123,11 @@ function drawIds(value: ValueOf<Given>, role: Role, { id, organizationId, batch,
     .where('b.batch_id', '=', sql<string>`${batch}`);
   return db
     .updateTable('session_stream')
-    .set({ last_id: sql<number>`last_id + ${count}` })
+    .set({
+      last_id: sql<number>`last_id + ${count}`,
+      ...(hasUsage && addedUsage(value)),
+      ...(hasMemory && { format_memory: sql<string>`${value('formatMemory')}::text` }),
+    })
     .where('session_id', '=', id)
     .where('is_closed', '=', false)
     .where(hasAuthority(value))
@@ -99,10 +135,22 @@ function drawIds(value: ValueOf<Given>, role: Role, { id, organizationId, batch,
     .returning(sql<number>`last_id - ${count}`.as('base'));
 }
 
-function rememberBatch({ id, organizationId, batch, at, count }: SharedValues) {
+/** Adds to the totals of the session. A total stays null until something is added to it. */
+function addedUsage(value: ValueOf<Given>) {
+  return Object.fromEntries(
+    USAGE_FIELDS.map((field) => {
+      const column = sql.ref(snake(field));
+      const type = sql.raw(field === 'costUsd' ? 'double precision' : 'bigint');
+      const added = sql`${value(field)}::${type}`;
+      return [snake(field), sql<number>`coalesce(${column} + ${added}, ${added}, ${column})`];
+    }),
+  );
+}
+
+function rememberBatch({ id, organizationId, batch, at, count, hash }: SharedValues) {
   return afterHead
     .insertInto('session_event_batch')
-    .columns(['session_id', 'batch_id', 'organization_id', 'first_id', 'last_id', 'created_at'])
+    .columns(['session_id', 'batch_id', 'organization_id', 'first_id', 'last_id', 'created_at', 'content_hash'])
     .expression(
       afterHead
         .selectFrom('head')
@@ -113,6 +161,7 @@ function rememberBatch({ id, organizationId, batch, at, count }: SharedValues) {
           sql`base + 1`.as('first_id'),
           sql`base + ${count}`.as('last_id'),
           at.as('created_at'),
+          hash.as('content_hash'),
         ])
         .where(sql<boolean>`${batch} is not null`),
     );

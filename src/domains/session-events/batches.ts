@@ -14,6 +14,8 @@ const db = queriesOn<SessionEventTables>();
 export interface StoredBatch {
   readonly firstId: number;
   readonly lastId: number;
+  /** Identifies the lines from which the events were made; null when the events themselves were sent. */
+  readonly contentHash: string | null;
 }
 
 export async function findBatch(
@@ -24,7 +26,7 @@ export async function findBatch(
   return reader.first(
     db
       .selectFrom('session_event_batch')
-      .select(['first_id as firstId', 'last_id as lastId'])
+      .select(['first_id as firstId', 'last_id as lastId', 'content_hash as contentHash'])
       .where('session_id', '=', sessionId)
       .where('batch_id', '=', batchId),
   );
@@ -37,7 +39,7 @@ const MAX_BYTES = 8 * 1024 * 1024;
 export async function isSameBatch(
   context: OperationContext,
   sessionId: SessionId,
-  { firstId, lastId }: StoredBatch,
+  { firstId, lastId }: Omit<StoredBatch, 'contentHash'>,
   events: readonly RecordedEvent[],
 ): Promise<boolean> {
   if (lastId - firstId + 1 !== events.length) return false;

@@ -12,6 +12,8 @@ const SessionEventBatchSchema = defineEntity({
     firstId: p.bigint('number'),
     lastId: p.bigint('number'),
     createdAt: p.datetime(),
+    /** SHA-256 of the lines from which the events were made. Null when the events themselves were sent. */
+    contentHash: p.text().nullable(),
   },
 });
 

@@ -12,7 +12,10 @@ import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { type RecordedEvent, recordedEvent } from './event-data.ts';
 import { MAX_BATCH } from './input.ts';
-import { appendSessionEvents } from './operations.ts';
+import { append } from './append-operations.ts';
+import { validated } from './convert-lines.ts';
+import { type FormatName, convertLine } from './formats/line-converter.ts';
+import type { Memory } from './formats/format.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables & OrganizationTables>();
 
@@ -34,6 +37,8 @@ export interface ImportedEvents {
   readonly skipped: number;
   /** Id of the last event of the file; 0 when the file has no events. */
   readonly lastId: number;
+  /** How many credentials were replaced in the events that were imported now. */
+  readonly redactedSecrets: number;
 }
 
 /** The nil UUID (RFC 9562, section 5.9), which no account has. */
@@ -60,8 +65,8 @@ export async function findOperator(reader: Sql, sessionId: SessionId): Promise<A
 }
 
 /**
- * Appends events from NDJSON (one `RecordedEvent` on each line, blank lines ignored) in batches of at most 1000, in
- * constant memory. When it is run again after an interruption, or after lines were added to the file, it continues
+ * Appends events from NDJSON in batches of at most 1000 lines, in constant memory. Each line is a `RecordedEvent`, or, with a
+ * format, one that an agent has written; blank lines are ignored. When it is run again after an interruption, or after lines were added to the file, it continues
  * after the stored events. A batch is identified by its first line and its content.
  * @throws ValidationError that names the faulty line; nothing of its batch is stored. ConflictError when the session is finished.
  */
@@ -70,43 +75,58 @@ export async function importSessionEvents(
   {
     sessionId,
     source,
+    format,
     onProgress = () => undefined,
   }: {
     sessionId: SessionId;
     source: AsyncIterable<Uint8Array>;
+    format?: FormatName | undefined;
     onProgress?: (progress: ImportProgress) => void;
   },
 ): Promise<ImportedEvents> {
   const batch: Line[] = [];
-  let [bytes, imported, skipped, lastId] = [0, 0, 0, 0];
+  const convert = format ? formatConverter(format) : parseLine;
+  let [bytes, imported, skipped, lastId, redactedSecrets] = [0, 0, 0, 0, 0];
 
   async function store(): Promise<void> {
-    const ids = batchIdsOf(batch);
-    const known = await findLongest(context.sql, sessionId, ids);
+    const ids = batchIdsOf(batch, format);
     // Looked up first, because a batch of an earlier run can be shorter: it ended where the file ended then.
-    const appended =
-      known ??
-      (await appendSessionEvents(context, {
-        sessionId,
-        batchId: ids.at(-1) ?? null,
-        events: batch.map(({ event }) => event),
-      }));
-    const count = appended.lastId - appended.firstId + 1;
-    if (known || appended.isReplayed) skipped += count;
-    else imported += count;
-    lastId = appended.lastId;
-    batch.splice(0, count);
+    const known = await findLongest(context.sql, sessionId, ids);
+    if (known) {
+      skipped += known.lastId - known.firstId + 1;
+      lastId = known.lastId;
+      batch.splice(0, ids.indexOf(known.batchId) + 1);
+    } else {
+      const events = batch.flatMap((line) => line.events);
+      const appended = await append(context, { sessionId, batchId: ids.at(-1) ?? null, events });
+      if (appended.isReplayed) skipped += events.length;
+      else imported += events.length;
+      redactedSecrets += appended.redactedSecrets;
+      lastId = appended.lastId;
+      batch.length = 0;
+    }
     onProgress({ bytes, imported, skipped });
   }
 
-  for await (const line of readLines(source)) {
+  for await (const line of readLines(source, format === undefined)) {
     bytes = line.end;
     if (line.text.trim() === '') continue;
-    batch.push({ ...line, event: parseLine(line) });
+    batch.push({ ...line, events: convert(line) });
     if (batch.length >= MAX_BATCH || line.end - (batch[0]?.end ?? 0) >= MAX_BATCH_BYTES) await store();
   }
   while (batch.length > 0) await store();
-  return { imported, skipped, lastId };
+  return { imported, skipped, lastId, redactedSecrets };
+}
+
+/** Converts the lines of an agent, in their order. */
+function formatConverter(format: FormatName): (line: TextLine) => RecordedEvent[] {
+  let memory: Memory = {};
+  return ({ text }) => {
+    const line = text.replace(/\r$/, '');
+    const converted = convertLine(format, line, memory);
+    memory = converted.memory;
+    return converted.events.map((event) => validated(event, line).value);
+  };
 }
 
 interface TextLine {
@@ -118,10 +138,10 @@ interface TextLine {
 }
 
 interface Line extends TextLine {
-  readonly event: RecordedEvent;
+  readonly events: readonly RecordedEvent[];
 }
 
-function parseLine({ number, text }: TextLine): RecordedEvent {
+function parseLine({ number, text }: TextLine): RecordedEvent[] {
   const inLine = (message: string) => invalid('', `line ${number}: ${message}`);
   let json: unknown;
   try {
@@ -130,38 +150,41 @@ function parseLine({ number, text }: TextLine): RecordedEvent {
     throw inLine('is not JSON');
   }
   try {
-    return parseInput(recordedEvent, json);
+    return [parseInput(recordedEvent, json)];
   } catch (error) {
     throw error instanceof DomainError ? inLine(error.message) : error;
   }
 }
 
 /** For each line of the batch, the id of the batch that ends with that line. */
-function batchIdsOf(batch: readonly Line[]): string[] {
+function batchIdsOf(batch: readonly Line[], format: FormatName | undefined): string[] {
   const hash = createHash('sha256');
-  return batch.map(({ text }) => `import:${batch[0]?.number}:${hash.update(`${text}\n`).copy().digest('base64url')}`);
+  const name = format === undefined ? 'import' : `import:${format}`;
+  return batch.map(({ text }) => `${name}:${batch[0]?.number}:${hash.update(`${text}\n`).copy().digest('base64url')}`);
 }
 
 async function findLongest(
   reader: Sql,
   sessionId: SessionId,
   batchIds: readonly string[],
-): Promise<{ firstId: number; lastId: number; isReplayed: true } | undefined> {
-  const row = await reader.first(
+): Promise<{ firstId: number; lastId: number; batchId: string } | undefined> {
+  return reader.first(
     db
       .selectFrom('session_event_batch')
-      .select(['first_id as firstId', 'last_id as lastId'])
+      .select(['first_id as firstId', 'last_id as lastId', 'batch_id as batchId'])
       .where('session_id', '=', sessionId)
       .where('batch_id', '=', anyOf('text', batchIds))
       .orderBy(sql`last_id - first_id`, 'desc')
       .limit(1),
   );
-  return row && { ...row, isReplayed: true };
 }
 
-/** Yields the lines one at a time. At most one line of the maximum length is in memory. */
-async function* readLines(source: AsyncIterable<Uint8Array>): AsyncGenerator<TextLine, void, undefined> {
-  const decoder = new TextDecoder('utf-8', { fatal: true });
+/** Yields the lines one at a time. At most one line of the maximum length is in memory. Unless `isStrict`, bytes that are no UTF-8 become U+FFFD. */
+async function* readLines(
+  source: AsyncIterable<Uint8Array>,
+  isStrict: boolean,
+): AsyncGenerator<TextLine, void, undefined> {
+  const decoder = new TextDecoder('utf-8', { fatal: isStrict });
   let parts: Buffer[] = [];
   let [number, end, held] = [1, 0, 0];
   const lineOf = (last: Buffer): TextLine => {

@@ -4,6 +4,7 @@ import type { SessionId } from '../../core/ids.ts';
 import { idSchema, text, withDefault } from '../../core/input/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
+import { FORMAT_NAMES } from './formats/line-converter.ts';
 import { SESSION_EVENT_TEXTS } from './texts.ts';
 
 export const DEFAULT_PAGE = 50;
@@ -29,16 +30,26 @@ export const listSessionEventsInput = z.strictObject({
 });
 export type ListSessionEventsInput = z.output<typeof listSessionEventsInput>;
 
+const batchId = withDefault(text({ min: 1, max: 200 }).nullable(), null).describe(
+  'Id of the batch, which the client chooses to make retries safe.',
+);
+
 /** Either all events of a batch are stored or none. With a `batchId`, a retry stores nothing and returns the same ids. */
 export const appendSessionEventsInput = z.strictObject({
   sessionId,
-  batchId: withDefault(text({ min: 1, max: 200 }).nullable(), null).describe(
-    'Id of the batch, which the client chooses to make retries safe.',
-  ),
+  batchId,
   events: z.array(recordedEvent).min(1).max(MAX_BATCH).describe('The events, in order.'),
 });
 
 export type AppendSessionEventsInput = z.output<typeof appendSessionEventsInput>;
+
+/** The lines of an agent, in a body of the media type `application/x-ndjson`. */
+export const appendSessionLinesInput = z.strictObject({
+  sessionId,
+  format: z.enum(FORMAT_NAMES).describe('The agent whose lines these are.'),
+  batchId,
+  text: z.string(),
+});
 
 const names = z
   .array(text({ max: 100 }))

@@ -4,3 +4,4 @@ export type { SessionEventTables } from './entity.ts';
 export { findOperator, importSessionEvents } from './import.ts';
 export { pruneSessionEvents } from './prune.ts';
 export { purgeEvents } from './purge.ts';
+export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';

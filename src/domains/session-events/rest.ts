@@ -9,11 +9,13 @@ import {
 import { EVENT_STREAM_HEADERS, LAST_EVENT_ID_HEADER, STOP_RECONNECTING } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { documentOf, readOnly } from '../../core/http/documents.ts';
-import { route } from '../../core/http/route.ts';
+import { route, textBody } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
 import type { ListSessionEventsInput } from './input.ts';
-import { appendSessionEvents, listSessionEvents } from './operations.ts';
+import { appendSessionEvents, appendSessionLines } from './append-operations.ts';
+import { FORMAT_NAMES } from './formats/line-converter.ts';
+import { listSessionEvents } from './operations.ts';
 import { eventToJson } from './rest-document.ts';
 import { toEventStream } from './rest-event-stream.ts';
 import { tailSessionEvents } from './live-tail.ts';
@@ -63,6 +65,9 @@ const appendedDocument = documentOf(APPENDED_TEXTS, {
   firstId: z.int(),
   lastId: z.int(),
   isReplayed: z.boolean(),
+  events: z.int(),
+  repairedTexts: z.int(),
+  redactedSecrets: z.int(),
 }).meta({ id: 'AppendedEvents' });
 
 export const sessionEventRoutes = [
@@ -113,8 +118,22 @@ export const sessionEventRoutes = [
           },
         ],
       },
-      output: { sessionId: eventExample.sessionId, firstId: 42, lastId: 42, isReplayed: false },
+      output: {
+        sessionId: eventExample.sessionId,
+        firstId: 42,
+        lastId: 42,
+        isReplayed: false,
+        events: 1,
+        repairedTexts: 0,
+        redactedSecrets: 0,
+      },
     },
+    textBody: textBody(appendSessionLines, {
+      mediaType: 'application/x-ndjson',
+      description: `The lines that an agent has written, with the parameter \`format\` of the media type: ${FORMAT_NAMES.join(', ')}. Every line becomes one or more events, which have the whole line in \`event.message\`; a line that is unknown or malformed is kept too. At most 10,000 lines; blank ones are ignored. The optional parameter \`batchId\` makes a retry with the same lines harmless, like \`batchId\` of a JSON body, and so does an \`Idempotency-Key\`.`,
+      example: '{"type":"thread.started","thread_id":"0199"}\n{"type":"turn.started"}\n',
+      toInput: (text, { format, batchid: batchId }) => ({ text, format, ...(batchId !== undefined && { batchId }) }),
+    }),
     toDocument: (appended) => appended,
   }),
 ];

@@ -54,4 +54,9 @@ export const APPENDED_TEXTS = {
   firstId: 'Id of the first event of the batch.',
   lastId: 'Id of the last event of the batch, which is also the cursor after the batch.',
   isReplayed: 'Whether the batch was already stored by an earlier request.',
+  events: 'How many events were appended.',
+  repairedTexts:
+    'In how many texts NUL characters and lone surrogates, which cannot be stored, were replaced by U+FFFD.',
+  redactedSecrets:
+    'How many credentials were replaced by `[redacted]` before the events were stored. A credential that an event has several times counts once.',
 } as const;

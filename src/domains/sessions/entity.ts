@@ -123,6 +123,17 @@ const SessionStreamSchema = defineEntity({
     lastId: p.bigint('number'),
     /** Whether the session is finished. Nothing can be appended then. */
     isClosed: p.boolean(),
+    /** The totals that events have reported; null until one does. */
+    inputTokens: p.bigint('number').nullable(),
+    outputTokens: p.bigint('number').nullable(),
+    cachedInputTokens: p.bigint('number').nullable(),
+    costUsd: p.double().nullable(),
+    turns: p.bigint('number').nullable(),
+    toolCalls: p.bigint('number').nullable(),
+    toolErrors: p.bigint('number').nullable(),
+    durationMs: p.bigint('number').nullable(),
+    /** What the format of an agent remembers of earlier lines, as JSON. */
+    formatMemory: p.text().nullable(),
   },
 });
 

@@ -16,7 +16,7 @@ import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
 import { requireAccess } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { readJson, requireObject } from '../../core/http/request-body.ts';
+import { mediaTypeOf, readJson, readLines, requireObject } from '../../core/http/request-body.ts';
 import type { Admitted } from '../admission/authenticate.ts';
 import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -97,7 +97,8 @@ export async function answerRest(
   const { request, url } = exchange;
   requireAccess(actor, route.access);
   if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
-  const given = takesBody(route) ? await bodyOf(request, route) : queryOf(url, route);
+  const text = textBodyOf(request, route);
+  const given = text ? await text.read() : takesBody(route) ? await bodyOf(request, route) : queryOf(url, route);
   const current = await whenRead();
   requireAccess(current, route.access);
   const parameters = Object.fromEntries(
@@ -107,14 +108,14 @@ export async function answerRest(
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
   if (doubled.length > 0) throw unknownProperties(doubled);
   const whole = { ...given, ...parameters };
-  const input = parseInput(route.input, whole);
+  const input = parseInput(text?.body.input ?? route.input, whole);
   const context = operationContext(dependencies, current, exchange);
   // A stream continues to read, and closes its budget itself.
   if ('respond' in route) return route.respond(readingContext(context, dependencies), input, request);
   try {
     const maxBytes = () => (isWrite(route) ? dependencies.unreadAnswers.roomFor(current.userId) : Infinity);
     const run = async (inner: OperationContext) => {
-      const result = await route.run(inner, input, url.pathname);
+      const result = await (text ? text.body.run(inner, input) : route.run(inner, input, url.pathname));
       return answerDocument(route, result, { url: inner.settings.publicUrl + url.pathname, maxBytes: maxBytes() });
     };
     if (!isWrite(route)) return await run(readingContext(context, dependencies));
@@ -145,6 +146,14 @@ function answerDocument(route: AnyRoute, result: unknown, { url = '', maxBytes =
   };
   if (result === undefined) return answerWith(null, { status: route.status, headers });
   return answerJsonText(shortenedJson(result, maxBytes), { status: route.status, headers });
+}
+
+/** The body of a request of the media type that a route takes in addition to JSON; undefined for any other. */
+function textBodyOf(request: HttpRequest, { textBody: body }: Route) {
+  if (!body) return undefined;
+  const { mediaType, parameters } = mediaTypeOf(request.headers);
+  if (mediaType !== body.mediaType) return undefined;
+  return { body, read: async () => body.toInput(await readLines(request), parameters) };
 }
 
 async function bodyOf(request: HttpRequest, route: AnyRoute): Promise<object> {

@@ -154,11 +154,20 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
     ...(takesBody(route) && {
       requestBody: {
         required: !route.optionalBody,
-        content: { 'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) } },
+        content: {
+          'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) },
+          ...textContent(route),
+        },
       },
     }),
     responses: { [route.status]: success(route, schemas), ...errorResponses(route, responses) },
   };
+}
+
+function textContent({ textBody }: AnyRoute): object {
+  if (!textBody) return {};
+  const { mediaType, description, example: value } = textBody;
+  return { [mediaType]: { schema: { type: 'string', description }, ...example(value) } };
 }
 
 function requestHeadersOf(route: AnyRoute): string[] {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { findOperator } from '../../../src/domains/session-events/import.ts';
 import { appendSessionEventsInput } from '../../../src/domains/session-events/input.ts';
-import { appendSessionEvents } from '../../../src/domains/session-events/operations.ts';
+import { appendSessionEvents } from '../../../src/domains/session-events/append-operations.ts';
 import { operationContext } from '../../../src/gateway/contexts.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';

@@ -39,7 +39,7 @@ test('standard input is imported in order, whatever its chunks are; importing it
   const all = Buffer.from(ndjson(1, 1200));
   const pieces = range(0, Math.ceil(all.length / 777) - 1).map((index) => all.subarray(index * 777, (index + 1) * 777));
   expect(await importInput(id, Readable.from(pieces))).toEqual({
-    answer: { imported: 1200, skipped: 0, lastId: 1200 },
+    answer: { imported: 1200, skipped: 0, lastId: 1200, redactedSecrets: 0 },
     shown: '1200 imported, 0 skipped\n',
   });
   expect(await importInput(id, Readable.from([all]))).toMatchObject({ answer: { imported: 0, skipped: 1200 } });
@@ -57,7 +57,7 @@ test('an import that is interrupted while it waits for input prints how to conti
   const hint = 'interrupted; run the same command with the same input again to continue after the stored events';
   await expect(running).rejects.toThrow(new UsageError(hint));
   expect(await importInput(id, Readable.from([Buffer.from(ndjson(1, 1600))]))).toMatchObject({
-    answer: { imported: 600, skipped: 1000, lastId: 1600 },
+    answer: { imported: 600, skipped: 1000, lastId: 1600, redactedSecrets: 0 },
   });
   expect(await indexes(id)).toEqual(range(1, 1600));
 });
@@ -81,5 +81,5 @@ test('the process ends with status 0 after all input, and with a hint and status
   const answer = text(again.stdout);
   again.stdin.end(ndjson(1, 1100));
   expect(await once(again, 'exit')).toEqual([0, null]);
-  expect(await answer).toBe('{"imported":100,"skipped":1000,"lastId":1100}\n');
+  expect(await answer).toBe('{"imported":100,"skipped":1000,"lastId":1100,"redactedSecrets":0}\n');
 });

@@ -46,19 +46,27 @@ test('a file is imported in order; importing it again stores nothing twice; afte
   const path = pathOf('run.ndjson');
   await writeFile(path, `${ndjson(eventsOf(1500))}\r\n\n`);
   expect(await importFile(id, path)).toEqual({
-    answer: { imported: 1500, skipped: 0, lastId: 1500 },
+    answer: { imported: 1500, skipped: 0, lastId: 1500, redactedSecrets: 0 },
     shown: '100 %  1500 imported, 0 skipped\n',
   });
-  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 0, skipped: 1500, lastId: 1500 } });
+  expect(await importFile(id, path)).toMatchObject({
+    answer: { imported: 0, skipped: 1500, lastId: 1500, redactedSecrets: 0 },
+  });
   // The last line has no line break yet; the next addition ends it.
   await appendFile(path, ndjson(eventsOf(700, { from: 1501 })).trimEnd());
-  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 700, skipped: 1500, lastId: 2200 } });
+  expect(await importFile(id, path)).toMatchObject({
+    answer: { imported: 700, skipped: 1500, lastId: 2200, redactedSecrets: 0 },
+  });
   await appendFile(path, `\n${ndjson(eventsOf(1, { from: 2201 }))}`);
-  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 1, skipped: 2200, lastId: 2201 } });
+  expect(await importFile(id, path)).toMatchObject({
+    answer: { imported: 1, skipped: 2200, lastId: 2201, redactedSecrets: 0 },
+  });
   expect(await indexes(id)).toEqual(range(1, 2201));
   const other = await createSession(gateway, key);
   await append(gateway, key, other, eventsOf(1));
-  expect(await importFile(other, path)).toMatchObject({ answer: { imported: 2201, skipped: 0, lastId: 2202 } });
+  expect(await importFile(other, path)).toMatchObject({
+    answer: { imported: 2201, skipped: 0, lastId: 2202, redactedSecrets: 0 },
+  });
 });
 
 test('lines that are twice in a file are imported twice; an empty file imports nothing', async () => {
@@ -66,11 +74,11 @@ test('lines that are twice in a file are imported twice; an empty file imports n
   const thousand = ndjson(eventsOf(1000));
   await writeFile(pathOf('twice.ndjson'), thousand + thousand);
   expect(await importFile(id, pathOf('twice.ndjson'))).toMatchObject({
-    answer: { imported: 2000, skipped: 0, lastId: 2000 },
+    answer: { imported: 2000, skipped: 0, lastId: 2000, redactedSecrets: 0 },
   });
   await writeFile(pathOf('empty.ndjson'), '');
   expect(await importFile(id, pathOf('empty.ndjson'))).toMatchObject({
-    answer: { imported: 0, skipped: 0, lastId: 0 },
+    answer: { imported: 0, skipped: 0, lastId: 0, redactedSecrets: 0 },
   });
 });
 
@@ -103,7 +111,9 @@ test('an invalid line is named, and nothing of its batch is stored; after it is 
   }
   expect(await indexes(id)).toEqual(range(1, 1000));
   await writeFile(path, lines.join('\n'));
-  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 300, skipped: 1000, lastId: 1300 } });
+  expect(await importFile(id, path)).toMatchObject({
+    answer: { imported: 300, skipped: 1000, lastId: 1300, redactedSecrets: 0 },
+  });
   expect(await indexes(id)).toEqual(range(1, 1300));
 });
 
@@ -170,7 +180,9 @@ test('the example run is imported completely', async () => {
   });
   expect(await once(child, 'exit')).toEqual([0, null]);
   await output.close();
-  expect(await importFile(id, path)).toMatchObject({ answer: { imported: 3000, skipped: 0, lastId: 3000 } });
+  expect(await importFile(id, path)).toMatchObject({
+    answer: { imported: 3000, skipped: 0, lastId: 3000, redactedSecrets: 0 },
+  });
   const lines = (await readFile(path, 'utf8'))
     .trimEnd()
     .split('\n')

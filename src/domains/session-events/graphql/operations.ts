@@ -22,7 +22,8 @@ import { type EventData, recordedEvent } from '../event-data.ts';
 import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from '../texts.ts';
 import { EventDataType } from './types.ts';
 import { type SessionEventFilter, sessionEventFilter } from '../input.ts';
-import { appendSessionEvents, pagesOfSessionEvents, readSessionEvents } from '../operations.ts';
+import { appendSessionEvents } from '../append-operations.ts';
+import { pagesOfSessionEvents, readSessionEvents } from '../operations.ts';
 import type { SessionEventRow } from '../queries.ts';
 import { type Tailed, tailSessionEvents } from '../live-tail.ts';
 
@@ -227,5 +228,6 @@ mutation(appendSessionEvents, {
     isReplayed: t.exposeBoolean('isReplayed', {
       description: APPENDED_TEXTS.isReplayed,
     }),
+    redactedSecrets: t.exposeInt('redactedSecrets', { description: APPENDED_TEXTS.redactedSecrets }),
   }),
 });

@@ -1,0 +1,241 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { recordedEvent } from '../../../../src/domains/session-events/event-data.ts';
+import type { Memory } from '../../../../src/domains/session-events/formats/format.ts';
+import {
+  type ConvertedEvent,
+  FORMAT_NAMES,
+  type FormatName,
+  convertLine,
+} from '../../../../src/domains/session-events/formats/line-converter.ts';
+import { AGENT_LINES, ODD_LINES } from '../../../support/fixtures/agent-lines.ts';
+
+/** What each format makes of the lines of its agent. Every line is kept whole, whatever it is. */
+
+interface Data {
+  readonly type: string;
+  readonly source: string;
+  readonly providerEvent: boolean;
+  readonly scope: { kind: string; parentToolUseId?: string; taskId?: string };
+  readonly event?: { event: string; message: string };
+  readonly line?: { event: number; events: number; parts?: number };
+  readonly itemId?: string;
+  readonly accumulatedText?: string;
+  readonly responsePhase?: string;
+  readonly toolName?: string;
+  readonly toolResult?: { status: string; output?: string; exitCode?: number; error?: string };
+  readonly usage?: object;
+}
+const dataOf = ({ eventData }: ConvertedEvent) => eventData as Data;
+
+function convertAll(format: FormatName, lines: readonly string[]): ConvertedEvent[][] {
+  let memory: Memory = {};
+  return lines.map((line) => {
+    const converted = convertLine(format, line, memory);
+    memory = JSON.parse(JSON.stringify(converted.memory)) as Memory;
+    return [...converted.events];
+  });
+}
+
+/** One line of text for each event: who speaks, in which item, and what. */
+function shown(event: ConvertedEvent): string {
+  const {
+    source,
+    scope,
+    itemId = '-',
+    accumulatedText,
+    responsePhase,
+    toolName,
+    toolResult,
+    usage,
+    event: from,
+  } = dataOf(event);
+  const parts = [
+    scope.kind === 'foreground' ? source : `${source} (${scope.kind} ${scope.parentToolUseId ?? scope.taskId})`,
+    itemId,
+    from?.event,
+    responsePhase,
+    toolName,
+    toolResult && JSON.stringify(toolResult),
+    accumulatedText !== undefined && JSON.stringify(accumulatedText),
+    usage && JSON.stringify(usage),
+  ];
+  return parts.filter(Boolean).join(' | ');
+}
+const story = (format: FormatName) => `\n${convertAll(format, AGENT_LINES[format]).flat().map(shown).join('\n')}\n`;
+
+test('claude: messages, thinking, tool calls with results, subagents, tasks and usage', () => {
+  expect(story('claude')).toMatchInlineSnapshot(`
+    "
+    system | - | init
+    user | - | user | "Fix the coupon total"
+    assistant | - | message_start
+    assistant | msg_1:0 | content_block_delta | commentary | "The total "
+    assistant | msg_1:0 | assistant | commentary | "The total is wrong."
+    assistant | msg_1:1 | content_block_delta | "I will "
+    assistant | msg_1:1 | content_block_delta | "I will look."
+    assistant | msg_1:1 | assistant | "I will look."
+    assistant | toolu_1 | assistant | Bash | {"status":"running"} | "{\\"command\\":\\"npm test\\"}"
+    assistant | toolu_2 | assistant | Task | {"status":"running"} | "{\\"prompt\\":\\"Find callers\\"}"
+    tool | toolu_1 | user | Bash | {"status":"error","output":"expected 90\\nreceived 81","error":"expected 90"}
+    assistant (subagent toolu_2) | msg_2:0 | assistant | "Two callers."
+    tool | toolu_2 | user | Task | {"status":"completed","output":"Two callers.\\n[image image/png]"}
+    system (background t1) | - | task_started | "Watch the tests"
+    system | - | rate_limit_event
+    assistant | msg_3:0 | assistant | "Done."
+    assistant | - | result | {"inputTokens":12,"outputTokens":340,"cachedInputTokens":9000,"costUsd":0.25,"turns":3,"durationMs":5400}
+    "
+  `);
+});
+
+test('codex: reasoning, commands, changes of files, MCP calls, plans, errors, and usage as the increase of the total', () => {
+  expect(story('codex')).toMatchInlineSnapshot(`
+    "
+    system | - | thread.started
+    system | - | turn.started
+    assistant | item_0 | item.completed | commentary | "**Planning**"
+    assistant | item_1 | item.started | shell | {"status":"running"} | "{\\"command\\":\\"ls\\"}"
+    tool | item_1 | item.updated | shell | {"status":"running","output":"a\\n"}
+    tool | item_1 | item.completed | shell | {"status":"error","output":"a\\nb\\n","exitCode":2,"error":"the command ended with code 2"}
+    assistant | item_2 | item.completed | apply_patch | {"status":"running"} | "{\\"changes\\":[{\\"path\\":\\"src/cart.ts\\",\\"kind\\":\\"update\\"}]}"
+    tool | item_2 | item.completed | apply_patch | {"status":"completed","output":"update src/cart.ts"}
+    assistant | item_3 | item.completed | github__search | {"status":"running"} | "{\\"q\\":\\"cart\\"}"
+    tool | item_3 | item.completed | github__search | {"status":"completed","output":"one"}
+    assistant | item_4 | item.updated | commentary | "- [x] Read\\n- [ ] Mend"
+    assistant | item_5 | item.completed | "Mended."
+    system | item_6 | error | "the model was slow"
+    system | - | turn.completed | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":60,"turns":1}
+    system | - | turn.completed | {"inputTokens":50,"outputTokens":10,"cachedInputTokens":30,"turns":1}
+    system | - | error | "stream disconnected" | {"turns":1}
+    system | - | thread.compacted
+    "
+  `);
+});
+
+test('gemini: parts of a message are joined, until something else comes in between', () => {
+  expect(story('gemini')).toMatchInlineSnapshot(`
+    "
+    system | - | init
+    user | message-1 | message | "Say hello"
+    assistant | message-2 | message | "Hel"
+    assistant | message-2 | message | "Hello."
+    assistant | r-1 | tool_use | read_file | {"status":"running"} | "{\\"path\\":\\"a.ts\\"}"
+    tool | r-1 | tool_result | read_file | {"status":"error","output":"","error":"no such file"}
+    assistant | message-3 | message | "Gone."
+    system | - | warning | "loop detected"
+    system | - | result | {"inputTokens":50,"outputTokens":20,"cachedInputTokens":10,"turns":1,"durationMs":4000}
+    "
+  `);
+});
+
+test('opencode: one line has a tool call and its result', () => {
+  expect(story('opencode')).toMatchInlineSnapshot(`
+    "
+    system | - | step_start
+    assistant | prt_1 | reasoning | commentary | "Look first."
+    assistant | call_1 | tool_use | bash | {"status":"running"} | "{\\"command\\":\\"ls\\"}"
+    tool | call_1 | tool_use | bash | {"status":"completed","output":"a\\n","exitCode":0}
+    assistant | call_2 | tool_use | read | {"status":"running"} | "{\\"path\\":\\"b\\"}"
+    tool | call_2 | tool_use | read | {"status":"error","output":"","error":"File not found"}
+    assistant | prt_4 | text | "There is one file."
+    system | - | step_finish | {"inputTokens":30,"outputTokens":8,"cachedInputTokens":5,"costUsd":0.01,"turns":1}
+    system | - | error | "overloaded"
+    "
+  `);
+});
+
+test('openai-responses: parts and complete texts, and calls by their call id', () => {
+  expect(story('openai-responses')).toMatchInlineSnapshot(`
+    "
+    assistant | - | response.created
+    assistant | - | response.output_item.added
+    assistant | rs_1:0 | response.reasoning_summary_text.delta | commentary | "Think"
+    assistant | rs_1:0 | response.reasoning_summary_text.done | commentary | "Thinking."
+    assistant | call_1 | response.output_item.added | weather | {"status":"running"}
+    assistant | call_1 | response.function_call_arguments.delta | weather | "{\\"city\\""
+    assistant | call_1 | response.function_call_arguments.done | weather | {"status":"running"} | "{\\"city\\":\\"Bonn\\"}"
+    assistant | ws_1 | response.output_item.done | web_search | {"status":"running"} | "{\\"type\\":\\"search\\",\\"query\\":\\"bonn\\"}"
+    tool | ws_1 | response.output_item.done | web_search | {"status":"completed","output":""}
+    assistant | msg_1:0 | response.output_text.delta | "It "
+    assistant | msg_1:0 | response.output_text.delta | "It rains."
+    assistant | msg_1:0 | response.output_text.done | "It rains."
+    system | - | response.completed | {"inputTokens":9,"outputTokens":6,"cachedInputTokens":4,"turns":1}
+    "
+  `);
+});
+
+test('openai-responses: lines of an event stream are read too', () => {
+  const lines = AGENT_LINES['openai-responses'].flatMap((line) => [`data: ${line}`]);
+  const texts = (given: readonly string[]) =>
+    convertAll('openai-responses', given)
+      .flat()
+      .map((event) => dataOf(event).accumulatedText);
+  expect(texts(lines)).toEqual(texts(AGENT_LINES['openai-responses']));
+});
+
+test('times of lines are kept, and unreadable ones left out', () => {
+  const timesOf = (format: FormatName) =>
+    convertAll(format, AGENT_LINES[format])
+      .flat()
+      .map(({ createdAt }) => createdAt);
+  expect(timesOf('gemini')[0]).toBe('2026-11-01T10:00:00.000Z');
+  expect(timesOf('opencode')[0]).toBe('2026-11-01T10:00:00.000Z');
+  expect(timesOf('codex')[0]).toBe(null);
+});
+
+/** The line, put together from its events. */
+function lineOf(events: readonly ConvertedEvent[]): string {
+  const { line } = dataOf(events[0] ?? never());
+  const parts = events.slice(0, line?.parts ?? 1);
+  return parts.map((event) => dataOf(event).event?.message).join('');
+}
+const never = (): never => {
+  throw new Error('a line without an event');
+};
+
+/** Every event is valid, and the line can be put together again. */
+function expectKept(format: FormatName, lines: readonly string[]): void {
+  const converted = convertAll(format, lines);
+  expect(converted.map(lineOf)).toEqual(lines);
+  for (const event of converted.flat()) {
+    // Texts are repaired before they are stored.
+    const repaired: unknown = JSON.parse(JSON.stringify(event), (_, value: unknown) =>
+      typeof value === 'string' ? value.toWellFormed().replaceAll('\0', '\uFFFD') : value,
+    );
+    expect(recordedEvent.safeParse(repaired).error?.issues).toBe(undefined);
+    expect(dataOf(event).providerEvent).toBe(true);
+  }
+}
+
+test.each(FORMAT_NAMES)('%s: odd lines are kept whole, each as valid events', (format) => {
+  expectKept(format, [...ODD_LINES, ...FORMAT_NAMES.flatMap((name) => AGENT_LINES[name])]);
+});
+
+test.each(FORMAT_NAMES)('%s: a line of more than a MiB is kept in parts, and its texts are cut', (format) => {
+  const text = '😀"\\'.repeat(256 * 1024);
+  const lines = [
+    JSON.stringify({ type: 'assistant', message: { id: 'm', content: [{ type: 'text', text }] } }),
+    JSON.stringify({ type: 'message', role: 'user', content: text, part: { text } }),
+    text,
+  ];
+  expectKept(format, lines);
+});
+
+test.each(FORMAT_NAMES)('%s: any JSON as a line is kept', (format) => {
+  const known = FORMAT_NAMES.flatMap((name) =>
+    AGENT_LINES[name].map((line) => JSON.parse(line) as Record<string, unknown>),
+  );
+  const keys = [...new Set(known.flatMap((line) => Object.keys(line)))];
+  const mutated = fc
+    .tuple(fc.constantFrom(...known), fc.constantFrom(...keys), fc.jsonValue())
+    .map(([line, key, value]) => ({ ...line, [key]: value }));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(mutated, fc.jsonValue()), { maxLength: 5 }), (values) =>
+      expectKept(
+        format,
+        values.map((value) => JSON.stringify(value)),
+      ),
+    ),
+    { seed: 46, numRuns: 150 },
+  );
+});
