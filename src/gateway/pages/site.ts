@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { DomainError } from '../../core/errors.ts';
 import { wantsHtml } from '../../core/http/html-page.ts';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
@@ -28,10 +29,14 @@ export interface SiteDependencies extends SignInDependencies {
 export function createSite({ printSchema, ...signInDependencies }: SiteDependencies): Site {
   const signIn = createSignIn(signInDependencies);
   const schema = once(() => staticFile(printSchema(), 'text/plain; charset=utf-8'));
+  const recorder = once(() =>
+    staticFile(readFileSync(new URL('files/record.mjs', import.meta.url)), 'text/javascript; charset=utf-8'),
+  );
   const graphiql = get('graphiql', async ({ headers }) => graphiqlPage(await signInDependencies.visitorOf(headers)));
   const pages: Readonly<Record<string, SitePage>> = {
     '/docs': get('docs', async ({ headers }) => referencePage(await signInDependencies.visitorOf(headers))),
     '/schema.graphql': get('schema', (request) => schema().answer(request)),
+    '/record.mjs': get('recorder', (request) => recorder().answer(request)),
     '/favicon.ico': get('favicon', (request) => fileOrNothing(FAVICON, request)),
     '/sign-in': { operation: 'signIn', methods: { GET: signIn.show, POST: signIn.submit } },
     '/sign-out': { operation: 'signOut', methods: { POST: signIn.leave } },

@@ -13,7 +13,7 @@ import {
   integerOf,
   listOf,
   mediaText,
-  message,
+  textDraft,
   nameOf,
   objectOf,
   remember,
@@ -84,7 +84,7 @@ const firstLine = (text: string) => (text.trim().split('\n')[0] ?? '').slice(0, 
 const assistantText = ({ block, itemId, scope, memory }: Block): Conversion => {
   const text = textOf(block['text']) ?? '';
   return {
-    drafts: [message(text, { itemId, scope })],
+    drafts: [textDraft(text, { itemId, scope })],
     memory: {
       ...forget(memory, 'texts', itemId),
       ...(scope.kind === 'foreground' && { last: text.slice(0, MAX_LAST) }),
@@ -96,7 +96,7 @@ const assistantText = ({ block, itemId, scope, memory }: Block): Conversion => {
 const MAX_LAST = 2000;
 
 const thinking = ({ block, itemId, scope, memory }: Block): Conversion => ({
-  drafts: [message(textOf(block['thinking']) ?? '', { itemId, scope, responsePhase: 'commentary' })],
+  drafts: [textDraft(textOf(block['thinking']) ?? '', { itemId, scope, responsePhase: 'commentary' })],
   memory: forget(memory, 'texts', itemId),
 });
 
@@ -104,7 +104,7 @@ const BLOCKS: Readonly<Record<string, (block: Block) => Conversion>> = {
   text: assistantText,
   thinking,
   redacted_thinking: ({ scope, itemId, memory }) => ({
-    drafts: [message('[redacted thinking]', { itemId, scope, responsePhase: 'commentary' })],
+    drafts: [textDraft('[redacted thinking]', { itemId, scope, responsePhase: 'commentary' })],
     memory,
   }),
   tool_use: call,
@@ -147,7 +147,7 @@ function user(line: JsonObject, memory: Memory): Conversion {
   const { content } = objectOf(line['message']);
   const itemId = nameOf(line['uuid']);
   const said = (text: string, index: number): Draft =>
-    message(text, { source: 'user', scope, ...(itemId !== undefined && { itemId: `${itemId}:${index}` }) });
+    textDraft(text, { source: 'user', scope, ...(itemId !== undefined && { itemId: `${itemId}:${index}` }) });
   if (typeof content === 'string') return { drafts: [said(content, 0)] };
   let now = memory;
   const drafts = listOf(content).flatMap((each, index) => {

@@ -11,7 +11,7 @@ import {
   forget,
   integerOf,
   listOf,
-  message,
+  textDraft,
   nameOf,
   objectOf,
   remember,
@@ -84,7 +84,11 @@ const said =
   (draft: Draft = {}) =>
   ({ item, itemId, stage }: Item): Conversion => ({
     drafts: [
-      message(textOf(item['text']) ?? '', { itemId, ...(stage !== 'completed' && { delivery: 'realtime' }), ...draft }),
+      textDraft(textOf(item['text']) ?? '', {
+        itemId,
+        ...(stage !== 'completed' && { delivery: 'realtime' }),
+        ...draft,
+      }),
     ],
   });
 
@@ -93,7 +97,7 @@ const todoList = ({ item, itemId }: Item): Conversion => {
     const { text, completed } = objectOf(each);
     return `- [${completed === true ? 'x' : ' '}] ${textOf(text) ?? ''}`;
   });
-  return { drafts: [message(lines.join('\n'), { itemId, responsePhase: 'commentary' })] };
+  return { drafts: [textDraft(lines.join('\n'), { itemId, responsePhase: 'commentary' })] };
 };
 
 const ITEMS: Readonly<Record<string, (item: Item) => Conversion>> = {
@@ -190,7 +194,7 @@ function planDelta({ item_id: id, delta }: JsonObject, memory: Memory): Conversi
   if (itemId === undefined) return { drafts: [{}] };
   const known = itemIdOf(itemId, memory);
   const text = `${textOf(objectOf(memory['plans'])[known]) ?? ''}${textOf(delta) ?? ''}`;
-  const draft = message(text, { itemId: known, delivery: 'realtime', responsePhase: 'commentary' });
+  const draft = textDraft(text, { itemId: known, delivery: 'realtime', responsePhase: 'commentary' });
   return { drafts: [draft], memory: remember(memory, 'plans', known, text) };
 }
 
@@ -206,7 +210,7 @@ export const codex: Format = {
     'item.plan.delta': planDelta,
     request_user_input: ({ questions }) => ({
       drafts: [
-        message(
+        textDraft(
           listOf(questions)
             .map((each) => textOf(objectOf(each)['question']) ?? '')
             .join('\n'),

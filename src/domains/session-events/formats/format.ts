@@ -122,7 +122,7 @@ export function errorText(error: unknown): string | undefined {
 }
 
 /** A message of the agent. */
-export function message(text: string, draft: Draft = {}): Draft {
+export function textDraft(text: string, draft: Draft = {}): Draft {
   return { source: 'assistant', deltaType: 'text_delta', accumulatedText: text, ...draft };
 }
 

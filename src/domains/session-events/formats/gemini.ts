@@ -7,7 +7,7 @@ import {
   amountOf,
   errorText,
   forget,
-  message,
+  textDraft,
   nameOf,
   objectOf,
   remember,
@@ -29,7 +29,7 @@ function said(line: JsonObject, memory: Memory): Conversion {
   const { text, memory: next } = accumulate(memory, itemId, content);
   return {
     drafts: [
-      message(text ?? '', {
+      textDraft(text ?? '', {
         source,
         itemId,
         ...(isDelta && { delivery: 'realtime' }),

@@ -11,7 +11,7 @@ import {
   forget,
   integerOf,
   listOf,
-  message,
+  textDraft,
   nameOf,
   objectOf,
   remember,
@@ -61,7 +61,7 @@ const textDone =
   (line, memory) => {
     const itemId = textItem(line);
     return {
-      drafts: [message(textOf(line[field]) ?? '', { ...placeOf(line), itemId, ...draft })],
+      drafts: [textDraft(textOf(line[field]) ?? '', { ...placeOf(line), itemId, ...draft })],
       memory: forget(memory, 'texts', itemId),
     };
   };
@@ -238,7 +238,7 @@ export const openaiResponses: Format = {
     message: (line) => ({
       drafts: listOf([line['content']])
         .map(contentText)
-        .map((text) => message(text, { source: line['role'] === 'user' ? 'user' : 'assistant' })),
+        .map((text) => textDraft(text, { source: line['role'] === 'user' ? 'user' : 'assistant' })),
     }),
     error: (line) => ({ drafts: [{ accumulatedText: errorText(line['message']) ?? errorText(line['error']) ?? '' }] }),
   },

@@ -6,7 +6,7 @@ import {
   contentText,
   errorText,
   integerOf,
-  message,
+  textDraft,
   nameOf,
   objectOf,
   textOf,
@@ -22,7 +22,7 @@ const said =
     const itemId = nameOf(part['id']);
     return {
       drafts: [
-        message(textOf(part['text']) ?? '', {
+        textDraft(textOf(part['text']) ?? '', {
           ...(itemId !== undefined && { itemId }),
           ...(phase && { responsePhase: phase }),
         }),

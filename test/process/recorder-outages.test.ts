@@ -1,0 +1,72 @@
+import { afterEach, expect, test } from 'vitest';
+import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
+import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
+import { startTcpProxy } from '../support/peers/tcp-proxy.ts';
+import {
+  endProcesses,
+  freshDatabase,
+  issueKey,
+  start,
+  startGateway,
+  temporaryDirectory,
+} from '../support/processes/process.ts';
+import { freePort } from '../support/processes/ports.ts';
+import { RECORDER, linesOf, restApi, sessionOf } from '../support/processes/recorder.ts';
+
+afterEach(endProcesses);
+
+test('for each format, every line is stored once while the gateway is killed twice and the network is cut; output and exit code are kept', async () => {
+  const database = await freshDatabase();
+  const port = await freePort();
+  const env = { ...database, PORT: String(port), RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: `http://127.0.0.1:${port}` };
+  let gateway = await startGateway(env);
+  const key = await issueKey(database);
+  const proxy = await startTcpProxy(gateway.url);
+  const spool = await temporaryDirectory();
+  const runs = FORMAT_NAMES.map((format) => {
+    const lines = [...AGENT_LINES[format], ...ODD_LINES];
+    const command = ['--spool', spool, '--wait', '600', '--format', format, '--', 'sh', '-c', 'cat; exit 4'];
+    const recorder = start([process.execPath, RECORDER, ...command], { GATEWAY: proxy.url, KEY: key });
+    const quarter = Math.ceil(lines.length / 4);
+    return { lines, ...recorder, part: (index: number) => lines.slice(index * quarter, (index + 1) * quarter) };
+  });
+  const write = (index: number) => {
+    for (const { child, part } of runs)
+      child.stdin.write(
+        part(index)
+          .map((line) => `${line}\n`)
+          .join(''),
+      );
+  };
+  const all = (found: (run: (typeof runs)[number]) => Promise<boolean>) =>
+    expect.poll(async () => (await Promise.all(runs.map(found))).every(Boolean)).toBe(true);
+  const stored = (upTo: number) =>
+    all(async ({ output, part }) => {
+      const wanted = Array.from({ length: upTo }, (_, index) => part(index)).flat();
+      const found = await linesOf(restApi(gateway.url), key, sessionOf(output.stderr));
+      return found.length >= wanted.length;
+    });
+
+  write(0);
+  await all(async ({ output }) => output.stderr.includes('/sessions/'));
+  await stored(1);
+  await gateway.end('SIGKILL');
+  write(1);
+  await all(async ({ output }) => output.stderr.includes('cannot be reached'));
+  gateway = await startGateway(env);
+  await stored(2);
+  proxy.stopForwarding();
+  write(2);
+  proxy.cut();
+  proxy.resumeForwarding();
+  await gateway.end('SIGKILL');
+  write(3);
+  for (const { child } of runs) child.stdin.end();
+  gateway = await startGateway(env);
+  expect(await Promise.all(runs.map(({ exited }) => exited))).toEqual(runs.map(() => 4));
+  for (const { lines, output } of runs) {
+    expect(output.stdout).toBe(lines.map((line) => `${line}\n`).join(''));
+    expect(await linesOf(restApi(gateway.url), key, sessionOf(output.stderr))).toEqual(lines);
+  }
+  await proxy.close();
+});

@@ -1,0 +1,186 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
+import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
+import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
+import { freePort } from '../support/processes/ports.ts';
+import { RECORDER, linesOf, sessionOf } from '../support/processes/recorder.ts';
+
+/** The recorder as people run it: a file, a key, and an agent, here a shell. */
+
+let gateway: ServedGateway;
+let key: string;
+let readKey: string;
+beforeAll(async () => {
+  gateway = await startServedGateway();
+  const owner = await gateway.createKey();
+  ({ key: readKey } = owner);
+  const { email, organization } = owner;
+  ({ key } = await gateway.createKey({ email, organization, scopes: ['sessions.record'] }));
+});
+afterAll(() => gateway.close());
+afterEach(endProcesses);
+
+async function record(args: readonly string[], env: Record<string, string> = {}) {
+  const spool = await temporaryDirectory();
+  const recorder = start([process.execPath, RECORDER, '--spool', spool, ...args], {
+    GATEWAY: `${gateway.url}/`,
+    KEY: key,
+    ...env,
+  });
+  return { ...recorder, spool };
+}
+
+/** The recorded session and its lines. */
+async function recorded(stderr: string) {
+  const id = sessionOf(stderr);
+  const session = await gateway.rest<{ title: string; state: { current: string }; agent: string }>(
+    'GET',
+    `/v1/sessions/${id}`,
+    {
+      key: readKey,
+    },
+  );
+  const { title, state, agent } = session.body;
+  return { title, agent, state: state.current, lines: await linesOf(gateway, readKey, id) };
+}
+
+const lines = AGENT_LINES.codex;
+const text = lines.map((line) => `${line}\n`).join('');
+const ADDRESS = /^record: http:\/\/127\.0\.0\.1:\d+\/sessions\/[0-9a-f-]{36}\n$/;
+
+test('the gateway serves the recorder without a key, as the file is', async () => {
+  const response = await gateway.fetch('/record.mjs');
+  expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
+  expect(await response.text()).toBe(await readFile(RECORDER, 'utf8'));
+});
+
+test('an agent: its output is unchanged, its exit code is kept, and the session is failed or completed by it', async () => {
+  for (const [code, state] of [
+    [0, 'completed'],
+    [3, 'failed'],
+  ] as const) {
+    const { child, output, exited, spool } = await record([
+      '--title',
+      'A run',
+      '--',
+      'sh',
+      '-c',
+      `cat; echo aside >&2; exit ${code}`,
+    ]);
+    child.stdin.end(text);
+    expect(await exited).toBe(code);
+    expect(output.stdout).toBe(text);
+    expect(output.stderr.replace('aside\n', '')).toMatch(ADDRESS);
+    expect(await recorded(output.stderr)).toEqual({ title: 'A run', agent: 'codex', state, lines });
+    expect(await readdir(spool)).toEqual([]);
+  }
+});
+
+test('a pipe: the lines are passed on, and the session is completed at its end', async () => {
+  const { child, output, exited } = await record([]);
+  const bytes = Buffer.from(`${AGENT_LINES.gemini.join('\n')}\nno JSON, no line break`);
+  child.stdin.end(bytes);
+  expect(await exited).toBe(0);
+  expect(output.stdout).toBe(bytes.toString());
+  expect(await recorded(output.stderr)).toMatchObject({
+    agent: 'gemini',
+    state: 'completed',
+    lines: [...AGENT_LINES.gemini, 'no JSON, no line break'],
+  });
+});
+
+test('a reader of standard output that goes away ends neither the agent nor the recording', async () => {
+  const { child, output, exited } = await record(['--format', 'codex', '--', 'cat']);
+  child.stdout.destroy();
+  child.stdin.end(text);
+  expect(await exited).toBe(0);
+  expect((await recorded(output.stderr)).lines).toEqual(lines);
+});
+
+test('the agent gets the signals of the recorder, which ends with its exit code, or by its signal', async () => {
+  for (const [handler, ended] of [
+    [`trap 'echo bye; exit 7' TERM`, [7, null]],
+    ['true', [null, 'SIGTERM']],
+  ] as const) {
+    const { child, output, exited } = await record([
+      '--',
+      'sh',
+      '-c',
+      `${handler}; echo ready; while :; do sleep 0.05; done`,
+    ]);
+    const signal = new Promise((resolve) => child.once('exit', (_, name) => resolve(name)));
+    await expect.poll(() => output.stdout).toContain('ready\n');
+    child.kill('SIGTERM');
+    expect([await exited, await signal]).toEqual(ended);
+    expect(await recorded(output.stderr)).toMatchObject({ state: 'failed' });
+  }
+});
+
+test('--session records into a session of others runs, also when it is finished, and the agent does not get the key', async () => {
+  const first = await record(['--', 'sh', '-c', 'echo one; exit 1']);
+  first.child.stdin.end();
+  await first.exited;
+  const id = sessionOf(first.output.stderr);
+  const second = await record(['--session', id, '--format', 'claude', '--', 'sh', '-c', 'echo "key: $KEY"']);
+  second.child.stdin.end();
+  expect(await second.exited).toBe(0);
+  expect(sessionOf(second.output.stderr)).toBe(id);
+  expect(await recorded(second.output.stderr)).toMatchObject({ state: 'completed', lines: ['one', 'key: '] });
+});
+
+test('a line that is longer than a request is sent in parts, and 3,000 lines in batches', async () => {
+  const { child, output, exited } = await record(['--format', 'claude', '--', 'cat']);
+  const long = 'é'.repeat(2 * 1024 * 1024);
+  const many = Array.from({ length: 3000 }, (_, index) => `{"type":"system","subtype":"n","n":${index}}`);
+  child.stdin.end([...many, long, 'end'].join('\n'));
+  expect(await exited).toBe(0);
+  const { lines: stored } = await recorded(output.stderr);
+  expect(stored.slice(0, 3000)).toEqual(many);
+  expect([stored.slice(3000, -1).join(''), stored.at(-1)]).toEqual([long, 'end']);
+});
+
+test('without the gateway the agent runs as ever; the lines stay on disk, and --resume sends them once', async () => {
+  const port = await freePort();
+  const { child, output, exited, spool } = await record(['--wait', '0', '--', 'sh', '-c', 'cat; exit 5'], {
+    GATEWAY: `http://127.0.0.1:${port}`,
+  });
+  child.stdin.end(text);
+  expect([await exited, output.stdout]).toEqual([5, text]);
+  const [folder = ''] = await readdir(spool);
+  const hint = `${text.length} bytes are not sent. They are in ${join(spool, folder)}; send them with: node record.mjs --resume ${join(spool, folder)}`;
+  expect(output.stderr).toContain(hint);
+  const resumed = await record(['--resume', join(spool, folder)]);
+  expect(await resumed.exited).toBe(0);
+  expect(await recorded(resumed.output.stderr)).toMatchObject({ agent: 'codex', state: 'failed', lines });
+  expect(await readdir(spool)).toEqual([]);
+});
+
+test('a refused key is said once, and changes nothing for the agent', async () => {
+  const { child, output, exited, spool } = await record(['--', 'cat'], { KEY: `wgk_${'0'.repeat(36)}` });
+  child.stdin.end(text);
+  expect([await exited, output.stdout]).toEqual([0, text]);
+  expect(output.stderr.match(/the gateway answered 401/g)).toHaveLength(1);
+  expect(await readdir(spool)).toHaveLength(1);
+});
+
+test.each<[args: string[], env: Record<string, string>, code: number, message: string]>([
+  [['--', 'true'], { KEY: '' }, 2, 'record: the variables GATEWAY and KEY must be set\n'],
+  [['--format', 'perl'], {}, 2, 'record: --format: must be one of claude, codex, gemini, opencode, openai-responses\n'],
+  [['--nothing'], {}, 2, "record: Unknown option '--nothing'"],
+  [['--resume', '/nowhere'], {}, 2, 'record: --resume: there is no recording in /nowhere\n'],
+  [['--', 'no-such-agent-here'], {}, 127, 'record: spawn no-such-agent-here ENOENT\n'],
+])('%j ends with a message and nothing recorded', async (args, env, code, message) => {
+  const { output, exited, spool } = await record(args, env);
+  expect(await exited).toBe(code);
+  expect(output.stderr.startsWith(message)).toBe(true);
+  expect(await readdir(spool)).toEqual([]);
+});
+
+test('--help prints the documentation at the top of the file', async () => {
+  const { output, exited } = await record(['--help']);
+  expect(await exited).toBe(0);
+  expect(output.stdout).toMatch(/^Records the output of an agent/);
+  expect(output.stdout).toContain('--resume FOLDER');
+});

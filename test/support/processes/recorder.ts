@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import { checkout } from './programs.ts';
+
+/** The recorder, and what it has recorded. */
+
+export const RECORDER = join(checkout, 'src/gateway/pages/files/record.mjs');
+
+/** The id of the session that the recorder has named. */
+export function sessionOf(stderr: string): string {
+  const id = /\/sessions\/([0-9a-f-]{36})/.exec(stderr)?.[1];
+  if (id === undefined) throw new Error(`no session in ${JSON.stringify(stderr)}`);
+  return id;
+}
+
+interface RecordedData {
+  readonly event?: { readonly message: string };
+  readonly line?: { readonly event: number; readonly parts?: number };
+}
+
+interface RestApi {
+  rest<Body>(method: string, path: string, options: { key: string }): Promise<{ body: Body }>;
+}
+
+/** The REST API of a gateway in another process. */
+export function restApi(url: string): RestApi {
+  return {
+    async rest<Body>(method: string, path: string, { key }: { key: string }) {
+      const response = await fetch(`${url}${path}`, { method, headers: { Authorization: `Bearer ${key}` } });
+      return { body: (await response.json()) as Body };
+    },
+  };
+}
+
+/** The recorded lines, put together from their events. */
+export async function linesOf(gateway: RestApi, key: string, sessionId: string): Promise<string[]> {
+  const lines: string[] = [];
+  for (let cursor = '0'; ;) {
+    const path = `/v1/sessions/${sessionId}/events?limit=1000&cursor=${cursor}`;
+    const { body } = await gateway.rest<{ items: { eventData: RecordedData }[]; nextCursor: string }>('GET', path, {
+      key,
+    });
+    if (body.items.length === 0) return lines;
+    for (const { eventData } of body.items) {
+      const { event = 1, parts = 1 } = eventData.line ?? {};
+      if (event > parts) continue;
+      const message = eventData.event?.message ?? '';
+      if (event === 1) lines.push(message);
+      else lines[lines.length - 1] += message;
+    }
+    cursor = body.nextCursor;
+  }
+}
