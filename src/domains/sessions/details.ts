@@ -8,6 +8,7 @@ import {
   pageOfPullRequests,
   readArtifactsInSessions,
 } from './artifact-queries.ts';
+import { NO_CONTENT } from './content-columns.ts';
 import { SESSION_COLUMNS } from './entity.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import { readList } from '../../core/input/lists.ts';
@@ -85,23 +86,6 @@ export const listPullRequests = defineOperation({
     );
   },
 });
-
-/** The columns with content. The fields of GraphQL for them are marked with `CONTENT` in `graphql/fields.ts`. */
-export const CONTENT_COLUMNS = [
-  'agentOptions',
-  'description',
-  'diffSummary',
-  'externalId',
-  'externalUrl',
-  'projectId',
-  'richContent',
-  'sourcePullRequest',
-] as const satisfies readonly (keyof SessionRow)[];
-
-const NO_CONTENT = Object.fromEntries(CONTENT_COLUMNS.map((name) => [name, null])) as Record<
-  (typeof CONTENT_COLUMNS)[number],
-  null
->;
 
 /** The columns of the documents of REST. */
 export const DOCUMENT_COLUMNS = SESSION_COLUMNS.filter((name) => name !== 'richContent' && name !== 'agentOptions');

@@ -6,4 +6,4 @@ export { readSessions, readStreamHead, requireSessionChange } from './operations
 export { READ_SESSIONS, RECORD_SESSIONS, callerOf, changeableBy, readableBy } from './policy.ts';
 export type { SessionRow } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
-export { sessionTopic } from './topics.ts';
+export { sessionTopic, sessionsTopic } from './topics.ts';

@@ -206,27 +206,45 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
 }
 
 const changedSessions = preparedByShape<
-  CallerIds & { readonly since: Date },
-  { readonly role: Role; readonly limit: number }
->()((value, { role, limit }) =>
+  { readonly organizationId: OrganizationId; readonly since: Date },
+  { readonly limit: number }
+>()((value, { limit }) =>
   db
     .selectFrom('session as s')
     .select(['s.id', 's.updated_at as updatedAt'])
-    .where(within(readableBy(callerIn(value, role)), 's'))
+    .where('s.organization_id', '=', sql<OrganizationId>`${value('organizationId')}`)
     .where('s.updated_at', '>', sql<string>`${value('since')}::timestamptz`)
     .orderBy('s.updated_at', 'desc')
     .limit(limit),
 );
 
-/** The sessions that the caller can read and that changed after `since`, with the time of the last change, in that order. */
+/**
+ * The ids of all sessions of the acting organization that changed after `since`, with the time of the last change, in that order. The caller
+ * need not be able to read them, so they are only compared with those that the caller can read or could read before.
+ */
 export async function findSessionChanges(
   { actor, sql: reader }: OperationContext,
   since: Date,
   limit: number,
 ): Promise<Pick<SessionRow, 'id' | 'updatedAt'>[]> {
-  const { role, ...caller } = callerOf(actor);
-  const rows = await reader.all(changedSessions({ role, limit }, { ...caller, since }));
+  const { organizationId } = callerOf(actor);
+  const rows = await reader.all(changedSessions({ limit }, { organizationId, since }));
   return rows.toReversed();
+}
+
+const latestSessions = preparedByShape<Listed, SelectedListShape & { readonly limit: number }>()(
+  (value, { limit, ...shape }) => selectedSessionsOf(value, shape).orderBy('s.updated_at', 'desc').limit(limit),
+);
+
+/** The sessions that meet the filter and changed last, in the order of their last change. */
+export async function findLatestSessions(
+  { actor, sql: reader }: OperationContext,
+  { filter, limit }: { readonly filter: SessionFilter; readonly limit: number },
+  asked: Columns<SessionRow>,
+): Promise<SessionRow[]> {
+  const { role, ...caller } = callerOf(actor);
+  const shape = { role, conditions: namesIn(filter), names: sessionColumns(asked), limit };
+  return (await reader.all(latestSessions(shape, { ...filter, ...caller }))).toReversed();
 }
 
 const matchingSessions = preparedByShape<Listed & { readonly ids: readonly SessionId[] }, SelectedListShape>()(

@@ -128,6 +128,7 @@ export const recordArtifact = defineOperation({
     if ((await em.count(Artifact, { session })) >= MAX_ARTIFACTS)
       throw new ConflictError('LIMIT_REACHED', `a session has at most ${MAX_ARTIFACTS} artifacts`);
     const at = now();
+    session.updatedAt = at;
     const artifact = em.create(Artifact, {
       id: newId(),
       organization: session.organization,
@@ -139,6 +140,7 @@ export const recordArtifact = defineOperation({
     return artifactRow(artifact);
   },
   target: ({ sessionId }) => ofSession(sessionId),
+  afterCommit: notifyOfResult,
 });
 
 export const recordPullRequest = defineOperation({
@@ -153,8 +155,9 @@ export const recordPullRequest = defineOperation({
     if (!artifact) throw notFound('artifact');
     // The lock prevents concurrent requests from recording the same pull request twice. It also checks that the caller
     // can change the session.
-    await lockSession(em, actor, artifact.session.id, 'artifact');
+    const session = await lockSession(em, actor, artifact.session.id, 'artifact');
     const at = now();
+    session.updatedAt = at;
     const known = await em.findOne(PullRequest, { artifact, url: input.url });
     if (!known && (await em.count(PullRequest, { artifact })) >= MAX_PULL_REQUESTS)
       throw new ConflictError('LIMIT_REACHED', `an artifact has at most ${MAX_PULL_REQUESTS} pull requests`);
@@ -173,4 +176,11 @@ export const recordPullRequest = defineOperation({
     return { artifact: artifactRow(artifact), pullRequest: pullRequestRow(pullRequest) };
   },
   target: ({ artifact }) => ofSession(artifact.sessionId),
+  afterCommit: notifyOfResult,
 });
+
+/** Notifies the followers of the sessions of the organization. */
+function notifyOfResult<Result>({ notifier, actor }: OperationContext, result: Result): Promise<Result> {
+  notifier.publish(sessionsTopic(requireOrganization(actor).id));
+  return Promise.resolve(result);
+}

@@ -1,10 +1,20 @@
 import { requireAccess } from '../../core/access.ts';
+import type { SessionId } from '../../core/ids.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
-import { READ_SESSIONS, callerOf } from './policy.ts';
+import { CONTENT_COLUMNS } from './content-columns.ts';
+import { FollowedSessions, MAX_FOLLOWED } from './followed-sessions.ts';
 import type { SessionFilter } from './input.ts';
-import { type SessionRow, findMatchingSessions, findSessionChanges } from './queries.ts';
+import { READ_SESSIONS, callerOf } from './policy.ts';
+import {
+  type SessionRow,
+  findLatestSessions,
+  findMatchingSessions,
+  findSessionChanges,
+  findSessions,
+  sessionColumns,
+} from './queries.ts';
 import { sessionsTopic } from './topics.ts';
 
 /** Overlap of two reads: clocks of processes differ, and changes do not commit in the order of their times. */
@@ -12,9 +22,16 @@ const OVERLAP_MS = 10_000;
 /** Maximum number of sessions in one read, and of changes that are remembered as already sent. */
 const MAX_CHANGED = 500;
 
+/** A session of the subscription. */
+export interface FollowedSession extends SessionRow {
+  /** Whether the session no longer meets the filter, or can no longer be read. */
+  readonly hasLeft?: boolean;
+}
+
 /**
  * Yields each session of the organization that is created or changed, if the caller can read it and it meets the filter, whichever process
- * changed it. Several changes in quick succession can be merged into one. Ends when the caller can no longer read sessions.
+ * changed it. A session that no longer does is yielded once more, as `hasLeft`. Several changes in quick succession can be merged into one.
+ * Ends when the caller can no longer read sessions.
  */
 export const followSessions = guarded(
   READ_SESSIONS,
@@ -31,28 +48,73 @@ interface Followed {
 async function* changesOf(
   context: OperationContext,
   { startedAt, filter, selected }: Followed,
-): AsyncGenerator<SessionRow, void, undefined> {
+): AsyncGenerator<FollowedSession, void, undefined> {
   const { signal } = context;
-  const { organizationId } = callerOf(context.actor);
+  const { organizationId, role } = callerOf(context.actor);
   const topics = [sessionsTopic(organizationId), apiKeyTopic(context.actor.keyId)];
   const live = context.liveTails.open(context.actor, topics, signal);
+  const followed = new FollowedSessions();
   let seen: ReadonlyMap<string, string> | undefined;
+  let lastRole = role;
   try {
     for (let { actor } = context; signal?.aborted !== true; actor = await context.authenticateAgain()) {
       requireAccess(actor, READ_SESSIONS, organizationId);
       context.budget.renew();
-      const since = new Date(context.now().getTime() - OVERLAP_MS);
-      const changes = await findSessionChanges({ ...context, actor }, since, MAX_CHANGED);
+      const reading = { ...context, actor };
+      if (!seen)
+        for (const row of await findLatestSessions(reading, { filter, limit: MAX_FOLLOWED }, smallColumns(selected)))
+          followed.remember(row);
+      const changes = await findSessionChanges(reading, new Date(context.now().getTime() - OVERLAP_MS), MAX_CHANGED);
       const news = changes.filter(({ id, updatedAt }) =>
         seen ? seen.get(id) !== updatedAt : new Date(updatedAt) >= startedAt,
       );
       seen = new Map(changes.map(({ id, updatedAt }) => [id, updatedAt]));
       const ids = news.map(({ id }) => id);
-      const rows = ids.length > 0 ? await findMatchingSessions({ ...context, actor }, { ids, filter }, selected) : [];
+      const rows = ids.length > 0 ? await findMatchingSessions(reading, { ids, filter }, selected) : [];
+      // Without a change, sessions may have been deleted, and another role can read other sessions.
+      const isComplete = ids.length > 0 && callerOf(actor).role === lastRole;
+      lastRole = callerOf(actor).role;
+      const left = isComplete
+        ? ids.filter((id) => followed.has(id) && !rows.some((row) => row.id === id))
+        : await goneOf(reading, followed.ids, filter);
+      for (const row of rows) followed.remember(row);
       yield* rows.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
+      if (left.length > 0) yield* leaving(reading, followed, left, selected);
       await live.changed();
     }
   } finally {
     live.close();
+  }
+}
+
+/** The selected columns without those of content, which can be large. */
+function smallColumns(selected: Columns<SessionRow>): Columns<SessionRow> {
+  const content: readonly string[] = CONTENT_COLUMNS;
+  return sessionColumns(selected).filter((name) => !content.includes(name));
+}
+
+/** Which of these sessions no longer meet the filter, or can no longer be read. */
+async function goneOf(
+  reading: OperationContext,
+  ids: readonly SessionId[],
+  filter: SessionFilter,
+): Promise<readonly SessionId[]> {
+  if (ids.length === 0) return [];
+  const present = new Set((await findMatchingSessions(reading, { ids, filter }, ['id'])).map(({ id }) => id));
+  return ids.filter((id) => !present.has(id));
+}
+
+/** Sessions that leave: as they are, or as the caller could read them last. */
+async function* leaving(
+  reading: OperationContext,
+  followed: FollowedSessions,
+  ids: readonly SessionId[],
+  selected: Columns<SessionRow>,
+): AsyncGenerator<FollowedSession, void, undefined> {
+  const readable = new Map((await findSessions(reading, ids, selected)).map((row) => [row.id, row]));
+  for (const id of ids) {
+    const last = followed.forget(id);
+    const row = readable.get(id) ?? last;
+    if (row) yield { ...row, hasLeft: true };
   }
 }

@@ -32,7 +32,8 @@ export const SESSION_TEXTS = {
   state: 'The state of the session.',
   isPinned: 'Whether the session is pinned to the top of lists.',
   createdAt: 'When the session was created.',
-  updatedAt: 'When the configuration or state last changed. `expectedUpdatedAt` is compared with it.',
+  updatedAt:
+    'When the configuration or state last changed, or a result was recorded. `expectedUpdatedAt` is compared with it.',
   lastQueuedAt: 'When the session was last queued. Null when it was never queued.',
   lastSeenAt: 'When the runner last recorded something for the session, to the minute.',
 } as const;

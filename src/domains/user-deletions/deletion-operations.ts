@@ -9,7 +9,7 @@ import {
   type StepOutcome,
 } from '../../core/module.ts';
 import { purgeEvents } from '../session-events/public.ts';
-import { sessionTopic } from '../sessions/public.ts';
+import { sessionTopic, sessionsTopic } from '../sessions/public.ts';
 import { DeletedSession, DeletionJob } from './entity.ts';
 
 /** Parts of the deletion of an account or an organization. */
@@ -23,12 +23,16 @@ async function exhaust(context: JobContext, step: DeletionStep, target: Deletion
   const { em, signal, notifier } = context;
   for (;;) {
     signal.throwIfAborted();
-    const { found, endedSessions = [] } = await em
-      .fork()
-      .transactional((transaction) => runStep({ ...context, em: transaction }, step, target));
+    const {
+      found,
+      endedSessions = [],
+      deletedSessions = [],
+    } = await em.fork().transactional((transaction) => runStep({ ...context, em: transaction }, step, target));
     if (found === 0) return;
-    // Notifies live tails of the sessions that these are deleted.
+    // Notifies live tails of the sessions that these are deleted, and those of their lists.
     for (const id of endedSessions) notifier.publish(sessionTopic(id));
+    for (const id of new Set(deletedSessions.map(({ organizationId }) => organizationId)))
+      notifier.publish(sessionsTopic(id));
   }
 }
 

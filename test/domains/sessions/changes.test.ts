@@ -1,6 +1,7 @@
+import { runJobs } from '../../support/processes/jobs.ts';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { createSession, moveTo, mutate } from '../../support/fixtures/sessions.ts';
+import { createSession, moveTo, mutate, pullRequestInput } from '../../support/fixtures/sessions.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -31,12 +32,14 @@ interface Follower {
   end(): Promise<void>;
 }
 
-async function follow(on: TestGateway, key: string, filter: object | null = null): Promise<Follower> {
+const FIELDS = 'title left state { current }';
+
+async function follow(on: TestGateway, key: string, filter: object | null = null, fields = FIELDS): Promise<Follower> {
   const response = await on.fetch('/graphql', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
     body: JSON.stringify({
-      query: 'subscription($filter: SessionFilter) { sessionChanged(filter: $filter) { title state { current } } }',
+      query: `subscription($filter: SessionFilter) { sessionChanged(filter: $filter) { ${fields} } }`,
       variables: { filter },
     }),
   });
@@ -107,6 +110,103 @@ test('with a filter, only matching sessions are delivered', async () => {
   expect(text).not.toContain('Another');
   expect(text).not.toContain('QUEUED');
   await follower.end();
+});
+
+/** The sessions in what was read of a stream. */
+function sessionsIn(text: string): { title: string; left: boolean }[] {
+  const lines = text.split('\n').filter((line) => line.startsWith('data: {'));
+  return lines.map((line) => (JSON.parse(line.slice(6)) as { data: { sessionChanged: never } }).data.sessionChanged);
+}
+
+test('a session is sent when an artifact or a pull request of it is recorded or changed', async () => {
+  const id = await createSession(second, admin.key, { title: 'With results' });
+  const fields = 'artifacts(first: 2) { nodes { type pullRequests(first: 2) { nodes { title status } } } }';
+  const follower = await follow(gateway, admin.key, { title: 'With results' }, fields);
+  const { artifact } = await mutate<{ artifact: { databaseId: string } }>(
+    second,
+    admin.key,
+    'recordArtifact',
+    { sessionId: id, type: 'PULL_REQUEST' },
+    'artifact { databaseId }',
+  );
+  await follower.until('"pullRequests":{"nodes":[]}');
+  const input = { ...pullRequestInput(artifact.databaseId), title: 'Recorded', status: 'OPEN' };
+  await mutate(second, admin.key, 'recordPullRequest', input);
+  await follower.until('{"title":"Recorded","status":"OPEN"}');
+  await mutate(second, admin.key, 'recordPullRequest', { ...input, status: 'MERGED' });
+  await follower.until('{"title":"Recorded","status":"MERGED"}');
+  await follower.end();
+});
+
+test('with a filter, a session that no longer meets it is sent once more, as left', async () => {
+  const ended = await createSession(second, admin.key, { title: 'Filtered one' });
+  const never = await createSession(second, admin.key, { title: 'Filtered never' });
+  const last = await createSession(second, admin.key, { title: 'Filtered last' });
+  await moveTo(second, admin.key, ended, 'IN_PROGRESS');
+  const follower = await follow(gateway, admin.key, { title: 'Filtered', states: ['IN_PROGRESS'] });
+  await moveTo(second, admin.key, ended, 'COMPLETED');
+  await follower.until('"left":true');
+  for (const sessionId of [ended, never]) await mutate(second, admin.key, 'pinSession', { sessionId });
+  await moveTo(second, admin.key, last, 'IN_PROGRESS');
+  await follower.until('Filtered last');
+  await mutate(second, admin.key, 'updateSession', { sessionId: last, title: 'Another title' });
+  expect(sessionsIn(await follower.until('Another title'))).toEqual([
+    { title: 'Filtered one', left: true, state: { current: 'COMPLETED' } },
+    { title: 'Filtered last', left: false, state: { current: 'IN_PROGRESS' } },
+    { title: 'Another title', left: true, state: { current: 'IN_PROGRESS' } },
+  ]);
+  await follower.end();
+});
+
+test('a session that can no longer be read is sent once more, with what its reader could read last', async () => {
+  const sessionId = await createSession(second, admin.key, {
+    title: 'Open',
+    description: 'Said',
+    visibility: 'PUBLIC',
+  });
+  await mutate(second, admin.key, 'recordArtifact', { sessionId, type: 'PLAN' });
+  const fields = 'title left visibility description artifacts { totalCount nodes { type } }';
+  const follower = await follow(gateway, member.key, { title: 'Open' }, fields);
+  await mutate(second, admin.key, 'pinSession', { sessionId });
+  await follower.until('Said');
+  const secret = { sessionId, title: 'Open secret', description: 'Secret', visibility: 'PRIVATE' };
+  await mutate(second, admin.key, 'updateSession', secret);
+  await follower.until('"left":true');
+  await mutate(second, admin.key, 'updateSession', { sessionId, title: 'Open secret too' });
+  await createSession(second, admin.key, { title: 'Open again', visibility: 'PUBLIC' });
+  const shown = sessionsIn(await follower.until('Open again'));
+  const artifacts = { totalCount: 1, nodes: [{ type: 'PLAN' }] };
+  expect(shown.slice(0, 2)).toEqual([
+    { title: 'Open', left: false, visibility: 'PUBLIC', description: 'Said', artifacts },
+    { title: 'Open', left: true, visibility: 'PUBLIC', description: null, artifacts: { totalCount: 0, nodes: [] } },
+  ]);
+  expect(shown[2]).toMatchObject({ title: 'Open again', left: false });
+  expect(shown.length).toBe(3);
+  await follower.end();
+});
+
+test('sessions that are deleted, or that another role cannot read, leave', async () => {
+  const own = await gateway.createKey();
+  const others = { organization: own.organization };
+  const [demoted, owner] = [await gateway.createKey({ ...others, role: 'admin' }), await gateway.createKey(others)];
+  await createSession(second, owner.key, { title: 'Deleted with its owner' });
+  const toDelete = await follow(gateway, own.key);
+  await createSession(second, own.key, { title: 'Private of another' });
+  await toDelete.until('Private of another');
+  const toDemote = await follow(gateway, demoted.key);
+  const deleted = await gateway.rest('DELETE', `/v1/users/${owner.userId}`, { key: owner.key, body: {} });
+  expect(deleted.status).toBe(202);
+  await runJobs(second);
+  expect(sessionsIn(await toDelete.until('"left":true')).at(-1)).toMatchObject({ title: 'Deleted with its owner' });
+  await mutate(second, own.key, 'changeOrganizationMemberRole', { userId: demoted.userId, role: 'MEMBER' });
+  await createSession(second, own.key, { title: 'Public', visibility: 'PUBLIC' });
+  await toDemote.until('"title":"Public"');
+  expect(sessionsIn(await toDemote.until('"title":"Private of another","left":true')).at(-1)).toMatchObject({
+    title: 'Private of another',
+    left: true,
+  });
+  await toDelete.end();
+  await toDemote.end();
 });
 
 test('a revoked key ends the subscription, and a key without the scope cannot start one', async () => {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { isObjectType } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../../src/core/access.ts';
-import { CONTENT_COLUMNS } from '../../../src/domains/sessions/details.ts';
+import { CONTENT_COLUMNS } from '../../../src/domains/sessions/content-columns.ts';
 import { READ_SESSION_CONTENT } from '../../../src/domains/sessions/policy.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 import { caseFaults } from '../../support/completeness.ts';
@@ -51,7 +51,7 @@ const nameOf = (field: string) => field.split(' ')[0] ?? '';
 /** The fields of Session that are no content: a key that can only record sessions reads them if it may read the objects in them. */
 const NO_CONTENT = `
   agent agentId artifactType baseBranch branchName createdAt creator databaseId events htmlUrl id
-  isPinned kind lastQueuedAt lastSeenAt level mcpServers mode sandboxSize sessionType sessionSource
+  isPinned kind lastQueuedAt lastSeenAt left level mcpServers mode sandboxSize sessionType sessionSource
   state targetBranch title updatedAt viewerCanRecord viewerCanUpdate visibility
 `
   .trim()
@@ -74,7 +74,7 @@ test('each field of Session is content or not, and each column with content is c
   expect(content.toSorted()).toEqual(CONTENT.map(nameOf).toSorted());
   // In REST the columns are null, and objects of other tables are absent.
   const others = ['artifacts', 'project'];
-  const where = 'CONTENT_COLUMNS in src/domains/sessions/details.ts';
+  const where = 'CONTENT_COLUMNS in src/domains/sessions/content-columns.ts';
   expect(caseFaults(where, [...CONTENT_COLUMNS, ...others], content)).toBe('');
 });
 

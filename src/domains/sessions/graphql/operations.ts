@@ -59,7 +59,7 @@ builder.subscriptionField('sessionChanged', (t) =>
   t.field({
     type: SessionType,
     description: withAccess(
-      'Sends a session each time it is created or changed, if the caller can read it. Only sessions of the acting organization that meet the filter are sent. Several changes in quick succession can be sent as one.',
+      'Sends a session each time it is created or changed, or an artifact or pull request of it is recorded, if the caller can read it. Only sessions of the acting organization that meet the filter are sent. One that was sent, or is among the 500 that changed last when the subscription begins, is sent once more with `left: true` when it no longer meets the filter or can no longer be read. Several changes in quick succession can be sent as one.',
       READ_SESSIONS,
       'Ends with an error when the caller loses the right to read sessions.',
     ),
