@@ -5,6 +5,7 @@ import type { Answers, Variables } from './operation-types.ts';
 export interface Fault {
   readonly message: string;
   readonly path?: readonly (string | number)[];
+  readonly extensions?: { readonly code?: string };
 }
 
 /** An answer may have both data and faults: refused fields are null, and their faults have their paths. */
@@ -123,14 +124,36 @@ function signInAgain(): Promise<never> {
 export interface Follower<Data> {
   /** Called with the answer and the id of the event, if it has one. */
   readonly onData: (data: Data) => void;
-  readonly onState: (state: 'live' | 'reconnecting' | 'ended') => void;
+  /** Called with the reason when the gateway refuses to go on, which is final. */
+  readonly onState: (state: FollowState, refusal?: string) => void;
 }
 
+export type FollowState = 'live' | 'reconnecting' | 'ended' | 'refused';
+
 const RETRY_MS = 2000;
+/** Errors that pass. */
+const PASSING: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE']);
+
+class Refusal extends Error {}
+
+/** The error of a fault: final, unless it passes. */
+function failureOf({ message = 'no data', extensions }: Partial<Fault> = {}): Error {
+  return PASSING.has(extensions?.code) ? new Error(message) : new Refusal(message);
+}
+
+/** Checks the answer to a subscription. @throws Refusal for a status that stays the same. */
+async function requireStream(response: Response): Promise<void> {
+  if (response.status === 401) await signInAgain();
+  if (response.ok) return;
+  const { status } = response;
+  if (status === 429 || status >= 500) throw new Error(`status ${status}`);
+  const { errors } = (await response.json().catch(() => ({}))) as Body;
+  throw new Refusal(errors?.[0]?.message ?? `The gateway answered ${status}.`);
+}
 
 /**
- * Follows a subscription over server-sent events until it ends or is stopped. After a lost connection it resumes from the last event
- * (`Last-Event-ID`), so that no event is missed or repeated.
+ * Follows a subscription over server-sent events until it ends, is refused or is stopped. After a lost connection it resumes from the last
+ * event (`Last-Event-ID`), so that no event is missed or repeated.
  * @returns a function that stops it
  */
 export function follow<Name extends OperationName>(
@@ -143,8 +166,9 @@ export function follow<Name extends OperationName>(
   const attempt = async (): Promise<void> => {
     const headers: Record<string, string> = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
     const response = await send(name, variables, { accept: 'text/event-stream', headers, signal: stopped.signal });
-    if (response.status === 401) await signInAgain();
-    if (!response.ok || !response.body) throw new Error(`status ${response.status}`);
+    await requireStream(response);
+    // 204: it has ended meanwhile.
+    if (!response.body) return;
     onState('live');
     const events = response.body
       .pipeThrough(new TextDecoderStream())
@@ -158,7 +182,8 @@ export function follow<Name extends OperationName>(
       if (event === 'complete') return;
       const body = JSON.parse(data) as Body;
       if (body.data) onData(body.data as Answers[Name]);
-      else throw new Error(body.errors?.[0]?.message ?? 'no data');
+      else if (body.errors?.[0]?.extensions?.code === 'UNAUTHENTICATED') await signInAgain();
+      else throw failureOf(body.errors?.[0]);
     }
     throw new Error('the stream was interrupted');
   };
@@ -167,8 +192,9 @@ export function follow<Name extends OperationName>(
       try {
         await attempt();
         return onState('ended');
-      } catch {
+      } catch (error) {
         if (stopped.signal.aborted) return;
+        if (error instanceof Refusal) return onState('refused', error.message);
         onState('reconnecting');
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }

@@ -37,14 +37,14 @@ export const OPERATIONS = {
     } } }
   }`,
 
-  SessionChanged: `subscription SessionChanged { sessionChanged { ${SESSION_ROW} } }`,
+  SessionChanged: `subscription SessionChanged { sessionChanged { left ${SESSION_ROW} } }`,
 
   Session: `query Session($id: ID!) {
     session(id: $id) {
       ${SESSION_ROW}
       description mode sessionType baseBranch branchName targetBranch lastSeenAt externalUrl
       diffSummary { additions deletions }
-      artifacts(last: 50) { nodes { pullRequests(last: 50) { nodes { databaseId title url status } } } }
+      artifacts(last: 50) { pageInfo { hasPreviousPage } nodes { pullRequests(last: 50) { pageInfo { hasPreviousPage } nodes { databaseId title url status } } } }
     }
   }`,
 

@@ -1,5 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type Fault, follow, run } from './api.ts';
+import { type Fault, type FollowState, follow, run } from './api.ts';
 import type { TimelineEvent } from './timeline.ts';
 
 /** Loads the events of a session page by page, and follows them live once the latest ones are loaded. */
@@ -16,7 +16,7 @@ export interface LoadedEvents {
   readonly hasLater: boolean;
 }
 
-export type LiveState = 'loading' | 'live' | 'reconnecting' | 'ended';
+export type LiveState = 'loading' | FollowState;
 
 interface Page {
   readonly first?: number;
@@ -36,7 +36,7 @@ interface SessionEvents {
 
 const NOTHING: LoadedEvents = { events: [], hasEarlier: false, hasLater: false };
 
-/** Starts shortly before the event `wanted`, or with the first event if it is 0. `onEnd` is called when the session has ended. */
+/** Starts shortly before the event `wanted`, or with the first event if it is 0. `onEnd` is called when the session has ended or can no longer be read. */
 export function useSessionEvents(id: string, wanted: number, onEnd: () => void): SessionEvents {
   const [loaded, setLoaded] = useState(NOTHING);
   const [faults, setFaults] = useState<readonly Fault[]>([]);
@@ -96,7 +96,7 @@ function useLiveEvents({ id, loaded, append, onEnd }: LiveEvents): LiveState {
     };
     const onState = (state: LiveState) => {
       setLive(state);
-      if (state === 'ended') onEnd();
+      if (state === 'ended' || state === 'refused') onEnd();
     };
     const stop = follow('FollowSession', { id, after: cursorOf(lastIdOf(loaded)) }, { onData, onState });
     return () => {

@@ -9,7 +9,7 @@ import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf
 import { Timeline } from './session-timeline.ts';
 
 type Session = NonNullable<Answers['Session']['session']>;
-type Artifacts = NonNullable<Session['artifacts']>['nodes'];
+type Artifacts = Session['artifacts'];
 
 export function SessionPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, reload } = useQuery('Session', { id });
@@ -32,7 +32,7 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
     <${Faults} faults=${faults} />
     ${session.description && html`<p class="description">${session.description}</p>`}
     <${Facts} facts=${factsOf(session)} />
-    <${PullRequests} artifacts=${session.artifacts?.nodes ?? []} />
+    <${PullRequests} artifacts=${session.artifacts} />
     <${Timeline} id=${session.databaseId} onEnd=${reload} />
   <//>`;
 }
@@ -66,11 +66,14 @@ function factsOf(session: Session): readonly (readonly [string, unknown])[] {
 }
 
 function PullRequests({ artifacts }: { readonly artifacts: Artifacts }): VNode | null {
-  const pulls = artifacts.flatMap(({ pullRequests }) => pullRequests?.nodes ?? []);
+  const lists = artifacts?.nodes.flatMap(({ pullRequests }) => pullRequests ?? []) ?? [];
+  const pulls = lists.flatMap(({ nodes }) => nodes);
+  const hasEarlier = artifacts?.pageInfo.hasPreviousPage || lists.some(({ pageInfo }) => pageInfo.hasPreviousPage);
   if (pulls.length === 0) return null;
-  return html`<ul class="pulls" aria-label="Pull requests">
-    ${pulls.map(({ databaseId, title, url, status }) => html`<li key=${databaseId}><${Badge} value=${status} /> <a href=${safeLink(url)} rel="noreferrer">${title}</a></li>`)}
-  </ul>`;
+  return html`${hasEarlier && html`<p class="soft">Only the latest pull requests are shown.</p>`}
+    <ul class="pulls" aria-label="Pull requests">
+      ${pulls.map(({ databaseId, title, url, status }) => html`<li key=${databaseId}><${Badge} value=${status} /> <a href=${safeLink(url)} rel="noreferrer">${title}</a></li>`)}
+    </ul>`;
 }
 
 /** The URL if it is HTTP. A runner wrote it, and other schemes could run a script. */

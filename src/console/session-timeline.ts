@@ -11,6 +11,7 @@ const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
   live: 'Live: new events appear by themselves.',
   reconnecting: 'The connection was lost; reconnecting…',
   ended: 'The session is finished.',
+  refused: 'This session no longer sends you its events.',
 };
 
 export function Timeline({ id, onEnd }: { readonly id: string; readonly onEnd: () => void }): VNode {

@@ -1,11 +1,11 @@
 import type { VNode } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
-import { follow, run } from './api.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type FollowState, follow, run } from './api.ts';
 import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { type Pages, refusalOf, usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
+import { Action, Badge, Empty, Faults, List, PageFrame, Time, wordsOf } from './parts.ts';
 
 type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
 type StateName = Row['state']['current'];
@@ -40,7 +40,7 @@ export function SessionsPage(): VNode {
     ...(wanted.isPinned && { isPinned: true }),
   };
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
-  useLiveRows(list, wanted);
+  const refusal = useLiveRows(list, wanted);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session matches this filter.<//>`
@@ -60,6 +60,7 @@ export function SessionsPage(): VNode {
         />Pinned</label
       >
     <//>
+    <${Faults} faults=${refusal === undefined ? [] : [{ message: `The list no longer updates itself: ${refusal}` }]} />
     <${List}
       label="Sessions"
       list=${list}
@@ -98,21 +99,25 @@ function rowOf(session: Row, onDone: () => void): VNode {
 /**
  * Moves changed sessions to the top. The list is loaded again whenever the subscription starts, at first and after a
  * lost connection, because earlier changes would be missing.
+ * @returns why the subscription was refused, if it was
  */
-function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): void {
+function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | undefined {
+  const [refusal, setRefusal] = useState<string | undefined>(undefined);
   const current = useRef(wanted);
   current.current = wanted;
   useEffect(() => {
     const onData = ({ sessionChanged: changed }: Answers['SessionChanged']) =>
       update((rows) => {
         const others = rows.filter(({ id }) => id !== changed.id);
-        return isWanted(changed, current.current) ? [changed, ...others] : others;
+        return !changed.left && isWanted(changed, current.current) ? [changed, ...others] : others;
       });
-    const onState = (state: 'live' | 'reconnecting' | 'ended') => {
+    const onState = (state: FollowState, reason?: string) => {
       if (state === 'live') reload();
+      setRefusal(reason);
     };
     return follow('SessionChanged', {}, { onData, onState });
   }, [update, reload]);
+  return refusal;
 }
 
 /** Applies the filter of the list to a session from the subscription. */

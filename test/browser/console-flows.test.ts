@@ -108,6 +108,46 @@ test('a timeline reports a lost connection, and after reconnecting it continues 
   await again.stop(1_000);
 });
 
+test('what can no longer be read leaves the list and ends its page, which says so once and sends no further requests', async () => {
+  const admin = await site.createKey();
+  const member = await site.createKey({ organization: admin.organization });
+  const id = await createSession(site, admin.key, { title: 'Shared', visibility: 'PUBLIC' });
+  const context = await site.newContext({ key: member.key });
+  const { page: list } = await site.open('/sessions', {}, context);
+  const { page } = await site.open(`/sessions/${id}`, {}, context);
+  await page.getByText('Live: new events appear by themselves.').waitFor();
+  await expect.poll(() => titles(list)).toEqual(['Shared']);
+  const asked: string[] = [];
+  page.on('request', (request) => asked.push(String(/\w+ (\w+)/.exec(request.postData() ?? '')?.[1])));
+  await mutate(site, admin.key, 'updateSession', { sessionId: id, visibility: 'PRIVATE' });
+  await page.getByText('There is no such session, or you cannot read it.').waitFor();
+  await expect.poll(() => titles(list)).toEqual([]);
+  // The next request of the page is the one of this click.
+  await page.getByRole('link', { name: 'Usage', exact: true }).click();
+  await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
+  expect(asked.filter((name) => name !== 'undefined')).toEqual(['Session', 'Usage']);
+  await context.close();
+});
+
+test('a page whose subscription is refused says why, and a revoked key leads to the sign-in', async () => {
+  const admin = await site.createKey();
+  const member = await site.createKey({ organization: admin.organization });
+  const context = await site.newContext({ key: member.key });
+  await context.route('**/graphql', async (route, request) => {
+    const refused = { errors: [{ message: 'not for you', extensions: { code: 'FORBIDDEN' } }] };
+    const isSubscription = /SessionChanged/.test(request.postData() ?? '');
+    await (isSubscription ? route.fulfill({ status: 403, json: refused }) : route.continue());
+  });
+  const { page } = await site.open('/sessions', {}, context);
+  await page.getByText('The list no longer updates itself: not for you').waitFor();
+  await context.unroute('**/graphql');
+  await page.reload();
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  await mutate(site, admin.key, 'revokeApiKey', { apiKeyId: member.keyId });
+  await page.waitForURL(/\/sign-in\?/);
+  await context.close();
+});
+
 test('a link on another site opens the page, although the browser does not send the sign-in cookie with that request', async () => {
   const { page, problems } = await site.open('/usage', { key });
   const follow = async (path: string) => {
