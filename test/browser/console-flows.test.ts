@@ -139,7 +139,8 @@ test('a page whose subscription is refused says why, and a revoked key leads to 
     await (isSubscription ? route.fulfill({ status: 403, json: refused }) : route.continue());
   });
   const { page } = await site.open('/sessions', {}, context);
-  await page.getByText('The list no longer updates itself: not for you').waitFor();
+  const refused = page.getByText('The list no longer updates itself: not for you');
+  await expect.poll(() => refused.count()).toBe(1);
   await context.unroute('**/graphql');
   await page.reload();
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();

@@ -206,29 +206,33 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
 }
 
 const changedSessions = preparedByShape<
-  { readonly organizationId: OrganizationId; readonly since: Date },
-  { readonly limit: number }
->()((value, { limit }) =>
+  CallerIds & { readonly since: Date; readonly followed: readonly SessionId[] },
+  { readonly role: Role; readonly limit: number }
+>()((value, { role, limit }) =>
   db
     .selectFrom('session as s')
     .select(['s.id', 's.updated_at as updatedAt'])
     .where('s.organization_id', '=', sql<OrganizationId>`${value('organizationId')}`)
+    .where(
+      sql<SqlBool>`(${within(readableBy(callerIn(value, role)), 's')} or s.id = ${anyOf('uuid', value('followed'))})`,
+    )
     .where('s.updated_at', '>', sql<string>`${value('since')}::timestamptz`)
     .orderBy('s.updated_at', 'desc')
     .limit(limit),
 );
 
 /**
- * The ids of all sessions of the acting organization that changed after `since`, with the time of the last change, in that order. The caller
- * need not be able to read them, so they are only compared with those that the caller can read or could read before.
+ * The sessions that changed after `since`, with the time of the last change, in that order: those that the caller can read, and the given
+ * ones, which the caller could read before.
  */
 export async function findSessionChanges(
   { actor, sql: reader }: OperationContext,
   since: Date,
   limit: number,
+  followed: readonly SessionId[] = [],
 ): Promise<Pick<SessionRow, 'id' | 'updatedAt'>[]> {
-  const { organizationId } = callerOf(actor);
-  const rows = await reader.all(changedSessions({ limit }, { organizationId, since }));
+  const { role, ...caller } = callerOf(actor);
+  const rows = await reader.all(changedSessions({ role, limit }, { ...caller, since, followed }));
   return rows.toReversed();
 }
 

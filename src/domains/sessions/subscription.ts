@@ -64,7 +64,8 @@ async function* changesOf(
       if (!seen)
         for (const row of await findLatestSessions(reading, { filter, limit: MAX_FOLLOWED }, smallColumns(selected)))
           followed.remember(row);
-      const changes = await findSessionChanges(reading, new Date(context.now().getTime() - OVERLAP_MS), MAX_CHANGED);
+      const since = new Date(context.now().getTime() - OVERLAP_MS);
+      const changes = await findSessionChanges(reading, since, MAX_CHANGED, followed.ids);
       const news = changes.filter(({ id, updatedAt }) =>
         seen ? seen.get(id) !== updatedAt : new Date(updatedAt) >= startedAt,
       );
