@@ -2,3 +2,8 @@
 export function keysOf<Table extends object>(table: Table): (keyof Table & string)[] {
   return Object.keys(table) as (keyof Table & string)[];
 }
+
+/** The names of the fields that are given, which in an update are those that change. */
+export function givenNames(changes: object): string[] {
+  return Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+}

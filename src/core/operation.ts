@@ -84,15 +84,13 @@ export interface OperationSettings {
   readonly isRecordRedacted: boolean;
 }
 
-export type Operation<Input, Result> = (context: OperationContext, input: Input) => Promise<Result>;
-
 /** An operation that checks its access, which callers can inspect. */
 export interface Guarded<Args extends readonly unknown[], Result> {
   (context: OperationContext, ...args: Args): Promise<Result>;
   readonly access: Access;
 }
 
-/** Wraps an operation so that it checks its access before anything else. */
+/** Wraps what only one API has, such as the rows with given ids or a live stream, so that it checks its access before anything else. */
 export function guarded<Args extends readonly unknown[], Result>(
   access: Access,
   run: (context: OperationContext, ...args: Args) => Promise<Result>,
@@ -225,22 +223,6 @@ async function commit<Input, Prepared, Written>(
     if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
     throw conflictOf(error, conflicts)?.(input) ?? error;
   }
-}
-
-/** The form of a change before operations were declared; see {@link Change}. */
-export function write<Input, Result>(
-  run: Operation<Input, Result | Unchanged<Result>>,
-  { access, operation, ...options }: WriteOptions<Input, Result>,
-): Guarded<[input: Input], Result> {
-  const change = { ...options, name: operation, description: '', access, run };
-  return guarded(access, (context: OperationContext, input: Input) => commit(change, context, input, undefined));
-}
-
-interface WriteOptions<Input, Result> extends Pick<
-  Change<Input, undefined, Result, never>,
-  'access' | 'target' | 'endsRightsOf' | 'conflicts'
-> {
-  readonly operation: string;
 }
 
 const LOST_AUTHORITY = Symbol('lost authority');

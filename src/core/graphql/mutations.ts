@@ -1,10 +1,10 @@
-import type { FieldMap, InputFieldMap, InputRef, ObjectFieldBuilder } from '@pothos/core';
+import type { FieldMap, InputRef, ObjectFieldBuilder } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { z } from 'zod';
 import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { type ErrorClass, type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
 import { parseInput } from '../input/validation.ts';
-import { type InputDifferences, type InputFields, mutationInput } from './derived-inputs.ts';
+import { type InputDifferences, mutationInput } from './derived-inputs.ts';
 import { withPlainIds } from './global-ids.ts';
 import type { Access } from '../access.ts';
 import type { DeclaredOperation } from '../operation.ts';
@@ -32,21 +32,6 @@ export interface MutationOptions<Input, Payload extends object> extends InputDif
   readonly run?: (context: GraphQLContext, input: Input, info: GraphQLResolveInfo) => Promise<Payload>;
 }
 
-/** The form before operations declared their input; see {@link MutationOptions}. */
-export interface UndeclaredMutation<Schema extends z.ZodType, Result extends object> {
-  readonly description: string;
-  readonly access: Access;
-  readonly schema: Schema;
-  readonly input: (t: InputFields) => InputFieldMap;
-  readonly isOneOf?: boolean;
-  readonly ids?: Readonly<Record<string, string>>;
-  readonly pathOf?: (fault: Fault, input: Readonly<Record<string, unknown>>) => readonly string[];
-  readonly errors?: readonly ErrorClass[];
-  readonly callsOut?: boolean;
-  readonly payload: (t: PayloadFields<Result>) => FieldMap;
-  readonly run: (context: GraphQLContext, input: z.output<Schema>, info: GraphQLResolveInfo) => Promise<Result>;
-}
-
 /**
  * Defines the mutation of an operation, `name(input: NameInput!): NameResult`, where `union NameResult = NamePayload |
  * ValidationError | …`. Name, description, access, errors and input type come from the declaration.
@@ -55,24 +40,11 @@ export function mutation<Input, Result, Payload extends object = Extract<Result,
   operation: DeclaredOperation<Input, Result>,
   options: MutationOptions<Input, Payload>,
 ): void;
-export function mutation<Schema extends z.ZodType, Result extends object>(
-  name: string,
-  options: UndeclaredMutation<Schema, Result>,
-): void;
 export function mutation<Input, Payload extends object>(
-  declared: DeclaredOperation<Input, unknown> | string,
-  options: MutationOptions<Input, Payload> | UndeclaredMutation<z.ZodType<Input>, Payload>,
+  operation: DeclaredOperation<Input, unknown>,
+  options: MutationOptions<Input, Payload>,
 ): void {
-  if ('access' in options) {
-    const inputType = builder.inputType(`${capitalize(String(declared))}Input`, {
-      description: `Input of \`${String(declared)}\`.`,
-      isOneOf: options.isOneOf,
-      fields: options.input,
-    });
-    return define({ ...options, name: String(declared), inputType });
-  }
-  if (typeof declared === 'string') throw new Error(`${declared}: a declared operation is required`);
-  const { declaration } = declared;
+  const { declaration } = operation;
   const { name = declaration.name, schema = declaration.input, description = declaration.description } = options;
   if (!schema) throw new Error(`${name}: the operation declares no input`);
   define({
@@ -83,7 +55,7 @@ export function mutation<Input, Payload extends object>(
     description,
     inputType: mutationInput(`${capitalize(name)}Input`, schema, options, `Input of \`${name}\`.`),
     // Without `run` the payload is made from the result of the operation.
-    run: options.run ?? (declared as NonNullable<typeof options.run>),
+    run: options.run ?? (operation as NonNullable<typeof options.run>),
   });
 }
 

@@ -144,6 +144,8 @@ interface RouteOptions<Output extends z.ZodType> extends Omit<
   RouteBase<z.ZodType, Output>,
   'operationId' | 'summary' | 'description' | 'input' | 'output' | 'errors' | 'callsOut'
 > {
+  /** The name, if another route has that of the operation. */
+  readonly operationId?: string;
   /** The summary; by default the first sentence of the description of the operation. */
   readonly summary?: string;
   /** The description; by default the other sentences. The requirements of the access are added. */
@@ -161,7 +163,10 @@ interface DirectRoute<Result, Output extends z.ZodType> extends RouteOptions<Out
 type OwnRoute<Input, Output extends z.ZodType> = RouteOptions<Output> & {
   readonly input?: z.ZodType<Input>;
 } & (
-    | { readonly run: (context: OperationContext, input: Input) => Promise<z.input<Output> | void> }
+    | {
+        /** `path` is the path of the request, for links to other pages. */
+        readonly run: (context: OperationContext, input: Input, path: string) => Promise<z.input<Output> | void>;
+      }
     | { readonly respond: RespondingRoute<z.ZodType<Input>, Output>['respond'] }
   );
 
@@ -170,27 +175,25 @@ export function route<Input, Result, Output extends z.ZodType, Own = Input>(
   operation: DeclaredOperation<Input, Result>,
   options: DirectRoute<Result, Output> | OwnRoute<Own, Output>,
 ): Route;
-/** The form before operations declared their input: checks the types of input and output, and erases them for the table of routes. */
-export function route<Input extends z.ZodType, Output extends z.ZodType>(row: Route<Input, Output>): Route;
+/** Checks the types of input and output above, and erases them for the table of routes. */
 export function route<Input, Result>(
-  declared: DeclaredOperation<Input, Result> | Route,
-  options?: RouteOptions<z.ZodType> &
+  operation: DeclaredOperation<Input, Result>,
+  options: RouteOptions<z.ZodType> &
     Partial<Pick<Route, 'input'>> &
     Partial<Pick<DirectRoute<Result, z.ZodType>, 'toDocument'>>,
 ): Route {
-  if (!options || !('declaration' in declared)) return declared as Route;
-  const { name, access, callsOut, errors = [], ...declaration } = declared.declaration;
+  const { name, access, callsOut, errors = [], ...declaration } = operation.declaration;
   const [first, rest] = splitAfterFirstSentence(inRest(declaration.description));
   const { summary = first, description = rest, input = declaration.input, toDocument, ...shown } = options;
   if (!input) throw new Error(`${name}: neither the operation nor the route has an input`);
   return {
     run: async (context: OperationContext, given: unknown) => {
       // The schema of the input has returned it.
-      const result = await declared(context, given as Input);
+      const result = await operation(context, given as Input);
       return toDocument?.(result, context);
     },
-    ...shown,
     operationId: name,
+    ...shown,
     summary,
     description: inRest(sentences(description, describeAccess(access))),
     access,

@@ -1,7 +1,9 @@
-import type { AuditSource, Refusal, RequestIdOrigin } from '../../core/audit.ts';
-import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { AUDIT_SOURCES, REFUSALS, REQUEST_ID_ORIGINS } from '../../core/audit.ts';
+import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
+import { filterType } from '../../core/graphql/derived-inputs.ts';
+import { enumOf } from '../../core/graphql/enums.ts';
 import { connectionType } from '../../core/graphql/connections.ts';
-import { acceptingIds, placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
+import { placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
 import { orderType } from '../../core/graphql/orders.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
@@ -15,40 +17,22 @@ import { auditEntryFilter } from './input.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
 import type { AuditEntryRow } from './queries.ts';
 
-const SourceEnum = builder.enumType('AuditSource', {
-  description: 'Where a change came from.',
-  values: {
-    REQUEST: { value: 'request', description: 'A request of the GraphQL or REST API.' },
-    COMMAND_LINE: { value: 'command_line', description: 'The command line of the operator.' },
-    JOB: { value: 'job', description: 'A background job that a request had queued.' },
-  } satisfies Record<string, { value: AuditSource; description: string }>,
+const SourceEnum = enumOf('AuditSource', 'Where a change came from.', AUDIT_SOURCES, {
+  request: 'A request of the GraphQL or REST API.',
+  command_line: 'The command line of the operator.',
+  job: 'A background job that a request had queued.',
 });
 
-const RefusalEnum = builder.enumType('AuditRefusal', {
-  description: 'Why an attempt was refused.',
-  values: {
-    FORBIDDEN: {
-      value: 'forbidden',
-      description: 'A scope, a role, the right to change the object, or a subscription was missing.',
-    },
-    LAST_ADMINISTRATOR: {
-      value: 'last_administrator',
-      description: 'The organization would have been left without an administrator.',
-    },
-    KEY_REVOKED: { value: 'key_revoked', description: 'The API key is revoked.' },
-    KEY_EXPIRED: { value: 'key_expired', description: 'The API key has expired.' },
-  } satisfies Record<string, { value: Refusal; description: string }>,
+const RefusalEnum = enumOf('AuditRefusal', 'Why an attempt was refused.', REFUSALS, {
+  forbidden: 'A scope, a role, the right to change the object, or a subscription was missing.',
+  last_administrator: 'The organization would have been left without an administrator.',
+  key_revoked: 'The API key is revoked.',
+  key_expired: 'The API key has expired.',
 });
 
-const RequestIdOriginEnum = builder.enumType('RequestIdOrigin', {
-  description: 'Who chose the id of a request.',
-  values: {
-    CLIENT: {
-      value: 'client',
-      description: 'The caller, with the header `X-Request-Id`.',
-    },
-    GATEWAY: { value: 'gateway', description: 'The gateway, which generated a random UUID.' },
-  } satisfies Record<string, { value: RequestIdOrigin; description: string }>,
+const RequestIdOriginEnum = enumOf('RequestIdOrigin', 'Who chose the id of a request.', REQUEST_ID_ORIGINS, {
+  client: 'The caller, with the header `X-Request-Id`.',
+  gateway: 'The gateway, which generated a random UUID.',
 });
 
 const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
@@ -120,25 +104,8 @@ function entryKeyOf(key: string) {
   return place ? [{ occurredAt: place.moment, id: place.id }] : [];
 }
 
-const FilterInput = builder.inputType('AuditEntryFilter', {
-  description:
-    'Conditions on audit log entries. An entry is listed when it meets all of them. Each list has at most 100 items; an empty list matches nothing.',
-  validate: acceptingIds(auditEntryFilter, { actorIds: 'User', targetIds: 'Node' }),
-  fields: (t) => ({
-    actorIds: t.idList({ description: 'Entries of any of these users: at most 100 values of `id` or `databaseId`.' }),
-    operations: t.stringList({
-      description: 'Entries of any of these operations, such as `revokeApiKey`; at most 100.',
-    }),
-    isRefused: t.boolean({
-      description: 'True lists only refused attempts, false only changes. When absent, both are listed.',
-    }),
-    targetIds: t.idList({
-      description: 'Entries about any of these objects: at most 100 values of `id` or `databaseId`.',
-    }),
-    sources: t.field({ type: [SourceEnum], description: 'Entries from any of these sources, at most 100.' }),
-    occurredFrom: t.field({ type: 'DateTime', description: 'Entries from this time or later.' }),
-    occurredBefore: t.field({ type: 'DateTime', description: 'Entries from before this time.' }),
-  }),
+const FilterInput = filterType('AuditEntryFilter', auditEntryFilter, {
+  ids: { actorIds: 'User', targetIds: 'Node' },
 });
 
 const AUDIT_ENTRY_ORDER = orderType<'OCCURRED_AT'>('AuditEntry', {
@@ -150,11 +117,9 @@ const AUDIT_ENTRY_ORDER = orderType<'OCCURRED_AT'>('AuditEntry', {
 const AuditEntryConnection = connectionType(AuditEntryType, { of: 'audit log entries' });
 
 organizationList('auditLog', {
+  ...listAuditEntries.declaration,
   type: AuditEntryType,
   connection: AuditEntryConnection,
-  description:
-    'Audit log of the organization: who changed what, latest first by default. Entries are kept for a year by default.',
-  access: listAuditEntries.access,
   filter: { type: FilterInput, description: 'Conditions on the entries. When absent, all entries are listed.' },
   order: AUDIT_ENTRY_ORDER,
   list: listAuditEntries,

@@ -6,14 +6,21 @@ import { idSchema, text } from '../../core/input/validation.ts';
 
 const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
 
-/** Conditions on a list of audit entries. All that are given must be met; null is the same as absent; an empty list matches nothing. */
-export const auditEntryFilter = z.strictObject({
-  actorIds: anyOf(idSchema<UserId>()),
-  operations: anyOf(text({ max: 100 })),
-  isRefused: z.boolean().nullish(),
-  targetIds: anyOf(z.uuid()),
-  sources: anyOf(z.enum(AUDIT_SOURCES)),
-  occurredFrom: momentInput().nullish(),
-  occurredBefore: momentInput().nullish(),
-});
+/** Null is the same as absent. */
+export const auditEntryFilter = z
+  .strictObject({
+    actorIds: anyOf(idSchema<UserId>()).describe('Of any of these users.'),
+    operations: anyOf(text({ max: 100 })).describe('Of any of these operations, such as `revokeApiKey`.'),
+    isRefused: z
+      .boolean()
+      .nullish()
+      .describe('True lists only refused attempts, false only changes. When absent, both are listed.'),
+    targetIds: anyOf(z.uuid()).describe('About any of these objects.'),
+    sources: anyOf(z.enum(AUDIT_SOURCES)).describe('From any of these sources.'),
+    occurredFrom: momentInput().nullish().describe('From this time or later.'),
+    occurredBefore: momentInput().nullish().describe('From before this time.'),
+  })
+  .describe(
+    'Conditions on audit log entries. An entry is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type AuditEntryFilter = z.output<typeof auditEntryFilter>;

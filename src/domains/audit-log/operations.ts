@@ -1,6 +1,6 @@
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { READ_AUDIT_LOG } from './policy.ts';
 import {
@@ -12,22 +12,21 @@ import {
   pageOfEntries,
 } from './queries.ts';
 
-/** The entries with these keys that belong to the acting organization. @throws ForbiddenError like `listAuditEntries`. */
+/** The entries with these keys that belong to the acting organization. */
 export const readAuditEntries = guarded(
   READ_AUDIT_LOG,
   (context: OperationContext, keys: readonly EntryKey[], selected?: Columns<AuditEntryRow>): Promise<AuditEntryRow[]> =>
     findEntries(context, requireOrganization(context.actor).id, keys, selected),
 );
 
-/**
- * Lists who changed what in the acting organization. Former members are named, deleted accounts are not.
- * @throws ForbiddenError for callers who are not administrators, and for keys without `organizations.write`; ValidationError (400) when
- * `organizationId` is not the acting organization.
- */
-export const listAuditEntries = guarded(
-  READ_AUDIT_LOG,
-  async (
-    context: OperationContext,
+/** Former members are named, deleted accounts are not. */
+export const listAuditEntries = defineOperation({
+  name: 'listAuditEntries',
+  description:
+    'Lists the audit log of the organization: who changed what, latest first by default. Entries are kept for a year by default.',
+  access: READ_AUDIT_LOG,
+  run: async (
+    context,
     list: AuditEntryList,
     selected?: Columns<AuditEntryRow>,
   ): Promise<CountedPage<AuditEntryRow>> => {
@@ -37,4 +36,4 @@ export const listAuditEntries = guarded(
       total: () => countEntries(context, list.organizationId, list.filter),
     };
   },
-);
+});

@@ -15,9 +15,6 @@ const MAX_LIMIT = 500;
 export const broadcastReference = z.strictObject({
   broadcast_guid: idSchema<BroadcastId>().describe('Id of the broadcast.'),
 });
-export type BroadcastReference = z.output<typeof broadcastReference>;
-
-export const noInput = z.strictObject({});
 
 /** The last two are spellings that older clients use. */
 const STATUS_SPELLINGS = [...BROADCAST_STATUSES, 'success', 'error_fatal'] as const;
@@ -86,4 +83,3 @@ export const createBroadcastInput = z
     ),
   })
   .transform(({ status, ...input }) => ({ ...input, isDraft: status?.toUpperCase() === 'DRAFT' }));
-export type CreateBroadcastInput = z.output<typeof createBroadcastInput>;

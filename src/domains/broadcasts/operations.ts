@@ -1,10 +1,10 @@
 import { LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, invalid, notFound } from '../../core/errors.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import { z } from 'zod';
+import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { defineOperation, unchanged } from '../../core/operation.ts';
 import { Broadcast, BroadcastChannel } from './entity.ts';
-import type { BroadcastReference, CreateBroadcastInput, ListBroadcastsInput } from './input.ts';
+import { broadcastReference, createBroadcastInput, listBroadcastsInput } from './input.ts';
 import { PUBLISH } from './policy.ts';
 import {
   type BroadcastChannelRow,
@@ -18,48 +18,51 @@ import {
 
 const DEFAULT_CHANNEL = { channelKey: 'default', type: 'Default', name: 'Default channel', active: true } as const;
 
-/**
- * The channels of the organization, oldest first. The gateway does not publish, so there is no operation that adds
- * channels: each organization has one default channel, which is created when its channels are first listed.
- */
-export const listBroadcastChannels = guarded(
-  PUBLISH,
-  async (context: OperationContext): Promise<BroadcastChannelRow[]> => {
+/** The gateway does not publish, so no API adds channels. */
+export const listBroadcastChannels = defineOperation({
+  name: 'listBroadcastChannels',
+  description:
+    'Lists the channels of the organization, oldest first. An organization has one channel, which is created at the first call.',
+  access: PUBLISH,
+  input: z.strictObject({}),
+  run: async (context) => {
     const { id } = requireOrganization(context.actor);
     const channels = await findChannels(context.sql, id);
     if (channels.length > 0) return channels;
-    await addDefaultChannel(context, id);
+    await addBroadcastChannel(context, {});
     // Read from the primary, because a replica may not have the new channel yet.
     return findChannels(context.sql.primary, id);
   },
-);
+});
 
-const addDefaultChannel = write(
-  async ({ em, now, newId }, organization: OrganizationId) => {
+/** In neither API. */
+const addBroadcastChannel = defineOperation({
+  name: 'addBroadcastChannel',
+  description: 'Adds the default channel of the organization.',
+  access: PUBLISH,
+  run: async ({ em, actor, now, newId }) => {
     const at = now();
-    const channel = { ...DEFAULT_CHANNEL, organizationId: organization, createdAt: at, updatedAt: at };
+    const organizationId = requireOrganization(actor).id;
+    const channel = { ...DEFAULT_CHANNEL, organizationId, createdAt: at, updatedAt: at };
     // A concurrent request may have added it.
     return (await addChannel(em, { ...channel, id: newId() })) ?? unchanged(null);
   },
-  {
-    access: PUBLISH,
-    operation: 'addBroadcastChannel',
-    target: (id) => ({ type: 'BroadcastChannel', id }),
-  },
-);
+  target: (id) => ({ type: 'BroadcastChannel', id }),
+});
 
 export interface ListedBroadcast extends BroadcastRow {
   /** Undefined unless `withChannels` was given. */
   readonly channel: BroadcastChannelRow | undefined;
 }
 
-/**
- * The broadcasts of the organization, newest first, canceled ones included.
- * @throws ValidationError when `after` is not the id of a broadcast of the organization.
- */
-export const listBroadcasts = guarded(
-  PUBLISH,
-  async (context: OperationContext, { withChannels, ...input }: ListBroadcastsInput): Promise<ListedBroadcast[]> => {
+/** @throws ValidationError when `after` is not the id of a broadcast of the organization. */
+export const listBroadcasts = defineOperation({
+  name: 'listBroadcasts',
+  description:
+    'Lists broadcasts, newest first. A page with fewer broadcasts than `limit` is the last page. `since` lists broadcasts created at that time or later.',
+  access: PUBLISH,
+  input: listBroadcastsInput,
+  run: async (context, { withChannels, ...input }): Promise<ListedBroadcast[]> => {
     const { id: organizationId } = requireOrganization(context.actor);
     if (input.after !== undefined && !(await findBroadcast(context.sql, organizationId, input.after))) {
       throw invalid('after', 'must be the broadcastGuid of a broadcast of the organization', 'NOT_FOUND');
@@ -68,24 +71,29 @@ export const listBroadcasts = guarded(
     const channels = withChannels ? await findChannels(context.sql, organizationId) : [];
     return broadcasts.map((row) => ({ ...row, channel: channels.find(({ id }) => id === row.channelId) }));
   },
-);
+});
 
-/** Reads one broadcast. @throws NotFoundError for a missing broadcast and for one of another organization. */
-export const readBroadcast = guarded(
-  PUBLISH,
-  async (context: OperationContext, input: BroadcastReference): Promise<BroadcastRow> => {
+export const readBroadcast = defineOperation({
+  name: 'readBroadcast',
+  description: 'Reads one broadcast. A canceled broadcast can still be read.',
+  access: PUBLISH,
+  input: broadcastReference,
+  errors: [NotFoundError],
+  run: async (context, input) => {
     const row = await findBroadcast(context.sql, requireOrganization(context.actor).id, input.broadcast_guid);
     if (!row) throw notFound('broadcast');
     return row;
   },
-);
+});
 
-/**
- * Stores a broadcast with the status `waiting`. Without `triggerAt` it is due at once.
- * @throws ValidationError when `channelGuid` is not a channel of the organization.
- */
-export const createBroadcast = write(
-  async (context, input: CreateBroadcastInput): Promise<BroadcastRow> => {
+/** @throws ValidationError when `channelGuid` is not a channel of the organization. */
+export const createBroadcast = defineOperation({
+  name: 'createBroadcast',
+  description:
+    'Creates a broadcast on one of the channels. Without `triggerAt` the broadcast is due at once. The gateway only stores it and does not publish it.',
+  access: PUBLISH,
+  input: createBroadcastInput,
+  run: async (context, input) => {
     const { id: organization } = requireOrganization(context.actor);
     const { em, now, newId } = context;
     const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
@@ -105,17 +113,19 @@ export const createBroadcast = write(
     em.persist(broadcast);
     return broadcastRow(broadcast);
   },
-  { access: PUBLISH, operation: 'createBroadcast', target: ({ id }) => ({ type: 'Broadcast', id }) },
-);
+  target: ({ id }) => ({ type: 'Broadcast', id }),
+});
 
 const DRAFT_MESSAGE = 'Created as a draft.';
 
-/**
- * Cancels a broadcast. It stays stored with the status `canceled`. Canceling it again changes nothing.
- * @throws NotFoundError for a missing broadcast and for one of another organization; ConflictError when it has succeeded or failed.
- */
-export const cancelBroadcast = write(
-  async (context, { broadcast_guid: id }: BroadcastReference) => {
+export const cancelBroadcast = defineOperation({
+  name: 'cancelBroadcast',
+  description:
+    'Cancels a broadcast that is waiting. The broadcast stays readable with the status `canceled`; canceling it again changes nothing. One that has succeeded or failed cannot be canceled.',
+  access: PUBLISH,
+  input: broadcastReference,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { broadcast_guid: id }) => {
     const { id: organization } = requireOrganization(context.actor);
     const broadcast = await context.em.findOne(
       Broadcast,
@@ -130,5 +140,5 @@ export const cancelBroadcast = write(
     broadcast.cancel(context.now());
     return undefined;
   },
-  { access: PUBLISH, operation: 'cancelBroadcast', target: (_, { broadcast_guid: id }) => ({ type: 'Broadcast', id }) },
-);
+  target: (_, { broadcast_guid: id }) => ({ type: 'Broadcast', id }),
+});

@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { documentOf } from '../../core/http/documents.ts';
 import { route } from '../../core/http/route.ts';
 import { BROADCAST_STATUSES } from './entity.ts';
-import { broadcastReference, createBroadcastInput, listBroadcastsInput, noInput } from './input.ts';
 import {
   type ListedBroadcast,
   cancelBroadcast,
@@ -114,83 +113,49 @@ const broadcastExample: z.input<typeof broadcastDocument> = {
 };
 
 export const broadcastRoutes = [
-  route({
+  route(listBroadcastChannels, {
     ...common,
     method: 'GET',
     path: '/broadcast/v1/channels/setting/publish/current',
-    operationId: 'listBroadcastChannels',
-    access: listBroadcastChannels.access,
-    summary: 'List the channels of the organization, oldest first.',
-    description: 'An organization has one channel, which is created at the first call. Needs the scope `social`.',
-    input: noInput,
     output: z.array(channelDocument),
     status: 200,
-    errors: [400],
     examples: { output: [channelExample] },
-    run: async (context) => (await listBroadcastChannels(context)).map(toChannelDocument),
+    toDocument: (channels) => channels.map(toChannelDocument),
   }),
-  route({
+  route(listBroadcasts, {
     ...common,
     method: 'GET',
     path: '/broadcast/v1/broadcasts',
-    operationId: 'listBroadcasts',
-    access: listBroadcasts.access,
-    summary: 'List broadcasts, newest first.',
-    description:
-      'A page with fewer broadcasts than `limit` is the last page. `since` lists broadcasts created at that time or later. Needs the scope `social`.',
-    input: listBroadcastsInput,
     output: z.array(broadcastDocument),
     status: 200,
-    errors: [400],
     examples: { output: [broadcastExample] },
-    run: async (context, input) => (await listBroadcasts(context, input)).map(toBroadcastDocument),
+    toDocument: (broadcasts) => broadcasts.map(toBroadcastDocument),
   }),
-  route({
+  route(createBroadcast, {
     ...common,
     method: 'POST',
     path: '/broadcast/v1/broadcasts',
-    operationId: 'createBroadcast',
-    access: createBroadcast.access,
-    summary: 'Create a broadcast on one of the channels.',
-    description:
-      'Without `triggerAt` the broadcast is due at once. The gateway only stores it and does not publish it. Needs the scope `social`.',
-    input: createBroadcastInput,
     output: broadcastDocument,
     status: 201,
-    errors: [400],
     examples: {
       input: { channelGuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11', content: { body: 'We are open again.' } },
       output: broadcastExample,
     },
-    run: async (context, input) => toBroadcastDocument(await createBroadcast(context, input)),
+    toDocument: toBroadcastDocument,
   }),
-  route({
+  route(readBroadcast, {
     ...common,
     method: 'GET',
     path: '/broadcast/v1/broadcasts/:broadcast_guid',
-    operationId: 'readBroadcast',
-    access: readBroadcast.access,
-    summary: 'Read one broadcast.',
-    description: 'A canceled broadcast can still be read. Needs the scope `social`.',
-    input: broadcastReference,
     output: broadcastDocument,
     status: 200,
-    errors: [400, 404],
     examples: { output: broadcastExample },
-    run: async (context, input) => toBroadcastDocument(await readBroadcast(context, input)),
+    toDocument: toBroadcastDocument,
   }),
-  route({
+  route(cancelBroadcast, {
     ...common,
     method: 'DELETE',
     path: '/broadcast/v1/broadcasts/:broadcast_guid',
-    operationId: 'cancelBroadcast',
-    access: cancelBroadcast.access,
-    summary: 'Cancel a broadcast that is waiting.',
-    description:
-      'The broadcast stays readable with the status `canceled`. 409 when it has succeeded or failed. Needs the scope `social`.',
-    input: broadcastReference,
     status: 204,
-    errors: [400, 404, 409],
-    run: cancelBroadcast,
   }),
 ];

@@ -27,14 +27,15 @@ const primaryObject = z
   )
   .transform((name) => standardObject(name) ?? name);
 
-const customMatchingId = z.strictObject({
-  primaryObjectRule: z
-    .strictObject({
-      targetObjectPropertyName: text({ min: 1, max: 255 }).describe(RULE_TEXTS.targetObjectPropertyName),
-      eventPropertyName: nameInput.describe(RULE_TEXTS.eventPropertyName),
-    })
-    .describe(MATCHING_TEXTS.primaryObjectRule),
-});
+export const primaryObjectRule = z
+  .strictObject({
+    targetObjectPropertyName: text({ min: 1, max: 255 }).describe(RULE_TEXTS.targetObjectPropertyName),
+    eventPropertyName: nameInput.describe(`${RULE_TEXTS.eventPropertyName} It has text or numbers.`),
+  })
+  .describe(MATCHING_TEXTS.primaryObjectRule);
+export const customMatchingId = z
+  .strictObject({ primaryObjectRule })
+  .describe('Links occurrences to records by the value of a property.');
 
 function namesDiffer(properties: readonly (Unchecked<'name'> | null)[], context: z.RefinementCtx): void {
   const seen = new Set<unknown>();
@@ -71,12 +72,14 @@ export const createEventDefinitionInput = z
   .strictObject({
     label: label.describe(TEXTS.label),
     name: optional(nameInput).describe(
-      'Name of the event, which can never be used again. When absent, it is generated from the label.',
+      'Name of the event: lowercase letters, digits and underscores, starting with a letter. When absent, it is generated from the label. It never changes, and can never be used again.',
     ),
     description: optional(descriptionInput).describe('What the event means.'),
-    propertyDefinitions: withDefault(propertyDefinitions, []).describe('The custom properties.'),
+    propertyDefinitions: withDefault(propertyDefinitions, []).meta({ default: [] }).describe('The custom properties.'),
     primaryObject: withDefault(primaryObject, 'CONTACT').describe(TEXTS.primaryObject),
-    customMatchingId: optional(customMatchingId).describe(TEXTS.customMatchingId),
+    customMatchingId: optional(customMatchingId).describe(
+      'How occurrences are linked to records by the value of a property. Not allowed with `NO_OBJECT`.',
+    ),
     includeDefaultProperties: withDefault(z.boolean(), true).describe(TEXTS.includeDefaultProperties),
   })
   .superRefine(matchingHasRecords, evenWithFaults)
@@ -84,9 +87,7 @@ export const createEventDefinitionInput = z
 export type CreateEventDefinitionInput = z.output<typeof createEventDefinitionInput>;
 
 export const eventDefinitionReference = z.strictObject({ eventName });
-export type EventDefinitionReference = z.output<typeof eventDefinitionReference>;
 
-/** Reading one definition over the REST API. */
 export const readEventDefinitionInput = eventDefinitionReference.extend({
   includeProperties: z.boolean().default(true).describe('Whether the definition includes its properties.'),
 });
@@ -97,7 +98,6 @@ export const updateEventDefinitionInput = z.strictObject({
   description: descriptionInput.nullable().optional().describe('What the event means; null or empty for none.'),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });
-export type UpdateEventDefinitionInput = z.output<typeof updateEventDefinitionInput>;
 
 /** A text that the name must contain. */
 export const eventDefinitionSearch = z.string().max(1000);
@@ -105,20 +105,33 @@ export const eventDefinitionSearch = z.string().max(1000);
 /** The enum value that GraphQL uses for any custom object. Another field contains the name of the object. */
 export const CUSTOM_OBJECT = 'CUSTOM_OBJECT';
 
-/** Conditions on a list of definitions. All that are given must be met; an empty list matches nothing. */
-export const eventDefinitionFilter = z.strictObject({
-  search: eventDefinitionSearch.nullish(),
-  primaryObjects: z
-    .array(z.enum([...PRIMARY_OBJECTS, CUSTOM_OBJECT]))
-    .max(100)
-    .nullish(),
-  customObjectNames: z
-    .array(text({ max: 100 }))
-    .max(100)
-    .nullish(),
-  hasCustomMatchingId: z.boolean().nullish(),
-  ...createdBetween,
-});
+/** Null is the same as absent. */
+export const eventDefinitionFilter = z
+  .strictObject({
+    search: eventDefinitionSearch
+      .nullish()
+      .describe('Whose name contains this text. Case is ignored; there are no wildcards.'),
+    primaryObjects: z
+      .array(z.enum([...PRIMARY_OBJECTS, CUSTOM_OBJECT]))
+      .max(100)
+      .nullish()
+      .describe('With any of these primary objects. `CUSTOM_OBJECT` means any custom object.'),
+    customObjectNames: z
+      .array(text({ max: 100 }))
+      .max(100)
+      .nullish()
+      .describe(
+        'With any of these custom objects. Together with `primaryObjects`, a definition must match one of the two lists.',
+      ),
+    hasCustomMatchingId: z
+      .boolean()
+      .nullish()
+      .describe('True lists definitions with a custom matching id, false those without one.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on event definitions. A definition is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter>;
 
 /** The list parameters of the REST API. GraphQL uses the arguments of Relay connections. */

@@ -1,17 +1,23 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { EventDefinitionId } from '../../core/ids.ts';
 import type { AuditTarget } from '../../core/audit.ts';
-import { invalid } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, invalid } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import type { ActingOrganization } from '../../core/access.ts';
-import { unchanged, write } from '../../core/operation.ts';
+import { defineOperation, unchanged } from '../../core/operation.ts';
+import { givenNames } from '../../core/keys-of.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { lockOrganization } from '../organizations/public.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 import { type CustomMatchingId, EventDefinition } from './entity.ts';
-import type { CreateEventDefinitionInput, EventDefinitionReference, UpdateEventDefinitionInput } from './input.ts';
+import {
+  type CreateEventDefinitionInput,
+  createEventDefinitionInput,
+  eventDefinitionReference,
+  updateEventDefinitionInput,
+} from './input.ts';
 import { baseNameFor, definitionNameTaken, firstFreeName } from './naming.ts';
 import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { newProperties } from './property-operations.ts';
@@ -20,13 +26,15 @@ import { lockDefinition } from './row-locks.ts';
 
 // Used by other domain modules.
 
-/**
- * Creates a definition with its properties. When no name is given, one is generated from the label. Names of deleted definitions are never
- * free again.
- * @throws ConflictError when the given name is taken; ValidationError when custom matching names no property of type string or number.
- */
-export const createEventDefinition = write(
-  async (context, input: CreateEventDefinitionInput): Promise<EventDefinition> => {
+/** @throws ValidationError when custom matching names no property of type string or number. */
+export const createEventDefinition = defineOperation({
+  name: 'createEventDefinition',
+  description:
+    'Creates an event definition with its properties. Without `name`, a name is generated from the label. A name can never be used again, even when its definition is deleted. A definition has at most 50 custom properties; default properties do not count.',
+  access: EVENT_DEFINITIONS,
+  input: createEventDefinitionInput,
+  errors: [ConflictError],
+  run: async (context, input) => {
     const { em, actor, now, newId } = context;
     const organization = requireEventDefinitions(actor);
     // Definitions of an organization are created one at a time, so that a generated name is still free at the insert.
@@ -56,13 +64,9 @@ export const createEventDefinition = write(
     em.persist([definition, ...properties]);
     return definition;
   },
-  {
-    access: EVENT_DEFINITIONS,
-    operation: 'createEventDefinition',
-    target: targetOf,
-    conflicts: { event_definition_name_unique: (input) => definitionNameTaken(input.name ?? '') },
-  },
-);
+  target: targetOf,
+  conflicts: { event_definition_name_unique: ({ name = '' }) => definitionNameTaken(name) },
+});
 
 function targetOf({ id }: EventDefinition): AuditTarget {
   return { type: 'EventDefinition', id };
@@ -107,27 +111,35 @@ function checkCustomMatching(
   }
 }
 
-/**
- * Changes the label and description of a definition. The other fields never change.
- * @throws ConflictError when the definition was changed since `expectedUpdatedAt`.
- */
-export const updateEventDefinition = write(
-  async (context, { eventName, expectedUpdatedAt, ...changes }: UpdateEventDefinitionInput) => {
+export const updateEventDefinition = defineOperation({
+  name: 'updateEventDefinition',
+  description:
+    'Updates the label and description of an event definition. An absent field does not change; null clears `description`. The other fields of a definition never change.',
+  access: EVENT_DEFINITIONS,
+  input: updateEventDefinitionInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { eventName, expectedUpdatedAt, ...changes }) => {
     const definition = await lockDefinition(context, eventName);
     requireUnchanged(definition, { expectedUpdatedAt });
     if (isEmptyUpdate(changes)) return unchanged(definition);
     definition.update(changes, context.now());
     return definition;
   },
-  { access: EVENT_DEFINITIONS, operation: 'updateEventDefinition', target: targetOf },
-);
+  target: (definition, { eventName: _name, expectedUpdatedAt: _expected, ...changes }) => ({
+    ...targetOf(definition),
+    changedFields: givenNames(changes),
+  }),
+});
 
-/**
- * Deletes a definition, which then answers 404. The row stays with `deletedAt`, so that its name can never be used
- * again. The transaction also queues a job that deletes the occurrences.
- */
-export const deleteEventDefinition = write(
-  async (context, { eventName }: EventDefinitionReference) => {
+/** The row stays with `deletedAt`, so that its name can never be used again. */
+export const deleteEventDefinition = defineOperation({
+  name: 'deleteEventDefinition',
+  description:
+    'Deletes an event definition and its occurrences. This cannot be undone, and the name can never be used again. The definition is gone at once; a background job deletes its occurrences.',
+  access: EVENT_DEFINITIONS,
+  input: eventDefinitionReference,
+  errors: [NotFoundError],
+  run: async (context, { eventName }) => {
     const definition = await lockDefinition(context, eventName);
     definition.delete(context.now());
     await enqueueJob(context.em, 'event-purge', {
@@ -137,8 +149,8 @@ export const deleteEventDefinition = write(
     });
     return definition;
   },
-  { access: EVENT_DEFINITIONS, operation: 'deleteEventDefinition', target: targetOf },
-);
+  target: targetOf,
+});
 
 /** Whether the definition exists in any organization and is not deleted. */
 export async function isInUse(em: EntityManager, definitionId: EventDefinitionId): Promise<boolean> {

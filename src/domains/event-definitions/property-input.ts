@@ -34,13 +34,17 @@ const eventName = referenceInput.describe('Name, fully qualified name, or id of 
 const propertyReference = referenceInput.describe('Name of the property.');
 
 /** The other fields than `label` and `value` are only stored, so that clients can send back what they read. */
-const option = z.strictObject({
-  label: text({ min: 1, max: 1000 }).describe(OPTION_TEXTS.label),
-  value: textOrScalar(text({ min: 1, max: 1000 })).describe(OPTION_TEXTS.value),
-  displayOrder: optional(z.int32()).describe(OPTION_TEXTS.displayOrder),
-  hidden: optional(z.boolean()).describe(OPTION_TEXTS.hidden),
-  description: descriptionInput.nullish().describe('What the option means.'),
-});
+export const option = z
+  .strictObject({
+    label: text({ min: 1, max: 1000 }).describe(OPTION_TEXTS.label),
+    value: textOrScalar(text({ min: 1, max: 1000 })).describe(
+      'What occurrences store: 1 to 1,000 characters, unique within the property.',
+    ),
+    displayOrder: optional(z.int32()).describe(OPTION_TEXTS.displayOrder),
+    hidden: optional(z.boolean()).describe(OPTION_TEXTS.hidden),
+    description: descriptionInput.nullish().describe('What the option means.'),
+  })
+  .describe('One option of an enumeration.');
 
 const options = z
   .array(option)
@@ -49,7 +53,7 @@ const options = z
     (list) => new Set(list.map(({ value }) => value)).size === list.length,
     rule('DUPLICATE', 'must not contain a value twice'),
   )
-  .meta({ description: 'Options for the type `enumeration`, 1 to 5,000. Absent or empty for every other type.' });
+  .meta({ description: 'Options of an enumeration, at least one. Absent or empty for every other type.' });
 
 /**
  * An enumeration must have at least one option; other types must have none (Custom Event Definition API, section 2.2).
@@ -75,7 +79,9 @@ export const AT_LEAST_ONE_OPTION = 'must have at least 1 item';
 
 const propertyFields = {
   label: label.describe(TEXTS.label),
-  name: optional(propertyName).describe('Name within the definition. When absent, it is generated from the label.'),
+  name: optional(propertyName).describe(
+    'Name within the definition: lowercase letters, digits and underscores, starting with a letter. When absent, it is generated from the label. It never changes.',
+  ),
   type: z.enum(PROPERTY_TYPES).describe(TEXTS.type),
   description: optional(descriptionInput).describe('What the property means.'),
   options: optional(options),
@@ -83,6 +89,7 @@ const propertyFields = {
 
 export const propertyDefinition = z
   .strictObject(propertyFields)
+  .describe('A property to create together with its definition.')
   .superRefine(optionsFitType, evenWithFaults)
   .superRefine(labelMakesName('property', label), evenWithFaults);
 export type PropertyDefinition = z.output<typeof propertyDefinition>;
@@ -91,7 +98,6 @@ export const addEventPropertyInput = z
   .strictObject({ eventName, ...propertyFields })
   .superRefine(optionsFitType, evenWithFaults)
   .superRefine(labelMakesName('property', label), evenWithFaults);
-export type AddEventPropertyInput = z.output<typeof addEventPropertyInput>;
 
 export const updateEventPropertyInput = z.strictObject({
   eventName,
@@ -121,13 +127,15 @@ export const eventPropertyReferenceByPath = z
 
 export const replaceEventPropertyTypeInput = z
   .strictObject({
-    eventName: referenceInput,
-    name: referenceInput,
-    type: z.enum(PROPERTY_TYPES),
-    label: optional(label),
-    description: descriptionInput.nullable().optional(),
+    eventName,
+    name: propertyReference,
+    type: z.enum(PROPERTY_TYPES).describe('The new type.'),
+    label: optional(label).describe('What people see. When absent, it does not change.'),
+    description: descriptionInput
+      .nullable()
+      .optional()
+      .describe('What the property means; null or empty for none. When absent, it does not change.'),
     options: optional(options),
     expectedUpdatedAt: expectedUpdatedAtInput,
   })
   .superRefine(optionsFitType, evenWithFaults);
-export type ReplaceEventPropertyTypeInput = z.output<typeof replaceEventPropertyTypeInput>;

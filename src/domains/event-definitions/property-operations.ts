@@ -1,6 +1,7 @@
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
-import { ConflictError, invalid, nameTaken, notFound } from '../../core/errors.ts';
-import { type OperationContext, unchanged, write } from '../../core/operation.ts';
+import { ConflictError, NotFoundError, invalid, nameTaken, notFound } from '../../core/errors.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
+import { givenNames } from '../../core/keys-of.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
@@ -8,12 +9,13 @@ import { type EventDefinition, EventProperty } from './entity.ts';
 import { freePropertyName } from './naming.ts';
 import {
   AT_LEAST_ONE_OPTION,
-  type AddEventPropertyInput,
-  type EventPropertyReference,
   MAX_CUSTOM_PROPERTIES,
   type PropertyDefinition,
-  type ReplaceEventPropertyTypeInput,
   type UpdateEventPropertyInput,
+  addEventPropertyInput,
+  eventPropertyReference,
+  replaceEventPropertyTypeInput,
+  updateEventPropertyInput,
 } from './property-input.ts';
 import { EVENT_DEFINITIONS } from './policy.ts';
 import { lockDefinition } from './row-locks.ts';
@@ -56,12 +58,15 @@ function newProperty(
   });
 }
 
-/**
- * Adds a custom property. The definition is locked, so that concurrent requests cannot exceed the maximum of 50 properties.
- * @throws ConflictError when the given name is taken; ValidationError when the definition has 50 properties.
- */
-export const addEventProperty = write(
-  async (context, { eventName, ...input }: AddEventPropertyInput) => {
+/** The definition is locked, so that concurrent requests cannot exceed the maximum of properties. */
+export const addEventProperty = defineOperation({
+  name: 'addEventProperty',
+  description:
+    'Adds a custom property to an event definition. A definition has at most 50 custom properties. Without `name`, a name is generated from the label. `options` is required for enumerations and not allowed for other types.',
+  access: EVENT_DEFINITIONS,
+  input: addEventPropertyInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { eventName, ...input }) => {
     const { em } = context;
     const definition = await lockDefinition(context, eventName);
     const present = await em.find(EventProperty, { definition });
@@ -82,20 +87,22 @@ export const addEventProperty = write(
     em.persist(property);
     return { definition, property };
   },
-  { access: EVENT_DEFINITIONS, operation: 'addEventProperty', target: targetOf },
-);
+  target: targetOf,
+});
 
 /** The audit log entry names the definition and not the property. */
 function targetOf({ definition }: { definition: EventDefinition }): AuditTarget {
   return { type: 'EventDefinition', id: definition.id };
 }
 
-/**
- * Changes the label, the description, and the options of an enumeration. The name and the type never change.
- * @throws ConflictError when the property was changed since `expectedUpdatedAt`.
- */
-export const updateEventProperty = write(
-  async (context, { eventName, name, expectedUpdatedAt, ...given }: UpdateEventPropertyInput) => {
+export const updateEventProperty = defineOperation({
+  name: 'updateEventProperty',
+  description:
+    'Updates the label, the description, and the options of a property. Only an enumeration has options; a removed option stays valid for past occurrences. The type of a property never changes.',
+  access: EVENT_DEFINITIONS,
+  input: updateEventPropertyInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { eventName, name, expectedUpdatedAt, ...given }) => {
     const { definition, property } = await loadProperty(context, eventName, name, 'changed');
     const changes = { ...given, options: newOptions(property, given.options) };
     requireUnchanged(property, { expectedUpdatedAt });
@@ -103,8 +110,11 @@ export const updateEventProperty = write(
     property.update(changes, context.now());
     return { definition, property };
   },
-  { access: EVENT_DEFINITIONS, operation: 'updateEventProperty', target: targetOf },
-);
+  target: (changed, { eventName: _event, name: _name, expectedUpdatedAt: _expected, ...changes }) => ({
+    ...targetOf(changed),
+    changedFields: givenNames(changes),
+  }),
+});
 
 /** For other types than enumerations an empty list is accepted, because answers contain it. */
 function newOptions({ name, type }: EventProperty, given: UpdateEventPropertyInput['options']) {
@@ -119,12 +129,14 @@ function newOptions({ name, type }: EventProperty, given: UpdateEventPropertyInp
   return undefined;
 }
 
-/**
- * Deletes a custom property. New occurrences cannot contain it; past occurrences keep their values. The name is free again.
- * @throws ConflictError while custom matching uses the property.
- */
-export const deleteEventProperty = write(
-  async (context, { eventName, name }: EventPropertyReference) => {
+export const deleteEventProperty = defineOperation({
+  name: 'deleteEventProperty',
+  description:
+    'Deletes a custom property. Past occurrences keep their values, and the name can be used again. A property that the custom matching of the definition uses cannot be deleted. Neither can default properties.',
+  access: EVENT_DEFINITIONS,
+  input: eventPropertyReference,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { eventName, name }) => {
     const { definition, property } = await loadProperty(context, eventName, name, 'deleted');
     if (definition.matchesBy(property.name)) {
       throw new ConflictError(
@@ -135,16 +147,17 @@ export const deleteEventProperty = write(
     context.em.remove(property);
     return { definition, property };
   },
-  { access: EVENT_DEFINITIONS, operation: 'deleteEventProperty', target: targetOf },
-);
+  target: targetOf,
+});
 
-/**
- * Changes the type of a property: deletes it and creates it again with the same name and position, in one transaction.
- * Label and description stay unless new ones are given.
- * @throws ConflictError when custom matching uses the property and the new type is neither string nor number.
- */
-export const replaceEventPropertyType = write(
-  async (context, input: ReplaceEventPropertyTypeInput) => {
+export const replaceEventPropertyType = defineOperation({
+  name: 'replaceEventPropertyType',
+  description:
+    'Changes the type of a property: deletes the property and creates it again with the same name, in one transaction. Past occurrences keep their values. Label and description do not change unless new ones are given.',
+  access: EVENT_DEFINITIONS,
+  input: replaceEventPropertyTypeInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, input) => {
     const { em } = context;
     const { definition, property } = await loadProperty(context, input.eventName, input.name, 'replaced');
     requireUnchanged(property, input);
@@ -173,8 +186,8 @@ export const replaceEventPropertyType = write(
     em.persist(replacement);
     return { definition, property: replacement };
   },
-  { access: EVENT_DEFINITIONS, operation: 'replaceEventPropertyType', target: targetOf },
-);
+  target: targetOf,
+});
 
 async function loadProperty(context: OperationContext, eventName: string, given: string, what: string) {
   const name = propertyMeantBy(given);

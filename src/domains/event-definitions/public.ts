@@ -9,5 +9,5 @@ export { createEventDefinition, isInUse } from './operations.ts';
 export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
 export { EVENT_DEFINITIONS, definitionsOf, requireEventDefinitions } from './policy.ts';
 export type { EventDefinitionRow } from './queries.ts';
-export { listEventTypes, readEventDefinition } from './read-operations.ts';
+export { listEventTypes, requireEventDefinition } from './read-operations.ts';
 export { type SharedDefinition, shareDefinitions } from './row-locks.ts';

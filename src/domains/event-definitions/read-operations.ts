@@ -1,17 +1,18 @@
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { notFound } from '../../core/errors.ts';
+import { z } from 'zod';
+import { NotFoundError, notFound } from '../../core/errors.ts';
 import { unlessTooLarge } from '../../core/answer-size.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { defaultPropertiesOf, fullyQualifiedName } from './computed-fields.ts';
 import { referenceTo } from './definition-reference.ts';
-import type { EventDefinitionReference, SearchEventDefinitionsInput } from './input.ts';
+import { readEventDefinitionInput, searchEventDefinitionsInput } from './input.ts';
 import { definitionNameTaken, firstFreeName, nameFromLabel } from './naming.ts';
-import { requireEventDefinitions } from './policy.ts';
+import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { type EventPropertyRow, firstCustomPropertiesOf } from './property-queries.ts';
 import { findDefinitionsWithProperties } from './queries-with-properties.ts';
 import {
@@ -47,10 +48,10 @@ export async function lookUpEventDefinitionWithProperties(
   return findDefinitionWithProperties(context, referenceTo(eventName, organization.number), selected);
 }
 
-/** Reads a definition. @throws NotFoundError when it does not exist, belongs to another organization, or is deleted. */
-export async function readEventDefinition(
+/** @throws NotFoundError when it does not exist, belongs to another organization, or is deleted. */
+export async function requireEventDefinition(
   context: OperationContext,
-  { eventName }: EventDefinitionReference,
+  eventName: string,
   selected?: Columns<EventDefinitionRow>,
 ): Promise<EventDefinitionRow> {
   const row = await lookUpEventDefinition(context, eventName, selected);
@@ -58,15 +59,21 @@ export async function readEventDefinition(
   return row;
 }
 
-/** Reads a definition with its custom properties. @throws NotFoundError like `readEventDefinition`. */
-export async function readEventDefinitionWithProperties(
-  context: OperationContext,
-  { eventName }: EventDefinitionReference,
-): Promise<EventDefinitionWithProperties> {
-  const row = await lookUpEventDefinitionWithProperties(context, eventName);
-  if (!row) throw notFound('event definition');
-  return row;
-}
+export const readEventDefinition = defineOperation({
+  name: 'readEventDefinition',
+  description:
+    'Reads an event definition by its name, fully qualified name or id. The answer contains all properties, default properties first; with `includeProperties=false` it contains none.',
+  access: EVENT_DEFINITIONS,
+  input: readEventDefinitionInput,
+  errors: [NotFoundError],
+  run: async (context, { eventName, includeProperties }): Promise<DefinitionDetails> => {
+    const found = await lookUpEventDefinitionWithProperties(context, eventName);
+    if (!found) throw notFound('event definition');
+    const { customProperties, ...definition } = found;
+    const properties = includeProperties ? [...defaultPropertiesOf(definition), ...customProperties] : [];
+    return { definition, properties };
+  },
+});
 
 /** The definitions with these ids that the caller can see, in any order. */
 export async function readEventDefinitionsByIds(
@@ -78,38 +85,47 @@ export async function readEventDefinitionsByIds(
   return findDefinitions(context, ids, selected);
 }
 
-/**
- * A page of the definitions of the acting organization.
- * @throws ValidationError (400) when `list.organizationId` is not the acting organization.
- */
-export async function listEventDefinitions(
-  context: OperationContext,
-  { organizationId, ...list }: EventDefinitionList & { readonly organizationId?: OrganizationId },
-): Promise<CountedPage<EventDefinitionRow>> {
-  requireEventDefinitions(context.actor);
-  requireOrganization(context.actor, organizationId);
-  return { page: await pageOfDefinitions(context, list), total: () => countDefinitions(context, list.filter) };
-}
+export const listEventDefinitions = defineOperation({
+  name: 'listEventDefinitions',
+  description: 'Lists the event definitions of the organization, by name by default.',
+  access: EVENT_DEFINITIONS,
+  run: async (
+    context,
+    { organizationId, ...list }: EventDefinitionList & { readonly organizationId?: OrganizationId },
+  ): Promise<CountedPage<EventDefinitionRow>> => {
+    requireOrganization(context.actor, organizationId);
+    return { page: await pageOfDefinitions(context, list), total: () => countDefinitions(context, list.filter) };
+  },
+});
 
-/** The fully qualified names of all events of the acting organization, in order. */
-export async function listEventTypes({ actor, sql }: OperationContext): Promise<string[]> {
-  const organization = requireEventDefinitions(actor);
-  const definitions = await sql.all(namesOfDefinitions(organization));
-  return definitions.map((definition) => fullyQualifiedName(definition, organization));
-}
+export const listEventTypes = defineOperation({
+  name: 'listEventTypes',
+  description:
+    'Lists the fully qualified names of all events. The names can be used as `eventType` in the list of occurrences.',
+  access: EVENT_DEFINITIONS,
+  input: z.strictObject({}),
+  run: async ({ actor, sql }): Promise<string[]> => {
+    const organization = requireOrganization(actor);
+    const definitions = await sql.all(namesOfDefinitions(organization));
+    return definitions.map((definition) => fullyQualifiedName(definition, organization));
+  },
+});
 
-/** The list of the REST API: sorted by name, pages of at most 500. */
-export function searchEventDefinitions(
-  context: OperationContext,
-  input: SearchEventDefinitionsInput,
-): Promise<CountedPage<EventDefinitionRow>> {
-  return listEventDefinitions(context, {
-    filter: { search: input.searchString },
-    order: { field: 'NAME', direction: input.sortOrder },
-    page: { first: input.limit, after: input.after },
-    maxPageSize: 500,
-  });
-}
+/** The list of the REST API. */
+export const searchEventDefinitions = defineOperation({
+  name: 'searchEventDefinitions',
+  description:
+    'Lists event definitions by name, or searches them. Without `includeProperties=true` the `properties` of each definition are an empty list. Follow `paging.next.link` until it is absent.',
+  access: EVENT_DEFINITIONS,
+  input: searchEventDefinitionsInput,
+  run: (context, { searchString, sortOrder, limit, after }) =>
+    listEventDefinitions(context, {
+      filter: { search: searchString },
+      order: { field: 'NAME', direction: sortOrder },
+      page: { first: limit, after },
+      maxPageSize: 500,
+    }),
+});
 
 export interface DefinitionDetails {
   readonly definition: EventDefinitionRow;

@@ -12,32 +12,50 @@ const propertyName = text({ min: 1, max: 255 });
 const value = text({ min: 1, max: 500 });
 const objectId = text({ min: 1, max: 255 });
 
-/** Values of a unique property with their records, for custom matching. */
+export const objectIdentifier = z
+  .strictObject({
+    value: value.describe('Value of the unique property.'),
+    objectId: objectId.describe('Id of the record.'),
+  })
+  .describe('A value of the unique property, and the record that has it.');
+
 export const registerObjectIdentifiersInput = z.strictObject({
-  objectType,
-  propertyName,
+  objectType: objectType.describe(
+    'The type of the records: the `primaryObject` of the event definitions; 1 to 100 characters.',
+  ),
+  propertyName: propertyName.describe('Their `targetObjectPropertyName`.'),
   identifiers: z
-    .array(z.strictObject({ value, objectId }))
+    .array(objectIdentifier)
     .min(1)
     .max(MAX_IDENTIFIERS)
     .refine((list) => new Set(list.map((identifier) => identifier.value)).size === list.length, {
       ...rule('DUPLICATE', 'must not contain a value twice'),
       when: ({ issues }) => issues.length === 0,
-    }),
+    })
+    .describe('The values with their records.'),
 });
 export type RegisterObjectIdentifiersInput = z.output<typeof registerObjectIdentifiersInput>;
 
-export const removeObjectIdentifiersInput = z.strictObject({ ids: z.array(z.uuid()).min(1).max(MAX_IDENTIFIERS) });
-export type RemoveObjectIdentifiersInput = z.output<typeof removeObjectIdentifiersInput>;
+export const removeObjectIdentifiersInput = z.strictObject({
+  ids: z
+    .array(z.uuid())
+    .min(1)
+    .max(MAX_IDENTIFIERS)
+    .describe('Ids of identifiers. Ids that the organization does not have are ignored.'),
+});
 
 const anyOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).max(100).nullish();
 
-/** Conditions on a list of identifiers. All that are given must be met; an empty list matches nothing. */
-export const objectIdentifierFilter = z.strictObject({
-  objectTypes: anyOf(text({ max: 100 })),
-  propertyNames: anyOf(propertyName),
-  values: anyOf(value),
-  objectIds: anyOf(objectId),
-  ...createdBetween,
-});
+/** Null is the same as absent. */
+export const objectIdentifierFilter = z
+  .strictObject({
+    objectTypes: anyOf(text({ max: 100 })).describe('Of records of any of these types.'),
+    propertyNames: anyOf(propertyName).describe('Of any of these properties.'),
+    values: anyOf(value).describe('With any of these values.'),
+    objectIds: anyOf(objectId).describe('Of any of these records.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on registered identifiers. An identifier is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
 export type ObjectIdentifierFilter = z.output<typeof objectIdentifierFilter>;

@@ -2,8 +2,8 @@ import type { OrganizationId } from '../../core/ids.ts';
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { requireAccess, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, unchanged, write } from '../../core/operation.ts';
-import type { RegisterObjectIdentifiersInput, RemoveObjectIdentifiersInput } from './identifier-input.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
+import { registerObjectIdentifiersInput, removeObjectIdentifiersInput } from './identifier-input.ts';
 import {
   type ObjectIdentifierList,
   type ObjectIdentifierRow,
@@ -15,48 +15,48 @@ import {
 } from './identifier-queries.ts';
 import { READ_IDENTIFIERS, SEND_OCCURRENCES } from './policy.ts';
 
-/**
- * Registers which record has which value of a unique property. Custom matching then links new occurrences to the record
- * whose value equals the value of the event property; numbers are compared in decimal notation. A value that is already
- * registered moves to the given record. Stored occurrences do not change.
- */
-export const registerObjectIdentifiers = write(
-  async (context, input: RegisterObjectIdentifiersInput) => {
+export const registerObjectIdentifiers = defineOperation({
+  name: 'registerObjectIdentifiers',
+  description:
+    'Registers which record has which value of a unique property. Custom matching then links new occurrences to the record whose value equals the value of the event property; numbers are compared in decimal notation. A value that is already registered moves to the given record. Stored occurrences do not change.',
+  access: SEND_OCCURRENCES,
+  input: registerObjectIdentifiersInput,
+  run: async (context, input) => {
     await storeIdentifiers(context, requireOrganization(context.actor).id, input);
     return { registeredCount: input.identifiers.length };
   },
-  {
-    access: SEND_OCCURRENCES,
-    operation: 'registerObjectIdentifiers',
-    target: () => ({ type: 'ObjectIdentifier', id: null }),
-  },
-);
+  target: () => ({ type: 'ObjectIdentifier', id: null }),
+});
 
-/** Removes identifiers; custom matching then no longer finds their records. Ids that the organization does not have are ignored. */
-export const removeObjectIdentifiers = write(
-  async ({ em, actor }, { ids }: RemoveObjectIdentifiersInput) => {
+export const removeObjectIdentifiers = defineOperation({
+  name: 'removeObjectIdentifiers',
+  description:
+    'Removes registered identifiers; custom matching then no longer finds their records. Stored occurrences stay linked to their records.',
+  access: SEND_OCCURRENCES,
+  input: removeObjectIdentifiersInput,
+  run: async ({ em, actor }, { ids }) => {
     const removedIds = await deleteIdentifiers(em, requireOrganization(actor).id, ids);
     return removedIds.length === 0 ? unchanged({ removedIds }) : { removedIds };
   },
-  {
-    access: SEND_OCCURRENCES,
-    operation: 'removeObjectIdentifiers',
-    target: ({ removedIds: [id = null, ...others] }) => ({
-      type: 'ObjectIdentifier',
-      id: others.length > 0 ? null : id,
-    }),
-  },
-);
+  target: ({ removedIds: [id = null, ...others] }) => ({
+    type: 'ObjectIdentifier',
+    id: others.length > 0 ? null : id,
+  }),
+});
 
-/** A page of the identifiers of an organization. @throws ValidationError (400) when it is not the acting organization. */
-export async function listObjectIdentifiers(
-  context: OperationContext,
-  organizationId: OrganizationId,
-  list: ObjectIdentifierList,
-): Promise<CountedPage<ObjectIdentifierRow>> {
-  requireAccess(context.actor, READ_IDENTIFIERS, organizationId);
-  return { page: await pageOfIdentifiers(context, list), total: () => countIdentifiers(context, list.filter) };
-}
+export const listObjectIdentifiers = defineOperation({
+  name: 'listObjectIdentifiers',
+  description:
+    'Lists the identifiers that were registered with `registerObjectIdentifiers`, by type, property and value by default.',
+  access: READ_IDENTIFIERS,
+  run: async (
+    context,
+    { organizationId, ...list }: ObjectIdentifierList & { readonly organizationId: OrganizationId },
+  ): Promise<CountedPage<ObjectIdentifierRow>> => {
+    requireAccess(context.actor, READ_IDENTIFIERS, organizationId);
+    return { page: await pageOfIdentifiers(context, list), total: () => countIdentifiers(context, list.filter) };
+  },
+});
 
 /** The identifiers with these ids that the caller can see, in any order. */
 export async function readObjectIdentifiers(

@@ -34,52 +34,58 @@ const properties = z
   .meta({
     type: 'object',
     additionalProperties: { type: ['string', 'number', 'boolean', 'null'] },
-    description: 'Values by property name, at most 500. Null is the same as absent.',
+    description:
+      'Values by property name, at most 500. Each must have the type of its property; numbers and booleans can also be text. Null is the same as absent. A name with the prefix `hs_` means the default property with the prefix `svc_`.',
   });
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** One occurrence. The primary object of its definition decides which of `email`, `utk` and `objectId` are required or refused. */
-export const sendEventOccurrenceInput = z.strictObject({
-  eventName: z
-    .string()
-    .min(1, 'must not be empty')
-    .max(255)
-    .describe('Name, fully qualified name, or id of the event definition.'),
-  properties,
-  /** E-mail address of a contact. Case is ignored. */
-  email: optional(
-    z.union([emailAddress(), z.literal('')], 'must be an e-mail address').transform(textOrAbsent),
-  ).describe('E-mail address of the contact.'),
-  /** Token of a visitor, for a contact whose e-mail address is unknown. */
-  utk: optional(text({ max: 255 }).transform(textOrAbsent)).describe('Token of a visitor whose address is unknown.'),
-  objectId: optional(idOrInteger(text({ max: 255 })).transform(textOrAbsent)).describe('Id of the record.'),
-  occurredAt: optional(momentInput()).describe(
-    'When the event occurred: ISO 8601, or milliseconds since 1970. When absent, now.',
-  ),
-  /**
-   * Deduplication key: a repeat for the same definition within a year is ignored, so that a client can retry. UUIDs are
-   * compared without case (RFC 9562), other texts exactly.
-   */
-  uuid: optional(
-    text({ min: 1, max: 255 }).transform((value) => (UUID.test(value) ? value.toLowerCase() : value)),
-  ).describe('Deduplication key: a repeat for the same definition within a year is ignored.'),
-});
+export const sendEventOccurrenceInput = z
+  .strictObject({
+    eventName: z
+      .string()
+      .min(1, 'must not be empty')
+      .max(255)
+      .describe('Name, fully qualified name, or id of the event definition.'),
+    properties,
+    /** E-mail address of a contact. Case is ignored. */
+    email: optional(
+      z.union([emailAddress(), z.literal('')], 'must be an e-mail address').transform(textOrAbsent),
+    ).describe('E-mail address of the contact, at most 254 characters; only for the primary object `CONTACT`.'),
+    /** Token of a visitor, for a contact whose e-mail address is unknown. */
+    utk: optional(text({ max: 255 }).transform(textOrAbsent)).describe(
+      'Token of a visitor whose address is unknown; only for the primary object `CONTACT`.',
+    ),
+    objectId: optional(idOrInteger(text({ max: 255 })).transform(textOrAbsent)).describe(
+      'Id of the record, at most 255 characters. Unless the definition has a custom matching id, `CONTACT` requires one of `email`, `utk` and `objectId`, and other objects require `objectId`. Not allowed for `NO_OBJECT`.',
+    ),
+    occurredAt: optional(momentInput()).describe('When the event occurred. When absent, now.'),
+    /**
+     * Deduplication key: a repeat for the same definition within a year is ignored, so that a client can retry. UUIDs are
+     * compared without case (RFC 9562), other texts exactly.
+     */
+    uuid: optional(
+      text({ min: 1, max: 255 }).transform((value) => (UUID.test(value) ? value.toLowerCase() : value)),
+    ).describe('Deduplication key: a repeat for the same definition within a year is ignored.'),
+  })
+  .describe('One occurrence to send.');
 export type SendEventOccurrenceInput = z.output<typeof sendEventOccurrenceInput>;
 
 /** Either all occurrences are accepted or none. */
 export const sendEventOccurrencesInput = z.strictObject({
   inputs: z.array(sendEventOccurrenceInput).min(1).max(MAX_OCCURRENCES).describe('The occurrences.'),
 });
-export type SendEventOccurrencesInput = z.output<typeof sendEventOccurrencesInput>;
 
-/** Conditions on a list or a count of occurrences. All that are given must be met. */
-export const eventOccurrenceFilter = z.strictObject({
-  objectId: text({ min: 1, max: 255 }).nullish(),
-  email: z.string().max(254).toLowerCase().nullish(),
-  occurredFrom: momentInput().nullish(),
-  occurredBefore: momentInput().nullish(),
-});
+/** Null is the same as absent. */
+export const eventOccurrenceFilter = z
+  .strictObject({
+    objectId: text({ min: 1, max: 255 }).nullish().describe('Linked to this record.'),
+    email: z.string().max(254).toLowerCase().nullish().describe('Sent with this e-mail address; case is ignored.'),
+    occurredFrom: momentInput().nullish().describe('At this time or later.'),
+    occurredBefore: momentInput().nullish().describe('Before this time.'),
+  })
+  .describe('Conditions on occurrences. An occurrence is listed when it meets all of them.');
 export type EventOccurrenceFilter = z.output<typeof eventOccurrenceFilter>;
 
 /** PostgreSQL has no year 0. */

@@ -1,12 +1,17 @@
 import { type InputFault, NotFoundError } from '../../core/errors.ts';
 import { invalidInput } from '../../core/input/validation.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, guarded, unchanged, write } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type SharedDefinition, propertyMeantBy, shareDefinitions } from '../event-definitions/public.ts';
 import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation.ts';
-import type { SendEventOccurrenceInput, SendEventOccurrencesInput } from './input.ts';
+import {
+  MAX_OCCURRENCES,
+  type SendEventOccurrenceInput,
+  sendEventOccurrenceInput,
+  sendEventOccurrencesInput,
+} from './input.ts';
 import { SEND_OCCURRENCES } from './policy.ts';
 import {
   type NewOccurrence,
@@ -19,29 +24,27 @@ import {
 
 // Used by other domain modules.
 
-/**
- * Sends one occurrence of a defined event.
- * @throws ValidationError when identifiers or properties do not match the definition; NotFoundError when the event does
- * not exist; DomainError (429) when the monthly limit is reached.
- */
-export const sendEventOccurrence = guarded(
-  SEND_OCCURRENCES,
-  async (context: OperationContext, input: SendEventOccurrenceInput): Promise<void> => {
-    await sendOne(context, { inputs: [input], pathOf: () => [] });
-  },
-);
+export const sendEventOccurrence = defineOperation({
+  name: 'sendEventOccurrence',
+  description:
+    'Sends one occurrence of a defined event. An occurrence is ignored when one with the same `uuid` was sent for the definition within the last year. 429 can also mean that the monthly limit of occurrences is reached; `Retry-After` is then the time until the next month.',
+  access: SEND_OCCURRENCES,
+  input: sendEventOccurrenceInput,
+  errors: [NotFoundError],
+  run: (context, input) => send(context, { inputs: [input], pathOf: () => [] }),
+  target: definitionOf,
+});
 
-/**
- * Sends occurrences of one or more events. Either all are accepted or none. Occurrences with a known uuid are ignored and not counted.
- * @throws like `sendEventOccurrence`. Every fault of the batch is reported with its path, such as `inputs.3.properties.price`.
- */
-export const sendEventOccurrences = guarded(
-  SEND_OCCURRENCES,
-  async (context: OperationContext, { inputs }: SendEventOccurrencesInput): Promise<{ acceptedCount: number }> => {
-    await sendMany(context, { inputs, pathOf: (index) => ['inputs', String(index)] });
-    return { acceptedCount: inputs.length };
-  },
-);
+export const sendEventOccurrences = defineOperation({
+  name: 'sendEventOccurrences',
+  description: `Sends up to ${MAX_OCCURRENCES} occurrences of one or more events; either all are accepted or none. The faults of all occurrences are reported together, each with its path, such as \`inputs.3.properties.price\`. When unknown events are the only faults, the error is that they are not found.`,
+  access: SEND_OCCURRENCES,
+  input: sendEventOccurrencesInput,
+  errors: [NotFoundError],
+  run: (context, { inputs }) => send(context, { inputs, pathOf: (index) => ['inputs', String(index)] }),
+  target: definitionOf,
+  afterCommit: async (_, __, { inputs }) => ({ acceptedCount: inputs.length }),
+});
 
 interface Sending {
   readonly inputs: readonly SendEventOccurrenceInput[];
@@ -79,9 +82,6 @@ async function send(context: OperationContext, sending: Sending) {
   );
   return definitionIds;
 }
-
-const sendOne = write(send, { access: SEND_OCCURRENCES, operation: 'sendEventOccurrence', target: definitionOf });
-const sendMany = write(send, { access: SEND_OCCURRENCES, operation: 'sendEventOccurrences', target: definitionOf });
 
 function definitionOf(definitionIds: ReadonlySet<string>): AuditTarget {
   const [id = null, ...others] = definitionIds;

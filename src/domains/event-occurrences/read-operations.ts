@@ -1,15 +1,16 @@
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { invalid } from '../../core/errors.ts';
+import { NotFoundError, invalid } from '../../core/errors.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { Page } from '../../core/postgres/reading/keyset.ts';
 import { requireAccess, requireOrganization } from '../../core/access.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import {
   fullyQualifiedName,
   propertyMeantBy,
-  readEventDefinition,
+  EVENT_DEFINITIONS,
+  requireEventDefinition,
   requireEventDefinitions,
 } from '../event-definitions/public.ts';
 import { type EventOccurrenceFilter, MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
@@ -25,7 +26,7 @@ import {
   findOccurrences,
   pagesOfOccurrences,
 } from './queries.ts';
-import type { SearchEventOccurrencesInput } from './search-input.ts';
+import { searchEventOccurrencesInput } from './search-input.ts';
 import { type FoundOccurrence, pageOfFoundOccurrences } from './search-queries.ts';
 import { monthOf, nextMonth } from './send-queries.ts';
 
@@ -46,34 +47,37 @@ export interface SearchedOccurrence extends Omit<FoundOccurrence, 'eventName' | 
   readonly properties: Readonly<Record<string, PropertyValue>>;
 }
 
-/**
- * A page of the occurrences of one event, or of all events of the acting organization.
- * @throws NotFoundError when the event does not exist.
- */
-export async function searchEventOccurrences(
-  context: OperationContext,
-  { eventType, ...search }: SearchEventOccurrencesInput,
-): Promise<{ page: Page<FoundOccurrence>; occurrences: readonly SearchedOccurrence[] }> {
-  const organization = requireEventDefinitions(context.actor);
-  const definition =
-    eventType === undefined ? undefined : await readEventDefinition(context, { eventName: eventType }, []);
-  const page = await pageOfFoundOccurrences(context, {
-    ...search,
-    definitionId: definition?.id,
-    propertyValues: search.propertyValues.map(([name, value]) => [propertyMeantBy(name), value]),
-  });
-  const wanted = search.properties && new Set(search.properties.map(propertyMeantBy));
-  const occurrences = page.rows.map(({ eventName, properties, ...row }) => {
-    const values = JSON.parse(properties) as SearchedOccurrence['properties'];
-    const kept = Object.entries(values).filter(([name]) => !wanted || wanted.has(name));
-    return {
-      ...row,
-      eventType: fullyQualifiedName({ name: eventName }, organization),
-      properties: Object.fromEntries(kept),
-    };
-  });
-  return { page, occurrences };
-}
+export const searchEventOccurrences = defineOperation({
+  name: 'searchEventOccurrences',
+  description:
+    'Lists event occurrences by time, latest first by default. Lists occurrences that meet all conditions. The parameter `property.<name>` compares the value of an event property. The parameter `objectProperty.<name>` finds the record by a registered identifier, for a contact also by `email`, and requires `objectType`. Occurrences of `NO_OBJECT` events are not stored.',
+  access: EVENT_DEFINITIONS,
+  input: searchEventOccurrencesInput,
+  errors: [NotFoundError],
+  run: async (
+    context,
+    { eventType, ...search },
+  ): Promise<{ page: Page<FoundOccurrence>; occurrences: readonly SearchedOccurrence[] }> => {
+    const organization = requireOrganization(context.actor);
+    const definition = eventType === undefined ? undefined : await requireEventDefinition(context, eventType, []);
+    const page = await pageOfFoundOccurrences(context, {
+      ...search,
+      definitionId: definition?.id,
+      propertyValues: search.propertyValues.map(([name, value]) => [propertyMeantBy(name), value]),
+    });
+    const wanted = search.properties && new Set(search.properties.map(propertyMeantBy));
+    const occurrences = page.rows.map(({ eventName, properties, ...row }) => {
+      const values = JSON.parse(properties) as SearchedOccurrence['properties'];
+      const kept = Object.entries(values).filter(([name]) => !wanted || wanted.has(name));
+      return {
+        ...row,
+        eventType: fullyQualifiedName({ name: eventName }, organization),
+        properties: Object.fromEntries(kept),
+      };
+    });
+    return { page, occurrences };
+  },
+});
 
 /** How many occurrences each of the definitions has. */
 export function countEventOccurrences(

@@ -1,13 +1,12 @@
 import { z } from 'zod';
 import { documentOf } from '../../core/http/documents.ts';
 import { pathsOf } from '../../core/http/event-paths.ts';
-import { EVENT_DEFINITIONS, listEventTypes } from '../event-definitions/public.ts';
+import { listEventTypes } from '../event-definitions/public.ts';
 import { route } from '../../core/http/route.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { MAX_OCCURRENCES, sendEventOccurrenceInput, sendEventOccurrencesInput } from './input.ts';
 import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
 import { type SearchedOccurrence, searchEventOccurrences } from './read-operations.ts';
-import { type SearchEventOccurrencesInput, searchEventOccurrencesInput } from './search-input.ts';
+import type { SearchEventOccurrencesInput } from './search-input.ts';
 
 const tag = 'Event occurrences';
 
@@ -113,72 +112,41 @@ const occurrenceExample: z.input<typeof occurrenceDocument> = {
 };
 
 export const eventOccurrenceRoutes = [
-  route({
+  route(sendEventOccurrence, {
     method: 'POST',
     ...pathsOf('sending'),
-    operationId: 'sendEventOccurrence',
-    access: sendEventOccurrence.access,
     tag,
-    summary: 'Send one occurrence of a defined event.',
-    description:
-      'An occurrence is ignored when one with the same `uuid` was sent for the definition within the last year. 429 can also mean that the monthly limit of occurrences is reached; `Retry-After` is then the time until the next month. Needs the scope `analytics.behavioral_events.send`.',
-    input: sendEventOccurrenceInput,
     status: 204,
-    errors: [400, 404, 429],
     examples: { input: example },
-    run: sendEventOccurrence,
   }),
-  route({
+  route(sendEventOccurrences, {
     method: 'POST',
     ...pathsOf('sending', '/batch'),
-    operationId: 'sendEventOccurrences',
-    access: sendEventOccurrences.access,
     tag,
-    summary: `Send up to ${MAX_OCCURRENCES} occurrences; either all are accepted or none.`,
-    description:
-      'The faults of all occurrences are reported together, each with its path, such as `inputs.3.properties.price`. 404 means that unknown events are the only faults. Needs the scope `analytics.behavioral_events.send`.',
-    input: sendEventOccurrencesInput,
     status: 204,
-    errors: [400, 404, 429],
     examples: { input: { inputs: [example] } },
-    run: async (context, input) => {
-      await sendEventOccurrences(context, input);
-    },
   }),
-  route({
+  route(searchEventOccurrences, {
     method: 'GET',
     ...pathsOf('reading'),
-    operationId: 'searchEventOccurrences',
-    access: EVENT_DEFINITIONS,
     tag,
-    summary: 'List event occurrences by time, latest first by default.',
-    description:
-      'Lists occurrences that meet all conditions. The parameter `property.<name>` compares the value of an event property. The parameter `objectProperty.<name>` finds the record by a registered identifier, for a contact also by `email`, and requires `objectType`. Occurrences of `NO_OBJECT` events are not stored.',
-    input: searchEventOccurrencesInput,
     output: occurrenceListDocument,
     status: 200,
-    errors: [400, 404],
     examples: { output: { results: [occurrenceExample] } },
-    run: async (context, input, path) => {
+    run: async (context, input: SearchEventOccurrencesInput, path) => {
       const searched = await searchEventOccurrences(context, input);
       return { results: searched.occurrences.map(toOccurrenceDocument), ...pagingOf(context, input, searched, path) };
     },
   }),
-  route({
+  route(listEventTypes, {
     method: 'GET',
     ...pathsOf('reading', '/event-types'),
-    operationId: 'listEventTypes',
-    access: EVENT_DEFINITIONS,
     tag,
-    summary: 'List the fully qualified names of all events.',
-    description: 'The names can be used as `eventType` in the list of occurrences.',
-    input: z.strictObject({}),
     output: z
       .strictObject({ eventTypes: z.array(z.string()).describe('Fully qualified names.') })
       .meta({ id: 'EventTypes' }),
     status: 200,
-    errors: [400],
     examples: { output: { eventTypes: [occurrenceExample.eventType] } },
-    run: async (context) => ({ eventTypes: await listEventTypes(context) }),
+    toDocument: (eventTypes) => ({ eventTypes }),
   }),
 ];

@@ -52,7 +52,7 @@ import { applyUpdate } from './connection-changes.ts';
 import { freeHandle, lockHandles } from './handle.ts';
 import type { NewSettings } from './settings-input.ts';
 import { handleTaken } from './settings-operations.ts';
-import { keysOf } from '../../core/keys-of.ts';
+import { givenNames } from '../../core/keys-of.ts';
 
 const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
 
@@ -202,7 +202,7 @@ export const updateMcpConnection = defineOperation({
   },
   target: (connection, { mcpConnectionId: _id, expectedUpdatedAt: _expected, ...changes }) => ({
     ...targetOf(connection),
-    changedFields: keysOf(changes).filter((name) => changes[name] !== undefined),
+    changedFields: givenNames(changes),
   }),
   conflicts: CONFLICTS,
   afterCommit: async ({ notifier }, connection) => {

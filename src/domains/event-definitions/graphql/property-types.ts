@@ -1,5 +1,6 @@
 import { builder } from '../../../core/graphql/builder.ts';
-import type { InputFields } from '../../../core/graphql/derived-inputs.ts';
+import { inputType } from '../../../core/graphql/derived-inputs.ts';
+import { enumOf } from '../../../core/graphql/enums.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
@@ -8,27 +9,26 @@ import { hasAccess } from '../../../core/access.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
 import { displayOrder, isDefault } from '../computed-fields.ts';
-import { FIELD_TYPE_OF, type PropertyOption, type PropertyType } from '../property-types.ts';
+import { FIELD_TYPE_OF, PROPERTY_TYPES, type PropertyOption } from '../property-types.ts';
+import { option, propertyDefinition } from '../property-input.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 
 /** The GraphQL types of properties, for output and input. */
 
-export const EventPropertyType = builder.enumType('EventPropertyType', {
-  description:
-    'Type of the values of a property. A type never changes; `replaceEventPropertyType` deletes the property and creates it again.',
-  values: {
-    BOOL: { value: 'bool', description: '`true` or `false`.' },
-    DATE: { value: 'date', description: 'A day in UTC: ISO 8601, or a UNIX timestamp in milliseconds at midnight.' },
-    DATETIME: { value: 'datetime', description: 'A date and time: ISO 8601, or a UNIX timestamp in milliseconds.' },
-    ENUMERATION: { value: 'enumeration', description: 'One of the predefined options.' },
-    NUMBER: { value: 'number', description: 'A number with at most 15 digits, at most one of them a decimal.' },
-    STRING: {
-      value: 'string',
-      description:
-        'Plain text of at most 256 characters, or 1,024 when the property name contains `url`, `referrer` or `link`.',
-    },
-  } satisfies Record<string, { value: PropertyType; description: string }>,
-});
+export const EventPropertyType = enumOf(
+  'EventPropertyType',
+  'Type of the values of a property. A type never changes; `replaceEventPropertyType` deletes the property and creates it again.',
+  PROPERTY_TYPES,
+  {
+    bool: '`true` or `false`.',
+    date: 'A day in UTC: ISO 8601, or a UNIX timestamp in milliseconds at midnight.',
+    datetime: 'A date and time: ISO 8601, or a UNIX timestamp in milliseconds.',
+    enumeration: 'One of the predefined options.',
+    number: 'A number with at most 15 digits, at most one of them a decimal.',
+    string:
+      'Plain text of at most 256 characters, or 1,024 when the property name contains `url`, `referrer` or `link`.',
+  },
+);
 
 const EventPropertyFieldType = builder.enumType('EventPropertyFieldType', {
   description: 'How a property is stored and displayed. The type of the property determines it.',
@@ -129,36 +129,5 @@ function propertyKeyOf(key: string): EventPropertyKey[] {
   return uuidsOf([id]).map((definitionId) => ({ definitionId, name }));
 }
 
-export const OptionInput = builder.inputType('EventPropertyOptionInput', {
-  description: 'One option of an enumeration.',
-  fields: (t) => ({
-    label: t.string({ required: true, description: 'The text to display, 1 to 1,000 characters.' }),
-    value: t.string({
-      required: true,
-      description: 'The value in occurrences, 1 to 1,000 characters; unique within the property.',
-    }),
-    displayOrder: t.int({ description: 'Position for display. The gateway stores it, but does not sort by it.' }),
-    hidden: t.boolean({ description: 'Whether clients should hide the option in select boxes.' }),
-    description: t.string({ description: 'Free text, at most 10,000 characters.' }),
-  }),
-});
-
-/** Input fields of a new property, which is created alone or together with its definition. */
-export const newPropertyFields = (t: InputFields) => ({
-  label: t.string({ required: true, description: '1 to 50 characters.' }),
-  name: t.string({
-    description:
-      'The internal name: 1 to 50 lowercase letters, digits and underscores, starting with a letter. When absent, it is generated from the label. It never changes.',
-  }),
-  type: t.field({ type: EventPropertyType, required: true, description: 'Type of the values.' }),
-  description: t.string({ description: 'Free text, at most 10,000 characters.' }),
-  options: t.field({
-    type: [OptionInput],
-    description: 'Options for the type `ENUMERATION`, 1 to 5,000. Absent or empty for every other type.',
-  }),
-});
-
-export const PropertyInput = builder.inputType('EventPropertyDefinitionInput', {
-  description: 'A property to create together with its definition.',
-  fields: newPropertyFields,
-});
+inputType('EventPropertyOptionInput', option, { types: { value: 'String' } });
+inputType('EventPropertyDefinitionInput', propertyDefinition);

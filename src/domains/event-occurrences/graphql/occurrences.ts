@@ -1,7 +1,7 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
-import { NotFoundError } from '../../../core/errors.ts';
+import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { placeFromKey, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
@@ -9,16 +9,11 @@ import { orderType } from '../../../core/graphql/orders.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import {
-  DeletionPreviewType,
-  EVENT_NAME,
-  EventDefinition,
-  definitionOf,
-} from '../../event-definitions/graphql/types.ts';
+import { DeletionPreviewType, EventDefinition, definitionOf } from '../../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import './identifiers.ts';
-import { eventOccurrenceFilter, occurrenceDaysInput, sendEventOccurrencesInput } from '../input.ts';
+import { eventOccurrenceFilter, occurrenceDaysInput, sendEventOccurrenceInput } from '../input.ts';
 import { READ_USAGE } from '../policy.ts';
 import { sendEventOccurrences } from '../operations.ts';
 import {
@@ -81,18 +76,7 @@ function occurrenceKeyOf(key: string): OccurrenceKey[] {
   return definitionId !== undefined && place ? [{ definitionId, occurredAt: place.moment, id: place.id }] : [];
 }
 
-const FilterInput = builder.inputType('EventOccurrenceFilter', {
-  description: 'Conditions on occurrences. An occurrence is listed when it meets all of them.',
-  validate: eventOccurrenceFilter,
-  fields: (t) => ({
-    objectId: t.string({ description: 'Occurrences that are linked to this record; 1 to 255 characters.' }),
-    email: t.string({
-      description: 'Occurrences sent with this e-mail address of at most 254 characters; case is ignored.',
-    }),
-    occurredFrom: t.field({ type: 'DateTime', description: 'Occurrences at this time or later.' }),
-    occurredBefore: t.field({ type: 'DateTime', description: 'Occurrences before this time.' }),
-  }),
-});
+const FilterInput = filterType('EventOccurrenceFilter', eventOccurrenceFilter);
 
 const EVENT_OCCURRENCE_ORDER = orderType<'OCCURRED_AT'>('EventOccurrence', {
   of: 'event occurrences',
@@ -192,43 +176,11 @@ builder.objectField(OrganizationType, 'monthlyOccurrenceUsage', (t) =>
   }),
 );
 
-const OccurrenceInput = builder.inputType('EventOccurrenceInput', {
-  description: 'One occurrence to send.',
-  fields: (t) => ({
-    eventName: t.string({ required: true, description: EVENT_NAME }),
-    properties: t.field({
-      type: 'JSON',
-      required: true,
-      description:
-        'An object of values by property name. Each value must have the type of its property; numbers and booleans can also be strings. A name with the prefix `hs_` means the default property with the prefix `svc_`.',
-    }),
-    email: t.string({
-      description: 'E-mail address of the contact, at most 254 characters; only for the primary object `CONTACT`.',
-    }),
-    utk: t.string({
-      description: 'Token of the visitor, 1 to 255 characters; only for the primary object `CONTACT`.',
-    }),
-    objectId: t.string({
-      description:
-        'Id of the record, 1 to 255 characters. Unless the definition has a custom matching id, `CONTACT` requires one of `email`, `utk` and `objectId`, and other objects require `objectId`. Not allowed for `NO_OBJECT`.',
-    }),
-    occurredAt: t.field({ type: 'DateTime', description: 'When the event occurred. When absent, now.' }),
-    uuid: t.string({
-      description:
-        'Deduplication key, any text of 1 to 255 characters: a repeat for the same definition within a year is ignored.',
-    }),
-  }),
+inputType('EventOccurrenceInput', sendEventOccurrenceInput, {
+  types: { properties: 'JSON', email: 'String', objectId: 'String' },
 });
 
-mutation('sendEventOccurrences', {
-  access: sendEventOccurrences.access,
-  description: 'Sends occurrences of one or more events. Either all of them are accepted or none.',
-  schema: sendEventOccurrencesInput,
-  input: (t) => ({
-    inputs: t.field({ type: [OccurrenceInput], required: true, description: '1 to 500 occurrences.' }),
-  }),
-  errors: [NotFoundError],
-  run: sendEventOccurrences,
+mutation(sendEventOccurrences, {
   payload: (t) => ({
     acceptedCount: t.exposeInt('acceptedCount', {
       description: 'The number of occurrences in the input, ignored repeats included.',
