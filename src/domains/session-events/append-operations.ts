@@ -30,7 +30,7 @@ export interface AppendedEvents {
 export const appendSessionEvents = defineOperation({
   name: 'appendSessionEvents',
   description:
-    'Appends events to a session. Either all events are stored or none; they are numbered in the given order. With a `batchId`, a retry with the same events stores nothing and returns the stored ids; other events with a known `batchId` are refused. Texts of the shapes of known credentials are replaced by `[redacted]`. A finished session takes no events. Only the creator of the session and administrators can append events.',
+    'Appends events to a session. Either all events are stored or none; they are numbered in the given order. With a `batchId`, a retry with the same events stores nothing and returns the stored ids; other events with a known `batchId` are refused. NUL characters and lone surrogates are replaced by U+FFFD, and texts of the shapes of known credentials by `[redacted]`. A finished session takes no events. Only the creator of the session and administrators can append events.',
   access: RECORD_SESSIONS,
   input: appendSessionEventsInput,
   errors: [NotFoundError, ConflictError],
@@ -61,6 +61,7 @@ export async function append(
 ): Promise<AppendedEvents> {
   const { sessionId } = rest;
   const { events, redactedSecrets } = await redacted(context, given, lineOf);
+  const repairedTexts = given.reduce((sum, event) => sum + event.repairedTexts, 0);
   const usage = usageOf(events.map(({ eventData }) => eventData));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);
@@ -76,7 +77,7 @@ export async function append(
     ? { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false }
     : await replay(context, { ...rest, events });
   if (!stored.isReplayed) context.notifier.publish(sessionTopic(sessionId));
-  return { sessionId, ...stored, events: stored.lastId - stored.firstId + 1, repairedTexts: 0, redactedSecrets };
+  return { sessionId, ...stored, events: stored.lastId - stored.firstId + 1, repairedTexts, redactedSecrets };
 }
 
 async function redacted(

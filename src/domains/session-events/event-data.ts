@@ -1,7 +1,9 @@
 import { type InputFault } from '../../core/errors.ts';
 import { z } from 'zod';
 import { described } from '../../core/input/described.ts';
-import { NOT_STORABLE, isStorable, text, withDefault, rule } from '../../core/input/validation.ts';
+import { isExactNumber } from '../../core/text/exact-json.ts';
+import { withDefault, rule } from '../../core/input/validation.ts';
+import { repairTexts } from './repaired-texts.ts';
 import {
   EVENT_DATA_TEXTS,
   PROVIDER_EVENT_TEXTS,
@@ -29,8 +31,20 @@ export const TOOL_RESULT_STATUSES = ['running', 'completed', 'error'] as const;
 const anyText = z.string().nullish();
 /** For text with known values. Other values are accepted, because providers add new ones. */
 const oneOf = (known: readonly string[]) => `One of ${known.join(', ')}, or another value that a provider has added.`;
-/** A signed 32-bit integer, like the Int of GraphQL. */
-const integer = z.int32().nullish();
+/** An integer of at most 64 bits, which can be larger than a JavaScript number represents exactly. */
+const integer = z
+  .unknown()
+  .refine((value) => value == null || isInteger64(value), rule('WRONG_TYPE', 'must be an integer of at most 64 bits'))
+  .meta({ type: ['integer', 'null'], format: 'int64' })
+  .optional();
+
+/** Signed or unsigned. */
+function isInteger64(value: unknown): boolean {
+  const text = isExactNumber(value) ? value.rawJSON : Number.isInteger(value) ? BigInt(Number(value)).toString() : '';
+  if (!/^-?\d{1,20}$/.test(text)) return false;
+  const integral = BigInt(text);
+  return integral >= -(2n ** 63n) && integral < 2n ** 64n;
+}
 
 /** The documented fields of `eventData`, in requests and answers. */
 export const eventDataFields = z.looseObject(
@@ -102,14 +116,19 @@ const DOCUMENTED = {
     'The data of the event, at most 1 MiB as JSON, with the fields that are documented for reading events. Other fields are stored unchanged.',
 };
 
+interface EventJson {
+  readonly json: string;
+  readonly repairedTexts: number;
+}
+
 /**
- * The data of one event as JSON text, stored unchanged: at most 1 MiB and 100 levels, without `__proto__`, NUL characters
- * (PostgreSQL cannot query JSON that contains them), lone surrogates, and numbers that are not finite.
+ * The data of one event as JSON text, stored unchanged: at most 1 MiB and 100 levels, without `__proto__`. Only NUL characters, which
+ * PostgreSQL cannot query in JSON, and lone surrogates are replaced.
  */
 export const eventData = z
   .unknown()
   .meta(DOCUMENTED)
-  .transform((value, context): string => {
+  .transform((value, context): EventJson => {
     for (const issue of compiledFields.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
     if (typeof value !== 'object') return z.NEVER;
     const refuse = (fault: JsonFault) => {
@@ -119,11 +138,12 @@ export const eventData = z
     const fault = shapeFault(value, MAX_EVENT_DEPTH);
     if (fault) return refuse(fault);
     // Serialized once: faulty texts are found by searching the result.
-    const json = JSON.stringify(value);
-    const unstorable = ESCAPED.test(json) && textFault(value);
-    if (unstorable) return refuse(unstorable);
+    const asGiven = JSON.stringify(value);
+    const { value: repaired, repairedTexts } = ESCAPED.test(asGiven) ? repairTexts(value) : { value, repairedTexts: 0 };
+    const json = repairedTexts > 0 ? JSON.stringify(repaired) : asGiven;
     // A character has at most three bytes.
-    if (json.length * 3 <= MAX_EVENT_BYTES || Buffer.byteLength(json) <= MAX_EVENT_BYTES) return json;
+    if (json.length * 3 <= MAX_EVENT_BYTES || Buffer.byteLength(json) <= MAX_EVENT_BYTES)
+      return { json, repairedTexts };
     return refuse({
       path: [],
       code: 'TOO_LONG',
@@ -141,24 +161,41 @@ const recordedAt = z.iso
   .transform((value) => (value.length === 24 ? value : new Date(value).toISOString()))
   .refine((value) => /^(?:19[7-9]|[2-9]\d\d)\d-/.test(value), 'must be between the years 1970 and 9999');
 
+const name = z.string().min(1, 'must not be empty').max(100);
+
+/** One event as a runner sends it. */
+export const recordedEventFields = z
+  .strictObject({
+    eventType: name.describe(SESSION_EVENT_TEXTS.eventType),
+    messageId: withDefault(z.uuid().nullable(), null).describe('Id of the message that the event belongs to.'),
+    provider: name.describe(SESSION_EVENT_TEXTS.provider),
+    createdAt: withDefault(recordedAt.nullable(), null).describe('When the event happened. When absent, now.'),
+    eventData,
+  })
+  .describe('An event to append to a session.');
+
+export interface RecordedEvent {
+  readonly eventType: string;
+  readonly messageId: string | null;
+  readonly provider: string;
+  readonly createdAt: string | null;
+  /** JSON text. */
+  readonly eventData: string;
+  /** In how many texts characters were replaced that cannot be stored. */
+  readonly repairedTexts: number;
+}
+
 /**
- * One event as a runner sends it. Without `createdAt` it gets the time of storing; a given time is converted to UTC
- * with milliseconds. Times need not be ascending, because events are ordered by id. The schema is compiled, which
- * halves the time for a batch of 1000 events.
+ * Without `createdAt` an event gets the time of storing; a given time is converted to UTC with milliseconds. Times need not be ascending,
+ * because events are ordered by id. The schema is compiled, which halves the time for a batch of 1000 events.
  */
 export const recordedEvent = z.compile(
-  z
-    .strictObject({
-      eventType: text({ min: 1, max: 100 }).describe(SESSION_EVENT_TEXTS.eventType),
-      messageId: withDefault(z.uuid().nullable(), null).describe('Id of the message that the event belongs to.'),
-      provider: text({ min: 1, max: 100 }).describe(SESSION_EVENT_TEXTS.provider),
-      createdAt: withDefault(recordedAt.nullable(), null).describe('When the event happened. When absent, now.'),
-      eventData,
-    })
-    .describe('An event to append to a session.'),
+  recordedEventFields.transform(({ eventData: { json, repairedTexts }, ...fields }): RecordedEvent => {
+    const { eventType, provider } = fields;
+    const { value: names, repairedTexts: more } = repairTexts({ eventType, provider });
+    return { ...fields, ...names, eventData: json, repairedTexts: repairedTexts + more };
+  }),
 );
-
-export type RecordedEvent = z.output<typeof recordedEvent>;
 
 interface JsonFault extends Pick<InputFault, 'code' | 'limit'> {
   readonly path: string[];
@@ -168,7 +205,8 @@ interface JsonFault extends Pick<InputFault, 'code' | 'limit'> {
 /** The first fault of a value other than in its texts: not JSON, or too deep. The recursion is never deeper than `levels`. */
 function shapeFault(value: unknown, levels: number): JsonFault | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
-  // `JSON.parse` reads 1e999 as Infinity, and `JSON.stringify` writes Infinity as null.
+  // Written as it came.
+  if (isExactNumber(value)) return undefined;
   if (typeof value === 'number')
     return Number.isFinite(value) ? undefined : { path: [], code: 'NOT_ALLOWED', message: 'must be a finite number' };
   if (!isContainer(value)) return { path: [], code: 'WRONG_TYPE', message: 'must be JSON' };
@@ -183,24 +221,6 @@ function shapeFault(value: unknown, levels: number): JsonFault | undefined {
   for (const key of Object.keys(value)) {
     if (key === '__proto__') return { path: [key], code: 'NOT_ALLOWED', message: 'is not an allowed property name' };
     const fault = shapeFault(value[key], levels - 1);
-    if (fault) return within(key, fault);
-  }
-  return undefined;
-}
-
-/** The first text that cannot be stored, in a value without other faults. */
-function textFault(value: unknown): JsonFault | undefined {
-  if (typeof value === 'string')
-    return isStorable(value) ? undefined : { path: [], code: 'BAD_FORMAT', message: NOT_STORABLE };
-  if (!isContainer(value)) return undefined;
-  for (const key of Object.keys(value)) {
-    if (!isStorable(key))
-      return {
-        path: [],
-        code: 'BAD_FORMAT',
-        message: 'must have property names of well-formed text without NUL characters',
-      };
-    const fault = textFault(value[key]);
     if (fault) return within(key, fault);
   }
   return undefined;

@@ -7,6 +7,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { parseInput } from '../../core/input/validation.ts';
+import { parseExactJson } from '../../core/text/exact-json.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
@@ -145,7 +146,7 @@ function parseLine({ number, text }: TextLine): RecordedEvent[] {
   const inLine = (message: string) => invalid('', `line ${number}: ${message}`);
   let json: unknown;
   try {
-    json = JSON.parse(text);
+    json = parseExactJson(text);
   } catch {
     throw inLine('is not JSON');
   }

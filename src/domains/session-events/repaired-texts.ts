@@ -1,6 +1,6 @@
 import { isExactNumber } from '../../core/text/exact-json.ts';
 
-/** Replaces what PostgreSQL cannot store in texts: NUL characters and lone surrogates become U+FFFD. */
+/** Replaces what PostgreSQL cannot store in texts and names: NUL characters and lone surrogates become U+FFFD. */
 
 const REPLACEMENT = '\uFFFD';
 
@@ -21,7 +21,13 @@ export function repairTexts<Value>(value: Value): Repaired<Value> {
     }
     if (typeof part !== 'object' || part === null || isExactNumber(part)) return part;
     if (Array.isArray(part)) return part.map(repair);
-    return Object.fromEntries(Object.entries(part).map(([name, item]) => [name, repair(item)]));
+    const properties = new Map<string, unknown>();
+    for (const [name, item] of Object.entries(part)) {
+      let repairedName = String(repair(name));
+      while (properties.has(repairedName)) repairedName += REPLACEMENT;
+      properties.set(repairedName, repair(item));
+    }
+    return Object.fromEntries(properties);
   };
   const repaired = repair(value);
   // Only texts have changed.

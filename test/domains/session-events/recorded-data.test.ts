@@ -110,4 +110,37 @@ describe('the data of recorded events', () => {
     ]);
     expect(JSON.stringify(data?.session.events.nodes[0]?.eventDataJson)).toBe(JSON.stringify(eventData));
   });
+
+  test('one odd value loses no batch: text that cannot be stored is repaired and counted, integers have 64 bits, numbers stay as they came', async () => {
+    const id = await createSession(gateway, key);
+    const odd = String.raw`{"type":"x","index":9007199254740993,"accumulatedText":"cut \ud83d","toolResult":{"status":"error","output":"a\u0000b","exitCode":3221225477},"price":1.1,"id":1234567890123456789,"huge":1e400}`;
+    const kept = odd.replace(String.raw`\ud83d`, '\ufffd').replace(String.raw`\u0000`, '\ufffd');
+    const event = `{"eventType":"x","provider":"y","eventData":${odd}}`;
+    const body = `{"batchId":"odd","events":[${event},{"eventType":"x","provider":"y","eventData":{"type":"fine"}}]}`;
+    const send = () => gateway.rest('POST', `/v1/sessions/${id}/events`, { key, body });
+    const counted = { firstId: 1, lastId: 2, events: 2, repairedTexts: 2 };
+    expect(await send()).toMatchObject({ status: 201, body: { ...counted, isReplayed: false } });
+    expect(await send()).toMatchObject({ status: 201, body: { ...counted, isReplayed: true } });
+    const mutation = `mutation($data: JSON!) { appendSessionEvents(input: { sessionId: "${id}", events: [
+      { eventType: "x", provider: "y", eventData: $data } ] }) { ... on AppendSessionEventsPayload { repairedTexts } ... on Error { message } } }`;
+    const answer = await gateway.fetch('/graphql', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: `{"query":${JSON.stringify(mutation)},"variables":{"data":${odd}}}`,
+    });
+    expect(await answer.json()).toMatchObject({ data: { appendSessionEvents: { repairedTexts: 2 } } });
+    expect((await list(id)).text.split(`"eventData":${kept}`).length).toBe(3);
+    const read = await gateway.fetch('/graphql', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify({
+        query: `{ session(id: "${id}") { events(first: 1) { nodes { eventDataJson eventData { index accumulatedText toolResult { exitCode output } } } } } }`,
+      }),
+    });
+    const text = await read.text();
+    expect(text).toContain(`"eventDataJson":${kept}`);
+    expect(text).toContain(
+      '"eventData":{"index":null,"accumulatedText":"cut \ufffd","toolResult":{"exitCode":null,"output":"a\ufffdb"}}',
+    );
+  });
 });

@@ -18,7 +18,7 @@ import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { cursorId } from '../cursor.ts';
-import { type EventData, recordedEvent } from '../event-data.ts';
+import { type EventData, recordedEventFields } from '../event-data.ts';
 import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from '../texts.ts';
 import { EventDataType } from './types.ts';
 import { type SessionEventFilter, sessionEventFilter } from '../input.ts';
@@ -212,7 +212,7 @@ async function* eventsOf(
   }
 }
 
-inputType('RecordedEventInput', recordedEvent, { types: { eventData: 'JSON' } });
+inputType('RecordedEventInput', recordedEventFields, { types: { eventData: 'JSON' } });
 
 mutation(appendSessionEvents, {
   ids: { sessionId: 'Session' },
@@ -228,6 +228,7 @@ mutation(appendSessionEvents, {
     isReplayed: t.exposeBoolean('isReplayed', {
       description: APPENDED_TEXTS.isReplayed,
     }),
+    repairedTexts: t.exposeInt('repairedTexts', { description: APPENDED_TEXTS.repairedTexts }),
     redactedSecrets: t.exposeInt('redactedSecrets', { description: APPENDED_TEXTS.redactedSecrets }),
   }),
 });

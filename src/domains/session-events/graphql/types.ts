@@ -22,6 +22,13 @@ function known<Value extends string>(values: readonly Value[], value: string | n
 const recorded = (text: string) => `${text} Null when it was not recorded.`;
 const NULL_IF_UNKNOWN = 'Null when it was not recorded, or has another value, which is in `eventDataJson`.';
 
+const NULL_IF_LARGE = 'Null when it was not recorded, or has more than 32 bits; then it is in `eventDataJson`.';
+
+/** A recorded integer, which can have 64 bits, as the Int of GraphQL. */
+function asInt(value: unknown): number | null {
+  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : null;
+}
+
 const ScopeKindEnum = enumOf('EventScopeKind', 'Who acts in an event.', SCOPE_KINDS, {
   foreground: 'The agent itself.',
   subagent: 'Another agent that the agent started.',
@@ -100,9 +107,10 @@ const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').imple
       nullable: true,
       description: recorded(TOOL_RESULT_TEXTS.output),
     }),
-    exitCode: t.exposeInt('exitCode', {
+    exitCode: t.int({
       nullable: true,
-      description: recorded(TOOL_RESULT_TEXTS.exitCode),
+      description: `${TOOL_RESULT_TEXTS.exitCode} ${NULL_IF_LARGE}`,
+      resolve: ({ exitCode }) => asInt(exitCode),
     }),
     error: t.exposeString('error', {
       nullable: true,
@@ -147,17 +155,19 @@ function originFields(t: Fields) {
 /** Fields about the content of a message. */
 function contentFields(t: Fields) {
   return {
-    index: t.exposeInt('index', {
+    index: t.int({
       nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.index),
+      description: `${EVENT_DATA_TEXTS.index} ${NULL_IF_LARGE}`,
+      resolve: ({ index }) => asInt(index),
     }),
     itemId: t.exposeString('itemId', {
       nullable: true,
       description: recorded(EVENT_DATA_TEXTS.itemId),
     }),
-    sequenceNumber: t.exposeInt('sequenceNumber', {
+    sequenceNumber: t.int({
       nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.sequenceNumber),
+      description: `${EVENT_DATA_TEXTS.sequenceNumber} ${NULL_IF_LARGE}`,
+      resolve: ({ sequenceNumber }) => asInt(sequenceNumber),
     }),
     accumulatedText: t.exposeString('accumulatedText', {
       nullable: true,
