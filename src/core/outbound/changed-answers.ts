@@ -1,26 +1,37 @@
-type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+import { OutboundError } from './outbound.ts';
 
-/** A `fetch` that changes the JSON documents of its answers. All others, and text that is not JSON, are returned as they are. */
-export function changingJson(fetch: Fetch, change: (document: unknown) => unknown): Fetch {
-  return async (url, init) => {
-    const response = await fetch(url, init);
-    if (!/\bjson\b/i.test(response.headers.get('content-type') ?? '')) return response;
-    const text = await response.text();
-    const headers = new Headers([...response.headers]);
-    // The body is decoded, and can have another length.
-    headers.delete('content-encoding');
-    headers.delete('content-length');
-    const { status, statusText } = response;
-    return new Response(text === '' ? null : changedText(text, change), { status, statusText, headers });
-  };
+/** Helpers for answers of other servers that are changed before a library reads them. */
+
+/** The same answer with another body. With a media type, the body is of that type. */
+export function withBody(
+  { status, statusText, headers: given }: Response,
+  body: string | ReadableStream<Uint8Array> | null,
+  mediaType?: string,
+): Response {
+  const headers = new Headers([...given]);
+  // The body is decoded, and can have another length.
+  headers.delete('content-encoding');
+  headers.delete('content-length');
+  if (mediaType !== undefined) headers.set('content-type', mediaType);
+  return new Response(body, { status, statusText, headers });
 }
 
-function changedText(text: string, change: (document: unknown) => unknown): string {
-  let document: unknown;
+/** The value of a JSON text; undefined for any other text. */
+export function parsedJson(text: string): unknown {
   try {
-    document = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    return text;
+    return undefined;
   }
-  return JSON.stringify(change(document));
+}
+
+/** @throws OutboundError if a document of another server is nested too deeply to be processed. */
+export function withinStack<Result>(host: string, run: () => Result): Result {
+  try {
+    return run();
+  } catch (error) {
+    if (error instanceof RangeError)
+      throw new OutboundError(`${host} answers with JSON that is nested too deeply`, { cause: error });
+    throw error;
+  }
 }

@@ -12,7 +12,12 @@ import { type Budget, boundBody } from './bounded-body.ts';
  * original origin. Time and size are bounded.
  */
 
-export type OutboundFetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
+export type OutboundFetch = (url: string | URL, init?: RequestInit, bounds?: AnswerBounds) => Promise<Response>;
+
+export interface AnswerBounds {
+  /** Of this answer, after decompression, instead of the usual maximum. */
+  readonly maxBytes?: number | undefined;
+}
 
 /** Resolves names to addresses; tests replace DNS. */
 export type Resolve = (hostname: string) => Promise<readonly string[]>;
@@ -44,6 +49,8 @@ export interface OutboundWork {
   readonly fetch: OutboundFetch;
   /** Aborts at the deadline. */
   readonly signal: AbortSignal;
+  /** A part of the work that has an earlier deadline. */
+  within(timeoutMs: number): OutboundWork;
 }
 
 export interface Outbound {
@@ -71,9 +78,15 @@ export class OutboundError extends TypeError {
   }
 }
 
+interface Limits {
+  readonly deadline: AbortSignal;
+  readonly budget: Budget;
+  readonly maxBytes: number;
+}
+
 const MAX_REDIRECTS = 3;
 /** The answers of one unit of work together may have this many times the size of one. */
-const MAX_ANSWERS = 4;
+const MAX_ANSWERS = 9;
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Headers that may be sent to another origin after a redirect: none that could be a secret. */
 const HEADERS_FOR_OTHERS = new Set(['accept', 'accept-language', 'mcp-protocol-version', 'user-agent']);
@@ -113,12 +126,17 @@ class CheckedOutbound implements Outbound {
 
   begin(timeoutMs = this.totalTimeoutMs): OutboundWork {
     const signal = this.#deadlineAfter(Math.min(timeoutMs, this.totalTimeoutMs));
-    const budget = { left: this.#maxBytes * MAX_ANSWERS };
+    return this.#workUntil(signal, { left: this.#maxBytes * MAX_ANSWERS });
+  }
+
+  #workUntil(signal: AbortSignal, budget: Budget): OutboundWork {
     return {
       signal,
-      fetch: (url, init = {}) => {
+      within: (timeoutMs) => this.#workUntil(AbortSignal.any([signal, this.#deadlineAfter(timeoutMs)]), budget),
+      fetch: (url, init = {}, { maxBytes = this.#maxBytes } = {}) => {
         const { host } = URL.canParse(String(url)) ? new URL(url) : { host: '' };
-        return this.#observe({ method: init.method ?? 'GET', host }, () => this.#follow(url, init, signal, budget));
+        const limits = { deadline: signal, budget, maxBytes };
+        return this.#observe({ method: init.method ?? 'GET', host }, () => this.#follow(url, init, limits));
       },
     };
   }
@@ -137,11 +155,11 @@ class CheckedOutbound implements Outbound {
     return this.#agent.destroy();
   }
 
-  async #follow(given: string | URL, init: RequestInit, deadline: AbortSignal, budget: Budget): Promise<Response> {
+  async #follow(given: string | URL, init: RequestInit, limits: Limits): Promise<Response> {
     let url = checkUrl(given, this.#allowPrivateNetwork);
     let request = init;
     for (let redirects = 0; ; redirects += 1) {
-      const response = await this.#send(url, request, deadline, budget);
+      const response = await this.#send(url, request, limits);
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return response;
       await response.body?.cancel();
@@ -154,8 +172,7 @@ class CheckedOutbound implements Outbound {
     }
   }
 
-  async #send(url: URL, init: RequestInit, deadline: AbortSignal, budget: Budget): Promise<Response> {
-    const maxBytes = this.#maxBytes;
+  async #send(url: URL, init: RequestInit, { deadline, budget, maxBytes }: Limits): Promise<Response> {
     const signal = init.signal ? AbortSignal.any([init.signal, deadline]) : deadline;
     const explain = (error: unknown) => (init.signal?.aborted ? error : toOutboundError(error, url, deadline));
     try {
@@ -261,7 +278,7 @@ function redirected(init: RequestInit, from: URL, to: URL, status: number): Requ
   const method = (init.method ?? 'GET').toUpperCase();
   if (method !== 'GET' && method !== 'HEAD' && (from.origin !== to.origin || (status !== 307 && status !== 308))) {
     throw new OutboundError(
-      `${from.host} redirects a ${method} request to ${to.host}, which is not followed; use that address if it is intended`,
+      `${from.host} redirects a ${method} request to ${to.origin}${to.pathname}, which is not followed; enter that address if it is intended`,
       {
         isTemporary: false,
       },

@@ -7,7 +7,7 @@ import type { SecretBox } from '../../core/secrets/secrets.ts';
 import { invalid } from '../../core/errors.ts';
 import type { McpConnection } from './entity.ts';
 import { MAX_NAMES } from './input.ts';
-import type { OAuthClient } from './oauth/client.ts';
+import type { OAuthClient } from './oauth/authorization-server.ts';
 
 /** Reads and writes the credentials of connections. Each is one row in the secret store. */
 
@@ -16,6 +16,8 @@ export interface TokenSet {
   readonly issuer: string;
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
+  /** The scope that was asked for, which some servers expect again at a refresh. Empty if none is sent; missing in tokens of older versions. */
+  readonly scope?: string | undefined;
 }
 
 export interface Credentials {
@@ -114,15 +116,26 @@ export async function mergeNamed(
   return [...merged.values()];
 }
 
+export interface NewTokens {
+  readonly issuer: string;
+  readonly tokens: OAuthTokens;
+  /** The scope that was asked for. */
+  readonly scope: string | undefined;
+}
+
 /** Replaces the stored tokens and sets the time of the next refresh. The old refresh token stays when the answer has no new one. */
 export async function storeTokens(
   { em, secrets, now }: Pick<WorkContext, 'em' | 'secrets' | 'now'>,
   connection: McpConnection,
-  issuer: string,
-  tokens: OAuthTokens,
+  { issuer, tokens, scope }: NewTokens,
 ): Promise<void> {
   const at = now().getTime();
-  const set: TokenSet = { issuer, accessToken: tokens.access_token, refreshToken: tokens.refresh_token };
+  const set: TokenSet = {
+    issuer,
+    accessToken: tokens.access_token,
+    refreshToken: tokens.refresh_token,
+    scope: scopeToRepeat(scope, tokens.scope),
+  };
   await storeSecret(em, secrets, ownerOf(connection), TOKENS, JSON.stringify(set));
   const lifetimeMs = lifetimeOf(tokens);
   connection.setTokens({
@@ -131,8 +144,19 @@ export async function storeTokens(
       lifetimeMs === undefined
         ? null
         : new Date(at + Math.max(lifetimeMs - refreshMarginMs(lifetimeMs), MIN_REFRESH_MS)),
-    scopes: tokens.scope?.split(' ').filter(Boolean) ?? connection.grantedScopes ?? null,
+    // Some servers separate scopes with commas.
+    scopes: tokens.scope?.split(/[\s,]+/).filter(Boolean) ?? connection.grantedScopes ?? null,
   });
+}
+
+/**
+ * The scope of the next refresh: the one that was asked for, or what was granted of it, because a refresh cannot ask for more (RFC 6749,
+ * section 6). Servers can grant scopes under other names than those that were asked for.
+ */
+function scopeToRepeat(asked: string | undefined, granted: string | undefined): string | undefined {
+  const known = asked?.split(' ') ?? [];
+  const isPart = granted !== undefined && granted !== '' && granted.split(' ').every((scope) => known.includes(scope));
+  return isPart ? granted : asked;
 }
 
 /** Minimum time between two refreshes of a connection, whatever its server says. */
@@ -149,6 +173,16 @@ function lifetimeOf({ expires_in: seconds = 0 }: OAuthTokens): number | undefine
 function refreshMarginMs(lifetimeMs: number): number {
   const spread = 1 + Math.random();
   return Math.min(60_000 * spread, lifetimeMs * 0.2 * spread);
+}
+
+/** The next refresh does not send the scope that was asked for, because the server has refused it. */
+export async function forgetAskedScope(
+  em: EntityManager,
+  secrets: Store,
+  connection: McpConnection,
+  tokens: TokenSet,
+): Promise<void> {
+  await storeSecret(em, secrets, ownerOf(connection), TOKENS, JSON.stringify({ ...tokens, scope: '' }));
 }
 
 export async function forgetTokens(em: EntityManager, connection: McpConnection): Promise<void> {

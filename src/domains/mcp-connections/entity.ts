@@ -2,7 +2,7 @@ import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgr
 import type { ApiKeyId, McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import { Organization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
-import type { AuthorizationServer } from './oauth/client.ts';
+import type { AuthorizationServer } from './oauth/authorization-server.ts';
 import { STATUSES, type Status, standingOf } from './status.ts';
 
 export const TYPES = ['remote', 'stdio'] as const;

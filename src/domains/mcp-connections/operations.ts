@@ -79,7 +79,9 @@ export const createMcpConnection = defineOperation({
     const organization = requireManager(context.actor, input.visibility);
     if (input.type === 'stdio') return undefined;
     await refuseTakenNames(context, organization, input);
-    return connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input));
+    return connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input), {
+      offersOAuth: false,
+    });
   },
   run: async (context, input, outcome): Promise<ConnectionResult> => {
     const { em, secrets, actor } = context;

@@ -3,9 +3,9 @@ import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
 import type { CallbackAnswer } from './oauth/confirmation.ts';
 import type { CallbackResult } from './oauth/completion.ts';
-import { CALLBACK_PATH } from './remote/connect.ts';
+import { CALLBACK_PATH } from './oauth/gateway-client.ts';
 
-/** HTML pages for the end of an authorization. They load nothing, run no script, and show nothing from the URL that was opened. */
+/** HTML pages for the end of an authorization. They load nothing, run no script, and show nothing from the URL that was opened but the reason that the authorization server gives, quoted and cut. */
 
 const STYLE = `
 :root{color-scheme:light dark;--page:#f3f4f6;--card:#fff;--text:#1c2128;--soft:#57606a;--line:#d8dee4;--mark:#1a7f37}

@@ -8,7 +8,7 @@ import { listDocument, readList } from '../../core/input/lists.ts';
 import { answerCallback, confirmAuthorization, declineAuthorization } from './oauth/confirmation.ts';
 import { type ConnectionResult, authorizeMcpConnection } from './oauth/operations.ts';
 import { callbackPage, confirmationPage } from './rest-callback-page.ts';
-import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './remote/connect.ts';
+import { CALLBACK_PATH, CLIENT_METADATA_PATH, clientMetadataUrlOf } from './oauth/gateway-client.ts';
 import { AUTH_TYPES, TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES, TYPES, VISIBILITIES } from './entity.ts';
 import { listMcpConnectionsInput } from './input.ts';
 import { clientMetadata } from './oauth/client.ts';
@@ -202,18 +202,21 @@ export const mcpConnectionRoutes = [
   route(deleteMcpConnection, { method: 'DELETE', path: '/v1/mcp-connections/:mcpConnectionId', tag, status: 204 }),
 ];
 
+/** Parameters of the authorization response (RFC 6749, section 4.1.2; RFC 9207). */
+const PARAMETERS = ['state', 'code', 'error', 'error_description', 'iss'] as const;
+
 /** Pages that need no API key: the OAuth callback and the client metadata document. */
 export const mcpConnectionPages: readonly PublicPage[] = [
   {
     path: CALLBACK_PATH,
     operationId: 'completeMcpAuthorization',
     answer: async (context, query) => {
-      const [state, code, error, iss] = ['state', 'code', 'error', 'iss'].map((name) => {
+      const [state, code, error, description, iss] = PARAMETERS.map((name) => {
         const values = query.getAll(name);
         // RFC 6749, section 3.1: a parameter occurs at most once.
         return values.length === 1 && (values[0]?.length ?? 0) <= 8192 ? values[0] : undefined;
       });
-      const answer = await answerCallback(context, { state: state ?? '', code, error, iss });
+      const answer = await answerCallback(context, { state: state ?? '', code, error, description, iss });
       return answer.kind === 'unconfirmed' ? confirmationPage(answer) : callbackPage(answer);
     },
     submit: async (context, form) => {

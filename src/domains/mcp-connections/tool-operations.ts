@@ -8,7 +8,8 @@ import { filterOf } from '../../core/postgres/reading/reach.ts';
 import { McpConnection } from './entity.ts';
 import { mcpConnectionReference } from './input.ts';
 import { WRITE_MCP_CONNECTIONS, reachedBy, targetOf } from './policy.ts';
-import { type ServerInfo, type Tool, checkServer, listTools } from './remote/client.ts';
+import { type ServerInfo, checkServer } from './remote/client.ts';
+import { type Tool, listTools } from './remote/tools.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { useServer } from './remote/session.ts';
 

@@ -79,7 +79,7 @@ describe('discovery', () => {
         (fixture.metadata = {
           registration_endpoint: `${fixture.issuer.origin}/refuses?${new URLSearchParams({ error: 'invalid_redirect_uri', error_description: 'Only <b>known</b>\nhosts' })}`,
         }),
-      '(HTTP 400, invalid_redirect_uri: "Only <b>known</b>?hosts"); register a client there and give its clientId',
+      'refused the registration of this client: invalid_redirect_uri: "Only <b>known</b>?hosts" (HTTP 400 at 127.0.0.1:',
     ],
     [
       'an authorization endpoint that is a script',
@@ -94,7 +94,7 @@ describe('discovery', () => {
     [
       'an authorization endpoint that is a file',
       () => (fixture.metadata = { authorization_endpoint: 'file:///etc/passwd' }),
-      'the authorization endpoint failed',
+      'answered with a malformed document (authorization_endpoint: must be an http or https URL)',
     ],
     [
       'an authorization server that is a file',
@@ -188,7 +188,9 @@ describe('clients', () => {
     const refused = await create({ authType: 'client_credentials', clientId: 'machine', clientSecret: 'wrong' });
     expect({ status: refused.status, body: refused.body }).toEqual({
       status: 502,
-      body: { error: 'the authorization server refused: invalid_client' },
+      body: {
+        error: `the authorization server refused: invalid_client: "<script>alert(1)</script>" (HTTP 401 at ${new URL(fixture.issuer.origin).host}/token); check clientId and clientSecret, or authorize again to register a new client`,
+      },
     });
   });
 

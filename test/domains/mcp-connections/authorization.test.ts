@@ -287,7 +287,7 @@ describe('the callback', () => {
     });
   });
 
-  test('the page shows the code of a refusal, but not the description by the server', async () => {
+  test('the page shows the code of a refusal, and the description by the server in quotes and escaped', async () => {
     await start();
     const created = await create({ name: '<b>bold</b> & co' });
     const url = fixture.consent(created.body.authorizationUrl ?? '');
@@ -296,12 +296,12 @@ describe('the callback', () => {
     url.searchParams.set('error_description', '<script>alert(1)</script>');
     const page = await callback(url);
     expect(page.text).toContain(
-      'The MCP connection “&lt;b&gt;bold&lt;/b&gt; &amp; co” was not connected: the authorization server refused: access_denied.',
+      'The MCP connection “&lt;b&gt;bold&lt;/b&gt; &amp; co” was not connected: the authorization server refused: access_denied: &quot;&lt;script&gt;alert(1)&lt;/script&gt;&quot;.',
     );
-    expect(page.text).not.toContain('script');
+    expect(page.text).not.toContain('<script');
     expect(await status(created.body.connection.id)).toEqual({
       status: 'AUTHORIZATION_REQUIRED',
-      statusReason: 'the authorization server refused: access_denied',
+      statusReason: 'the authorization server refused: access_denied: "<script>alert(1)</script>"',
       nextAction: 'AUTHORIZE',
     });
   });

@@ -183,7 +183,7 @@ describe('remote', () => {
       info: { name: 'fixture' },
     });
     const refused = { ...body, name: 'wrong', headers: { 'X-Team-Key': 'no' } };
-    const error = 'the MCP server does not accept the headers';
+    const error = 'the MCP server does not accept the headers (HTTP 401); change them';
     expect(await create(admin, refused)).toMatchObject({ status: 502, body: { error } });
     expect(await mutate(admin, 'createMcpServer', toGraphQLInput(refused))).toEqual({
       __typename: 'RemoteFailedError',
@@ -270,10 +270,11 @@ describe('remote', () => {
     const created = await create(admin, { name: 'flaky', serverUrl: `${peer.origin}/mcp` });
     const { id } = created.body.connection;
     peer.handler = (_, response) => void response.writeHead(500).end();
+    const message = `the MCP server answered with HTTP 500 at ${new URL(peer.origin).host}; try again later, or ask the operator of the server`;
     const authorize = await gateway.rest('POST', `/v1/mcp-connections/${id}/authorize`, { key: admin });
     expect({ status: authorize.status, body: authorize.body }).toEqual({
       status: 502,
-      body: { error: 'the MCP server answered with HTTP 500' },
+      body: { error: message },
     });
     const query = `{ viewer { organization { mcpServers(first: 5) { totalCount nodes { name status statusReason nextAction tools { name } } } } } }`;
     const answer = await gateway.graphql<{ viewer: { organization: { mcpServers: unknown } } }>(admin, query);
@@ -283,15 +284,13 @@ describe('remote', () => {
         {
           name: 'flaky',
           status: 'UNREACHABLE',
-          statusReason: 'the MCP server answered with HTTP 500',
+          statusReason: message,
           nextAction: 'TEST',
           tools: null,
         },
       ],
     });
-    expect(answer.errors).toMatchObject([
-      { message: 'the MCP server answered with HTTP 500', extensions: { code: 'REMOTE_FAILED' } },
-    ]);
+    expect(answer.errors).toMatchObject([{ message, extensions: { code: 'REMOTE_FAILED' } }]);
     peer.handler = mcpHandler();
     expect(await mutate(admin, 'testMcpServer', { mcpServerId: id }, 'mcpServer { status statusReason }')).toEqual({
       __typename: 'TestMcpServerPayload',

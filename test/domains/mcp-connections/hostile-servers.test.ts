@@ -91,7 +91,7 @@ const HOSTILE: [string, Handler, RegExp][] = [
   [
     'malformed JSON',
     (_, response) => void response.writeHead(200, JSON_TYPE).end('{"jsonrpc":'),
-    /malformed document$|broke the protocol/,
+    /answered with malformed JSON at 127\.0\.0\.1:\d+$/,
   ],
   [
     'JSON that is no JSON-RPC',
@@ -107,7 +107,7 @@ const HOSTILE: [string, Handler, RegExp][] = [
   [
     'a web page',
     (_, response) => void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Welcome</h1>'),
-    /broke the protocol/,
+    /^no MCP server answers there: 127\.0\.0\.1:\d+ answered with text\/html instead of JSON; check the address$/,
   ],
   ['reset', (request) => request.socket.destroy(), /cannot be reached \((?:UND_ERR_SOCKET|ECONNRESET)\)$/],
   [
@@ -115,9 +115,21 @@ const HOSTILE: [string, Handler, RegExp][] = [
     (request) => void request.socket.end('SSH-2.0-OpenSSH_9\r\n'),
     /the exchange with 127\.0\.0\.1:\d+ failed$/,
   ],
-  ['HTTP 500', (_, response) => void response.writeHead(500).end('secret stack'), /answered with HTTP 500$/],
-  ['HTTP 403', (_, response) => void response.writeHead(403).end(), /answered with HTTP 403$/],
-  ['HTTP 404', (_, response) => void response.writeHead(404).end(), /answered with HTTP 404$/],
+  [
+    'HTTP 500',
+    (_, response) => void response.writeHead(500).end('secret stack'),
+    /answered with HTTP 500 at 127\.0\.0\.1:\d+; try again later/,
+  ],
+  [
+    'HTTP 403',
+    (_, response) => void response.writeHead(403).end(),
+    /answered with HTTP 403 at 127\.0\.0\.1:\d+; check whether the credentials/,
+  ],
+  [
+    'HTTP 404',
+    (_, response) => void response.writeHead(404).end(),
+    /answered with HTTP 404 at 127\.0\.0\.1:\d+; check the path of the address$/,
+  ],
   [
     'a redirect loop',
     (request, response) => void response.writeHead(307, { Location: request.url }).end(),

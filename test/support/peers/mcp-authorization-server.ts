@@ -29,6 +29,8 @@ export interface OAuthFixture {
   onAnswer?: (answer: object) => object;
   /** Whether a refresh token is valid once; unless false. */
   rotates?: boolean;
+  /** Whether the MCP server works without a token. */
+  isOpen?: boolean;
   /** Scope that the MCP server requests in its challenge. */
   challengeScope: string | undefined;
   /** Scope that a token must have; without it the MCP server answers 403 `insufficient_scope`. */
@@ -70,6 +72,7 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
       json(response, 200, { ...metadata, ...fixture.resourceMetadata });
       return;
     }
+    if (fixture.isOpen) return serve(request, response);
     const token = /^Bearer (.+)$/.exec(request.headers.authorization ?? '')?.[1] ?? '';
     const found = access.get(token);
     const where = `resource_metadata="${mcp.origin}/.well-known/oauth-protected-resource/mcp"`;

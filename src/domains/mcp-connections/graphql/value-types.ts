@@ -1,6 +1,7 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import type { ToolPolicy } from '../entity.ts';
-import type { ServerInfo, Tool } from '../remote/client.ts';
+import type { ServerInfo } from '../remote/client.ts';
+import type { Tool } from '../remote/tools.ts';
 import { SETTINGS_TEXTS, TOOL_POLICY_TEXTS } from '../texts.ts';
 import { ToolPolicyModeEnum } from './enums.ts';
 
@@ -8,7 +9,7 @@ import { ToolPolicyModeEnum } from './enums.ts';
 
 export const ToolType = builder.objectRef<Tool>('McpTool').implement({
   description:
-    'A tool as the server describes it. The texts come from the server, so trust them no more than the server.',
+    'A tool as the server describes it. Members that break the specification are shown as the server sends them, and `problem` names them. The texts come from the server, so trust them no more than the server.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name for calls of the tool.' }),
     title: t.exposeString('title', {
@@ -21,8 +22,31 @@ export const ToolType = builder.objectRef<Tool>('McpTool').implement({
     }),
     inputSchema: t.field({
       type: 'JSON',
-      description: 'JSON Schema of the arguments of the tool.',
+      description: 'JSON Schema of the arguments of the tool. An empty object when the server gives none.',
       resolve: ({ inputSchema }) => inputSchema,
+    }),
+    outputSchema: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'JSON Schema of the structured results of the tool. Null when the server gives none.',
+      resolve: ({ outputSchema }) => outputSchema,
+    }),
+    annotations: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'Hints about the behavior of the tool, such as `readOnlyHint`. Null when the server gives none.',
+      resolve: ({ annotations }) => annotations,
+    }),
+    icons: t.field({
+      type: 'JSON',
+      nullable: true,
+      description: 'Icons of the tool. Their addresses come from the server. Null when the server gives none.',
+      resolve: ({ icons }) => icons,
+    }),
+    problem: t.exposeString('problem', {
+      nullable: true,
+      description:
+        'What is wrong with the description of the tool, such as `inputSchema: must be an object`. The other fields have what can be read. Null when nothing is wrong.',
     }),
   }),
 });

@@ -1,32 +1,10 @@
 import { type AuthorizationServerMetadata, registerClient } from '@modelcontextprotocol/client';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import { MisconfiguredError, explainRemote } from '../remote/errors.ts';
-import { tolerant } from './tolerance.ts';
+import { type AuthorizationServer, type OAuthClient, isSameIssuer } from './authorization-server.ts';
+import { REGISTRATION, oauthFetch } from './oauth-fetch.ts';
 
 /** OAuth clients of the gateway at authorization servers. */
-
-/** The stored part of the metadata of an authorization server (RFC 8414) and of a resource (RFC 9728). */
-export interface AuthorizationServer {
-  readonly url: string;
-  readonly issuer: string;
-  readonly metadata: AuthorizationServerMetadata;
-  /** The resource indicator (RFC 8707). */
-  readonly resource: string;
-  /** Scopes to request when the owner gave none. */
-  readonly scopesSupported: string | null;
-}
-
-/** A client of one authorization server. Its credentials are never sent to another. */
-export interface OAuthClient {
-  readonly issuer: string;
-  readonly client_id: string;
-  readonly client_secret?: string | undefined;
-  /** Seconds since 1970; 0 or absent means never (RFC 7591, section 3.2.1). */
-  readonly client_secret_expires_at?: number | undefined;
-  readonly token_endpoint_auth_method?: string | undefined;
-  /** The redirect URI of the registration; absent for a client that the owner registered. */
-  readonly redirect_uri?: string | undefined;
-}
 
 /** The client that the tokens were issued to. Credentials of one issuer are never sent to another. */
 export function clientOf(
@@ -37,7 +15,7 @@ export function clientOf(
 ): OAuthClient | undefined {
   if (!server) return undefined;
   if (clientId != null) return { issuer: server.issuer, client_id: clientId, client_secret: clientSecret };
-  return registration?.issuer === server.issuer ? registration : undefined;
+  return registration && isSameIssuer(registration.issuer, server.issuer) ? registration : undefined;
 }
 
 export interface ClientChoice {
@@ -65,24 +43,33 @@ export async function chooseClient(
   const { given, givenFor, stored, redirectUri, clientMetadataUrl, now } = choice;
   const { issuer, metadata } = server;
   if (given) {
-    if (givenFor !== undefined && givenFor !== issuer) {
+    if (givenFor !== undefined && !isSameIssuer(givenFor, issuer)) {
       throw new MisconfiguredError(
         'the MCP server now names another authorization server than the one that the client credentials are for; if that is correct, update the clientId of the connection',
       );
     }
     return { issuer, client_id: given.clientId, client_secret: given.clientSecret };
   }
-  if (metadata.client_id_metadata_document_supported === true && clientMetadataUrl.startsWith('https:')) {
+  if (takesMetadataDocument(server) && clientMetadataUrl.startsWith('https:'))
     return { issuer, client_id: clientMetadataUrl, redirect_uri: redirectUri };
-  }
-  if (stored && stored.issuer === issuer && stored.redirect_uri === redirectUri && !isExpired(stored, now))
-    return stored;
+  const isRegistered = stored && stored.client_id !== clientMetadataUrl && isSameIssuer(stored.issuer, issuer);
+  if (isRegistered && stored.redirect_uri === redirectUri && !isExpired(stored, now)) return stored;
   if (!metadata.registration_endpoint) {
     throw new MisconfiguredError(
       'the authorization server does not support client registration; register a client there and give its clientId',
     );
   }
   return register(work, server, choice);
+}
+
+/**
+ * Whether to use the client id metadata document. Its client has no secret, so a server that requires one refuses it. Where there is no
+ * other way, it is tried nevertheless.
+ */
+function takesMetadataDocument({ metadata, refusesMetadataDocument }: AuthorizationServer): boolean {
+  if (metadata.client_id_metadata_document_supported !== true) return false;
+  if (!metadata.registration_endpoint) return true;
+  return !refusesMetadataDocument && (metadata.token_endpoint_auth_methods_supported?.includes('none') ?? false);
 }
 
 async function register(
@@ -95,7 +82,7 @@ async function register(
       metadata,
       clientMetadata: clientMetadata(redirectUri, metadata),
       scope,
-      fetchFn: tolerant(work.fetch),
+      fetchFn: oauthFetch(work, REGISTRATION),
     });
     const { client_id, client_secret, client_secret_expires_at, token_endpoint_auth_method } = registered;
     return {

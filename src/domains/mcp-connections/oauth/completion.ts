@@ -1,20 +1,22 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { OAuthError, type OAuthTokens, validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
+import { validateAuthorizationResponseIssuer } from '@modelcontextprotocol/client';
 import { recordAudit, auditEntry } from '../../../core/audit.ts';
-import { causesOf } from '../../../core/causes.ts';
 import { DomainError, notFound } from '../../../core/errors.ts';
 import { isAuthorizedWithin } from '../../../core/authority.ts';
 import type { ApiKeyId, UserId } from '../../../core/ids.ts';
 import type { OperationContext, WorkContext } from '../../../core/operation.ts';
 import type { Readable } from '../../../core/postgres/reading/queries.ts';
 import { Membership } from '../../organizations/public.ts';
-import { type PendingSecret, forgetRegistration, storeTokens, takePending } from '../credentials.ts';
+import { type PendingSecret, storeTokens, takePending } from '../credentials.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { targetOf } from '../policy.ts';
 import { hashState, ping } from '../remote/connect.ts';
+import { sayError } from '../remote/answers.ts';
+import { RefusedError } from '../remote/errors.ts';
 import { noteFailure } from '../remote/session.ts';
 import { mcpConnectionTopic } from '../topics.ts';
-import { exchange } from './authorization-flow.ts';
+import { type Grant, exchange, issuerIn } from './authorization-flow.ts';
+import { UNKNOWN_CLIENT, forgetClient } from './forgotten-client.ts';
 
 /** Completes authorizations that a user has granted or refused. The browser that opens the callback has no API key. */
 
@@ -23,12 +25,14 @@ export interface Callback {
   readonly state: string;
   readonly code: string | undefined;
   readonly error: string | undefined;
+  /** Why the authorization server refuses, in its own words. */
+  readonly description: string | undefined;
   readonly iss: string | undefined;
   /** Whether the authorization was declined on the confirmation page. */
   readonly isDeclined?: boolean;
 }
 
-/** The result that the user sees. It contains nothing from the URL that was opened. */
+/** The result that the user sees. Of the URL that was opened it contains only the reason of a refusal, quoted and cut. */
 export type CallbackResult =
   | { readonly kind: 'connected'; readonly name: string }
   | { readonly kind: 'failed'; readonly name: string | null; readonly reason: string };
@@ -67,21 +71,23 @@ export async function completeAuthorization(context: CallbackContext, callback: 
   const { name } = connection;
   try {
     const redeemed = await redeem(context, taken, callback).catch((error: unknown) =>
-      fail(context, connection, error, callback.error),
+      fail(context, taken, error, callback.error),
     );
     if (typeof redeemed === 'string') return { kind: 'failed', name, reason: redeemed };
-    const tokens = { ...redeemed, scope: redeemed.scope ?? taken.scope };
-    if (!(await keep(context, taken, tokens))) return UNKNOWN;
-    await ping(context.outbound.begin(), connection, { accessToken: tokens.access_token });
+    if (!(await keep(context, taken, redeemed))) return UNKNOWN;
+    await ping(context.outbound.begin(), connection, { accessToken: redeemed.tokens.access_token });
     await context.em.fork().transactional(async (em) => (await lockSame(em, connection))?.connect(context.now()));
     context.notifier.publish(mcpConnectionTopic(connection.id));
     return { kind: 'connected', name };
   } catch (error) {
-    const noted = await noteFailure(context, connection.id, error);
+    const noted = await noteFailure(context, connection.id, error, NEW_TOKEN_REFUSED);
     if (noted instanceof DomainError) return { kind: 'failed', name, reason: noted.message };
     throw noted;
   }
 }
+
+const NEW_TOKEN_REFUSED =
+  'the authorization was completed, but the MCP server refuses the new token: it may expect another scope, audience or resource';
 
 /** Deletes the pending authorization and returns it. Of concurrent callbacks only one gets it. */
 async function take({ em, secrets, now }: WorkContext, state: string): Promise<Taken | undefined> {
@@ -131,37 +137,33 @@ async function mayStillManage(
   return visibility === 'shared' ? membership.role === 'admin' : owner?.id === userId;
 }
 
-/** Codes of errors that say that the authorization server does not know the client (RFC 6749, sections 4.1.2.1 and 5.2). */
-const UNKNOWN_CLIENT: ReadonlySet<string | undefined> = new Set(['invalid_client', 'unauthorized_client']);
-
 /**
  * Records that the authorization failed. Earlier credentials of the connection are not restored. A client that the server does not know is
  * forgotten, so that the next authorization registers another one. @returns the reason.
  */
 async function fail(
-  { em, now, notifier }: WorkContext,
-  connection: McpConnection,
+  context: WorkContext,
+  { connection, client }: Taken,
   error: unknown,
   answered: string | undefined,
 ): Promise<string> {
   if (!(error instanceof DomainError)) throw error;
   const isUnknownClient =
-    UNKNOWN_CLIENT.has(answered) ||
-    causesOf(error).some((cause) => cause instanceof OAuthError && UNKNOWN_CLIENT.has(cause.code));
-  await em.fork().transactional(async (transaction) => {
-    const locked = await lockSame(transaction, connection);
-    locked?.stop('AUTHORIZATION_REQUIRED', error.message, now());
-    if (locked && isUnknownClient) await forgetRegistration(transaction, locked);
+    UNKNOWN_CLIENT.has(answered) || (error instanceof RefusedError && UNKNOWN_CLIENT.has(error.errorCode));
+  await context.em.fork().transactional(async (em) => {
+    const locked = await lockSame(em, connection);
+    locked?.stop('AUTHORIZATION_REQUIRED', error.message, context.now());
+    if (locked && isUnknownClient) await forgetClient({ ...context, em }, locked, client);
   });
-  notifier.publish(mcpConnectionTopic(connection.id));
+  context.notifier.publish(mcpConnectionTopic(connection.id));
   return error.message;
 }
 
 async function redeem(
   context: WorkContext,
   { connection, client, codeVerifier, redirectUri }: Taken,
-  { code, error, iss, isDeclined }: Callback,
-): Promise<OAuthTokens> {
+  { code, error, description, iss, isDeclined }: Callback,
+): Promise<Grant> {
   const server = connection.authorizationServer;
   if (!server) throw notFound('MCP connection');
   if (isDeclined) throw new DomainError('remoteFailed', 'the authorization was declined');
@@ -169,21 +171,19 @@ async function redeem(
     validateIssuer(server, iss);
     throw new DomainError(
       'remoteFailed',
-      error !== undefined && /^[a-z_]{1,60}$/.test(error)
-        ? `the authorization server refused: ${error}`
-        : 'the authorization server returned no code',
+      error === undefined
+        ? 'the authorization server returned no code'
+        : `the authorization server refused: ${sayError({ code: error, description })}`,
     );
   }
   return exchange(context.outbound.begin(), server, client, { code, iss, codeVerifier, redirectUri });
 }
 
-function validateIssuer(
-  { issuer, metadata }: NonNullable<McpConnection['authorizationServer']>,
-  iss: string | undefined,
-): void {
+function validateIssuer(server: NonNullable<McpConnection['authorizationServer']>, iss: string | undefined): void {
+  const { issuer, metadata } = server;
   try {
     validateAuthorizationResponseIssuer({
-      iss,
+      iss: issuerIn(iss, server),
       expectedIssuer: issuer,
       issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
     });
@@ -199,13 +199,15 @@ function validateIssuer(
 /** Stores the tokens before they are used, unless the connection was changed or deleted, or its starter has lost the right. */
 async function keep(
   { em, secrets, now, newId, requestId, requestIdOrigin }: CallbackContext,
-  { connection, starter }: Taken,
-  tokens: OAuthTokens,
+  { connection, starter, scope }: Taken,
+  { tokens, server }: Grant,
 ): Promise<boolean> {
   return em.fork().transactional(async (transaction) => {
     const locked = await lockSame(transaction, connection);
     if (!locked?.authorizationServer || !(await mayStillManage(transaction, locked, starter, now()))) return false;
-    await storeTokens({ em: transaction, secrets, now }, locked, locked.authorizationServer.issuer, tokens);
+    locked.authorizationServer = server;
+    const granted = { ...tokens, scope: tokens.scope ?? scope };
+    await storeTokens({ em: transaction, secrets, now }, locked, { issuer: server.issuer, tokens: granted, scope });
     locked.challengedScope = null;
     const actor = { keyId: starter.keyId, organization: locked.organization };
     await recordAudit(

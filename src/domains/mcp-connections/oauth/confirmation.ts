@@ -93,7 +93,7 @@ function sealCallback({ secrets }: PublicContext, { state, code, iss }: Callback
 async function openCallback({ secrets }: PublicContext, confirmation: string): Promise<Callback | undefined> {
   try {
     const { state, code, iss } = sealedCallback.parse(JSON.parse(await secrets.open(confirmation, PLACE)));
-    return { state, code, iss, error: undefined };
+    return { state, code, iss, error: undefined, description: undefined };
   } catch (error) {
     if (error instanceof SecretError) return undefined;
     throw error;

@@ -11,6 +11,7 @@ import { ADMINS_MANAGE_SHARED, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } fr
 import { noteFailure } from '../remote/session.ts';
 import { AUTHORIZATION_LIFETIME_MS } from '../status.ts';
 import { mcpConnectionTopic } from '../topics.ts';
+import { isMetadataDocument, refuseMetadataDocument } from './forgotten-client.ts';
 import { usableToken } from './token-refresh.ts';
 
 /** Result of creating or authorizing a connection. `authorizationUrl` is null unless a user must authorize it. */
@@ -29,9 +30,9 @@ export async function saveOutcome(
   await forgetPendingOf(context.em, connection);
   if (outcome.kind === 'authorization') return savePending(context, connection, outcome, actor);
   if (outcome.grant) {
-    const { server, tokens } = outcome.grant;
+    const { server, tokens, scope } = outcome.grant;
     connection.authorizationServer = server;
-    await storeTokens(context, connection, server.issuer, tokens);
+    await storeTokens(context, connection, { issuer: server.issuer, tokens, scope });
   }
   connection.connect(context.now());
   return null;
@@ -112,9 +113,18 @@ async function reconnect(context: OperationContext, connection: McpConnection): 
     const credentials = await readCredentials(context.em.fork(), context.secrets, connection.id);
     const serves = token && credentials.tokens && !needsStepUp(connection);
     const tokens = serves ? { ...credentials.tokens, accessToken: token.accessToken } : undefined;
-    // If an authorization has not come back, the server may have forgotten the client. Then it is registered again.
-    const registration = connection.status === 'PENDING_AUTHORIZATION' ? undefined : credentials.registration;
-    return await connectRemote(context, context.outbound.begin(), connection, { ...credentials, tokens, registration });
+    const isUnanswered = connection.status === 'PENDING_AUTHORIZATION';
+    // If an authorization has not come back, the server may not know the client. Then another one is registered.
+    if (isUnanswered && isMetadataDocument(context.settings, credentials.registration))
+      refuseMetadataDocument(connection);
+    const registration = isUnanswered ? undefined : credentials.registration;
+    return await connectRemote(
+      context,
+      context.outbound.begin(),
+      connection,
+      { ...credentials, tokens, registration },
+      { offersOAuth: true },
+    );
   } catch (error) {
     throw await noteFailure(context, connection.id, error);
   }

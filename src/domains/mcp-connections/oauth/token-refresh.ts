@@ -1,22 +1,19 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
+import type { OAuthTokens } from '@modelcontextprotocol/client';
 import { sql } from 'kysely';
 import type { McpConnectionId } from '../../../core/ids.ts';
 import { RemoteFailedError, notFound } from '../../../core/errors.ts';
 import type { WorkContext } from '../../../core/operation.ts';
-import {
-  MIN_REFRESH_MS,
-  type TokenSet,
-  forgetRegistration,
-  forgetTokens,
-  readCredentials,
-  storeTokens,
-} from '../credentials.ts';
+import type { OutboundWork } from '../../../core/outbound/outbound.ts';
+import { MIN_REFRESH_MS, type TokenSet, readCredentials, storeTokens } from '../credentials.ts';
 import { queriesOn } from '../../../core/postgres/reading/queries.ts';
 import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { fetchClientToken, refresh } from './authorization-flow.ts';
+import type { AuthorizationServer, OAuthClient } from './authorization-server.ts';
 import { clientOf } from './client.ts';
-import { explainRemote } from '../remote/errors.ts';
+import { isSameIssuer } from './authorization-server.ts';
+import { settleFailure } from './failed-refresh.ts';
+import { AuthorizationLostError, MisconfiguredError } from '../remote/errors.ts';
 import { mcpConnectionTopic } from '../topics.ts';
 
 /**
@@ -36,7 +33,8 @@ export interface Token {
 const LEASE = '45 seconds';
 const POLL_MS = 40;
 const WAIT_MS = 250;
-const BACKOFF_MS = { first: 5_000, most: 300_000 };
+/** A caller waits this long for the time of the next attempt after a failure. */
+const MAX_WAIT_MS = 6_000;
 
 const db = queriesOn<McpConnectionTables>();
 
@@ -53,18 +51,25 @@ const claim = (id: McpConnectionId, tokenVersion: number) =>
 /** Concurrent calls for one connection in one process share one promise. */
 const newCallMap = () => new Map<string, Promise<Token | undefined>>();
 
+export interface TokenOptions {
+  /** Only a token newer than this version, which the MCP server has refused. */
+  readonly refused?: number | undefined;
+  /** Time for the requests to the authorization server, if it is shorter than usual. */
+  readonly timeoutMs?: number | undefined;
+}
+
 /**
- * A valid token; undefined when there is none. With `refused`, only a token newer than that version.
+ * A valid token; undefined when there is none.
  * @throws RemoteFailedError when the token has expired and cannot be refreshed now.
  */
 export function usableToken(
   context: WorkContext,
   connectionId: McpConnectionId,
-  refused?: number,
+  options: TokenOptions = {},
 ): Promise<Token | undefined> {
   const calls = context.caches.of(newCallMap);
-  const key = `${connectionId} ${refused}`;
-  const found = calls.get(key) ?? findToken(context, connectionId, refused).finally(() => calls.delete(key));
+  const key = `${connectionId} ${options.refused}`;
+  const found = calls.get(key) ?? findToken(context, connectionId, options).finally(() => calls.delete(key));
   calls.set(key, found);
   return found;
 }
@@ -72,35 +77,56 @@ export function usableToken(
 async function findToken(
   context: WorkContext,
   connectionId: McpConnectionId,
-  refused?: number,
+  { refused, timeoutMs = context.outbound.totalTimeoutMs }: TokenOptions,
 ): Promise<Token | undefined> {
   const { now, sql: reader } = context;
-  const deadline = performance.now() + context.outbound.totalTimeoutMs;
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
-    const { connection, tokens } = await load(context, connectionId);
+    const { connection, tokens, grant } = await load(context, connectionId);
     if (!tokens) return undefined;
     const current: Token = { accessToken: tokens.accessToken, version: connection.tokenVersion };
-    const isOver =
-      connection.tokenVersion === refused || (connection.tokenExpiresAt != null && connection.tokenExpiresAt <= now());
-    const isDue = isOver || (connection.refreshAfter != null && connection.refreshAfter <= now());
-    if (!isDue || (!isOver && isBackingOff(connection, now()))) return current;
-    if (isBackingOff(connection, now())) {
-      const reason = connection.statusReason ?? 'the tokens cannot be refreshed at the moment; try again later';
+    const isRefused = connection.tokenVersion === refused;
+    const isOver = isRefused || isPast(connection.tokenExpiresAt, now());
+    if (!isOver && !isPast(connection.refreshAfter, now())) return current;
+    if (!grant) return withoutRefresh(context, connection, { current, isRefused, isOver });
+    const waitMs = (connection.refreshNotBefore?.getTime() ?? 0) - now().getTime();
+    if (!isOver && waitMs > 0) return current;
+    if (waitMs > 0) {
       // A refresh that has just succeeded is not a failure: the next one only has to wait.
-      if (connection.refreshFailures > 0 || performance.now() > deadline) throw new RemoteFailedError(reason);
-      await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
+      const isTooLong = connection.refreshFailures > 0 && waitMs > MAX_WAIT_MS;
+      if (isTooLong || performance.now() > deadline) throw failureOf(connection);
+      await pause(WAIT_MS);
       continue;
     }
     const claimed = await reader.primary.first(claim(connectionId, connection.tokenVersion));
-    if (claimed) await renew(context, connection, { tokens, isOver, wasRefused: connection.tokenVersion === refused });
+    if (claimed) await renew(context, connection, { tokens, grant, isOver, timeoutMs });
     else if (!isOver) return current;
     else if (performance.now() > deadline) throw new RemoteFailedError('the tokens are being refreshed; try again');
-    else await new Promise((resolve) => setTimeout(resolve, POLL_MS * (1 + Math.random())));
+    else await pause(POLL_MS * (1 + Math.random()));
   }
 }
 
-function isBackingOff({ refreshNotBefore }: McpConnection, now: Date): boolean {
-  return refreshNotBefore != null && refreshNotBefore > now;
+function isPast(time: Date | null | undefined, now: Date): boolean {
+  return time != null && time <= now;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => void setTimeout(resolve, ms));
+}
+
+/** Why the last refresh failed. */
+function failureOf({ status, statusReason }: McpConnection): RemoteFailedError {
+  const reason = statusReason ?? 'the tokens cannot be refreshed at the moment; try again later';
+  if (status === 'AUTHORIZATION_REQUIRED') return new AuthorizationLostError(reason);
+  return status === 'MISCONFIGURED' ? new MisconfiguredError(reason) : new RemoteFailedError(reason);
+}
+
+/** What is needed to get new tokens. */
+interface Grant {
+  readonly server: AuthorizationServer;
+  readonly client: OAuthClient;
+  /** Undefined for client credentials. */
+  readonly refreshToken: string | undefined;
 }
 
 /** Reads the current row and its credentials, outside any unit of work. */
@@ -109,54 +135,79 @@ async function load({ em, secrets }: WorkContext, id: McpConnectionId) {
   const connection = await reader.findOne(McpConnection, { id });
   if (!connection) throw notFound('MCP connection');
   const { tokens, registration, clientSecret } = await readCredentials(reader, secrets, id);
-  return { connection, tokens, registration, clientSecret };
+  const server = connection.authorizationServer;
+  const client = clientOf(connection, server, registration, clientSecret);
+  const isRenewable = connection.authType === 'client_credentials' || tokens?.refreshToken !== undefined;
+  const isOfServer = server && tokens && isSameIssuer(tokens.issuer, server.issuer);
+  const grant: Grant | undefined =
+    client && isOfServer && isRenewable ? { server, client, refreshToken: tokens.refreshToken } : undefined;
+  return { connection, tokens, grant };
+}
+
+/**
+ * Without a refresh token, the access token is used until it expires. It stays stored when the MCP server refuses it, because that can be a
+ * fault of a moment.
+ */
+async function withoutRefresh(
+  context: WorkContext,
+  seen: McpConnection,
+  { current, isRefused, isOver }: { readonly current: Token; readonly isRefused: boolean; readonly isOver: boolean },
+): Promise<Token | undefined> {
+  if (isRefused) return undefined;
+  const reason = 'the access token has expired, and there is no refresh token';
+  await commit(context, seen, (connection) => {
+    if (isOver) connection.stop('AUTHORIZATION_REQUIRED', reason, context.now());
+    connection.refreshAfter = isOver ? null : (connection.tokenExpiresAt ?? null);
+  });
+  if (isOver) throw new AuthorizationLostError(reason);
+  return current;
 }
 
 interface Renewal {
   readonly tokens: TokenSet;
+  readonly grant: Grant;
   readonly isOver: boolean;
-  readonly wasRefused: boolean;
+  readonly timeoutMs: number;
 }
 
 /** Requests new tokens and commits the outcome. Always releases the lease. */
 async function renew(
   context: WorkContext,
   seen: McpConnection,
-  { tokens, isOver, wasRefused }: Renewal,
+  { tokens, grant, isOver, timeoutMs }: Renewal,
 ): Promise<void> {
-  const { registration, clientSecret } = await load(context, seen.id);
-  const server = seen.authorizationServer;
-  const client = clientOf(seen, server, registration, clientSecret);
-  const byClient = seen.authType === 'client_credentials';
-  if (!server || !client || tokens.issuer !== server.issuer || (!byClient && tokens.refreshToken === undefined)) {
-    const reason = wasRefused
-      ? 'the MCP server no longer accepts the access token'
-      : 'the access token has expired, and there is no refresh token';
-    // Without a refresh token, the access token is used until it expires, and the expiry is then recorded in the status.
-    return commit(context, seen, async (connection, em) =>
-      isOver
-        ? lose(em, connection, reason, context.now())
-        : connection.setTokens({ ...lifetimeOf(seen), refreshAfter: seen.tokenExpiresAt ?? null }),
-    );
-  }
+  const scope = (tokens.scope ?? seen.scope ?? grantedTo(seen)) || undefined;
   let renewed: OAuthTokens;
   try {
-    const work = context.outbound.begin();
-    renewed = byClient
-      ? await fetchClientToken(work, server, client, seen.grantedScopes?.join(' ') || undefined)
-      : await refresh(work, server, client, tokens.refreshToken ?? '');
+    renewed = await requestTokens(context.outbound.begin(timeoutMs), grant, scope);
   } catch (error) {
-    return commit(context, seen, (connection, em) => settleFailure(context, em, connection, { error, isOver }));
+    return commit(context, seen, (connection, em) =>
+      settleFailure({ ...context, em }, connection, { error, isOver, tokens, client: grant.client }),
+    );
   }
   await commit(context, seen, async (connection, em) => {
-    await storeTokens({ ...context, em }, connection, server.issuer, renewed);
+    await storeTokens({ ...context, em }, connection, {
+      issuer: grant.server.issuer,
+      tokens: renewed,
+      scope: tokens.scope,
+    });
     // A server that refuses each new token must not be asked for others without end.
     connection.refreshNotBefore = new Date(context.now().getTime() + MIN_REFRESH_MS);
   });
 }
 
-function lifetimeOf({ tokenExpiresAt, grantedScopes }: McpConnection) {
-  return { expiresAt: tokenExpiresAt ?? null, scopes: grantedScopes ?? null };
+/** Tokens of older versions do not say which scope was asked for. */
+function grantedTo({ authType, grantedScopes }: McpConnection): string | undefined {
+  return authType === 'client_credentials' ? grantedScopes?.join(' ') : undefined;
+}
+
+async function requestTokens(
+  work: OutboundWork,
+  { server, client, refreshToken }: Grant,
+  scope: string | undefined,
+): Promise<OAuthTokens> {
+  if (refreshToken !== undefined) return refresh(work, server, client, { refreshToken, scope });
+  return (await fetchClientToken(work, server, client, { scope, isRepeated: true })).tokens;
 }
 
 /** Runs on the locked row. Does nothing when a newer authorization has changed the tokens in the meantime. */
@@ -174,42 +225,4 @@ async function commit(
     if (connection && connection.tokenVersion === seen.tokenVersion) await change(connection, transaction);
   });
   notifier.publish(mcpConnectionTopic(seen.id));
-}
-
-async function lose(em: EntityManager, connection: McpConnection, reason: string, at: Date): Promise<void> {
-  await forgetTokens(em, connection);
-  connection.stop('AUTHORIZATION_REQUIRED', reason, at);
-}
-
-/**
- * `invalid_grant` deletes the tokens; a client that the server no longer knows also deletes the registration; all other failures are
- * temporary and keep the tokens.
- */
-async function settleFailure(
-  { now }: WorkContext,
-  em: EntityManager,
-  connection: McpConnection,
-  { error, isOver }: { error: unknown; isOver: boolean },
-): Promise<void> {
-  const at = now();
-  const reason = explainRemote(error, 'the authorization server').message;
-  const code = error instanceof OAuthError ? error.code : undefined;
-  if (code === 'invalid_grant')
-    return lose(
-      em,
-      connection,
-      'the authorization server no longer accepts the refresh token (invalid_grant): it has expired or was revoked',
-      at,
-    );
-  if (code === 'invalid_client' || code === 'unauthorized_client') {
-    await forgetTokens(em, connection);
-    if (connection.clientId != null) return connection.stop('MISCONFIGURED', reason, at);
-    await forgetRegistration(em, connection);
-    return connection.stop('AUTHORIZATION_REQUIRED', reason, at);
-  }
-  connection.refreshLeaseUntil = null;
-  connection.refreshFailures += 1;
-  const delay = Math.min(BACKOFF_MS.first * 2 ** (connection.refreshFailures - 1), BACKOFF_MS.most);
-  connection.refreshNotBefore = new Date(at.getTime() + delay * (1 + Math.random() / 4));
-  if (isOver) connection.stop('UNREACHABLE', reason, at);
 }

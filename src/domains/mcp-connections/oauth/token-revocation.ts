@@ -8,7 +8,8 @@ import { SecretError } from '../../../core/secrets/secrets.ts';
 import { readCredentials } from '../credentials.ts';
 import { McpConnection, McpTokenRevocation } from '../entity.ts';
 import { revoke } from './authorization-flow.ts';
-import { type OAuthClient, clientOf } from './client.ts';
+import type { OAuthClient } from './authorization-server.ts';
+import { clientOf } from './client.ts';
 
 /**
  * A job that revokes the tokens of connections that were deleted together with a user or an organization (RFC 7009),

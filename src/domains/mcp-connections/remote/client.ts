@@ -1,7 +1,16 @@
-import { Client, StreamableHTTPClientTransport, extractWWWAuthenticateParams } from '@modelcontextprotocol/client';
+import {
+  Client,
+  LATEST_PROTOCOL_VERSION,
+  ProtocolError,
+  StreamableHTTPClientTransport,
+  SUPPORTED_PROTOCOL_VERSIONS,
+} from '@modelcontextprotocol/client';
+import { causesOf } from '../../../core/causes.ts';
 import { RemoteFailedError } from '../../../core/errors.ts';
-import type { OutboundWork } from '../../../core/outbound/outbound.ts';
-import { AuthorizationNeeded, explainRemote } from './errors.ts';
+import { OutboundError, type OutboundWork } from '../../../core/outbound/outbound.ts';
+import { AuthorizationNeeded, RefusedError, explainRemote } from './errors.ts';
+import { McpExchange } from './mcp-fetch.ts';
+import { listTools } from './tools.ts';
 
 /** The credentials that are sent to an MCP server with each request. */
 export interface Access {
@@ -15,69 +24,142 @@ export interface ServerInfo {
   readonly protocolVersion: string | null;
 }
 
-/** A tool as the server describes it. */
-export interface Tool {
-  readonly name: string;
-  readonly title: string | null;
-  readonly description: string | null;
-  readonly inputSchema: unknown;
-}
+type Use<Result> = (client: Client, info: ServerInfo) => Promise<Result>;
 
 /** Maximum time for closing the session at the server. */
 const FAREWELL_MS = 1_000;
 const noop = () => undefined;
 
+/** How a connection is begun: with the version probe, or with `initialize` for the given revisions. */
+type Opening = { readonly probes: true } | { readonly probes: false; readonly versions?: string[] };
+
 /**
  * Connects to an MCP server over Streamable HTTP, calls `use`, and closes the connection. The protocol generation is detected with
- * `server/discover`, else `initialize`. Each call has a new transport.
+ * `server/discover`; if that fails in any way, the answer to `initialize` decides. Each call has a new transport.
  * @throws AuthorizationNeeded for 401, and for 403 with `insufficient_scope`; RemoteFailedError with the cause for everything else.
  */
 export async function withServer<Result>(
   work: OutboundWork,
   serverUrl: string,
   access: Access,
-  use: (client: Client, info: ServerInfo) => Promise<Result>,
+  use: Use<Result>,
 ): Promise<Result> {
-  const transport = transportTo(work, serverUrl, access);
-  const client = new Client(
-    { name: 'workspace-gateway', version: '1.0.0' },
-    { versionNegotiation: { mode: 'auto' }, listMaxPages: 16 },
-  );
-  // Errors of the transport also reject the request that they belong to. Others can be ignored.
-  client.onerror = noop;
-  try {
-    return await untilDeadline(work.signal, serverUrl, async () => {
-      await client.connect(transport, { signal: work.signal, timeout: 30_000 });
-      const { name = '', version = '' } = client.getServerVersion() ?? {};
-      return use(client, { name, version, protocolVersion: client.getNegotiatedProtocolVersion() ?? null });
-    });
-  } catch (error) {
-    throw explainRemote(error, 'the MCP server');
-  } finally {
-    if (transport.sessionId !== undefined && !work.signal.aborted)
-      await Promise.race([transport.terminateSession().catch(noop), sleep(FAREWELL_MS)]);
-    await client.close().catch(noop);
+  const tried = new Set<string>();
+  let needed: AuthorizationNeeded | undefined;
+  for (let opening: Opening = { probes: true }; ;) {
+    const attempt = new Attempt(work, serverUrl, access, opening);
+    try {
+      return await attempt.run(use);
+    } catch (error) {
+      const explained = explainRemote(attempt.exchange.failure ?? error, 'the MCP server');
+      const next = work.signal.aborted ? undefined : attempt.nextOpening(error);
+      if (!next || tried.has(next.reason)) {
+        // A server may check the authorization first and understand only the newer protocol generation.
+        const isRefused = explained instanceof RefusedError && !explained.isTemporary;
+        throw (isRefused && needed) || explained;
+      }
+      if (explained instanceof AuthorizationNeeded) needed = explained;
+      tried.add(next.reason);
+      opening = next.opening;
+    }
   }
 }
 
-function transportTo(work: OutboundWork, serverUrl: string, access: Access): StreamableHTTPClientTransport {
-  return new StreamableHTTPClientTransport(new URL(serverUrl), {
-    fetch: work.fetch,
-    // The `fetch` of the outbound module checks and follows redirects.
-    redirectPolicy: 'follow',
-    requestInit: { headers: { ...access.headers } },
-    onInsufficientScope: 'throw',
-    reconnectionOptions: {
-      initialReconnectionDelay: 500,
-      maxReconnectionDelay: 1000,
-      reconnectionDelayGrowFactor: 1,
-      maxRetries: 2,
-    },
-    authProvider: {
-      token: () => Promise.resolve(access.accessToken),
-      onUnauthorized: ({ response }) => Promise.reject(new AuthorizationNeeded(extractWWWAuthenticateParams(response))),
-    },
-  });
+/** One connection to a server. */
+class Attempt {
+  readonly exchange: McpExchange;
+  readonly #work: OutboundWork;
+  readonly #serverUrl: string;
+  readonly #opening: Opening;
+  readonly #transport: StreamableHTTPClientTransport;
+  #isOpen = false;
+  #hasSession = false;
+
+  constructor(work: OutboundWork, serverUrl: string, access: Access, opening: Opening) {
+    // A header such as Authorization has the name of a scheme before the secret.
+    const values = Object.values(access.headers ?? {}).flatMap((value) => [value, value.split(' ')[1]]);
+    this.exchange = new McpExchange(work, [access.accessToken, ...values]);
+    this.#work = work;
+    this.#serverUrl = serverUrl;
+    this.#opening = opening;
+    this.#transport = new StreamableHTTPClientTransport(new URL(serverUrl), {
+      fetch: this.exchange.fetch,
+      // The `fetch` of the outbound module checks and follows redirects.
+      redirectPolicy: 'follow',
+      requestInit: { headers: headersFor(access) },
+      reconnectionOptions: {
+        initialReconnectionDelay: 500,
+        maxReconnectionDelay: 1000,
+        reconnectionDelayGrowFactor: 1,
+        maxRetries: 2,
+      },
+    });
+  }
+
+  async run<Result>(use: Use<Result>): Promise<Result> {
+    const client = new Client({ name: 'workspace-gateway', version: '1.0.0' }, optionsFor(this.#opening));
+    // Errors of the transport also reject the request that they belong to. Others can be ignored.
+    client.onerror = noop;
+    const { signal } = this.#work;
+    const late = () =>
+      new RemoteFailedError(`the MCP server failed: ${new URL(this.#serverUrl).host} did not answer in time`);
+    try {
+      return await beforeAbort(signal, late, async () => {
+        const connecting = client.connect(this.#transport, { signal, timeout: 30_000 });
+        // The package notices only that headers are late.
+        await (this.#opening.probes ? this.#probed(connecting, late) : connecting);
+        this.#isOpen = true;
+        const { name = '', version = '' } = client.getServerVersion() ?? {};
+        return use(client, { name, version, protocolVersion: client.getNegotiatedProtocolVersion() ?? null });
+      });
+    } finally {
+      this.#hasSession = this.#transport.sessionId !== undefined;
+      if (this.#hasSession && !signal.aborted)
+        await Promise.race([this.#transport.terminateSession().catch(noop), sleep(FAREWELL_MS)]);
+      await client.close().catch(noop);
+    }
+  }
+
+  /** Waits for the connection, but not longer than the probe may take while no other request was sent. */
+  async #probed(connecting: Promise<void>, late: () => Error): Promise<void> {
+    await beforeAbort(this.exchange.probeSignal, late, () => connecting).catch(async (error: unknown) => {
+      if (this.exchange.isProbing || !this.exchange.probeSignal.aborted) throw error;
+      await connecting;
+    });
+  }
+
+  /** Another way to begin the connection after this failure, if there is one. */
+  nextOpening(error: unknown): { readonly reason: string; readonly opening: Opening } | undefined {
+    if (causesOf(error).some((cause) => cause instanceof OutboundError && !cause.isTemporary)) return undefined;
+    if (this.#opening.probes && this.exchange.isProbing) return { reason: 'probe', opening: { probes: false } };
+    const { refusal, refusedVersions } = this.exchange;
+    // A session that the server has lost is begun anew (Streamable HTTP, Session Management).
+    if (this.#hasSession && refusal?.httpStatus === 404) return { reason: 'session', opening: this.#opening };
+    const version = this.#isOpen ? undefined : olderVersion(refusal ? refusedVersions : versionsIn(error));
+    return version === undefined ? undefined : { reason: 'version', opening: { probes: false, versions: [version] } };
+  }
+}
+
+function headersFor({ headers, accessToken }: Access): Record<string, string> {
+  return { ...headers, ...(accessToken !== undefined && { Authorization: `Bearer ${accessToken}` }) };
+}
+
+function optionsFor(opening: Opening) {
+  if (opening.probes) return { versionNegotiation: { mode: 'auto' as const, probe: { timeoutMs: 30_000 } } };
+  return opening.versions ? { supportedProtocolVersions: opening.versions } : {};
+}
+
+/** The revisions that an error of JSON-RPC lists when the server refuses the newest one. */
+function versionsIn(error: unknown): readonly string[] {
+  const refused = causesOf(error).find((cause) => cause instanceof ProtocolError);
+  return refused ? (JSON.stringify([refused.message, refused.data]).match(/\b20\d\d-\d\d-\d\d\b/g) ?? []) : [];
+}
+
+/** The newest of these revisions that the package speaks, unless it is the one that was refused. */
+function olderVersion(versions: readonly string[]): string | undefined {
+  return SUPPORTED_PROTOCOL_VERSIONS.find(
+    (version) => version !== LATEST_PROTOCOL_VERSION && versions.includes(version),
+  );
 }
 
 /**
@@ -89,43 +171,27 @@ export async function checkServer(client: Client, info: ServerInfo, { signal }: 
   return info;
 }
 
-/** Reads the tools of a server, at most 16 pages. A server without tools gives an empty list. */
-export async function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
-  if (!client.getServerCapabilities()?.tools) return [];
-  return client.listTools({}, { signal, timeout: 30_000 }).then(({ tools }) =>
-    tools.map(({ name, title, description, inputSchema }) => ({
-      name,
-      title: title ?? null,
-      description: description ?? null,
-      inputSchema,
-    })),
-  );
-}
-
 function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => void setTimeout(resolve, ms).unref());
 }
 
-/** Stops waiting at the deadline of the request, also when the server keeps a stream open and sends nothing. */
-async function untilDeadline<Result>(
+/** Stops waiting when the signal aborts, also when the server keeps a stream open and sends nothing. */
+async function beforeAbort<Result>(
   signal: AbortSignal,
-  serverUrl: string,
+  errorOf: () => Error,
   run: () => Promise<Result>,
 ): Promise<Result> {
   let onAbort = noop;
-  const deadline = new Promise<never>((_, reject) => {
-    onAbort = () =>
-      reject(
-        new RemoteFailedError(`the MCP server failed: ${new URL(serverUrl).host} did not answer in time`),
-      ) as undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(errorOf()) as undefined;
     if (signal.aborted) onAbort();
     signal.addEventListener('abort', onAbort, { once: true });
   });
-  deadline.catch(noop);
+  aborted.catch(noop);
   try {
     const running = run();
     running.catch(noop);
-    return await Promise.race([running, deadline]);
+    return await Promise.race([running, aborted]);
   } finally {
     signal.removeEventListener('abort', onAbort);
   }

@@ -1,18 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { OAuthError, type OAuthTokens } from '@modelcontextprotocol/client';
+import type { OAuthTokens } from '@modelcontextprotocol/client';
 import type { WorkContext } from '../../../core/operation.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import type { Credentials } from '../credentials.ts';
 import type { McpConnection } from '../entity.ts';
-import { begin, chooseScope, discover, fetchClientToken, requirePkce } from '../oauth/authorization-flow.ts';
-import { type AuthorizationServer, type OAuthClient, chooseClient } from '../oauth/client.ts';
+import { begin, chooseScope, fetchClientToken, requirePkce, withOfflineAccess } from '../oauth/authorization-flow.ts';
+import type { AuthorizationServer, OAuthClient } from '../oauth/authorization-server.ts';
+import { chooseClient } from '../oauth/client.ts';
+import { isSameIssuer } from '../oauth/authorization-server.ts';
+import { discover, discoverIfPublished } from '../oauth/discovery.ts';
+import { CALLBACK_PATH, clientMetadataUrlOf } from '../oauth/gateway-client.ts';
 import { type Access, type ServerInfo, checkServer, withServer } from './client.ts';
-import { AuthorizationNeeded, MisconfiguredError, explainRemote } from './errors.ts';
+import { AuthorizationNeeded, CLIENT_TOKEN_REFUSED, HEADERS_REFUSED, MisconfiguredError } from './errors.ts';
 
 /** Makes a remote connection: only the network requests. Nothing is stored here. */
-
-export const CALLBACK_PATH = '/v1/mcp-connections/oauth/callback';
-export const CLIENT_METADATA_PATH = '/v1/mcp-connections/oauth/client-metadata.json';
 
 export type Target = Pick<
   McpConnection,
@@ -33,7 +34,11 @@ export type Outcome =
   | {
       readonly kind: 'connected';
       readonly info: ServerInfo;
-      readonly grant?: { readonly server: AuthorizationServer; readonly tokens: OAuthTokens };
+      readonly grant?: {
+        readonly server: AuthorizationServer;
+        readonly tokens: OAuthTokens;
+        readonly scope: string | undefined;
+      };
     }
   | {
       readonly kind: 'authorization';
@@ -49,7 +54,8 @@ export type Outcome =
 
 /**
  * Connects with the stored credentials. When the server requires authorization, gets a token with client credentials or starts an
- * authorization by a user.
+ * authorization by a user. A server can require it only for the calls of its tools: with `offersOAuth`, an authorization is also started when
+ * the server works without one, but its owner gave a client or it publishes resource metadata.
  * @throws RemoteFailedError with the cause; MisconfiguredError when the server refuses the configured credentials.
  */
 export async function connectRemote(
@@ -57,18 +63,49 @@ export async function connectRemote(
   work: OutboundWork,
   target: Target,
   credentials: Credentials,
+  { offersOAuth }: { readonly offersOAuth: boolean },
 ): Promise<Outcome> {
   const access: Access = { headers: credentials.headers, accessToken: credentials.tokens?.accessToken };
+  const attempt = { context, work, target, credentials };
   try {
-    return { kind: 'connected', info: await ping(work, target, access) };
+    const info = await ping(work, target, access);
+    const isAnonymous = target.authType === 'oauth' && access.accessToken === undefined;
+    return (
+      (isAnonymous && (offersOAuth || target.clientId != null) && (await offerAuthorization(attempt))) || {
+        kind: 'connected',
+        info,
+      }
+    );
   } catch (error) {
     if (!(error instanceof AuthorizationNeeded)) throw error;
-    if (target.authType === 'static_headers')
-      throw new MisconfiguredError('the MCP server does not accept the headers');
-    const server = await discover(work, target.serverUrl ?? '', error.resourceMetadataUrl);
-    const attempt = { context, work, target, credentials, server, needed: error };
-    return target.authType === 'client_credentials' ? connectByClient(attempt) : beginAuthorization(attempt);
+    if (target.authType === 'static_headers') throw new MisconfiguredError(HEADERS_REFUSED);
+    const found = await discover(work, target.serverUrl ?? '', {
+      resourceMetadataUrl: error.resourceMetadataUrl,
+      ...wishesOf(target),
+    });
+    const refused = { ...attempt, server: serverFor(target, found), needed: error };
+    return target.authType === 'client_credentials' ? connectByClient(refused) : beginAuthorization(refused);
   }
+}
+
+/** Starts an authorization at a server that works without one. */
+async function offerAuthorization(attempt: Omit<RefusedAttempt, 'server' | 'needed'>): Promise<Outcome | undefined> {
+  const { work, target } = attempt;
+  const options = { ...wishesOf(target), hasClient: target.clientId != null };
+  const found = await discoverIfPublished(work, target.serverUrl ?? '', options);
+  return (
+    found && beginAuthorization({ ...attempt, server: serverFor(target, found), needed: new AuthorizationNeeded({}) })
+  );
+}
+
+function wishesOf({ authorizationServer, resource }: Target) {
+  return { knownIssuer: authorizationServer?.issuer, resource };
+}
+
+/** With the settings of the connection, and what is known from earlier authorizations. */
+function serverFor({ authorizationServer: known, audience }: Target, found: AuthorizationServer): AuthorizationServer {
+  const isKnown = known && isSameIssuer(known.issuer, found.issuer);
+  return { ...found, audience, ...(isKnown && known.refusesMetadataDocument && { refusesMetadataDocument: true }) };
 }
 
 /** An attempt to connect that the server has answered with the requirement of an authorization. */
@@ -93,37 +130,31 @@ async function connectByClient(attempt: RefusedAttempt): Promise<Outcome> {
   const { work, target, server, needed } = attempt;
   const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: undefined });
   const client = await choose(attempt, scope);
-  let tokens: OAuthTokens;
-  try {
-    tokens = await fetchClientToken(work, server, client, scope);
-  } catch (error) {
-    const explained = explainRemote(error, 'the authorization server');
-    throw error instanceof OAuthError && error.code !== 'server_error' && error.code !== 'temporarily_unavailable'
-      ? new MisconfiguredError(explained.message, error)
-      : explained;
-  }
+  const { tokens, server: known } = await fetchClientToken(work, server, client, { scope });
   try {
     return {
       kind: 'connected',
       info: await ping(work, target, { accessToken: tokens.access_token }),
-      grant: { server, tokens: { ...tokens, scope: tokens.scope ?? scope } },
+      grant: { server: known, tokens: { ...tokens, scope: tokens.scope ?? scope }, scope },
     };
   } catch (error) {
-    if (error instanceof AuthorizationNeeded)
-      throw new MisconfiguredError(
-        'the MCP server does not accept the token that its authorization server issued for these client credentials',
-      );
+    if (error instanceof AuthorizationNeeded) throw new MisconfiguredError(CLIENT_TOKEN_REFUSED);
     throw error;
   }
 }
 
 async function beginAuthorization(attempt: RefusedAttempt): Promise<Outcome> {
   const { context, target, server, needed } = attempt;
-  requirePkce(server);
+  requirePkce(server, target.allowMissingPkceMetadata);
   const stepUpScope = needed.isStepUp
     ? [...(target.grantedScopes ?? []), needed.scope ?? ''].join(' ').trim() || undefined
     : (target.challengedScope ?? undefined);
-  const scope = chooseScope(server, { wanted: target.scope ?? null, challenged: needed.scope, stepUp: stepUpScope });
+  const wanted = target.scope ?? null;
+  const scope = withOfflineAccess(
+    server,
+    chooseScope(server, { wanted, challenged: needed.scope, stepUp: stepUpScope }),
+    wanted,
+  );
   const client = await choose(attempt, scope);
   const state = randomBytes(32).toString('base64url');
   const redirectUri = context.settings.publicUrl + CALLBACK_PATH;
@@ -158,11 +189,6 @@ function choose(
     scope,
     now: now(),
   });
-}
-
-/** The URL of the client id metadata document, which is also the client id. */
-export function clientMetadataUrlOf({ clientMetadataUrl, publicUrl }: WorkContext['settings']): string {
-  return clientMetadataUrl ?? publicUrl + CLIENT_METADATA_PATH;
 }
 
 /** The hash of a `state`. Only the hash is stored, because the `state` is the credential of the callback. */

@@ -1,10 +1,7 @@
 import {
   InsecureTokenEndpointError,
-  InsufficientScopeError,
   IssuerMismatchError,
-  OAuthError,
   ProtocolError,
-  RegistrationRejectedError,
   SdkError,
   SdkHttpError,
 } from '@modelcontextprotocol/client';
@@ -12,9 +9,48 @@ import { z } from 'zod';
 import { causesOf } from '../../../core/causes.ts';
 import { DomainError, RemoteFailedError } from '../../../core/errors.ts';
 import { OutboundError } from '../../../core/outbound/outbound.ts';
+import { shown } from './answers.ts';
+import type { Challenge } from './challenges.ts';
 
 /** The server refuses the stored configuration. A retry does not help; the connection must be changed. */
 export class MisconfiguredError extends RemoteFailedError {}
+
+/** The authorization cannot be used any more, or not until somebody authorizes the connection again. */
+export class AuthorizationLostError extends RemoteFailedError {
+  constructor(reason: string, cause?: unknown) {
+    super(`the MCP connection must be authorized: ${reason}`, cause);
+    this.reason = reason;
+  }
+
+  readonly reason: string;
+}
+
+export const HEADERS_REFUSED = 'the MCP server does not accept the headers (HTTP 401); change them';
+export const CLIENT_TOKEN_REFUSED =
+  'the MCP server does not accept the token that its authorization server issued for these client credentials: it may expect another scope, audience or resource';
+
+/** An HTTP answer that refuses the request. */
+export class RefusedError extends RemoteFailedError {
+  readonly httpStatus: number;
+  /** The error code of OAuth or JSON-RPC, if the answer has one. */
+  readonly errorCode: string | undefined;
+
+  constructor(
+    message: string,
+    { httpStatus, errorCode }: { readonly httpStatus: number; readonly errorCode?: string | undefined },
+  ) {
+    super(message);
+    this.httpStatus = httpStatus;
+    this.errorCode = errorCode;
+  }
+
+  /** Whether a retry of the same request can help (RFC 9110, section 15.5). */
+  get isTemporary(): boolean {
+    const { httpStatus, errorCode } = this;
+    if (errorCode === 'server_error' || errorCode === 'temporarily_unavailable') return true;
+    return httpStatus < 400 ? errorCode === undefined : httpStatus >= 500 || httpStatus === 408 || httpStatus === 429;
+  }
+}
 
 /** The server requires authorization, or more scopes (RFC 6750, section 3). */
 export class AuthorizationNeeded extends Error {
@@ -26,7 +62,7 @@ export class AuthorizationNeeded extends Error {
   /** The version of the tokens that were sent; undefined when no stored tokens were used. */
   tokenVersion: number | undefined;
 
-  constructor(challenge: { resourceMetadataUrl?: URL; scope?: string }, isStepUp = false) {
+  constructor(challenge: Challenge, isStepUp = false) {
     super(isStepUp ? 'the server requires more scopes than were granted' : 'the server requires authorization');
     this.resourceMetadataUrl = challenge.resourceMetadataUrl;
     this.scope = challenge.scope;
@@ -35,70 +71,37 @@ export class AuthorizationNeeded extends Error {
 }
 
 /**
- * Converts a failure of a request to `who` into an error that can be shown. The message names the cause in our own words. Of the server's text
- * it repeats only what an administrator needs: issuers, resources, and codes and descriptions of refused registrations.
+ * Converts a failure of a request to `who` into an error that can be shown. The message names the cause in our own words. Texts of the
+ * server are quoted and cut.
  */
 export function explainRemote(error: unknown, who: string): DomainError | AuthorizationNeeded {
-  if (error instanceof DomainError || error instanceof AuthorizationNeeded) return error;
-  if (error instanceof InsufficientScopeError) {
-    return new AuthorizationNeeded(
-      { resourceMetadataUrl: error.resourceMetadataUrl, scope: error.requiredScope },
-      true,
-    );
-  }
-  const outbound = findOutboundError(error);
-  if (outbound) return new RemoteFailedError(`${who} failed: ${outbound.message}`, error);
-  // A 4xx answer: a retry of the same request does not help (RFC 9110, section 15.5).
-  const isRefusal =
-    error instanceof SdkHttpError &&
-    error.status !== undefined &&
-    error.status >= 400 &&
-    error.status < 500 &&
-    error.status !== 408 &&
-    error.status !== 429;
-  return new (isRefusal ? MisconfiguredError : RemoteFailedError)(`${who} ${causeOf(error)}`, error);
-}
-
-/** Finds the error in the chain of causes, because libraries wrap the errors of `fetch`. */
-function findOutboundError(error: unknown): OutboundError | undefined {
-  return causesOf(error).find((cause) => cause instanceof OutboundError);
-}
-
-const MAX_SHOWN = 200;
-
-/** Text of a server in a message: one line of printable characters, in quotes and cut. Pages escape it. */
-export function shown(text: string | undefined): string {
-  if (text === undefined) return 'none';
-  const printable = text.replaceAll(/[^\x20-\x7E]/g, '?');
-  return `"${printable.length > MAX_SHOWN ? `${printable.slice(0, MAX_SHOWN)}…` : printable}"`;
-}
-
-const refusal = z.object({ error: z.string().regex(/^[a-z_]{1,60}$/), error_description: z.string().optional() });
-
-/** The code and the description of a refusal (RFC 7591, section 3.2.2). */
-function codeIn(body: string): string {
-  try {
-    const { error, error_description: description } = refusal.parse(JSON.parse(body));
-    return description === undefined ? `, ${error}` : `, ${error}: ${shown(description)}`;
-  } catch {
-    return '';
-  }
+  const known = causesOf(error).find(
+    (cause) => cause instanceof DomainError || cause instanceof AuthorizationNeeded || cause instanceof OutboundError,
+  );
+  if (known instanceof OutboundError) return new RemoteFailedError(`${who} failed: ${known.message}`, error);
+  if (known instanceof DomainError || known instanceof AuthorizationNeeded) return known;
+  return new RemoteFailedError(`${who} ${causeOf(error)}`, error);
 }
 
 function causeOf(error: unknown): string {
-  if (error instanceof IssuerMismatchError)
-    // The issuer of an authorization response comes from the URL that was opened.
-    return error.kind === 'metadata'
-      ? `names another issuer than expected: ${shown(error.received)} instead of ${shown(error.expected)} (RFC 8414, section 3.3)`
-      : 'names another issuer than expected (RFC 9207, section 2.4)';
+  // The issuer of an authorization response comes from the URL that was opened.
+  if (error instanceof IssuerMismatchError) return 'names another issuer than expected (RFC 9207, section 2.4)';
   if (error instanceof InsecureTokenEndpointError) return 'names a token endpoint that is not https';
-  if (error instanceof RegistrationRejectedError)
-    return `refused the registration of this client (HTTP ${error.status}${codeIn(error.body)}); register a client there and give its clientId`;
-  if (error instanceof OAuthError) return /^[a-z_]{1,60}$/.test(error.code) ? `refused: ${error.code}` : 'refused';
   if (error instanceof SdkHttpError && error.status !== undefined) return `answered with HTTP ${error.status}`;
-  if (error instanceof ProtocolError) return `answered with the JSON-RPC error ${error.code}`;
-  if (error instanceof SyntaxError || error instanceof z.core.$ZodError) return 'answered with a malformed document';
+  if (error instanceof ProtocolError)
+    return `answered with the JSON-RPC error ${error.code}${error.message === '' ? '' : `: ${shown(error.message)}`}`;
+  if (error instanceof z.core.$ZodError) return `answered with a malformed document${fieldIn(error)}`;
+  if (error instanceof SyntaxError) return 'answered with malformed JSON';
   if (error instanceof SdkError && error.cause instanceof Error) return causeOf(error.cause);
   if (error instanceof SdkError) return `broke the protocol (${error.code})`;
   return 'broke the protocol';
+}
+
+/** The first wrong field of a document. */
+export function fieldIn(error: z.core.$ZodError): string {
+  const [issue] = error.issues;
+  const path = issue?.path.map(String).join('.') ?? '';
+  return issue === undefined || path === ''
+    ? ''
+    : ` (${shown(path).slice(1, -1)}: ${shown(issue.message).slice(1, -1)})`;
 }

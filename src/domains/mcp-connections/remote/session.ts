@@ -4,10 +4,18 @@ import type { McpConnectionId } from '../../../core/ids.ts';
 import { DomainError } from '../../../core/errors.ts';
 import type { WorkContext } from '../../../core/operation.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
-import { forgetTokens, readCredentials } from '../credentials.ts';
+import { readCredentials } from '../credentials.ts';
 import { McpConnection } from '../entity.ts';
+import { isMetadataDocument, refuseMetadataDocument } from '../oauth/forgotten-client.ts';
 import { type Access, type ServerInfo, withServer } from './client.ts';
-import { AuthorizationNeeded, MisconfiguredError } from './errors.ts';
+import {
+  AuthorizationLostError,
+  AuthorizationNeeded,
+  CLIENT_TOKEN_REFUSED,
+  HEADERS_REFUSED,
+  MisconfiguredError,
+  RefusedError,
+} from './errors.ts';
 import type { Status } from '../status.ts';
 import { mcpConnectionTopic } from '../topics.ts';
 import { usableToken } from '../oauth/token-refresh.ts';
@@ -54,7 +62,7 @@ async function attempt<Result>(
   } catch (error) {
     if (error instanceof AuthorizationNeeded) error.tokenVersion = token?.version ?? connection.tokenVersion;
     if (!(error instanceof AuthorizationNeeded) || error.isStepUp || !token) throw error;
-    const renewed = await usableToken(context, connection.id, token.version);
+    const renewed = await usableToken(context, connection.id, { refused: token.version });
     if (!renewed) throw error;
     return await run({ accessToken: renewed.accessToken }).catch((again: unknown) => {
       if (again instanceof AuthorizationNeeded) again.tokenVersion = renewed.version;
@@ -81,46 +89,63 @@ async function noteSuccess({ em, now, notifier }: WorkContext, id: McpConnection
   if (isNews) notifier.publish(mcpConnectionTopic(id));
 }
 
-/** Records the failure in the status. A status that `usableToken` has set stays. @returns the error to throw. */
+/**
+ * Records the failure in the status. A status that `usableToken` has set stays. The tokens are kept, because only the authorization server
+ * can say that they are dead. @returns the error to throw.
+ * @param refusal Why the server refuses a token, if more is known than that it does.
+ */
 export async function noteFailure(
-  { em, now, notifier }: WorkContext,
+  { em, now, notifier, secrets, settings }: WorkContext,
   id: McpConnectionId,
   error: unknown,
+  refusal?: string,
 ): Promise<unknown> {
   if (!(error instanceof AuthorizationNeeded) && !(error instanceof DomainError && error.kind === 'remoteFailed'))
     return error;
   const noted = await em.fork().transactional(async (transaction) => {
     const connection = await transaction.findOne(McpConnection, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE });
-    if (!connection || connection.isPending(now())) return toRemoteFailure(error, connection);
-    const status = statusAfter(error, connection);
-    const isRefused = error instanceof AuthorizationNeeded && !error.isStepUp;
+    if (!connection) return error instanceof AuthorizationNeeded ? new AuthorizationLostError(error.message) : error;
+    const { tokens, registration } = await readCredentials(transaction, secrets, id);
+    const noteOf = () => failureOf(error, connection, { refusal, hasToken: tokens !== undefined });
+    if (connection.isPending(now())) return noteOf();
     // A new authorization has replaced the tokens in the meantime, or the tokens are already deleted: nothing to record.
     if (
       error instanceof AuthorizationNeeded &&
       error.tokenVersion !== undefined &&
       error.tokenVersion !== connection.tokenVersion
     )
-      return toRemoteFailure(error, connection);
-    if (isRefused) await forgetTokens(transaction, connection);
-    else if (error instanceof AuthorizationNeeded)
+      return noteOf();
+    if (error instanceof AuthorizationNeeded && error.isStepUp)
       connection.challengedScope = [...(connection.grantedScopes ?? []), error.scope ?? ''].join(' ').trim() || null;
-    // Without tokens the server can only say that it requires authorization. Why there are none tells more.
-    const isKnown = isRefused && status === 'AUTHORIZATION_REQUIRED' && connection.status === status;
-    connection.stop(status, (isKnown && connection.statusReason) || error.message, now());
-    return toRemoteFailure(error, connection);
+    else if (error instanceof AuthorizationNeeded && tokens && isMetadataDocument(settings, registration))
+      refuseMetadataDocument(connection);
+    const failure = noteOf();
+    const reason = failure instanceof AuthorizationLostError ? failure.reason : failure.message;
+    connection.stop(statusAfter(failure), reason, now());
+    return failure;
   });
   notifier.publish(mcpConnectionTopic(id));
   return noted;
 }
 
-function statusAfter(error: Error, connection: McpConnection): Exclude<Status, 'CONNECTED' | 'STORED'> {
-  if (error instanceof AuthorizationNeeded)
-    return connection.authType === 'oauth' ? 'AUTHORIZATION_REQUIRED' : 'MISCONFIGURED';
-  return error instanceof MisconfiguredError ? 'MISCONFIGURED' : 'UNREACHABLE';
+function statusAfter(failure: DomainError): Exclude<Status, 'CONNECTED' | 'STORED'> {
+  if (failure instanceof AuthorizationLostError) return 'AUTHORIZATION_REQUIRED';
+  const isPermanent = failure instanceof RefusedError && !failure.isTemporary;
+  return isPermanent || failure instanceof MisconfiguredError ? 'MISCONFIGURED' : 'UNREACHABLE';
 }
 
-function toRemoteFailure(error: Error, connection: McpConnection | null): unknown {
+/** The failure in the words of the way in which the connection is authorized. */
+function failureOf(
+  error: AuthorizationNeeded | DomainError,
+  { authType, status, statusReason }: McpConnection,
+  { refusal, hasToken }: { readonly refusal: string | undefined; readonly hasToken: boolean },
+): DomainError {
   if (!(error instanceof AuthorizationNeeded)) return error;
-  const reason = connection?.statusReason ?? error.message;
-  return new MisconfiguredError(`the MCP connection must be authorized: ${reason}`);
+  if (authType === 'static_headers') return new MisconfiguredError(HEADERS_REFUSED);
+  if (authType === 'client_credentials') return new MisconfiguredError(CLIENT_TOKEN_REFUSED);
+  if (error.isStepUp) return new AuthorizationLostError(error.message);
+  if (hasToken) return new AuthorizationLostError(refusal ?? 'the MCP server does not accept the access token');
+  // Without tokens the server can only say that it requires authorization. Why there are none tells more.
+  const isKnown = status === 'AUTHORIZATION_REQUIRED' || status === 'PENDING_AUTHORIZATION';
+  return new AuthorizationLostError((isKnown && statusReason) || error.message);
 }

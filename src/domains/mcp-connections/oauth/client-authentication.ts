@@ -1,0 +1,102 @@
+import type { AddClientAuthentication } from '@modelcontextprotocol/client';
+import { RefusedError } from '../remote/errors.ts';
+import {
+  type AuthorizationServer,
+  type ClientAuthenticationMethod,
+  METHODS,
+  type OAuthClient,
+} from './authorization-server.ts';
+
+/**
+ * How the gateway proves to an authorization server that it is its client, the same for every request (RFC 6749, section 2.3.1). The official
+ * client package does not encode the credentials for HTTP Basic, and does not use a method that only the registration names.
+ */
+
+type Methods = readonly [ClientAuthenticationMethod, ...ClientAuthenticationMethod[]];
+
+/**
+ * The methods to try. First the one that has worked before, else the one of the registration, else the best that the server offers; then,
+ * if HTTP Basic is refused, credentials as they are, and the secret in the body if the server offers that.
+ */
+export function methodsFor(client: OAuthClient, server: AuthorizationServer): Methods {
+  if (client.client_secret === undefined) return ['none'];
+  const offered = server.metadata.token_endpoint_auth_methods_supported ?? [];
+  const registered = METHODS.find((method) => method === client.token_endpoint_auth_method);
+  const first = server.clientAuthentication ?? registered ?? bestOf(offered);
+  const takesPost = offered.length === 0 || offered.includes('client_secret_post');
+  const others: Readonly<Record<ClientAuthenticationMethod, boolean>> = {
+    client_secret_basic: false,
+    unencoded_basic: first === 'client_secret_basic' && basicCredentials(client) !== unencodedCredentials(client),
+    client_secret_post: first.endsWith('_basic') && takesPost,
+    none: false,
+  };
+  return [first, ...METHODS.filter((method) => others[method])];
+}
+
+/** A client with a secret sends it, whatever the list says: it would be refused without. */
+function bestOf(offered: readonly string[]): ClientAuthenticationMethod {
+  return offered.length === 0 || offered.includes('client_secret_basic') ? 'client_secret_basic' : 'client_secret_post';
+}
+
+/** What a request has to carry: the header `Authorization`, or members of its form. */
+export function credentialsFor(
+  method: ClientAuthenticationMethod,
+  client: OAuthClient,
+): { readonly authorization?: string; readonly form: Readonly<Record<string, string>> } {
+  if (method.endsWith('_basic')) {
+    const credentials = method === 'unencoded_basic' ? unencodedCredentials(client) : basicCredentials(client);
+    return { authorization: `Basic ${Buffer.from(credentials).toString('base64')}`, form: {} };
+  }
+  const { client_id, client_secret = '' } = client;
+  return { form: method === 'client_secret_post' ? { client_id, client_secret } : { client_id } };
+}
+
+function basicCredentials({ client_id: id, client_secret: secret = '' }: OAuthClient): string {
+  return `${formEncoded(id)}:${formEncoded(secret)}`;
+}
+
+function unencodedCredentials({ client_id: id, client_secret: secret = '' }: OAuthClient): string {
+  return `${id}:${secret}`;
+}
+
+/** The encoding `application/x-www-form-urlencoded` (RFC 6749, appendix B). */
+function formEncoded(value: string): string {
+  return new URLSearchParams({ '': value }).toString().slice(1);
+}
+
+/** The parameters of all token requests to this server, in the form that the package takes. */
+export function authenticationOf(
+  method: ClientAuthenticationMethod,
+  client: OAuthClient,
+  { audience }: AuthorizationServer,
+): AddClientAuthentication {
+  return (headers, form) => {
+    const { authorization, form: members } = credentialsFor(method, client);
+    if (authorization !== undefined) headers.set('Authorization', authorization);
+    for (const [name, value] of Object.entries(members)) form.set(name, value);
+    if (audience != null) form.set('audience', audience);
+  };
+}
+
+/** Sends a request with each method until the server knows the client. @returns the answer, and the server with the method that has worked. */
+export async function withAuthentication<Answer>(
+  client: OAuthClient,
+  server: AuthorizationServer,
+  send: (authentication: AddClientAuthentication) => Promise<Answer>,
+  methods: readonly ClientAuthenticationMethod[] = methodsFor(client, server),
+): Promise<{ readonly answer: Answer; readonly server: AuthorizationServer }> {
+  for (const [index, method] of methods.entries()) {
+    try {
+      const answer = await send(authenticationOf(method, client, server));
+      return { answer, server: index === 0 ? server : { ...server, clientAuthentication: method } };
+    } catch (error) {
+      if (index === methods.length - 1 || !isUnknownClient(error)) throw error;
+    }
+  }
+  throw new Error('a client has at least one method');
+}
+
+/** Whether the authorization server does not know the client, or not with these credentials (RFC 6749, section 5.2). */
+export function isUnknownClient(error: unknown): boolean {
+  return error instanceof RefusedError && error.errorCode === 'invalid_client';
+}

@@ -1,0 +1,150 @@
+import { RemoteFailedError } from '../../../core/errors.ts';
+import { isObject } from '../../../core/is-object.ts';
+import { parsedJson, withBody, withinStack } from '../../../core/outbound/changed-answers.ts';
+import type { OutboundFetch, OutboundWork } from '../../../core/outbound/outbound.ts';
+import { describedError, mediaTypeOf, sayError, shown, statusOf } from './answers.ts';
+import { readChallenge } from './challenges.ts';
+import { AuthorizationNeeded, MisconfiguredError, RefusedError } from './errors.ts';
+import { changedEvents } from './event-stream.ts';
+import { hideSecrets } from './secrets-in-messages.ts';
+import { type AnsweredRequest, changeMessage, unknownRevisionIn } from './tolerance.ts';
+
+/** The version probe, which servers that speak only `initialize` answer in many ways. */
+const PROBE = 'server/discover';
+export const PROBE_MS = 3_000;
+/** Of an answer with tools, and of all tools of a server together. */
+export const MAX_TOOLS_BYTES = 4 * 1024 * 1024;
+
+/**
+ * The `fetch` of the official client package for requests to an MCP server. It changes answers that the package would refuse without need,
+ * and turns answers that end the attempt into errors that can be shown.
+ */
+export class McpExchange {
+  readonly #work: OutboundWork;
+  readonly #probe: OutboundWork;
+  readonly #secrets: readonly (string | undefined)[];
+  /** Whether only the version probe was sent so far. */
+  isProbing = true;
+  /** The last answer with an error of HTTP, and the revisions of the protocol that it names. */
+  refusal: RefusedError | undefined;
+  refusedVersions: readonly string[] = [];
+  /** A failure that the package would report in other words. */
+  failure: RemoteFailedError | undefined;
+
+  /** @param secrets The credentials of the connection. */
+  constructor(work: OutboundWork, secrets: readonly (string | undefined)[]) {
+    this.#work = work;
+    this.#secrets = secrets;
+    this.#probe = work.within(PROBE_MS);
+  }
+
+  /** Aborts when the probe has taken too long. */
+  get probeSignal(): AbortSignal {
+    return this.#probe.signal;
+  }
+
+  readonly fetch: OutboundFetch = async (url, init = {}) => {
+    const request = requestIn(init.body);
+    const isProbe = request?.method === PROBE;
+    if (init.method === 'POST' && !isProbe) this.isProbing = false;
+    const maxBytes = request?.method === 'tools/list' ? MAX_TOOLS_BYTES : undefined;
+    const response = await (isProbe ? this.#probe : this.#work).fetch(url, init, { maxBytes });
+    if (init.method !== 'POST') return response;
+    const { host } = new URL(url);
+    if (!response.ok) return this.#refused(response, host, isProbe);
+    if (!isWithId(request) || response.status === 202) return response;
+    return mediaTypeOf(response) === 'text/event-stream'
+      ? withBody(
+          response,
+          response.body?.pipeThrough(changedEvents((message) => this.#change(message, request))) ?? null,
+        )
+      : this.#changedJson(response, host, request);
+  };
+
+  async #refused(response: Response, host: string, isProbe: boolean): Promise<Response> {
+    const challenge = readChallenge(response.headers.get('www-authenticate'));
+    const isStepUp = response.status === 403 && challenge.error === 'insufficient_scope';
+    if (response.status === 401 || isStepUp) {
+      await response.body?.cancel();
+      throw new AuthorizationNeeded(challenge, isStepUp);
+    }
+    const body = await response.text();
+    // An error of JSON-RPC in an answer to the probe tells which revisions the server speaks.
+    if (isProbe && response.status === 400 && describedError(body)) return withBody(response, body);
+    this.refusal = refusalOf(response, host, hideSecrets(body, this.#secrets));
+    this.refusedVersions = body.match(REVISION) ?? [];
+    throw this.refusal;
+  }
+
+  async #changedJson(response: Response, host: string, request: RequestWithId): Promise<Response> {
+    const document = parsedJson(await response.text());
+    if (!isObject(document) && !Array.isArray(document)) throw this.#noJson(response, host);
+    const change = (message: unknown) => this.#change(message, request);
+    const body = withinStack(host, () =>
+      JSON.stringify(Array.isArray(document) ? document.map(change) : change(document)),
+    );
+    return withBody(response, body, 'application/json');
+  }
+
+  #noJson(response: Response, host: string): RemoteFailedError {
+    const type = mediaTypeOf(response);
+    if (type === 'application/json')
+      return new RemoteFailedError(`the MCP server answered with malformed JSON at ${host}`);
+    return new MisconfiguredError(
+      `no MCP server answers there: ${host} answered with ${type ?? 'no media type'} instead of JSON; check the address`,
+    );
+  }
+
+  #change(message: unknown, request: AnsweredRequest): unknown {
+    const revision = unknownRevisionIn(message, request);
+    if (revision !== undefined)
+      this.failure = new RemoteFailedError(
+        `the MCP server speaks the revision ${shown(revision)} of the Model Context Protocol, which is not supported; update the server`,
+      );
+    const changed = changeMessage(message, request);
+    return isObject(changed) && isObject(changed['error']) ? this.#withoutSecrets(changed, changed['error']) : changed;
+  }
+
+  #withoutSecrets(message: object, error: Readonly<Record<string, unknown>>): object {
+    return { ...message, error: { ...error, message: hideSecrets(String(error['message']), this.#secrets) } };
+  }
+}
+
+const REVISION = /\b20\d\d-\d\d-\d\d\b/g;
+
+interface SentRequest {
+  readonly id: string | number | undefined;
+  readonly method: string;
+}
+type RequestWithId = SentRequest & AnsweredRequest;
+
+function isWithId(request: SentRequest | undefined): request is RequestWithId {
+  return request?.id !== undefined;
+}
+
+function requestIn(body: unknown): SentRequest | undefined {
+  const message = typeof body === 'string' ? parsedJson(body) : undefined;
+  if (!isObject(message)) return undefined;
+  const { id, method } = message;
+  if (typeof method !== 'string') return undefined;
+  return { method, id: typeof id === 'string' || typeof id === 'number' ? id : undefined };
+}
+
+/** The next step for statuses that have a usual cause. */
+const ADVICE: Readonly<Record<number, string>> = {
+  403: '; check whether the credentials of the connection may use this server',
+  404: '; check the path of the address',
+  405: '; the address does not take the POST requests of the transport Streamable HTTP: if it belongs to the older transport HTTP+SSE, which is not supported, look for the other address of the server',
+  429: '; it limits the number of requests: try again later',
+};
+
+function refusalOf(response: Response, host: string, body: string): RefusedError {
+  const described = describedError(body);
+  const { status } = response;
+  const details = described ? `: ${sayError(described)}` : '';
+  const advice = ADVICE[status] ?? (status >= 500 ? '; try again later, or ask the operator of the server' : '');
+  return new RefusedError(`the MCP server answered with ${statusOf(response)} at ${host}${details}${advice}`, {
+    httpStatus: status,
+    errorCode: described?.code,
+  });
+}

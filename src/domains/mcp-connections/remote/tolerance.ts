@@ -1,0 +1,88 @@
+import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/client';
+import { isObject } from '../../../core/is-object.ts';
+import { membersWithoutNulls } from '../without-nulls.ts';
+
+/**
+ * MCP servers write null for what they do not have, and answer with odd capabilities and lists. The official client package refuses such
+ * messages, so they are changed before it reads them.
+ */
+
+type Document = Readonly<Record<string, unknown>>;
+
+/** The request that a message answers. */
+export interface AnsweredRequest {
+  readonly id: string | number;
+  readonly method: string;
+}
+
+/** What is changed in the results of a method. */
+const RESULTS: Readonly<Record<string, (result: Document) => Document>> = {
+  initialize: (result) => ({ ...withCapabilities(result), serverInfo: serverInfoIn(result['serverInfo']) }),
+  'server/discover': withCapabilities,
+  // The package checks each tool strictly, so the tools as the server sent them are in a member that it does not know.
+  'tools/list': ({ tools, nextCursor, ...rest }) => ({
+    ...CACHING,
+    ...membersWithoutNulls(rest),
+    tools: [],
+    [TOOLS_AS_SENT]: Array.isArray(tools) ? tools.filter((tool) => tool !== null) : [],
+    ...(textOf(nextCursor) !== '' && { nextCursor: textOf(nextCursor) }),
+  }),
+};
+
+/** The member of a result of `tools/list` with the tools as the server sent them. */
+export const TOOLS_AS_SENT = 'toolsAsSent';
+
+/** Members that a result of the revision 2026-07-28 must have. */
+const CACHING = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
+
+function withCapabilities(result: Document): Document {
+  const { capabilities, ...rest } = membersWithoutNulls(result);
+  return { ...rest, capabilities: capabilitiesIn(capabilities) };
+}
+
+/** Some languages write an empty object as a list. The gateway only needs to know which capabilities a server has. */
+function capabilitiesIn(capabilities: unknown): Document {
+  if (!isObject(capabilities)) return {};
+  return Object.fromEntries(
+    Object.entries(capabilities).flatMap(([name, value]) => (value == null || value === false ? [] : [[name, {}]])),
+  );
+}
+
+function serverInfoIn(info: unknown): Document {
+  const { name, version } = isObject(info) ? info : {};
+  return { name: textOf(name), version: textOf(version) };
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+/** Changes a JSON-RPC message that answers this request. Requests and notifications of the server are left as they are. */
+export function changeMessage(message: unknown, request: AnsweredRequest): unknown {
+  if (!isObject(message) || 'method' in message) return message;
+  const { id, error, result } = message;
+  const common = { jsonrpc: '2.0', id: id == null || textOf(id) === textOf(request.id) ? request.id : id };
+  if (error != null) return { ...common, error: errorIn(error) };
+  if (!isObject(result) && result != null) return { ...common, result };
+  return { ...common, result: RESULTS[request.method]?.(result ?? {}) ?? result ?? {} };
+}
+
+const INTERNAL_ERROR = -32_603;
+
+function errorIn(error: unknown): Document {
+  const { code, message, data } = isObject(error) ? error : { message: error };
+  return {
+    code: Number.isSafeInteger(Number(code ?? Number.NaN)) ? Number(code) : INTERNAL_ERROR,
+    message: textOf(message),
+    ...(data != null && { data }),
+  };
+}
+
+/** The revision that an answer to `initialize` names, if the package does not know it. */
+export function unknownRevisionIn(message: unknown, { method }: AnsweredRequest): string | undefined {
+  if (method !== 'initialize' || !isObject(message) || !isObject(message['result'])) return undefined;
+  const { protocolVersion } = message['result'];
+  if (protocolVersion === undefined) return 'none';
+  const revision = textOf(protocolVersion);
+  return SUPPORTED_PROTOCOL_VERSIONS.includes(revision) ? undefined : revision;
+}

@@ -1,0 +1,92 @@
+import type { Client } from '@modelcontextprotocol/client';
+import { z } from 'zod';
+import { isObject } from '../../../core/is-object.ts';
+import { MAX_TOOLS_BYTES } from './mcp-fetch.ts';
+import { TOOLS_AS_SENT } from './tolerance.ts';
+
+/** A tool as the server describes it. */
+export interface Tool {
+  readonly name: string;
+  readonly title: string | null;
+  readonly description: string | null;
+  readonly inputSchema: unknown;
+  readonly outputSchema: unknown;
+  readonly annotations: unknown;
+  readonly icons: unknown;
+  /** What is wrong with the description of the tool. */
+  readonly problem: string | null;
+}
+
+export const MAX_TOOLS = 2_000;
+
+const page = z.object({ [TOOLS_AS_SENT]: z.array(z.unknown()), nextCursor: z.string().optional() });
+
+/**
+ * Reads the tools of a server, at most 2,000 or 4 MiB. A server without tools gives an empty list. The method of the package would refuse
+ * the whole list for one odd tool.
+ */
+export async function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
+  if (!client.getServerCapabilities()?.tools) return [];
+  const tools: Tool[] = [];
+  const cursors = new Set<string | undefined>();
+  let bytes = 0;
+  for (let cursor: string | undefined; !cursors.has(cursor);) {
+    cursors.add(cursor);
+    const params = cursor === undefined ? {} : { cursor };
+    const answer = await client.request({ method: 'tools/list', params }, page, { signal, timeout: 30_000 });
+    for (const described of answer[TOOLS_AS_SENT]) {
+      const tool = readTool(described);
+      bytes += JSON.stringify(tool).length;
+      if (tools.length === MAX_TOOLS || bytes > MAX_TOOLS_BYTES) return tools;
+      tools.push(tool);
+    }
+    if (answer.nextCursor === undefined) break;
+    cursor = answer.nextCursor;
+  }
+  return withoutRepetition(tools);
+}
+
+/** A server whose cursor stands still has sent the same page twice. */
+function withoutRepetition(tools: readonly Tool[]): Tool[] {
+  const seen = new Set<string>();
+  return tools.filter((tool) => {
+    const text = JSON.stringify(tool);
+    return !seen.has(text) && seen.add(text);
+  });
+}
+
+/** What the specification requires of the members of a tool, in the words of a problem. Members that are null count as absent. */
+const RULES: Readonly<Record<string, { readonly holds: (value: unknown) => boolean; readonly rule: string }>> = {
+  name: { holds: (value) => typeof value === 'string' && value !== '', rule: 'must be a text' },
+  title: { holds: (value) => value == null || typeof value === 'string', rule: 'must be a text' },
+  description: { holds: (value) => value == null || typeof value === 'string', rule: 'must be a text' },
+  inputSchema: { holds: isObject, rule: 'must be an object' },
+  outputSchema: { holds: (value) => value == null || isObject(value), rule: 'must be an object' },
+  annotations: { holds: (value) => value == null || isObject(value), rule: 'must be an object' },
+  icons: { holds: (value) => value == null || Array.isArray(value), rule: 'must be a list' },
+};
+
+/** Reads what can be read of the description of a tool. */
+export function readTool(described: unknown): Tool {
+  const members = isObject(described) ? described : {};
+  const text = (name: string) => (typeof members[name] === 'string' ? members[name] : null);
+  return {
+    name: text('name') ?? '',
+    title: text('title'),
+    description: text('description'),
+    inputSchema: members['inputSchema'] ?? {},
+    outputSchema: members['outputSchema'] ?? null,
+    annotations: members['annotations'] ?? null,
+    icons: members['icons'] ?? null,
+    problem: isObject(described) ? problemOf(members) : 'the tool must be an object',
+  };
+}
+
+function problemOf(members: Readonly<Record<string, unknown>>): string | null {
+  const problems = Object.entries(RULES).flatMap(([name, { holds, rule }]) =>
+    holds(members[name]) ? [] : [`${name}: ${members[name] == null ? 'is missing' : rule}`],
+  );
+  const { inputSchema } = members;
+  if (isObject(inputSchema) && inputSchema['type'] !== 'object') problems.push('inputSchema.type: must be "object"');
+  return problems.length === 0 ? null : problems.join('; ');
+}

@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { createConnection } from '../../support/fixtures/mcp-connections.ts';
+import { Deadlines } from '../../support/fixtures/outbound.ts';
+import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+import {
+  ALPHA,
+  BETA,
+  type Message,
+  type OddServer,
+  answering,
+  oddMcpHandler,
+} from '../../support/peers/odd-mcp-server.ts';
+
+/** MCP servers that break the specification, as people use them. */
+
+let gateway: TestGateway;
+const deadlines = new Deadlines();
+let peer: Peer;
+let key: string;
+let count = 0;
+beforeAll(async () => {
+  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' }, { outbound: { deadlineAfter: deadlines.after } });
+  peer = await startPeer(mcpHandler());
+  key = (await gateway.createKey()).key;
+});
+afterAll(async () => {
+  await peer.stop();
+  await gateway.close();
+});
+
+async function connect(odd: OddServer): Promise<string> {
+  peer.handler = oddMcpHandler(odd);
+  count += 1;
+  const created = await createConnection(gateway, key, { name: `odd ${count}`, serverUrl: `${peer.origin}/mcp` });
+  expect({ status: created.status, error: created.body.error }).toEqual({ status: 201, error: undefined });
+  return created.body.connection.id;
+}
+
+async function read<Tool = { name: string }>(id: string, fields = 'name'): Promise<Tool[]> {
+  const query = `{ node(id: "${Buffer.from(`McpServer:${id}`).toString('base64')}") { ... on McpServer { tools { ${fields} } } } }`;
+  const { data, errors } = await gateway.graphql<{ node: { tools: Tool[] } }>(key, query);
+  expect(errors).toBeUndefined();
+  return data?.node.tools ?? [];
+}
+
+const streamed = (odd: OddServer): OddServer => ({ ...odd, mediaType: 'text/event-stream' });
+/** Pages of a number of tools. */
+const pages = (tools: readonly unknown[], size: number) => (cursor: string | undefined) => {
+  const from = Number(cursor ?? 0);
+  const next = from + size;
+  return { tools: tools.slice(from, next), ...(next < tools.length && { nextCursor: String(next) }) };
+};
+const many = (length: number, more: object = {}) =>
+  Array.from({ length }, (_, index) => ({ ...ALPHA, name: `tool ${index}`, ...more }));
+
+const ANSWERS: Readonly<Record<string, OddServer>> = {
+  'a capability that is null': { initialize: { capabilities: { tools: {}, logging: null } } },
+  'capabilities that are lists': { initialize: { capabilities: { tools: [], prompts: [] } } },
+  'a capability that is true': { initialize: { capabilities: { tools: true } } },
+  'no serverInfo, and null instructions': { initialize: { serverInfo: undefined, instructions: null } },
+  'serverInfo with numbers and nulls': { initialize: { serverInfo: { name: null, version: 2, title: null } } },
+  'error null beside the result': { sent: (message) => ({ error: null, ...message }) },
+  'the id as text': { sent: (message) => ({ ...message, id: String(message['id']) }) },
+  'no id': { sent: (message) => ({ ...message, id: undefined }) },
+  'no member jsonrpc': { sent: (message) => ({ ...message, jsonrpc: undefined }) },
+  'JSON as text/plain': { mediaType: 'text/plain; charset=utf-8' },
+  'a list of messages': { sent: (message) => [message] },
+  'nextCursor null': { page: () => ({ tools: [ALPHA, BETA], nextCursor: null }) },
+  'nextCursor empty': { page: () => ({ tools: [ALPHA, BETA], nextCursor: '' }) },
+  'nextCursor that stands still': { page: () => ({ tools: [ALPHA, BETA], nextCursor: 'again' }) },
+  'nextCursor that is a number': {
+    page: (cursor) => (cursor === '7' ? { tools: [BETA] } : { tools: [ALPHA], nextCursor: 7 }),
+  },
+  'a tool that is null': { tools: [ALPHA, null, BETA] },
+};
+
+describe('answers', () => {
+  test.each(Object.entries(ANSWERS))('%s: the server is connected and its tools are listed', async (_, odd) => {
+    expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
+  });
+
+  test.each(Object.entries(ANSWERS).filter(([, odd]) => odd.mediaType === undefined))(
+    'as a stream, %s: the server is connected and its tools are listed',
+    async (_, odd) => {
+      expect(await read(await connect(streamed(odd)))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
+    },
+  );
+
+  test('more than 16 pages of tools are listed', async () => {
+    const tools = many(500);
+    expect(await read(await connect({ tools, page: pages(tools, 20) }))).toHaveLength(500);
+  });
+
+  test('a list is cut at 2,000 tools, and at 4 MiB', async () => {
+    const tools = many(2_100);
+    expect(await read(await connect({ page: pages(tools, 1_050) }))).toHaveLength(2_000);
+    const large = many(9, { description: 'x'.repeat(500_000) });
+    expect(await read(await connect({ page: pages(large, 3) }))).toHaveLength(8);
+  });
+
+  test('an answer with tools may have more than 1 MiB', async () => {
+    expect(await read(await connect({ tools: many(3, { description: 'x'.repeat(500_000) }) }))).toHaveLength(3);
+  });
+});
+
+const UNREADABLE = { title: null, description: null, outputSchema: null, annotations: null, icons: null };
+const TOOL_FIELDS = 'name title description inputSchema outputSchema annotations icons problem';
+const ODD_TOOLS: [string, unknown, object][] = [
+  [
+    'nothing odd',
+    { ...ALPHA, annotations: { readOnlyHint: true }, icons: [{ src: 'x' }], outputSchema: {} },
+    {
+      ...UNREADABLE,
+      ...ALPHA,
+      annotations: { readOnlyHint: true },
+      icons: [{ src: 'x' }],
+      outputSchema: {},
+      problem: null,
+    },
+  ],
+  ['nulls', { ...ALPHA, ...UNREADABLE, _meta: null }, { ...UNREADABLE, ...ALPHA, description: null, problem: null }],
+  [
+    'no type in the schema',
+    { ...ALPHA, inputSchema: { $schema: 'draft-07' } },
+    {
+      ...UNREADABLE,
+      ...ALPHA,
+      inputSchema: { $schema: 'draft-07' },
+      problem: 'inputSchema.type: must be "object"',
+    },
+  ],
+  [
+    'a schema with anyOf',
+    { ...ALPHA, inputSchema: { anyOf: [{}] } },
+    {
+      ...UNREADABLE,
+      ...ALPHA,
+      inputSchema: { anyOf: [{}] },
+      problem: 'inputSchema.type: must be "object"',
+    },
+  ],
+  [
+    'a schema that is null',
+    { ...ALPHA, inputSchema: null },
+    {
+      ...UNREADABLE,
+      ...ALPHA,
+      inputSchema: {},
+      problem: 'inputSchema: is missing',
+    },
+  ],
+  [
+    'a schema that is text',
+    { ...ALPHA, inputSchema: '{}' },
+    {
+      ...UNREADABLE,
+      ...ALPHA,
+      inputSchema: '{}',
+      problem: 'inputSchema: must be an object',
+    },
+  ],
+  [
+    'several members of other types',
+    { name: 7, title: 1, description: [], annotations: 'x', icons: {}, outputSchema: 3 },
+    {
+      name: '',
+      title: null,
+      description: null,
+      inputSchema: {},
+      annotations: 'x',
+      icons: {},
+      outputSchema: 3,
+      problem:
+        'name: must be a text; title: must be a text; description: must be a text; inputSchema: is missing; outputSchema: must be an object; annotations: must be an object; icons: must be a list',
+    },
+  ],
+  ['no object', 'alpha', { ...UNREADABLE, name: '', inputSchema: {}, problem: 'the tool must be an object' }],
+];
+
+test.each(ODD_TOOLS)(
+  'a tool with %s is listed with what can be read, and so are the others',
+  async (_, tool, expected) => {
+    const tools = await read<object>(await connect({ tools: [ALPHA, tool, BETA] }), TOOL_FIELDS);
+    const plain = { ...UNREADABLE, problem: null };
+    expect(tools).toEqual([{ ...plain, ...ALPHA }, expected, { ...plain, ...BETA }]);
+  },
+);
+
+const status = (code: number, body = '', headers = {}) =>
+  answering('server/discover', ({ response }) => response.writeHead(code, headers).end(body));
+const inBody = (body: (message: Message) => object) =>
+  answering('server/discover', ({ response, message }) =>
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body(message))),
+  );
+
+const PROBES: Readonly<Record<string, OddServer>> = {
+  'HTTP 401': status(401, '', { 'WWW-Authenticate': 'Bearer' }),
+  'HTTP 403': status(403, 'not allowed'),
+  'HTTP 404': status(404),
+  'HTTP 500': status(500),
+  'a web page': status(200, '<h1>hello</h1>', { 'Content-Type': 'text/html' }),
+  'an empty body': status(200),
+  'a closed connection': answering('server/discover', ({ request }) => request.socket.destroy()),
+  'an error without id': inBody(() => ({ jsonrpc: '2.0', id: null, error: { code: -32_600, message: 'Missing ID' } })),
+  'the error of another code': inBody(({ id }) => ({ jsonrpc: '2.0', id, error: { code: 1, message: 'no' } })),
+  'a result of another kind': inBody(({ id }) => ({ jsonrpc: '2.0', id, result: { hello: 1 } })),
+  // Not answered until the time of the probe has passed.
+  silence: answering('server/discover', () => deadlines.passThoseAfter(3_000)),
+  'a stream that keeps silent': answering('server/discover', ({ response }) => {
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
+    response.write(': hello\n\n', () => setImmediate(() => deadlines.passThoseAfter(3_000)));
+  }),
+};
+
+describe('the version probe', () => {
+  test.each(Object.entries(PROBES))('answered with %s: `initialize` decides', async (_, odd) => {
+    expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
+  });
+
+  test('a failure of `initialize` after it is not repeated', async () => {
+    let initialized = 0;
+    peer.handler = oddMcpHandler({
+      answer: ({ response, message }) => {
+        if (message.method === 'initialize') initialized += 1;
+        response.writeHead(503).end();
+        return true;
+      },
+    });
+    const created = await createConnection(gateway, key, { name: 'down', serverUrl: `${peer.origin}/mcp` });
+    expect({ status: created.status, initialized }).toEqual({ status: 502, initialized: 1 });
+  });
+});
+
+describe('sessions and revisions', () => {
+  test('a session that the server has lost is begun anew, once', async () => {
+    let sessions = 0;
+    const server = (losses: number): OddServer => ({
+      answer: ({ request, response, message }) => {
+        if (message.method === 'initialize') response.setHeader('Mcp-Session-Id', `session ${(sessions += 1)}`);
+        const isLost = message.method === 'tools/list' && sessions <= losses;
+        if (isLost) response.writeHead(404).end();
+        if (request.method === 'DELETE') response.writeHead(200).end();
+        return isLost || request.method === 'DELETE';
+      },
+    });
+    expect(await read(await connect(server(1)))).toHaveLength(2);
+    sessions = 0;
+    peer.handler = oddMcpHandler(server(9));
+    const created = await createConnection(gateway, key, { name: 'lossy', serverUrl: `${peer.origin}/mcp` });
+    expect({ status: created.status, sessions }).toEqual({ status: 502, sessions: 2 });
+  });
+
+  test.each<[string, OddServer['answer']]>([
+    [
+      'HTTP 400 and text',
+      ({ response, message }) => {
+        const isNew = message.method === 'initialize' && message.params?.protocolVersion !== '2025-03-26';
+        if (isNew) response.writeHead(400).end('Unsupported protocol version (supported: 2025-03-26, 2024-11-05)');
+        return isNew;
+      },
+    ],
+    [
+      'an error of JSON-RPC',
+      ({ response, message }) => {
+        const isNew = message.method === 'initialize' && message.params?.protocolVersion !== '2025-03-26';
+        const error = { code: -32_602, message: 'Unsupported', data: { supported: ['2025-03-26'] } };
+        if (isNew)
+          response
+            .writeHead(200, { 'Content-Type': 'application/json' })
+            .end(JSON.stringify({ jsonrpc: '2.0', id: message.id, error }));
+        return isNew;
+      },
+    ],
+  ])('a server that refuses the newest revision with %s gets one that it lists', async (_, answer = () => false) => {
+    expect(await read(await connect({ answer, initialize: { protocolVersion: '2025-03-26' } }))).toHaveLength(2);
+  });
+});
