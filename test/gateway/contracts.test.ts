@@ -56,7 +56,9 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId readSession 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/events listSessionEvents 200 | 400 401 403 404 429 500 503
+    GET /v1/sessions/:sessionId/export exportSession 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/pull-requests listPullRequests 200 | 400 401 403 404 429 500 503
+    GET /v1/sessions/:sessionId/usage readSessionUsage 200 | 400 401 403 404 429 500 503
     GET /v1/users/me readViewer 200 | 400 401 404 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName updateEventDefinition 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503

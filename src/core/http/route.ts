@@ -69,7 +69,7 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
   readonly headers?: Readonly<Record<string, string>>;
   /** Examples for OpenAPI. Every operation with a body or an answer has them. */
   readonly examples?: { readonly input?: object; readonly output?: z.input<Output> };
-  /** Descriptions of media types other than JSON. */
+  /** Descriptions of media types other than JSON. Without `output` the answer has one of these. */
   readonly mediaTypes?: Readonly<Record<string, string>>;
 }
 

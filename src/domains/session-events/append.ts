@@ -13,10 +13,10 @@ import {
   snake,
 } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
-import { type SessionTables, callerOf, changeableBy } from '../sessions/public.ts';
+import { type SessionTables, USAGE_FIELDS, callerOf, changeableBy } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
-import { type AddedUsage, USAGE_FIELDS } from './totals.ts';
+import type { AddedUsage } from './totals.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 /** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */

@@ -51,6 +51,13 @@ export const appendSessionLinesInput = z.strictObject({
   text: z.string(),
 });
 
+export const EXPORT_FORMATS = ['ndjson', 'markdown'] as const;
+
+export const exportSessionInput = z.strictObject({
+  sessionId,
+  format: z.enum(EXPORT_FORMATS).default('ndjson').describe('The format of the file.'),
+});
+
 const names = z
   .array(text({ max: 100 }))
   .max(100)

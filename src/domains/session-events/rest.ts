@@ -12,6 +12,8 @@ import { documentOf, readOnly } from '../../core/http/documents.ts';
 import { route, textBody } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
 import { eventDataFields } from './event-data.ts';
+import { exportSession } from './export.ts';
+import { fileOf } from './rest-export.ts';
 import type { ListSessionEventsInput } from './input.ts';
 import { appendSessionEvents, appendSessionLines } from './append-operations.ts';
 import { FORMAT_NAMES } from './formats/line-converter.ts';
@@ -100,6 +102,25 @@ export const sessionEventRoutes = [
     },
     respond: async (context, input, request) =>
       wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
+  }),
+  route(exportSession, {
+    method: 'GET',
+    path: '/v1/sessions/:sessionId/export',
+    tag: 'Sessions',
+    description:
+      'The file is streamed and can have any size. It has the events that are stored when the request begins. A connection that ends early has not sent all of them.',
+    status: 200,
+    mediaTypes: {
+      'application/x-ndjson': 'Every event as the list of events has it, one on a line.',
+      'text/markdown': 'The transcript: who speaks, messages, tool calls with their input and output, and the totals.',
+    },
+    answerHeaders: {
+      'Content-Disposition': {
+        description: 'A file name for browsers (RFC 6266).',
+        schema: { type: 'string' },
+      },
+    },
+    respond: fileOf,
   }),
   route(appendSessionEvents, {
     method: 'POST',

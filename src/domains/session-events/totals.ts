@@ -1,19 +1,7 @@
 import { isObject } from '../../core/is-object.ts';
+import { USAGE_FIELDS, type UsageField } from '../sessions/public.ts';
 
 /** What events add to the totals of their session (`Session.usage`). */
-
-/** The totals, in the names of `usage` in event data and of both APIs. */
-export const USAGE_FIELDS = [
-  'inputTokens',
-  'outputTokens',
-  'cachedInputTokens',
-  'costUsd',
-  'turns',
-  'toolCalls',
-  'toolErrors',
-  'durationMs',
-] as const;
-export type UsageField = (typeof USAGE_FIELDS)[number];
 
 /** An amount is null when nothing is added. */
 export type AddedUsage = Readonly<Record<UsageField, number | null>>;

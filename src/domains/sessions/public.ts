@@ -7,3 +7,5 @@ export { READ_SESSIONS, RECORD_SESSIONS, callerOf, changeableBy, readableBy } fr
 export type { SessionRow } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
 export { sessionTopic, sessionsTopic } from './topics.ts';
+export { type SessionUsage, readSessionUsage } from './usage.ts';
+export { USAGE_FIELDS, type UsageField } from './vocabulary.ts';

@@ -17,6 +17,7 @@ import {
   SOURCE_REPOSITORY_TEXTS,
   SOURCE_TEXTS,
   STATE_TEXTS,
+  USAGE_TEXTS,
 } from './texts.ts';
 import {
   ARTIFACT_TYPES,
@@ -132,6 +133,19 @@ export const sessionDocument = documentOf(SESSION_DOCUMENT_TEXTS, {
   sourcePullRequest: readOnly(documentOf(SOURCE_PULL_REQUEST_TEXTS, sourcePullRequest).nullable()),
   state: readOnly(stateDocument),
 }).meta({ id: 'Session' });
+
+const total = z.int().nullable();
+
+export const usageDocument = documentOf(USAGE_TEXTS, {
+  inputTokens: total,
+  outputTokens: total,
+  cachedInputTokens: total,
+  costUsd: z.number().nullable(),
+  turns: total,
+  toolCalls: total,
+  toolErrors: total,
+  durationMs: total,
+}).meta({ id: 'SessionUsage' });
 
 export function toPullRequestDocument(row: PullRequestInSession): z.input<typeof pullRequestDocument> {
   const { id, url, title, status, isDraft, sourceBranch, baseBranch, headSha, createdAt, updatedAt, agent } = row;

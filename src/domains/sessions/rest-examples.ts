@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { artifactDocument, pullRequestDocument, sessionDocument } from './rest-documents.ts';
+import type { artifactDocument, pullRequestDocument, sessionDocument, usageDocument } from './rest-documents.ts';
 
 const repository = { id: '3e1c9a52-7f64-4d0b-8a35-5b6c0d9e2f11', name: 'shop', provider: 'github' };
 
@@ -32,6 +32,17 @@ export const artifactExample: z.input<typeof artifactDocument> = {
   createdAt: '2026-03-01T10:40:00.000Z',
   updatedAt: '2026-03-01T10:42:00.000Z',
   pullRequests: [pullRequestExample],
+};
+
+export const usageExample: z.input<typeof usageDocument> = {
+  inputTokens: 1200,
+  outputTokens: 3400,
+  cachedInputTokens: 90_000,
+  costUsd: 0.42,
+  turns: 12,
+  toolCalls: 31,
+  toolErrors: 2,
+  durationMs: 184_000,
 };
 
 export const sessionExample: z.input<typeof sessionDocument> = {

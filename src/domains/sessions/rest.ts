@@ -7,7 +7,14 @@ import { type SessionFilter, listSessionsInput } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
-import { artifactExample, pullRequestExample, recordedPullRequestExample, sessionExample } from './rest-examples.ts';
+import { readSessionUsage } from './usage.ts';
+import {
+  artifactExample,
+  pullRequestExample,
+  recordedPullRequestExample,
+  sessionExample,
+  usageExample,
+} from './rest-examples.ts';
 import {
   artifactDocument,
   pullRequestDocument,
@@ -15,6 +22,7 @@ import {
   toArtifactDocument,
   toPullRequestDocument,
   toSessionDocument,
+  usageDocument,
 } from './rest-documents.ts';
 
 async function toDocuments(sessions: readonly SessionRow[], context: OperationContext) {
@@ -100,6 +108,15 @@ export const sessionRoutes = [
     status: 200,
     examples: { output: { items: [pullRequestExample], nextCursor: null } },
     toDocument: ({ items, nextCursor }) => ({ items: items.map(toPullRequestDocument), nextCursor }),
+  }),
+  route(readSessionUsage, {
+    method: 'GET',
+    path: '/v1/sessions/:sessionId/usage',
+    tag,
+    output: usageDocument,
+    status: 200,
+    examples: { output: usageExample },
+    toDocument: (usage) => usage,
   }),
   route(updateSession, {
     method: 'PATCH',

@@ -1,3 +1,5 @@
+import type { UsageField } from './vocabulary.ts';
+
 /** What the fields of sessions mean, for both APIs. */
 
 export const SESSION_TEXTS = {
@@ -30,6 +32,7 @@ export const SESSION_TEXTS = {
   externalUrl: 'URL of the session in another system. Null when there is none.',
   htmlUrl: 'URL of the session in the console.',
   state: 'The state of the session.',
+  usage: 'Tokens, costs and calls, as the events of the session have reported them.',
   isPinned: 'Whether the session is pinned to the top of lists.',
   createdAt: 'When the session was created.',
   updatedAt:
@@ -37,6 +40,17 @@ export const SESSION_TEXTS = {
   lastQueuedAt: 'When the session was last queued. Null when it was never queued.',
   lastSeenAt: 'When the runner last recorded something for the session, to the minute.',
 } as const;
+
+export const USAGE_TEXTS = {
+  inputTokens: 'Tokens that were sent to the model, as the agent reported them: some agents count cached tokens too.',
+  outputTokens: 'Tokens that the model has written.',
+  cachedInputTokens: 'Tokens that were read from a cache of the model provider.',
+  costUsd: 'Cost in US dollars.',
+  turns: 'Turns of the agent.',
+  toolCalls: 'Tool calls that have ended.',
+  toolErrors: 'Tool calls that have failed.',
+  durationMs: 'Time that the agent has worked, in milliseconds.',
+} as const satisfies Readonly<Record<UsageField, string>>;
 
 export const STATE_TEXTS = {
   current: 'The state.',

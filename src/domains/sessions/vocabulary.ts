@@ -59,3 +59,16 @@ export const PROJECT_ICONS = [
   'mobile',
   'package',
 ] as const;
+
+/** The totals of a session. */
+export const USAGE_FIELDS = [
+  'inputTokens',
+  'outputTokens',
+  'cachedInputTokens',
+  'costUsd',
+  'turns',
+  'toolCalls',
+  'toolErrors',
+  'durationMs',
+] as const;
+export type UsageField = (typeof USAGE_FIELDS)[number];

@@ -144,7 +144,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
     summary: route.summary,
     ...(route.description && { description: route.description }),
     ...(route.headers?.['Deprecation'] && { deprecated: true }),
-    ...(route.mediaTypes && { 'x-other-media-types': route.mediaTypes }),
+    ...(route.mediaTypes && route.output && { 'x-other-media-types': route.mediaTypes }),
     parameters: [
       ...parameters,
       ...(route.headerParameters ?? []).map((parameter) => ({ ...parameter, in: 'header' })),
@@ -188,8 +188,10 @@ function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
 }
 
 function success(route: AnyRoute, schemas: Record<string, unknown>): object {
-  const { output, status, examples } = route;
+  const { output, status, examples, mediaTypes } = route;
   const headers = headersOf(route, status);
+  if (!output && mediaTypes)
+    return { description: 'Done. The answer is streamed.', headers, content: textContents(mediaTypes) };
   if (!output) return { description: 'Success, without a body.', headers };
   const { $schema: _, ...schema } = withSharedDefinitions(outputJsonSchema(output), schemas);
   return {
@@ -197,6 +199,13 @@ function success(route: AnyRoute, schemas: Record<string, unknown>): object {
     headers,
     content: { 'application/json': { schema, ...example(examples?.output) } },
   };
+}
+
+/** The content of a route whose answers are no JSON. */
+function textContents(mediaTypes: Readonly<Record<string, string>>): object {
+  return Object.fromEntries(
+    Object.entries(mediaTypes).map(([type, description]) => [type, { schema: { type: 'string', description } }]),
+  );
 }
 
 const STATUS_OF_CREATION = 201;

@@ -33,7 +33,10 @@ test('a session can be created, read, listed and recorded with REST only', async
   expect([created.status, created.body]).toMatchObject([201, { title: 'One', kind: 'review', visibility: 'private' }]);
   const { id } = created.body;
   const events = await gateway.rest('POST', `/v1/sessions/${id}/events`, { key, body: { events: eventsOf(3) } });
-  expect([events.status, events.body]).toEqual([201, { sessionId: id, firstId: 1, lastId: 3, isReplayed: false }]);
+  expect([events.status, events.body]).toEqual([
+    201,
+    { sessionId: id, firstId: 1, lastId: 3, isReplayed: false, events: 3, repairedTexts: 0, redactedSecrets: 0 },
+  ]);
   const found = await read(key, id);
   expect([found.status, found.body]).toEqual([200, created.body]);
   expect(await list(key)).toMatchObject({ status: 200, body: { items: [found.body], nextCursor: null } });

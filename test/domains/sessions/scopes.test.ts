@@ -45,6 +45,7 @@ const CONTENT = [
   'diffSummary { additions }',
   'artifacts { nodes { databaseId } }',
   'sourcePullRequest { title }',
+  'usage { turns }',
 ];
 const nameOf = (field: string) => field.split(' ')[0] ?? '';
 
@@ -73,7 +74,7 @@ test('each field of Session is content or not, and each column with content is c
   ).toBe('');
   expect(content.toSorted()).toEqual(CONTENT.map(nameOf).toSorted());
   // In REST the columns are null, and objects of other tables are absent.
-  const others = ['artifacts', 'project'];
+  const others = ['artifacts', 'project', 'usage'];
   const where = 'CONTENT_COLUMNS in src/domains/sessions/content-columns.ts';
   expect(caseFaults(where, [...CONTENT_COLUMNS, ...others], content)).toBe('');
 });

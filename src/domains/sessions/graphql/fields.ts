@@ -26,7 +26,8 @@ import {
   sourceOf,
   sourcePullRequestOf,
 } from './source-types.ts';
-import { AgentOptionsType, DiffSummaryType, SessionStateType } from './value-types.ts';
+import { usageOf } from '../usage.ts';
+import { AgentOptionsType, DiffSummaryType, SessionStateType, SessionUsageType } from './value-types.ts';
 
 /** The fields of a session, in groups. */
 
@@ -207,6 +208,14 @@ export function stateFields(t: Fields) {
       description: SESSION_TEXTS.state,
       extensions: needs<SessionRow>('state'),
       resolve: ({ state }) => stateFlags(state),
+    }),
+    usage: t.field({
+      type: SessionUsageType,
+      nullable: true,
+      description: SESSION_TEXTS.usage,
+      extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
+      resolve: async ({ id }, _, context, info) =>
+        (await resolveBatched({ context, info }, id, usageOf(context))) ?? null,
     }),
     isPinned: t.exposeBoolean('isPinned', { description: SESSION_TEXTS.isPinned }),
     left: t.boolean({

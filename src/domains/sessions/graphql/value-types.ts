@@ -2,7 +2,8 @@ import { builder } from '../../../core/graphql/builder.ts';
 import type { SessionStateFlags } from '../derived.ts';
 import type { AgentOptions, DiffSummary } from '../entity.ts';
 import { SessionStateEnum } from './enums.ts';
-import { DIFF_TEXTS, STATE_TEXTS } from '../texts.ts';
+import { DIFF_TEXTS, STATE_TEXTS, USAGE_TEXTS } from '../texts.ts';
+import type { SessionUsage } from '../usage.ts';
 
 /** GraphQL types for objects without an id that are stored in the row of a session. */
 
@@ -23,6 +24,23 @@ export const DiffSummaryType = builder.objectRef<DiffSummary>('DiffSummary').imp
   fields: (t) => ({
     additions: t.exposeInt('additions', { description: DIFF_TEXTS.additions }),
     deletions: t.exposeInt('deletions', { description: DIFF_TEXTS.deletions }),
+  }),
+});
+
+export const SessionUsageType = builder.objectRef<SessionUsage>('SessionUsage').implement({
+  description: 'The totals of a session. Each is null when no event has reported it.',
+  fields: (t) => ({
+    inputTokens: t.exposeFloat('inputTokens', { nullable: true, description: USAGE_TEXTS.inputTokens }),
+    outputTokens: t.exposeFloat('outputTokens', { nullable: true, description: USAGE_TEXTS.outputTokens }),
+    cachedInputTokens: t.exposeFloat('cachedInputTokens', {
+      nullable: true,
+      description: USAGE_TEXTS.cachedInputTokens,
+    }),
+    costUsd: t.exposeFloat('costUsd', { nullable: true, description: USAGE_TEXTS.costUsd }),
+    turns: t.exposeFloat('turns', { nullable: true, description: USAGE_TEXTS.turns }),
+    toolCalls: t.exposeFloat('toolCalls', { nullable: true, description: USAGE_TEXTS.toolCalls }),
+    toolErrors: t.exposeFloat('toolErrors', { nullable: true, description: USAGE_TEXTS.toolErrors }),
+    durationMs: t.exposeFloat('durationMs', { nullable: true, description: USAGE_TEXTS.durationMs }),
   }),
 });
 

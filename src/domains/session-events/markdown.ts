@@ -1,0 +1,136 @@
+import type { SessionUsage } from '../sessions/public.ts';
+import type { EventData } from './event-data.ts';
+
+/** Writes a session as a person reads it. Parts of a message are joined; only what is still open is kept in memory. */
+
+export interface MarkdownHead {
+  readonly title: string;
+  readonly agent: string | null;
+  readonly state: string;
+  readonly createdAt: string;
+  readonly usage: SessionUsage;
+}
+
+type Data = Pick<
+  EventData,
+  | 'type'
+  | 'scope'
+  | 'source'
+  | 'event'
+  | 'itemId'
+  | 'index'
+  | 'accumulatedText'
+  | 'deltaType'
+  | 'responsePhase'
+  | 'toolName'
+  | 'toolResult'
+>;
+
+/** A message or a tool call that may still grow. */
+interface OpenItem {
+  readonly key: string;
+  readonly speaker: string;
+  readonly kind: 'message' | 'thinking' | 'call';
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Agents that write at the same time. The item of the one that was quiet longest is written when there are more. */
+const MAX_OPEN = 100;
+
+const SPEAKERS: Readonly<Record<string, string>> = { user: 'User', assistant: 'Agent', system: 'System', tool: 'Tool' };
+
+export function createMarkdown() {
+  const open = new Map<string, OpenItem>();
+  let speaker = '';
+
+  /** A part of the text, below a heading when somebody else spoke before. */
+  function part(by: string, text: string): string {
+    if (text.trim() === '') return '';
+    const heading = by === speaker ? '' : `## ${by}\n\n`;
+    speaker = by;
+    return `${heading}${text}\n\n`;
+  }
+
+  function close(item: OpenItem): string {
+    if (item.kind === 'call')
+      return part(item.speaker, `**${inline(item.name)}**${item.text === '' ? '' : `\n\n${fenced(item.text)}`}`);
+    if (item.kind === 'message') return part(item.speaker, item.text);
+    return item.text.trim() === ''
+      ? ''
+      : part(item.speaker, `<details><summary>Thinking</summary>\n\n${item.text}\n\n</details>`);
+  }
+
+  /** Ends the open item of an agent, unless it is the one that goes on. */
+  function closeOther(agent: string, key?: string): string {
+    const item = open.get(agent);
+    if (!item || item.key === key) return '';
+    open.delete(agent);
+    return close(item);
+  }
+
+  return {
+    head: headText,
+    event(data: Data): string {
+      const agent = data.scope?.parentToolUseId ?? data.scope?.taskId ?? data.scope?.kind ?? '';
+      const { kind = 'foreground' } = data.scope ?? {};
+      const by = `${SPEAKERS[data.source ?? 'assistant'] ?? 'Agent'}${kind === 'foreground' ? '' : ` (${inline(kind)})`}`;
+      const { status, output, error } = data.toolResult ?? {};
+      if (status === 'completed' || status === 'error')
+        return closeOther(agent) + part(by, resultText(data.toolName, status, output, error));
+      const isCall = data.toolName != null || data.deltaType === 'input_json_delta' || status !== undefined;
+      const text = data.accumulatedText ?? '';
+      if (!isCall && data.deltaType !== 'text_delta')
+        return text === '' ? '' : closeOther(agent) + part(by, `> ${text.replaceAll('\n', '\n> ')}`);
+      const key = `${isCall ? 'call' : 'text'}:${data.itemId ?? JSON.stringify(data.index ?? '')}`;
+      const ended = closeOther(agent, key);
+      const before = open.get(agent);
+      const itemKind = isCall ? 'call' : data.responsePhase === 'commentary' ? 'thinking' : 'message';
+      open.delete(agent);
+      open.set(agent, {
+        key,
+        speaker: by,
+        kind: itemKind,
+        name: data.toolName ?? before?.name ?? 'Tool',
+        text: text === '' ? (before?.text ?? '') : text,
+      });
+      const [oldest = agent] = open.keys();
+      return ended + (open.size > MAX_OPEN ? closeOther(oldest) : '');
+    },
+    end(): string {
+      const rest = [...open.values()];
+      open.clear();
+      return rest.map(close).join('');
+    },
+  };
+}
+
+function headText({ title, agent, state, createdAt, usage }: MarkdownHead): string {
+  const facts = [
+    agent === null ? undefined : `Agent: ${inline(agent)}`,
+    `State: ${state}`,
+    `Created: ${createdAt}`,
+    ...Object.entries(usage).map(([name, total]) => (total === null ? undefined : `${name}: ${total}`)),
+  ];
+  return `# ${inline(title)}\n\n${facts.flatMap((fact) => (fact === undefined ? [] : [`- ${fact}`])).join('\n')}\n\n`;
+}
+
+function resultText(
+  name: string | null | undefined,
+  status: string,
+  output: string | null | undefined,
+  error: string | null | undefined,
+): string {
+  const heading = `Result${name == null ? '' : ` of ${inline(name)}`}${status === 'error' ? `, an error${error ? `: ${inline(error)}` : ''}` : ''}`;
+  return output ? `${heading}:\n\n${fenced(output)}` : `${heading}.`;
+}
+
+/** A text in one line. */
+const inline = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
+
+/** A block of code, whose fence is longer than any in the text. */
+function fenced(text: string): string {
+  const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([ticks]) => ticks.length));
+  const fence = '`'.repeat(longest + 1);
+  return `${fence}\n${text.replace(/\n$/, '')}\n${fence}`;
+}
