@@ -28,7 +28,10 @@ beforeAll(async () => {
   ({ key } = admin);
   for (let index = 0; index < LIST_LENGTH; index += 1) {
     await gateway.createKey({ organization: admin.organization });
-    sessionId = await createSession(gateway, key, { title: `Session ${index}` });
+    sessionId = await createSession(gateway, key, {
+      title: `Session ${index}`,
+      project: { id: randomUUID(), name: `Project a ${index}` },
+    });
     await mutate(gateway, key, 'createMcpServer', { stdio: { name: `server ${index}`, command: 'true' } });
     await mutate(gateway, key, 'createEventDefinition', { label: `Event ${index}` });
     await mutate(gateway, key, 'registerObjectIdentifiers', {

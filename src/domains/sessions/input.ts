@@ -274,6 +274,16 @@ export const pullRequestFilter = z
   .describe('Conditions on pull requests. A pull request is listed when it meets all of them.');
 export type PullRequestFilter = z.output<typeof pullRequestFilter>;
 
+export const projectFilter = z
+  .strictObject({
+    name: text({ max: 500 })
+      .nullish()
+      .describe('Projects whose name contains this text. Case is ignored; there are no wildcards.'),
+    ...createdBetween,
+  })
+  .describe('Conditions on projects. A project is listed when it meets all of them.');
+export type ProjectFilter = z.output<typeof projectFilter>;
+
 export const sessionReference = z.strictObject({ sessionId });
 
 /** Query parameters of the REST list. */

@@ -15,7 +15,7 @@ import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session } from './entity.ts';
 import { MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
-import { projectsOf } from './project-queries.ts';
+import { type ProjectList, type ProjectRow, countProjects, pageOfProjects, projectsOf } from './project-queries.ts';
 import {
   type SessionList,
   type SessionRow,
@@ -59,6 +59,19 @@ export const listSessions = defineOperation({
   ): Promise<CountedPage<SessionRow>> => {
     requireOrganization(context.actor, organizationId);
     return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
+  },
+});
+
+export const listProjects = defineOperation({
+  name: 'listProjects',
+  description: 'Lists the projects of the organization, by name by default.',
+  access: READ_SESSIONS,
+  run: async (
+    context,
+    { organizationId, ...list }: ProjectList & { organizationId: OrganizationId },
+  ): Promise<CountedPage<ProjectRow>> => {
+    requireOrganization(context.actor, organizationId);
+    return { page: await pageOfProjects(context, list), total: () => countProjects(context, list.filter) };
   },
 });
 

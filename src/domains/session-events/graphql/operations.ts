@@ -1,6 +1,8 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
+import { parseExactJson } from '../../../core/text/exact-json.ts';
 import { notFound } from '../../../core/errors.ts';
 import { READ_SESSIONS, type SessionRow, readSessions } from '../../sessions/public.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
@@ -66,9 +68,12 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
     }),
     eventDataJson: t.field({
       type: 'JSON',
-      description: 'The data of the event as it was recorded, with unknown fields.',
+      description:
+        'The data of the event as it was recorded, with unknown fields. With `maxLength`, each text in it ends there.',
+      args: excerptArguments,
       extensions: needs<SessionEventRow>('eventData'),
-      resolve: ({ eventData }) => new RawJson(eventData),
+      resolve: ({ eventData }, args) =>
+        new RawJson(args.maxLength == null ? eventData : JSON.stringify(excerptsIn(parseExactJson(eventData), args))),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: SESSION_EVENT_TEXTS.createdAt }),
   }),

@@ -1,5 +1,6 @@
 import type { FieldsOf } from '../../../core/graphql/nodes.ts';
 import { builder } from '../../../core/graphql/builder.ts';
+import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
 import {
   DELIVERIES,
@@ -82,7 +83,11 @@ const ProviderEventType = builder.objectRef<Part<'event'>>('ProviderEvent').impl
   description: 'The original event of the model provider.',
   fields: (t) => ({
     event: t.exposeString('event', { description: PROVIDER_EVENT_TEXTS.event }),
-    message: t.exposeString('message', { description: PROVIDER_EVENT_TEXTS.message }),
+    message: t.string({
+      description: PROVIDER_EVENT_TEXTS.message,
+      args: excerptArguments,
+      resolve: ({ message }, args) => excerptOf(message, args),
+    }),
     provider: t.exposeString('provider', {
       nullable: true,
       description: recorded(PROVIDER_EVENT_TEXTS.provider),
@@ -103,9 +108,11 @@ const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').imple
       description: `${TOOL_RESULT_TEXTS.status} ${NULL_IF_UNKNOWN}`,
       resolve: ({ status }) => known(TOOL_RESULT_STATUSES, status),
     }),
-    output: t.exposeString('output', {
+    output: t.string({
       nullable: true,
       description: recorded(TOOL_RESULT_TEXTS.output),
+      args: excerptArguments,
+      resolve: ({ output }, args) => (output == null ? null : excerptOf(output, args)),
     }),
     exitCode: t.int({
       nullable: true,
@@ -169,9 +176,11 @@ function contentFields(t: Fields) {
       description: `${EVENT_DATA_TEXTS.sequenceNumber} ${NULL_IF_LARGE}`,
       resolve: ({ sequenceNumber }) => asInt(sequenceNumber),
     }),
-    accumulatedText: t.exposeString('accumulatedText', {
+    accumulatedText: t.string({
       nullable: true,
       description: recorded(EVENT_DATA_TEXTS.accumulatedText),
+      args: excerptArguments,
+      resolve: ({ accumulatedText: text }, args) => (text == null ? null : excerptOf(text, args)),
     }),
     deltaType: t.field({
       type: DeltaTypeEnum,

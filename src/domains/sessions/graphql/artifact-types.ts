@@ -1,5 +1,6 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
+import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
@@ -29,7 +30,11 @@ const DiffType = builder.objectRef<PullRequestRow['diff']>('PullRequestDiff').im
   fields: (t) => ({
     additions: t.exposeInt('additions', { description: DIFF_TEXTS.additions }),
     deletions: t.exposeInt('deletions', { description: DIFF_TEXTS.deletions }),
-    data: t.exposeString('data', { description: DIFF_TEXTS.data }),
+    data: t.string({
+      description: DIFF_TEXTS.data,
+      args: excerptArguments,
+      resolve: ({ data }, args) => excerptOf(data, args),
+    }),
   }),
 });
 

@@ -2,6 +2,7 @@ import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../../core/graphql/builder.ts';
 import { resolveConnection } from '../../../core/graphql/connections.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { type FieldsOf } from '../../../core/graphql/nodes.ts';
 import { resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
@@ -39,10 +40,12 @@ type Fields = FieldsOf<SessionRow>;
 export function taskFields(t: Fields) {
   return {
     title: t.exposeString('title', { description: SESSION_TEXTS.title }),
-    description: t.exposeString('description', {
+    description: t.string({
       nullable: true,
       description: SESSION_TEXTS.description,
-      extensions: CONTENT,
+      args: excerptArguments,
+      extensions: { ...CONTENT, ...needs<SessionRow>('description') },
+      resolve: ({ description }, args) => description && excerptOf(description, args),
     }),
     richContent: t.expose('richContent', {
       type: 'JSON',

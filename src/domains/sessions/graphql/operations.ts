@@ -10,8 +10,10 @@ import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { SessionType } from './types.ts';
-import { agentGoal, agentOptions, sessionFilter } from '../input.ts';
-import { listSessions, pinSession, readSessions, updateSession } from '../operations.ts';
+import { agentGoal, agentOptions, projectFilter, sessionFilter } from '../input.ts';
+import type { ProjectOrderField } from '../project-queries.ts';
+import { ProjectType } from './source-types.ts';
+import { listProjects, listSessions, pinSession, readSessions, updateSession } from '../operations.ts';
 import type { SessionOrderField, SessionRow } from '../queries.ts';
 
 const SESSION_ORDER = orderType<SessionOrderField>('Session', {
@@ -38,6 +40,26 @@ organizationList('sessions', {
   filter: { type: FilterInput, description: 'Conditions on the sessions. When absent, all sessions are included.' },
   order: SESSION_ORDER,
   list: (context, asked, columns) => listSessions(context, { ...asked, columns }),
+});
+
+organizationList('projects', {
+  ...listProjects.declaration,
+  type: ProjectType,
+  connection: connectionType(ProjectType, { of: 'projects' }),
+  filter: {
+    type: filterType('ProjectFilter', projectFilter),
+    description: 'Conditions on the projects. When absent, all projects are included.',
+  },
+  order: orderType<ProjectOrderField>('Project', {
+    of: 'projects',
+    fields: {
+      NAME: 'Name of the project.',
+      CREATED_AT: 'Time of creation.',
+      UPDATED_AT: 'Time of the last session that described it.',
+    },
+    otherwise: { field: 'NAME', direction: 'ASC' },
+  }),
+  list: listProjects,
 });
 
 builder.queryField('session', (t) =>
