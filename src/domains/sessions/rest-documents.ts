@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { MAX_ANSWER_BYTES, inMib, pageBytesOf } from '../../core/answer-size.ts';
 import { documentOf, readOnly } from '../../core/http/documents.ts';
 import type { ArtifactInSession, PullRequestInSession } from './artifact-queries.ts';
-import { htmlUrlOf, stateFlags } from './derived.ts';
-import type { SessionDetails } from './details.ts';
+import { htmlUrlOf, stateFlags } from './computed-fields.ts';
+import type { SessionDetails } from './document-operations.ts';
 import type { ProjectRow } from './project-queries.ts';
 import {
   ARTIFACT_TEXTS,

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { route } from '../../core/http/route.ts';
 import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } from './details.ts';
+import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } from './document-operations.ts';
 import { type SessionFilter, listSessionsInput } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';

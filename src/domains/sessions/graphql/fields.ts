@@ -12,7 +12,7 @@ import { READ_MCP_CONNECTIONS, readMcpConnections } from '../../mcp-connections/
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/public.ts';
 import { type ArtifactRow, countsOfArtifacts, pagesOfArtifacts } from '../artifact-queries.ts';
-import { htmlUrlOf, stateFlags } from '../derived.ts';
+import { htmlUrlOf, stateFlags } from '../computed-fields.ts';
 import { projectsOf } from '../project-queries.ts';
 import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';

@@ -1,5 +1,5 @@
 import { builder } from '../../../core/graphql/builder.ts';
-import type { SessionStateFlags } from '../derived.ts';
+import type { SessionStateFlags } from '../computed-fields.ts';
 import type { AgentOptions, DiffSummary } from '../entity.ts';
 import { SessionStateEnum } from './enums.ts';
 import { DIFF_TEXTS, STATE_TEXTS, USAGE_TEXTS } from '../texts.ts';
