@@ -1,3 +1,4 @@
+import { givenNames } from '../../core/keys-of.ts';
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
@@ -74,7 +75,10 @@ export const updateOrganization = defineOperation({
     organization.update(changes, now());
     return organization;
   },
-  target: targetOf,
+  target: (organization, { organizationId: _id, expectedUpdatedAt: _expected, ...changes }) => ({
+    ...targetOf(organization),
+    changedFields: givenNames(changes),
+  }),
 });
 
 /** The organizations with these ids that the caller is a member of. A bound key sees only its own organization. */

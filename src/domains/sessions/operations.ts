@@ -159,7 +159,7 @@ async function changeSession(
       return [name, AS_JSON.has(name) && value !== null ? JSON.stringify(value) : value];
     }),
   );
-  const target = { type: 'Session' as const, id: sessionId };
+  const target = { type: 'Session' as const, id: sessionId, changedFields: given };
   context.onChange?.(operation, target);
   const row = await updateSessionRow(
     context,

@@ -64,7 +64,7 @@ export const updateViewer = defineOperation({
     return user;
   },
   // A user belongs to no organization, so the audit log entry belongs to none.
-  target: ({ id }) => ({ type: 'User', id, organizationId: null }),
+  target: ({ id }) => ({ type: 'User', id, organizationId: null, changedFields: ['name'] }),
 });
 
 /** Finds the user with this e-mail address, or creates it, in the caller's transaction. */

@@ -1,0 +1,39 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { createSession, mutate } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+test('the entry of an update names the fields that it changed, without values', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  const property = { label: 'Total', type: 'NUMBER' };
+  await mutate(gateway, key, 'createEventDefinition', { label: 'Paid', propertyDefinitions: [property] });
+  const updates = {
+    updateSession: { sessionId, title: 'Secret title', level: 2, agent: null },
+    pinSession: { sessionId, isPinned: true },
+    updateOrganization: { organizationId, name: 'Secret name' },
+    updateViewer: { name: 'Secret person' },
+    updateEventDefinition: { eventName: 'paid', label: 'Secret label', description: null },
+    updateEventProperty: { eventName: 'paid', name: 'total', label: 'Secret label' },
+  };
+  for (const [name, input] of Object.entries(updates))
+    expect((await mutate(gateway, key, name, input)).__typename).toMatch(/Payload$/);
+  const entries = await gateway.dependencies.sql.query<Record<string, unknown>>(
+    'select operation, changed_fields as "changedFields", to_jsonb(audit_entry)::text as row from audit_entry where operation = any($1)',
+    [Object.keys(updates)],
+  );
+  expect(Object.fromEntries(entries.map(({ operation, changedFields }) => [operation, changedFields]))).toEqual({
+    updateSession: ['agent', 'level', 'title'],
+    pinSession: ['isPinned'],
+    updateOrganization: ['name'],
+    updateViewer: ['name'],
+    updateEventDefinition: ['label', 'description'],
+    updateEventProperty: ['label'],
+  });
+  expect(entries.filter(({ row }) => String(row).includes('Secret'))).toEqual([]);
+});
