@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
 import { refusalOf, useQuery } from './hooks.ts';
-import { html } from './html.ts';
+import { html, visibleText } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 import { Timeline } from './session-timeline.ts';
@@ -15,7 +15,7 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, reload } = useQuery('Session', { id });
   const session = data?.session;
   useEffect(() => {
-    if (session) document.title = `${session.title} – Workspace gateway`;
+    if (session) document.title = visibleText(`${session.title} – Workspace gateway`);
   }, [session?.title]);
   if (!session) {
     const missing = html`<${Empty}

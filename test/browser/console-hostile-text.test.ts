@@ -129,3 +129,22 @@ test('after a failed test of an MCP server its cause is shown, and no text of th
   await saveScreenshot(page, 'hostile-mcp-test');
   expect(problems).toEqual([]);
 });
+
+test('characters that change the direction of text are shown by their number, in names and in what an agent wrote', async () => {
+  const other = await site.createKey();
+  const title = 'report\u202Efdp.exe';
+  const id = await createSession(site, other.key, { title });
+  const event = { type: 'stream_event', deltaType: 'text_delta', itemId: '1', accumulatedText: 'a\u2066b\u202Ec' };
+  await mutate(site, other.key, 'appendSessionEvents', {
+    sessionId: id,
+    events: [{ eventType: 'text', provider: 'anthropic', eventData: event }],
+  });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key: other.key });
+  const content = page.locator('#content');
+  await expect.poll(() => content.textContent()).toContain('a[U+2066]b[U+202E]c');
+  expect(await page.title()).toBe('report[U+202E]fdp.exe – Workspace gateway');
+  await page.goto(`${site.url}/sessions`);
+  await expect.poll(() => content.textContent()).toContain('report[U+202E]fdp.exe');
+  expect(await page.locator('body').textContent()).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);
+  expect(problems).toEqual([]);
+});

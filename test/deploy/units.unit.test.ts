@@ -68,6 +68,27 @@ test('the examples for the database accept no unencrypted or unauthenticated con
   expect(secret).toContain('sslmode=verify-full');
 });
 
+test('no password of the examples works as it stands', async () => {
+  const patroni = await read('postgresql/patroni.yml');
+  const passwords = [...patroni.matchAll(/password: ([^ }\n]+)/g)].map(([, value]) => value);
+  // YAML with an unknown tag cannot be loaded.
+  expect(new Set(passwords)).toEqual(new Set(['!yours']));
+  const [, keys = ''] = /ENCRYPTION_KEYS: (.*)/.exec(await read('kubernetes/secret.example.yaml')) ?? [];
+  expect(() => readConfig({ ENCRYPTION_KEYS: keys })).toThrow('ENCRYPTION_KEYS');
+  const compose = await readFile(join(checkout, 'compose.yaml'), 'utf8');
+  for (const [, value = ''] of compose.matchAll(/^ +(?:POSTGRES_PASSWORD|ENCRYPTION_KEYS): (.*)/gm))
+    expect(value).toMatch(/^\$\{\w+:\?is needed\}$/);
+});
+
+test('the role of the gateway in compose.yaml is not a superuser', async () => {
+  const compose = await readFile(join(checkout, 'compose.yaml'), 'utf8');
+  expect(compose).toContain('DATABASE_URL: postgresql://gateway:');
+  // The image makes POSTGRES_USER a superuser, by default `postgres`.
+  expect(compose).not.toContain('POSTGRES_USER');
+  expect(compose).toContain("create role gateway login password :'password';");
+  expect(compose).toContain('alter role postgres password null;');
+});
+
 test('the Kubernetes manifests use existing variables, paths and ports', async () => {
   const [gateway, worker, secret] = await Promise.all(
     ['gateway', 'worker', 'secret.example'].map((name) => read(`kubernetes/${name}.yaml`)),

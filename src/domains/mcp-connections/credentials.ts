@@ -76,7 +76,7 @@ export function storeRegistration(em: EntityManager, secrets: Store, owner: Owne
 
 /**
  * Stores headers or environment variables by name; null removes one. @returns all names after the change, new names last.
- * @throws ValidationError for more than 200 names
+ * @throws ValidationError for more than 200 names, unless there were more before
  */
 export async function mergeNamed(
   em: EntityManager,
@@ -98,7 +98,8 @@ export async function mergeNamed(
     if (value === null) merged.delete(key);
     else merged.set(key, name);
   }
-  if (merged.size > MAX_NAMES)
+  // A connection of an earlier version can have more, and may lose or replace some of them.
+  if (merged.size > Math.max(MAX_NAMES, names.length))
     throw invalid(
       kind === 'env' ? 'env' : 'headers',
       `must leave at most ${MAX_NAMES} names; there would be ${merged.size}`,

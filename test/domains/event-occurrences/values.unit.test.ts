@@ -149,3 +149,20 @@ test('no value makes the check throw, and an accepted value is stored in a form 
     }),
   );
 });
+
+test('an enumeration looks at each of its options once, however many values are checked', () => {
+  let looks = 0;
+  const options = Array.from({ length: 5_000 }, (_, index) => ({
+    get value() {
+      looks += 1;
+      return `option ${index}`;
+    },
+  }));
+  const property = { name: 'plan', type: 'enumeration', options } as const;
+  for (let index = 0; index < 5_000; index += 1) {
+    expect(checkValue(property, `option ${index}`)).toEqual({ value: `option ${index}` });
+    expect(checkValue(property, `unknown ${index}`)).toHaveProperty('fault');
+  }
+  // A message names the first ten options.
+  expect(looks).toBe(5_000 + 5_000 * 10);
+});

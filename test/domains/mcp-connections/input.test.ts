@@ -41,6 +41,22 @@ test('a connection never has more than 200 variables, and 200 names can be repla
   expect(stored?.count).toBe(200);
 });
 
+test('a connection of an earlier version with more than 200 variables can lose and replace some, but gets no more', async () => {
+  const { body } = await create(admin, { ...STDIO, name: 'wider', env: namesTo(200) });
+  const many = [...Array.from({ length: 200 }, (_, index) => `V${index}`), 'X', 'Y'];
+  await gateway.dependencies.sql.query('update mcp_connection set env_keys = $2 where id = $1', [
+    body.connection?.id,
+    many,
+  ]);
+  const path = `/v1/mcp-connections/${body.connection?.id}`;
+  const change = (env: object) =>
+    gateway.rest<{ error?: string; envKeys?: string[] }>('PATCH', path, { key: admin, body: { env } });
+  expect((await change({ Z: 'v' })).body.error).toBe('env: must leave at most 200 names; there would be 203');
+  expect((await change({ V0: 'w' })).body.envKeys).toHaveLength(202);
+  expect((await change({ X: null })).body.envKeys).toHaveLength(201);
+  expect((await change({ Z: 'v' })).body.error).toBe('env: must leave at most 200 names; there would be 202');
+});
+
 const INVALID: [string, Record<string, unknown>, string][] = [
   ['no name', { type: 'stdio', command: 'x' }, 'name: is required for type stdio'],
   ['an empty name', { type: 'stdio', name: '', command: 'x' }, 'name: must not be empty'],

@@ -33,6 +33,9 @@ export interface Site extends ServedGateway {
 /** How long a page may take to show something: as long as `expect.poll` waits. */
 const WAIT_MS = 90_000;
 
+/** A name of this machine, whose pages the browser does not trust, because they are neither https nor on localhost. */
+export const HOST_NAME = 'gateway.test';
+
 /** One Chromium for all files of a worker. It can connect only to loopback. */
 const inChromium = test
   .extend('executablePath', { scope: 'worker' }, process.env['CHROMIUM'] ?? '/usr/bin/chromium')
@@ -43,7 +46,7 @@ const inChromium = test
       '--disable-background-networking',
       '--disable-component-update',
       '--disable-sync',
-      '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1',
+      `--host-resolver-rules=MAP ${HOST_NAME} 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1`,
     ];
     const args = ['--headless', '--no-sandbox', '--disable-gpu', ...quiet];
     const browser = await chromium.launch({ executablePath, args });
