@@ -96,6 +96,11 @@ const LOAD: readonly Suite[] = [
     test: 'test/proof/widest-documents.test.ts',
   },
   {
+    suite: 'Widest inputs',
+    claim: 'The widest inputs of every operation delay other requests by at most 500 ms.',
+    test: 'test/proof/widest-inputs.test.ts',
+  },
+  {
     suite: 'Readers that never read',
     claim: 'Fifty clients that never read their large answers cannot exhaust memory.',
     test: 'test/proof/widest-documents.test.ts',

@@ -11,6 +11,8 @@ import type { AnsweredRequest } from './standing-rights.ts';
 export interface Answered {
   readonly text: string;
   readonly isReplayed: boolean;
+  /** The object that the replayed request has changed; undefined when it was none or several. */
+  readonly changed?: { readonly type: string; readonly id: string } | undefined;
 }
 
 /** The operation and the changed object, for the checks before a replay. */

@@ -77,7 +77,7 @@ export interface IdempotencyParts extends AnswerParts {
  * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization. It is
  * stored for 24 hours; then `maintenance.ts` deletes it.
  *
- * Only successful answers are stored; those over 256 KiB without their largest values. A request with an error has changed nothing and can be retried with the same key.
+ * Only successful answers are stored; those over 256 KiB without their largest values: their replay reads the changed object again. A request with an error has changed nothing and can be retried with the same key.
  * The answer is stored in the transaction of the change, so a crash cannot separate them. Concurrent requests with the
  * same key wait for the first one.
  *
@@ -234,7 +234,9 @@ export class Idempotency {
     requireSameRequest(stored, fingerprint);
     if (stored.answer === null) return undefined;
     await requireStandingRights(context, stored);
-    return openAnswer(this.#parts, place, stored.answer);
+    const { targetType: type, targetId: id } = stored;
+    const answered = await openAnswer(this.#parts, place, stored.answer);
+    return { ...answered, changed: type === null || id === null ? undefined : { type, id } };
   }
 }
 

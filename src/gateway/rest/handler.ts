@@ -7,6 +7,7 @@ import {
   type Method,
   type PublicContext,
   type Route,
+  isKeyless,
   isWrite,
   pathParameters,
   takesBody,
@@ -14,7 +15,7 @@ import {
 import { isEventPath } from '../../core/http/event-paths.ts';
 import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
-import { requireAccess } from '../../core/access.ts';
+import { hasAccess, requireAccess } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { mediaTypeOf, readJson, readLines, requireObject } from '../../core/http/request-body.ts';
 import type { Admitted } from '../admission/authenticate.ts';
@@ -22,7 +23,8 @@ import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
-import { runIdempotent } from './idempotent-call.ts';
+import type { Answered } from '../idempotency/answers.ts';
+import { type StoredResponse, runIdempotent } from './idempotent-call.ts';
 import { shortenedJson } from '../../core/http/shortened-document.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/public.ts';
 import { routes } from '../routes.ts';
@@ -76,6 +78,10 @@ export function methodNotAllowed(method: string, allowed: readonly Method[]): Do
   });
 }
 
+function decoded(parameters: Match['parameters']): Record<string, string> {
+  return Object.fromEntries(Object.entries(parameters).map(([name, segment]) => [name, decode(name, segment)]));
+}
+
 function decode(name: string, segment: string): string {
   try {
     return decodeURIComponent(segment);
@@ -101,9 +107,7 @@ export async function answerRest(
   const given = text ? await text.read() : takesBody(route) ? await bodyOf(request, route) : queryOf(url, route);
   const current = await whenRead();
   requireAccess(current, route.access);
-  const parameters = Object.fromEntries(
-    Object.entries(encoded).map(([name, segment]) => [name, decode(name, segment)]),
-  );
+  const parameters = decoded(encoded);
   // A path parameter in the query or body is an unknown property.
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
   if (doubled.length > 0) throw unknownProperties(doubled);
@@ -121,10 +125,31 @@ export async function answerRest(
     if (!isWrite(route)) return await run(readingContext(context, dependencies));
     const key = idempotencyKeyOf(request.headers);
     if (key === undefined) return await run(context);
-    return await runIdempotent(dependencies.idempotency, { route, context, key, input: whole }, run);
+    const readAgain = async ({ headers: { Location } }: StoredResponse, changed: Answered['changed']) => {
+      const created =
+        Location === undefined ? `${withoutTrailingSlash(url.pathname)}/${changed?.id}` : new URL(Location).pathname;
+      const path = route.status === 201 ? created : url.pathname;
+      const found = await readObject(route, path, readingContext(context, dependencies));
+      return found === undefined ? undefined : shortenedJson(found, maxBytes());
+    };
+    return await runIdempotent(dependencies.idempotency, { route, context, key, input: whole, readAgain }, run);
   } finally {
     context.budget.close();
   }
+}
+
+/**
+ * The object that a write has answered, as the route that reads it answers it. Undefined if there is no such route, or the caller lacks its
+ * scope.
+ */
+async function readObject(write: Route, path: string, context: OperationContext): Promise<unknown> {
+  const match = matchRoute('GET', path, context.now());
+  if (match instanceof DomainError) return undefined;
+  const { route, parameters } = match;
+  if (isKeyless(route) || !('run' in route) || route.output === undefined || route.output !== write.output)
+    return undefined;
+  if (!hasAccess(context.actor, route.access)) return undefined;
+  return route.run(context, parseInput(route.input, decoded(parameters)), path);
 }
 
 /** Runs the operation of a route that needs no API key, with the body as input. */

@@ -17,43 +17,51 @@ export interface IdempotentCall {
   readonly key: string;
   /** The input before validation, because defaults that the schema adds can change between requests. */
   readonly input: object;
+  /** Reads the object again that a large answer has given; undefined if no route reads it, or the caller must not. */
+  readonly readAgain: (answer: StoredResponse, changed: Answered['changed']) => Promise<string | undefined>;
 }
 
-interface StoredResponse {
+export interface StoredResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Whether the body has null in place of its largest members, because it was larger than 256 KiB. */
+  readonly isShortened?: boolean;
 }
 
-/** Answers with the result of `run`, or replays the stored answer with the same bytes, or, if it was larger than 256 KiB, with null in place of its largest members. */
+/** Answers with the result of `run`, or replays the stored answer with the same bytes, or, if it was too large to be kept, with the object as it is now. */
 export async function runIdempotent(
   idempotency: Idempotency,
-  { route, context, key, input }: IdempotentCall,
+  { route, context, key, input, readAgain }: IdempotentCall,
   run: (context: OperationContext) => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
   const { operationId: operation, callsOut = false } = route;
   const answered = await idempotency.run({ context, key, operation, input, callsOut }, async (inner) => {
     const answer = await run(inner);
-    return { text: toText(answer), kept: toText(shortenedAnswer(answer)), isSuccess: answer.status < 400 };
+    const stored = toStored(answer);
+    const kept = isLarger(stored.body, MAX_KEPT_BYTES) ? shortened(stored) : stored;
+    return { text: JSON.stringify(stored), kept: JSON.stringify(kept), isSuccess: answer.status < 400 };
   });
-  return fromText(answered);
+  return toAnswer(answered, readAgain);
 }
 
-function shortenedAnswer(answer: HttpAnswer): HttpAnswer {
-  const { body } = answer;
-  if (typeof body !== 'string' || !isLarger(body, MAX_KEPT_BYTES)) return answer;
-  return { ...answer, body: shortenedJson(parseExactJson(body), MAX_KEPT_BYTES) };
+function shortened(stored: StoredResponse): StoredResponse {
+  return { ...stored, body: shortenedJson(parseExactJson(stored.body), MAX_KEPT_BYTES), isShortened: true };
 }
 
-function toText({ status, headers, body }: HttpAnswer): string {
+function toStored({ status, headers, body }: HttpAnswer): StoredResponse {
   if (typeof body !== 'string' && body !== null) throw new TypeError('the answer of a write must be text');
-  const stored: StoredResponse = { status, headers, body: body ?? '' };
-  return JSON.stringify(stored);
+  return { status, headers, body: body ?? '' };
 }
 
-function fromText({ text, isReplayed }: Answered): HttpAnswer {
-  // `toText` has written the text, in this request or an earlier one.
-  const { status, headers, body } = JSON.parse(text) as StoredResponse;
+async function toAnswer(
+  { text, isReplayed, changed }: Answered,
+  readAgain: IdempotentCall['readAgain'],
+): Promise<HttpAnswer> {
+  // The text was written above, in this request or an earlier one.
+  const stored = JSON.parse(text) as StoredResponse;
+  const { status, headers } = stored;
+  const body = (stored.isShortened ? await readAgain(stored, changed) : undefined) ?? stored.body;
   return answerWith(body === '' ? null : body, {
     status,
     headers: { ...headers, ...(isReplayed && { [REPLAYED_HEADER]: 'true' }) },

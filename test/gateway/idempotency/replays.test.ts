@@ -324,36 +324,82 @@ describe('an error', () => {
   });
 });
 
-test('of an answer over 256 KiB only the small values are kept, and a replay has null in place of the others', async () => {
-  const sessionId = await createSession(gateway, key);
+describe('an answer over 256 KiB', () => {
   const description = 'd'.repeat(600_000);
-  const change: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { description } };
-  const first = await send(change, 'large');
-  expect(JSON.parse(first.text)).toMatchObject({ id: sessionId, description });
-  const replayed = await send(change, 'large');
-  expect([replayed.status, replayed.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
-  expect(JSON.parse(replayed.text)).toMatchObject({ id: sessionId, description: null });
-
-  const query = `mutation { updateSession(input: { sessionId: "${sessionId}", title: "Large" }) {
-    ... on UpdateSessionPayload { session { databaseId title description } } } }`;
-  const headers = {
-    Authorization: `Bearer ${key}`,
-    'Content-Type': 'application/json',
-    'Idempotency-Key': 'large too',
-  };
-  const mutate = async () => {
+  const queryFor = (sessionId: string) => `mutation($first: Int = 1) {
+    changed: updateSession(input: { sessionId: "${sessionId}", title: "Large" }) { __typename ...Payload }
+  }
+  fragment Payload on UpdateSessionPayload { found: session { databaseId title ...Text events(first: $first) { nodes { databaseId } } } }
+  fragment Text on Session { description }`;
+  const mutate = async (query: string, by = key) => {
+    const headers = {
+      Authorization: `Bearer ${by}`,
+      'Content-Type': 'application/json',
+      Accept: 'application/json',
+      'Idempotency-Key': 'large too',
+    };
     const response = await gateway.fetch('/graphql', { method: 'POST', headers, body: JSON.stringify({ query }) });
     return (await response.json()) as { data: object; errors?: object[] };
   };
-  const session = { databaseId: sessionId, title: 'Large', description };
-  expect((await mutate()).data).toEqual({ updateSession: { session } });
-  expect(await mutate()).toMatchObject({
-    data: { updateSession: { session: { ...session, description: null } } },
-    errors: [{ path: ['updateSession', 'session', 'description'], extensions: { code: 'ANSWER_TOO_LARGE' } }],
+
+  test('is kept without its largest values, and its replay reads the object again, as it is then', async () => {
+    const sessionId = await createSession(gateway, key);
+    const change: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { description } };
+    const first = await send(change, 'large');
+    expect(JSON.parse(first.text)).toMatchObject({ id: sessionId, description });
+    await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key, body: { title: 'Later' } });
+    const replayed = await send(change, 'large');
+    expect([replayed.status, replayed.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
+    expect(JSON.parse(replayed.text)).toMatchObject({ id: sessionId, title: 'Later', description });
+
+    const create: Write = { method: 'POST', path: '/v1/sessions', body: { title: 'New', description } };
+    const created = await send(create, 'create');
+    const again = await send(create, 'create');
+    expect([again.status, again.headers.get('location'), again.text]).toEqual([
+      201,
+      created.headers.get('location'),
+      created.text,
+    ]);
+
+    await mutate(queryFor(sessionId));
+    await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key, body: { title: 'Latest' } });
+    expect(await mutate(queryFor(sessionId))).toMatchObject({
+      data: {
+        changed: {
+          __typename: 'UpdateSessionPayload',
+          found: { databaseId: sessionId, title: 'Latest', description, events: { nodes: [] } },
+        },
+      },
+    });
+    expect((await mutate(queryFor(sessionId))).errors).toBeUndefined();
+    const kept = await gateway.dependencies.sql.query<{ size: number }>(
+      'select max(length(answer))::int as size from idempotency_key',
+      [],
+    );
+    expect(kept[0]?.size).toBeLessThan(400_000);
   });
-  const kept = await gateway.dependencies.sql.query<{ size: number }>(
-    'select max(length(answer))::int as size from idempotency_key',
-    [],
-  );
-  expect(kept[0]?.size).toBeLessThan(400_000);
+
+  test('is replayed without its largest values where the object cannot be read again, and refused where it must not be', async () => {
+    const { email, organization } = await gateway.createKey();
+    const scopes = ['sessions.read', 'sessions.write', 'sessions.record'] as const;
+    const { key: full } = await gateway.createKey({ email, organization, scopes });
+    const { key: writer, userId } = await gateway.createKey({ email, organization, scopes: ['sessions.write'] });
+    const sessionId = await createSession(gateway, full);
+    const change: Write = { method: 'PATCH', path: `/v1/sessions/${sessionId}`, body: { description } };
+    await send(change, 'large', { by: writer });
+    expect(JSON.parse((await send(change, 'large', { by: writer })).text)).toMatchObject({
+      id: sessionId,
+      description: null,
+    });
+    await mutate(queryFor(sessionId), full);
+    await gateway.dependencies.sql.query(`update session set visibility = 'private', creator_id = null where id = $1`, [
+      sessionId,
+    ]);
+    await gateway.dependencies.sql.query(`update membership set role = 'member' where user_id = $1`, [userId]);
+    const refused = await send(change, 'large', { by: writer });
+    expect([refused.status, refused.text]).not.toContain(description);
+    expect(refused.status).toBe(404);
+    const { data } = await mutate(queryFor(sessionId), full);
+    expect(data).toMatchObject({ changed: { __typename: 'NotFoundError' } });
+  });
 });
