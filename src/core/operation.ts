@@ -6,6 +6,7 @@ import type { LiveTails, Resumption } from './live-tails.ts';
 import type { Timing } from './timing.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Caches } from './caches.ts';
+import type { McpObserver } from './mcp-observer.ts';
 import type { Outbound } from './outbound/outbound.ts';
 import type { SecretBox } from './secrets/secrets.ts';
 import { conflictOf } from './postgres/failures.ts';
@@ -60,13 +61,14 @@ export interface OperationContext {
   readonly secrets: SecretBox;
   /** The only way to request URLs that came from outside. */
   readonly outbound: Outbound;
+  readonly mcpObserver: McpObserver;
   readonly caches: Caches;
 }
 
 /** The dependencies of work without a caller, such as jobs and the OAuth callback. */
 export type WorkContext = Pick<
   OperationContext,
-  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound' | 'caches'
+  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound' | 'mcpObserver' | 'caches'
 >;
 
 /** The configuration of operations. */

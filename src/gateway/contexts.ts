@@ -37,6 +37,7 @@ export function operationContext(
     liveTails: dependencies.liveTails,
     secrets: dependencies.secrets,
     outbound: dependencies.outbound,
+    mcpObserver: dependencies.mcpObserver,
     caches: dependencies.caches,
     settings: settingsOf(dependencies),
   };
@@ -74,7 +75,7 @@ const MADE_WHEN_READ = {
 
 /** The context of work outside requests, such as jobs, with its own unit of work. */
 export function workContext(dependencies: Dependencies): WorkContext {
-  const { database, sql, notifier, secrets, outbound, caches, now, newId } = dependencies;
+  const { database, sql, notifier, secrets, outbound, mcpObserver, caches, now, newId } = dependencies;
   return {
     em: database.em.fork(),
     sql,
@@ -83,6 +84,7 @@ export function workContext(dependencies: Dependencies): WorkContext {
     newId,
     secrets,
     outbound,
+    mcpObserver,
     caches,
     settings: settingsOf(dependencies),
   };

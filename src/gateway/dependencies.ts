@@ -7,7 +7,9 @@ import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
 import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
 import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
 import { Caches } from '../core/caches.ts';
+import type { McpObserver } from '../core/mcp-observer.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
+import { createMcpObserver } from './telemetry/mcp-observer.ts';
 import { DatabaseHealth } from '../core/postgres/health/database-health.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/health/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
@@ -45,6 +47,7 @@ export interface Dependencies {
   readonly appendQueue: KeyedQueue;
   readonly secrets: SecretBox;
   readonly outbound: Outbound;
+  readonly mcpObserver: McpObserver;
   readonly caches: Caches;
   readonly idempotency: Idempotency;
   readonly trustedDocuments: TrustedDocuments;
@@ -109,6 +112,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     appendQueue: createKeyedQueue(),
     secrets,
     outbound,
+    mcpObserver: createMcpObserver({ metrics, log }),
     caches: new Caches(),
     trustedDocuments: await readTrustedDocuments(config.PERSISTED_OPERATIONS),
     idempotency: new Idempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),

@@ -13,7 +13,7 @@ const ROWS: readonly (readonly [title: string, ...prefixes: string[]])[] = [
   ['GraphQL', 'gateway_graphql'],
   ['Database', 'gateway_database', 'gateway_replica'],
   ['Jobs', 'gateway_job'],
-  ['Other servers', 'gateway_outbound'],
+  ['Other servers', 'gateway_outbound', 'gateway_mcp'],
   ['Other', ''],
 ];
 

@@ -126,7 +126,7 @@ export interface NewTokens {
 
 /** Replaces the stored tokens and sets the time of the next refresh. The old refresh token stays when the answer has no new one. */
 export async function storeTokens(
-  { em, secrets, now }: Pick<WorkContext, 'em' | 'secrets' | 'now'>,
+  { em, secrets, now, mcpObserver }: Pick<WorkContext, 'em' | 'secrets' | 'now' | 'mcpObserver'>,
   connection: McpConnection,
   { issuer, tokens, scope }: NewTokens,
 ): Promise<void> {
@@ -139,6 +139,8 @@ export async function storeTokens(
   };
   await storeSecret(em, secrets, ownerOf(connection), TOKENS, JSON.stringify(set));
   const lifetimeMs = lifetimeOf(tokens);
+  if (tokens.expires_in !== undefined && tokens.expires_in * 1000 < MIN_REFRESH_MS)
+    mcpObserver.problemFound('lifetime', { connectionId: connection.id, host: new URL(issuer).host });
   connection.setTokens({
     expiresAt: lifetimeMs === undefined ? null : new Date(at + lifetimeMs),
     refreshAfter:

@@ -119,6 +119,18 @@ function workMetrics([...registers]: Registers) {
       buckets: SECONDS,
       registers,
     }),
+    mcpRefreshes: new Counter({
+      name: 'gateway_mcp_token_refreshes_total',
+      help: 'Requests for new tokens of MCP connections, by outcome: refreshed, refused, failed.',
+      labelNames: ['outcome'] as const,
+      registers,
+    }),
+    mcpProblems: new Counter({
+      name: 'gateway_mcp_server_problems_total',
+      help: 'Problems with servers of MCP connections that cost requests: lifetime (of tokens, less than 10 seconds), refusal (of a new token).',
+      labelNames: ['problem'] as const,
+      registers,
+    }),
     jobRuns: new Histogram({
       name: 'gateway_job_duration_seconds',
       help: 'Run time of jobs in this process, by queue and outcome.',

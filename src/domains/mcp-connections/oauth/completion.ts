@@ -198,7 +198,7 @@ function validateIssuer(server: NonNullable<McpConnection['authorizationServer']
 
 /** Stores the tokens before they are used, unless the connection was changed or deleted, or its starter has lost the right. */
 async function keep(
-  { em, secrets, now, newId, requestId, requestIdOrigin }: CallbackContext,
+  { em, secrets, now, newId, requestId, requestIdOrigin, mcpObserver }: CallbackContext,
   { connection, starter, scope }: Taken,
   { tokens, server }: Grant,
 ): Promise<boolean> {
@@ -207,7 +207,11 @@ async function keep(
     if (!locked?.authorizationServer || !(await mayStillManage(transaction, locked, starter, now()))) return false;
     locked.authorizationServer = server;
     const granted = { ...tokens, scope: tokens.scope ?? scope };
-    await storeTokens({ em: transaction, secrets, now }, locked, { issuer: server.issuer, tokens: granted, scope });
+    await storeTokens({ em: transaction, secrets, now, mcpObserver }, locked, {
+      issuer: server.issuer,
+      tokens: granted,
+      scope,
+    });
     locked.challengedScope = null;
     const actor = { keyId: starter.keyId, organization: locked.organization };
     await recordAudit(

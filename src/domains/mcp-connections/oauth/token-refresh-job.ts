@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import { z } from 'zod';
-import type { McpConnectionId } from '../../../core/ids.ts';
+import type { McpConnectionId, OrganizationId } from '../../../core/ids.ts';
 import { DomainError } from '../../../core/errors.ts';
 import { type JobContext, jobHandler } from '../../../core/jobs.ts';
 import { queriesOn } from '../../../core/postgres/reading/queries.ts';
@@ -10,7 +10,8 @@ import { usableToken } from './token-refresh.ts';
 
 /**
  * Refreshes due tokens of connections that nobody uses, so that refresh tokens do not expire by inactivity and lost authorizations are
- * noticed early. The job is safe to run twice or concurrently.
+ * noticed early. The job is safe to run twice or concurrently. No server and no organization can hold up the refreshes of others: each
+ * connection has its turn once in a run and for a limited time, and organizations take turns.
  */
 export const mcpRefreshJob = jobHandler({
   queue: 'mcp-refresh',
@@ -19,50 +20,129 @@ export const mcpRefreshJob = jobHandler({
   run: refreshDue,
 });
 
-const BATCH = 100;
-/** Number of servers that are called concurrently. */
-const AT_ONCE = 8;
+/** Number of servers that are called concurrently, and of those of one organization. */
+const AT_ONCE = 16;
+const AT_ONCE_OF_ORGANIZATION = 2;
+/** Time for the requests to a server. */
+export const REFRESH_TIMEOUT_MS = 10_000;
+/** A run ends before the next one is due. */
+const RUN_MS = 50_000;
+const BATCH = 200;
+const BATCH_OF_ORGANIZATION = 8;
 
 const db = queriesOn<McpConnectionTables>();
 
-/** A batch of connections whose tokens are due. Connections that are being refreshed or that failed recently are skipped. */
-const dueAfter = (id: McpConnectionId, at: string) =>
+interface Due {
+  readonly id: McpConnectionId;
+  readonly organizationId: OrganizationId;
+}
+
+/**
+ * Connections whose tokens are due, some of each organization, the longest due first. Connections that are being refreshed or that failed
+ * recently are skipped, and those that had their turn in this run.
+ */
+const dueExcept = (done: readonly McpConnectionId[], at: string) =>
   db
-    .selectFrom('mcp_connection')
-    .select('id')
-    .where('auth_type', '=', 'oauth')
-    .where('refresh_after', '<=', at)
-    .where('id', '>', id)
-    .where((eb) => eb.or([eb('refresh_not_before', 'is', null), eb('refresh_not_before', '<=', at)]))
-    .where((eb) => eb.or([eb('refresh_lease_until', 'is', null), eb('refresh_lease_until', '<', sql<string>`now()`)]))
+    .selectFrom((eb) =>
+      eb
+        .selectFrom('mcp_connection')
+        .select(['id', 'organization_id as organizationId', 'refresh_after as dueAt'])
+        .select(sql<number>`row_number() over (partition by organization_id order by refresh_after, id)`.as('turn'))
+        .where('auth_type', '=', 'oauth')
+        .where('refresh_after', '<=', at)
+        .where(sql<boolean>`id <> all(${done}::uuid[])`)
+        .where((or) => or.or([or('refresh_not_before', 'is', null), or('refresh_not_before', '<=', at)]))
+        .where((or) =>
+          or.or([or('refresh_lease_until', 'is', null), or('refresh_lease_until', '<', sql<string>`now()`)]),
+        )
+        .as('due'),
+    )
+    .select(['id', 'organizationId'])
+    .where('turn', '<=', BATCH_OF_ORGANIZATION)
+    .orderBy('turn')
+    .orderBy('dueAt')
     .orderBy('id')
     .limit(BATCH);
-const FIRST = '00000000-0000-0000-0000-000000000000';
 
 async function refreshDue(context: JobContext): Promise<void> {
   const { sql: reader, now, signal } = context;
-  let after = FIRST;
-  for (;;) {
-    const due = await reader.all(dueAfter(after, now().toISOString()));
-    const waiting = due.map(({ id }) => id);
-    const work = async () => {
-      for (let id = waiting.shift(); id !== undefined && !signal.aborted; id = waiting.shift()) await keep(context, id);
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
-    signal.throwIfAborted();
-    after = due.at(-1)?.id ?? after;
-    if (due.length < BATCH) return;
+  const until = performance.now() + RUN_MS;
+  const turns = new Turns((due) => keep(context, due.id));
+  while (!signal.aborted && performance.now() < until) {
+    if (turns.startNext()) continue;
+    if (turns.hasFreeSlot) turns.waiting = await reader.all(dueExcept(turns.done, now().toISOString()));
+    if (turns.startNext()) continue;
+    if (!(await turns.oneEnds())) break;
+  }
+  await turns.allEnd();
+  signal.throwIfAborted();
+}
+
+/** Which connection is next: one of the organization that has had the fewest turns. */
+class Turns {
+  waiting: readonly Due[] = [];
+  readonly done: McpConnectionId[] = [];
+  readonly #run: (due: Due) => Promise<void>;
+  readonly #running = new Map<Promise<void>, OrganizationId>();
+  readonly #counts = new Map<OrganizationId, number>();
+
+  constructor(run: (due: Due) => Promise<void>) {
+    this.#run = run;
+  }
+
+  get hasFreeSlot(): boolean {
+    return this.#running.size < AT_ONCE;
+  }
+
+  /** @returns false when nothing that waits can be started now. */
+  startNext(): boolean {
+    const next = this.hasFreeSlot ? this.#next() : undefined;
+    if (!next) return false;
+    const { id, organizationId } = next;
+    this.waiting = this.waiting.filter((due) => due !== next);
+    this.done.push(id);
+    this.#counts.set(organizationId, this.#countOf(next) + 1);
+    const running = this.#run(next).finally(() => this.#running.delete(running));
+    this.#running.set(running, organizationId);
+    return true;
+  }
+
+  #next(): Due | undefined {
+    const active = [...this.#running.values()];
+    const isBusy = ({ organizationId }: Due) =>
+      active.filter((one) => one === organizationId).length >= AT_ONCE_OF_ORGANIZATION;
+    return this.waiting
+      .filter((due) => !isBusy(due))
+      .reduce<Due | undefined>(
+        (best, due) => (best && this.#countOf(best) <= this.#countOf(due) ? best : due),
+        undefined,
+      );
+  }
+
+  #countOf({ organizationId }: Due): number {
+    return this.#counts.get(organizationId) ?? 0;
+  }
+
+  /** @returns false when nothing runs. */
+  async oneEnds(): Promise<boolean> {
+    if (this.#running.size === 0) return false;
+    await Promise.race(this.#running.keys());
+    return true;
+  }
+
+  async allEnd(): Promise<void> {
+    await Promise.all(this.#running.keys());
   }
 }
 
 /** Refreshes one connection. A failure is recorded in its status and does not fail the job. */
 async function keep(context: JobContext, id: McpConnectionId): Promise<void> {
   try {
-    await usableToken(context, id);
+    await usableToken(context, id, { timeoutMs: REFRESH_TIMEOUT_MS });
     const connection = await context.em.fork().findOne(McpConnection, { id });
     // With new tokens the server may work again.
     if (connection?.status === 'UNREACHABLE' && connection.refreshFailures === 0)
-      await useServer(context, connection, async () => undefined);
+      await useServer(context, connection, async () => undefined, REFRESH_TIMEOUT_MS);
   } catch (error) {
     if (!(error instanceof DomainError))
       context.log.warn({ err: error, connectionId: id }, 'the tokens of an MCP connection could not be refreshed');

@@ -13,7 +13,7 @@ import type { AuthorizationServer, OAuthClient } from './authorization-server.ts
 import { clientOf } from './client.ts';
 import { isSameIssuer } from './authorization-server.ts';
 import { settleFailure } from './failed-refresh.ts';
-import { AuthorizationLostError, MisconfiguredError } from '../remote/errors.ts';
+import { AuthorizationLostError, MisconfiguredError, RefusedError } from '../remote/errors.ts';
 import { mcpConnectionTopic } from '../topics.ts';
 
 /**
@@ -181,10 +181,13 @@ async function renew(
   try {
     renewed = await requestTokens(context.outbound.begin(timeoutMs), grant, scope);
   } catch (error) {
+    const isRefused = error instanceof RefusedError && !error.isTemporary;
+    context.mcpObserver.refreshEnded(isRefused ? 'refused' : 'failed');
     return commit(context, seen, (connection, em) =>
       settleFailure({ ...context, em }, connection, { error, isOver, tokens, client: grant.client }),
     );
   }
+  context.mcpObserver.refreshEnded('refreshed');
   await commit(context, seen, async (connection, em) => {
     await storeTokens({ ...context, em }, connection, {
       issuer: grant.server.issuer,

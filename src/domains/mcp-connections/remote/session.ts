@@ -33,8 +33,9 @@ export async function useServer<Result>(
   context: WorkContext,
   connection: McpConnection,
   use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
+  timeoutMs?: number,
 ): Promise<Result> {
-  const work = context.outbound.begin();
+  const work = context.outbound.begin(timeoutMs);
   try {
     const result = await attempt(context, connection, work, use);
     await noteSuccess(context, connection.id);
@@ -65,7 +66,11 @@ async function attempt<Result>(
     const renewed = await usableToken(context, connection.id, { refused: token.version });
     if (!renewed) throw error;
     return await run({ accessToken: renewed.accessToken }).catch((again: unknown) => {
-      if (again instanceof AuthorizationNeeded) again.tokenVersion = renewed.version;
+      if (again instanceof AuthorizationNeeded) {
+        again.tokenVersion = renewed.version;
+        const { id: connectionId, serverUrl } = connection;
+        context.mcpObserver.problemFound('refusal', { connectionId, host: new URL(serverUrl ?? '').host });
+      }
       throw again;
     });
   }
