@@ -14,6 +14,7 @@ import {
   storedAnswers,
 } from '../../support/fixtures/idempotency.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+import { recordedPullRequestExample } from '../../../src/domains/sessions/rest-examples.ts';
 import { createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
@@ -51,6 +52,11 @@ async function definitionWithProperty(): Promise<string> {
 
 async function connectionId(): Promise<string> {
   return (await createConnection(gateway, key, createRemote(server.origin).body)).body.connection.id;
+}
+
+async function artifactId(): Promise<string> {
+  const path = `/v1/sessions/${await createSession(gateway, key)}/artifacts`;
+  return (await gateway.rest<{ id: string }>('POST', path, { key, body: { type: 'PullRequest' } })).body.id;
 }
 
 /** A request for every write operation. */
@@ -101,6 +107,21 @@ const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
     method: 'PATCH',
     path: `/v1/sessions/${await createSession(gateway, key)}`,
     body: { title: 'Mended' },
+  }),
+  transitionSession: async () => ({
+    method: 'POST',
+    path: `/v1/sessions/${await createSession(gateway, key)}/transition`,
+    body: { state: 'inProgress' },
+  }),
+  recordArtifact: async () => ({
+    method: 'POST',
+    path: `/v1/sessions/${await createSession(gateway, key)}/artifacts`,
+    body: { type: 'PullRequest' },
+  }),
+  recordPullRequest: async () => ({
+    method: 'POST',
+    path: `/v1/artifacts/${await artifactId()}/pull-requests`,
+    body: recordedPullRequestExample,
   }),
   createEventDefinition: () => createDefinition(),
   updateEventDefinition: async () => ({
