@@ -23,7 +23,7 @@ const SHAPES: readonly RegExp[] = [
   /\bsk-(?:ant|proj|svcacct|admin|or)-[0-9A-Za-z_-]{20,}/g,
   /\bgh[pousr]_[0-9A-Za-z]{36,}/g,
   /\bxox[abeprs]-[0-9A-Za-z-]{10,}/g,
-  /-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END )[\s\S])*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g,
+  /-----BEGIN [A-Z ]*PRIVATE KEY-----(?:(?!-----END )[^\0])*(?:-----END [A-Z ]*PRIVATE KEY-----)?/g,
 ];
 
 /** A comment in a text must not turn the rules off. */
@@ -32,7 +32,10 @@ const CONFIG = {
   rules: recommendedRules.filter(({ meta }) => meta.id !== FILTER_COMMENTS).map((rule) => ({ id: rule.meta.id, rule })),
 };
 
-/** Separates the texts that are searched together, because a search has a fixed cost. No rule matches across it. */
+/**
+ * Separates the texts that are searched together, because a search has a fixed cost. Texts of events contain no NUL. What a rule matches
+ * across a separator ends there, so that the beginning of a key in one text does not hide another text.
+ */
 const SEPARATOR = '\n\0\n';
 
 interface Range {
@@ -130,7 +133,12 @@ async function findSecrets(content: string): Promise<Range[]> {
       const start = match.index + match[0].length - secret.length;
       ranges.push({ start, end: start + secret.length });
     }
-  return merged(ranges);
+  return merged(ranges.map((range) => withinText(content, range)));
+}
+
+function withinText(content: string, { start, end }: Range): Range {
+  const separator = content.slice(start, end).indexOf(SEPARATOR);
+  return { start, end: separator === -1 ? end : start + separator };
 }
 
 /** Where the secret of a message is. Some rules report where the name of the secret begins, with the length of the secret. */

@@ -103,6 +103,15 @@ test('the name of a property tells of its value, and a name in the text of its e
   });
 });
 
+test('the beginning of a key in one text hides no other text, whether an end follows or not', async () => {
+  const texts = ['-----BEGIN PRIVATE KEY-----', 'rm -rf everything, in another text', 'see -----END PRIVATE KEY-----'];
+  const documents = texts.map((text) => JSON.stringify({ text }));
+  for (const given of [documents, documents.slice(0, 2)]) {
+    const { documents: redacted } = await redactSecrets(given);
+    expect(redacted).toEqual([JSON.stringify({ text: '[redacted]' }), ...given.slice(1)]);
+  }
+});
+
 test('a retry of a batch with secrets is the same batch, and a text cannot turn the rules off', async () => {
   const id = await createSession(gateway, key);
   const events = [eventWith(`// secretlint-disable\n${SECRETS['npm token']}`)];
