@@ -1,6 +1,6 @@
 import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
-import type { ApiKeyId, OrganizationId } from './ids.ts';
+import type { ApiKeyId, OrganizationId, SessionId } from './ids.ts';
 import { type Readable, queriesOn } from './postgres/reading/queries.ts';
 
 /**
@@ -19,6 +19,19 @@ export type Refusal = (typeof REFUSALS)[number];
 /** Who chose a request id. */
 export const REQUEST_ID_ORIGINS = ['client', 'gateway'] as const;
 export type RequestIdOrigin = (typeof REQUEST_ID_ORIGINS)[number];
+
+/** How the call of a tool has ended. */
+export const TOOL_CALL_OUTCOMES = ['OK', 'TOOL_ERROR', 'JSON_RPC_ERROR', 'TRANSPORT_ERROR'] as const;
+export type ToolCallOutcome = (typeof TOOL_CALL_OUTCOMES)[number];
+
+/** What is recorded of the call of a tool. The last three are missing while the call is open, and stay missing if the process dies. */
+export interface AuditedToolCall {
+  readonly toolName: string;
+  readonly sessionId: SessionId | null;
+  readonly outcome?: ToolCallOutcome;
+  readonly durationMs?: number;
+  readonly bytes?: number;
+}
 
 const AuditEntrySchema = defineEntity({
   name: 'AuditEntry',
@@ -47,6 +60,8 @@ const AuditEntrySchema = defineEntity({
     refusal: p.enum(REFUSALS).nullable(),
     /** Names without values; null if the operation does not say. */
     changedFields: p.array().nullable(),
+    /** For the call of a tool of an MCP connection: never its arguments or its result. */
+    toolCall: p.json<AuditedToolCall>().nullable(),
   },
   indexes: [
     { name: 'audit_entry_organization_index', properties: ['organizationId', 'occurredAt', 'id'] },

@@ -21,6 +21,7 @@ export const STATUS_OF = Object.freeze({
   internal: 500,
   remoteFailed: 502,
   unavailable: 503,
+  remoteTimedOut: 504,
 });
 
 export type ErrorKind = keyof typeof STATUS_OF;
@@ -41,6 +42,7 @@ export const CODE_OF = Object.freeze({
   internal: 'INTERNAL',
   remoteFailed: 'REMOTE_FAILED',
   unavailable: 'UNAVAILABLE',
+  remoteTimedOut: 'REMOTE_FAILED',
 } as const satisfies Record<ErrorKind, string>);
 
 export type ErrorCode = (typeof CODE_OF)[ErrorKind];
@@ -191,12 +193,17 @@ export class ConflictError extends DomainError {
   }
 }
 
-/** 502: a remote MCP server or its authorization server failed; the message names the cause. */
+interface RemoteFailure {
+  readonly kind?: 'remoteFailed' | 'remoteTimedOut' | 'rateLimited';
+  readonly headers?: Record<string, string>;
+}
+
+/** A remote MCP server or its authorization server failed: 502, 504 if it did not answer in time, 429 if it refuses more requests. The message names the cause. */
 export class RemoteFailedError extends DomainError {
   static readonly kind = 'remoteFailed';
 
-  constructor(message: string, cause?: unknown) {
-    super(RemoteFailedError.kind, message, { cause });
+  constructor(message: string, cause?: unknown, { kind = RemoteFailedError.kind, headers = {} }: RemoteFailure = {}) {
+    super(kind, message, { cause, headers });
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Access, type Actor, requireAccess } from './access.ts';
 import { type EntityManager, ForeignKeyConstraintViolationException } from '@mikro-orm/postgresql';
-import { type AuditTarget, type RequestIdOrigin, auditEntry, recordAudit } from './audit.ts';
+import { type AuditTarget, type RequestIdOrigin, type ToolCallOutcome, auditEntry, recordAudit } from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
 import type { Timing } from './timing.ts';
@@ -44,6 +44,10 @@ export interface OperationContext {
   readonly toDomainError: (error: unknown) => DomainError;
   /** Aborts when nobody waits for the answer. */
   readonly signal: AbortSignal | undefined;
+  /** Counts a call of a tool of an MCP connection that has ended. */
+  readonly observeToolCall: (call: { readonly outcome: ToolCallOutcome; readonly seconds: number }) => void;
+  /** Lets the connection of the caller be idle for this time, for operations that wait for other servers for long. */
+  readonly allowIdle: (timeoutMs: number) => void;
   /** Only for subscriptions. */
   readonly resumption?: Resumption;
   readonly requestId: string;
@@ -52,6 +56,8 @@ export interface OperationContext {
   readonly onRefusal: (error: unknown, operation: string) => void;
   /** Called with the object that an operation has changed, or found unchanged. */
   readonly onChange?: (operation: string, target: AuditTarget) => void;
+  /** Called by an operation that fails although it may have taken effect elsewhere, so that a retry does not run it again. */
+  readonly onUnknownOutcome?: () => void;
   readonly now: () => Date;
   readonly newId: () => string;
   readonly timing: Timing;
@@ -133,6 +139,8 @@ export interface Declaration<Input = unknown> {
   readonly errors?: readonly ErrorClass[];
   /** Whether it calls other servers, so that no transaction may be open around it. */
   readonly callsOut?: boolean;
+  /** Whether it takes effect elsewhere and cannot be repeated: a retry with the same `Idempotency-Key` never runs it again. */
+  readonly isAtMostOnce?: boolean;
 }
 
 /** An operation with its declaration. `More` are arguments that only one of the APIs gives, such as the selected columns. */
@@ -180,9 +188,9 @@ export function defineOperation<Input, Result, More extends readonly unknown[] =
 export function defineOperation<Input, Written>(
   definition: Direct<Input, Written, []> | Change<Input, unknown, Written, unknown>,
 ): DeclaredOperation<Input, unknown> {
-  const { name, description, access, input, errors, callsOut } = definition;
+  const { name, description, access, input, errors, callsOut, isAtMostOnce } = definition;
   return Object.assign(guarded(access, 'target' in definition ? changing(definition) : definition.run), {
-    declaration: { name, description, access, input, errors, callsOut },
+    declaration: { name, description, access, input, errors, callsOut, isAtMostOnce },
   });
 }
 

@@ -8,6 +8,12 @@ export interface Timing {
   readonly recentMs: number;
   /** Interval in which each job queue is polled. */
   readonly jobPollMs: number;
+  /** How long an MCP server may be silent while it makes an answer. */
+  readonly upstreamSilenceMs: number;
+  /** Maximum time of an answer of an MCP server. */
+  readonly upstreamTotalMs: number;
+  /** Interval of the comments that keep a silent stream of an MCP server open. */
+  readonly upstreamPingMs: number;
   /** Maximum time that a stop waits until traces are sent. */
   readonly traceFlushMs: number;
 }
@@ -17,5 +23,8 @@ export const DEFAULT_TIMING: Timing = {
   appendWaitMs: 10_000,
   recentMs: 1_000,
   jobPollMs: 2_000,
+  upstreamSilenceMs: 60_000,
+  upstreamTotalMs: 600_000,
+  upstreamPingMs: 15_000,
   traceFlushMs: 2_000,
 };

@@ -31,6 +31,8 @@ export function operationContext(
     requestId,
     requestIdOrigin,
     onRefusal,
+    observeToolCall: ({ outcome, seconds }) => dependencies.metrics.toolCalls.observe({ outcome }, seconds),
+    allowIdle: (timeoutMs) => request?.allowIdle?.(timeoutMs),
     now: dependencies.now,
     newId: dependencies.newId,
     timing: dependencies.timing,

@@ -8,6 +8,7 @@ import { eventDefinitions } from '../domains/event-definitions/module.ts';
 import { eventOccurrences } from '../domains/event-occurrences/module.ts';
 import { invitations } from '../domains/invitations/module.ts';
 import { mcpConnections } from '../domains/mcp-connections/module.ts';
+import { mcpUse } from '../domains/mcp-use/module.ts';
 import { memberships } from '../domains/memberships/module.ts';
 import { organizationDeletions } from '../domains/organization-deletions/module.ts';
 import { organizations } from '../domains/organizations/module.ts';
@@ -29,6 +30,7 @@ export const modules = complete([
   mcpConnections,
   sessions,
   sessionEvents,
+  mcpUse,
   eventDefinitions,
   eventOccurrences,
   broadcasts,

@@ -12,7 +12,7 @@ import {
 } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessOf } from '../../src/core/graphql/refusable.ts';
-import { type Route, isKeyless, isWrite, takesBody } from '../../src/core/http/route.ts';
+import { type AnyRoute, type KeylessRoute, isKeyless, isRaw, isWrite, takesBody } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
@@ -89,6 +89,7 @@ const INPUTS: Readonly<Record<string, (to: References) => object>> = {
 /** Inputs of the mutations whose case in `MUTATIONS` can be sent only once. */
 const REPEATABLE: typeof INPUTS = {
   updateMcpServer: ({ mcpConnectionId }) => ({ mcpServerId: mcpConnectionId, name: randomUUID() }),
+  callMcpTool: ({ mcpConnectionId }) => ({ mcpServerId: mcpConnectionId, name: 'now' }),
 };
 
 /** Bodies of the routes whose documented example refers to an object, or can be sent only once. */
@@ -96,6 +97,8 @@ const BODIES: Readonly<Record<string, (to: References) => object>> = {
   createOrganization: () => ({ name: 'New' }),
   createMcpConnection: () => ({ type: 'stdio', name: randomUUID(), command: 'mcp' }),
   updateMcpConnection: () => ({ name: randomUUID() }),
+  callMcpTool: () => ({ name: 'now' }),
+  sendMcpMessage: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'now' } }),
   updateMcpConnectionSettings: () => ({ handle: randomUUID() }),
   createSession: () => ({ title: 'New' }),
   createBroadcast: ({ channelGuid }) => ({ channelGuid, content: { body: 'New' } }),
@@ -197,7 +200,7 @@ const subscriptions = fieldsOf(schema.getSubscriptionType()).map((field): Operat
   };
 });
 
-const operationOf = (route: Route): Operation => ({
+const operationOf = (route: Exclude<AnyRoute, KeylessRoute>): Operation => ({
   api: 'REST',
   name: `${route.method} ${route.path}`,
   writes: isWrite(route),
@@ -206,7 +209,8 @@ const operationOf = (route: Route): Operation => ({
   ask: ({ key, header }, to) => {
     const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => PARAMETERS[name]?.(to)[0] ?? 'x');
     const body = BODIES[route.operationId]?.(to) ?? route.examples?.input ?? {};
-    const headers = { 'Content-Type': 'application/json', ...header };
+    const accepted = isRaw(route) && { Accept: 'application/json, text/event-stream' };
+    const headers = { 'Content-Type': 'application/json', ...accepted, ...header };
     return send(fixture.gateway, route.method, path, {
       key,
       headers,
@@ -216,9 +220,12 @@ const operationOf = (route: Route): Operation => ({
 });
 const ofRest = routes.flatMap((route) => (isKeyless(route) ? [] : [operationOf(route)]));
 
+/** The server of the connection has no streams and no sessions. */
+const REFUSED_BY_SERVER = /^(?:GET|DELETE) .*\/mcp$/;
 /** Operations that remove an object run after all operations that need it. */
 const REMOVES = /^(?:transition|leave|cancel)|delete|remove|revoke/i;
-const rank = ({ name }: Operation) => (REMOVES.test(name) ? (/Definition|definitions\/:\w+$/.test(name) ? 2 : 1) : 0);
+const rank = ({ name }: Operation) =>
+  REMOVES.test(name) && !REFUSED_BY_SERVER.test(name) ? (/Definition|definitions\/:\w+$/.test(name) ? 2 : 1) : 0;
 const all = [...mutations, ...ofRest, ...queries].toSorted((a, b) => rank(a) - rank(b));
 const title = (operation: Operation) => [operation.name, operation] as const;
 
@@ -250,6 +257,7 @@ interface Outcome {
 function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combination): Outcome {
   if (!inOrganization || REFUSED_EVERYWHERE.has(name)) return { answer: /./, changes: [], mayChangeAnything: true };
   if (acts === 'nowhere') return { answer: /: 400 |"(?:INVALID_INPUT|ValidationError)"/, changes: [] };
+  if (REFUSED_BY_SERVER.test(name)) return { answer: /: 405 /, changes: [] };
   const changes = writes && name !== CHANGES_NOTHING ? NAMES.filter((each) => each === acts) : [];
   return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
 }

@@ -40,6 +40,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
     DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
     GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 404 429 500 503
     GET /broadcast/v1/broadcasts/:broadcast_guid readBroadcast 200 | 400 401 403 404 429 500 503
@@ -51,6 +52,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections listMcpConnections 200 | 400 401 403 404 429 500 503
     GET /v1/mcp-connections/:mcpConnectionId readMcpConnection 200 | 400 401 403 404 429 500 503
+    GET /v1/mcp-connections/:mcpConnectionId/mcp openMcpStream 200 | 400 401 403 404 409 429 500 502 503 504
     GET /v1/mcp-connections/:mcpConnectionId/settings readMcpConnectionSettings 200 | 400 401 403 404 429 500 503
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
     GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503
@@ -76,6 +78,8 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/invitations/accept acceptOrganizationInvitation 201 | 400 404 409 413 415 429 500 503
     POST /v1/mcp-connections createMcpConnection 201 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
+    POST /v1/mcp-connections/:mcpConnectionId/mcp sendMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
+    POST /v1/mcp-connections/:mcpConnectionId/tool-calls callMcpTool 200 | 400 401 403 404 409 413 415 429 500 502 503 504
     POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions createSession 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/artifacts recordArtifact 201 | 400 401 403 404 409 413 415 429 500 503
@@ -100,7 +104,8 @@ test('each kind of error has the published status and code', () => {
     429 RATE_LIMITED
     500 INTERNAL
     502 REMOTE_FAILED
-    503 UNAVAILABLE"
+    503 UNAVAILABLE
+    504 REMOTE_FAILED"
   `);
 });
 

@@ -20,6 +20,9 @@ export interface GraphQLContext extends OperationContext {
 /** Marks fields that call other servers, so that no transaction may be open around them. */
 export const CALLS_OUT = { callsOut: true };
 
+/** Marks fields that a retry with the same `Idempotency-Key` never runs again. */
+export const AT_MOST_ONCE = { isAtMostOnce: true };
+
 /** Marks fields that need a separate statement, one for all their parents. Connections and counts need no mark. */
 export const OWN_STATEMENT = { ownStatement: true };
 

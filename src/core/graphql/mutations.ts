@@ -1,7 +1,7 @@
 import type { FieldMap, InputRef, ObjectFieldBuilder } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { z } from 'zod';
-import { CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
+import { AT_MOST_ONCE, CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { type ErrorClass, type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
 import { parseInput } from '../input/validation.ts';
 import { type InputDifferences, mutationInput } from './derived-inputs.ts';
@@ -65,6 +65,7 @@ interface Definition<Input, Payload extends object> extends Pick<InputDifference
   readonly access: Access;
   readonly errors?: readonly ErrorClass[];
   readonly callsOut?: boolean;
+  readonly isAtMostOnce?: boolean;
   readonly schema: z.ZodType<Input>;
   readonly inputType: InputRef;
   readonly pathOf?: (fault: Fault, input: GivenInput) => readonly string[] | undefined;
@@ -73,7 +74,7 @@ interface Definition<Input, Payload extends object> extends Pick<InputDifference
 }
 
 function define<Input, Payload extends object>(definition: Definition<Input, Payload>): void {
-  const { name, description, access, errors = [], callsOut, inputType, payload } = definition;
+  const { name, description, access, errors = [], callsOut, isAtMostOnce, inputType, payload } = definition;
   const payloadType = builder.objectRef<Payload>(`${capitalize(name)}Payload`).implement({
     description: `The payload of \`${name}\`, if it succeeds.`,
     extensions: PAYLOAD,
@@ -85,7 +86,7 @@ function define<Input, Payload extends object>(definition: Definition<Input, Pay
       // Nullable, so that an error in one mutation does not remove the answers of the others.
       nullable: true,
       description: withAccess(description, access),
-      extensions: { access, ...(callsOut && CALLS_OUT) },
+      extensions: { access, ...(callsOut && CALLS_OUT), ...(isAtMostOnce && AT_MOST_ONCE) },
       args: { input: t.arg({ type: inputType, required: true, description: 'The input of the mutation.' }) },
       errors: {
         types: [ValidationError, ForbiddenError, ...errors],

@@ -8,6 +8,8 @@
 export interface HttpHeaders {
   get(name: string): string | null;
   has(name: string): boolean;
+  /** The names in lower case. */
+  keys(): Iterable<string>;
 }
 
 export interface HttpRequest {
@@ -21,6 +23,8 @@ export interface HttpRequest {
   readonly body: AsyncIterable<Uint8Array> | null;
   /** Whether the whole body has arrived; undefined if unknown. */
   readonly hasArrived?: boolean;
+  /** Lets the connection be idle for this time while the answer is made, instead of the usual time. */
+  readonly allowIdle?: (timeoutMs: number) => void;
   /** IP address of the peer; undefined if there is no connection. */
   readonly peerAddress?: string;
 }

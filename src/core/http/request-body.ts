@@ -61,6 +61,14 @@ export async function readText(request: HttpRequest, maxBytes: number): Promise<
   return decode(await readChunks(request.body, maxBytes));
 }
 
+/** Reads a body as bytes, of any media type. @throws DomainError 413 over 4 MiB, without reading further. */
+export async function readBytes(request: HttpRequest): Promise<Uint8Array> {
+  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
+  const chunks = await readChunks(request.body, MAX_BODY_BYTES);
+  const [first, ...others] = chunks;
+  return first && others.length === 0 ? first : Buffer.concat(chunks);
+}
+
 const MAX_FORM_BYTES = 64 * 1024;
 
 /**

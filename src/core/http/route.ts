@@ -57,6 +57,8 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
   readonly textBody?: TextBody;
   /** Whether the operation calls other servers, so that no transaction may be open around it. */
   readonly callsOut?: boolean;
+  /** Whether a retry with the same `Idempotency-Key` never runs it again. */
+  readonly isAtMostOnce?: boolean;
   /** Request headers that `respond` reads, for OpenAPI. */
   readonly headerParameters?: readonly {
     readonly name: string;
@@ -74,7 +76,10 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
 }
 
 /** A route that requires an API key. */
-interface KeyedRoute<Input extends z.ZodType, Output extends z.ZodType> extends RouteBase<Input, Output> {
+export interface KeyedRoute<
+  Input extends z.ZodType = z.ZodType,
+  Output extends z.ZodType = z.ZodType,
+> extends RouteBase<Input, Output> {
   /** The access of the operation, checked before the input is read. */
   readonly access: Access;
 }
@@ -96,6 +101,22 @@ interface RespondingRoute<Input extends z.ZodType = z.ZodType, Output extends z.
   readonly respond: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
 }
 
+/**
+ * A route that receives the bytes of the body and answers with bytes or a stream. Its input has only the parameters of the path; the body and
+ * the answer are documents of another protocol.
+ */
+export interface RawRoute<Input extends z.ZodType = z.ZodType> extends KeyedRoute<Input> {
+  readonly exchange: (
+    context: OperationContext,
+    input: z.output<Input>,
+    message: { readonly request: HttpRequest; readonly body: Uint8Array },
+  ) => Promise<HttpAnswer>;
+  /** What the body is, for OpenAPI; absent if there is none. */
+  readonly body?: string;
+  /** What the answer is, by its media type. */
+  readonly answers: Readonly<Record<string, string>>;
+}
+
 export type Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> =
   | DataRoute<Input, Output>
   | RespondingRoute<Input, Output>;
@@ -109,7 +130,7 @@ export interface KeylessRoute<
   readonly run: (context: PublicContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
 }
 
-export type AnyRoute = Route | KeylessRoute;
+export type AnyRoute = Route | RawRoute | KeylessRoute;
 
 /** The context of an operation without a caller. */
 export type PublicContext = Omit<
@@ -121,6 +142,8 @@ export type PublicContext = Omit<
   | 'toDomainError'
   | 'appendQueue'
   | 'timing'
+  | 'allowIdle'
+  | 'observeToolCall'
   | 'liveTails'
   | 'budget'
 > & {
@@ -142,10 +165,12 @@ export interface PublicPage {
 /** What only REST knows about an operation. */
 interface RouteOptions<Output extends z.ZodType> extends Omit<
   RouteBase<z.ZodType, Output>,
-  'operationId' | 'summary' | 'description' | 'input' | 'output' | 'errors' | 'callsOut'
+  'operationId' | 'summary' | 'description' | 'input' | 'output' | 'errors' | 'callsOut' | 'isAtMostOnce'
 > {
   /** The name, if another route has that of the operation. */
   readonly operationId?: string;
+  /** Statuses of errors in addition to those of the classes of errors that the operation declares. */
+  readonly moreErrors?: readonly number[];
   /** The summary; by default the first sentence of the description of the operation. */
   readonly summary?: string;
   /** The description; by default the other sentences. The requirements of the access are added. */
@@ -182,9 +207,16 @@ export function route<Input, Result>(
     Partial<Pick<Route, 'input'>> &
     Partial<Pick<DirectRoute<Result, z.ZodType>, 'toDocument'>>,
 ): Route {
-  const { name, access, callsOut, errors = [], ...declaration } = operation.declaration;
+  const { name, access, callsOut, isAtMostOnce, errors = [], ...declaration } = operation.declaration;
   const [first, rest] = splitAfterFirstSentence(inRest(declaration.description));
-  const { summary = first, description = rest, input = declaration.input, toDocument, ...shown } = options;
+  const {
+    summary = first,
+    description = rest,
+    input = declaration.input,
+    toDocument,
+    moreErrors = [],
+    ...shown
+  } = options;
   if (!input) throw new Error(`${name}: neither the operation nor the route has an input`);
   return {
     run: async (context: OperationContext, given: unknown) => {
@@ -198,8 +230,9 @@ export function route<Input, Result>(
     description: inRest(sentences(description, describeAccess(access))),
     access,
     callsOut,
+    isAtMostOnce,
     input,
-    errors: errors.map(({ kind }) => STATUS_OF[kind]),
+    errors: [...errors.map(({ kind }) => STATUS_OF[kind]), ...moreErrors],
   };
 }
 
@@ -207,6 +240,12 @@ export function route<Input, Result>(
 function splitAfterFirstSentence(text: string): readonly [string, string] {
   const [first = text] = /^.*?\.(?=\s|$)/s.exec(text) ?? [];
   return [first, text.slice(first.length).trim()];
+}
+
+/** The same for a route whose body and answer are documents of another protocol. */
+export function rawRoute<Input extends z.ZodType>(row: RawRoute<Input>): RawRoute {
+  // The input has been parsed by the schema of the route.
+  return row;
 }
 
 /** The same for a route without an API key. */
@@ -226,12 +265,22 @@ export function pathParameters(path: string): string[] {
   return path.split('/').flatMap((segment) => (segment.startsWith(':') ? [segment.slice(1)] : []));
 }
 
-/** Whether an operation changes something, and so takes an idempotency key. */
-export function isWrite({ method }: Pick<Route, 'method'>): boolean {
+/** Whether a request may change something. */
+export function isWrite({ method }: Pick<AnyRoute, 'method'>): boolean {
   return method !== 'GET';
 }
 
+/** Whether the body and the answer are documents of another protocol. */
+export function isRaw(row: AnyRoute): row is RawRoute {
+  return 'exchange' in row;
+}
+
+/** Whether an operation takes an idempotency key. */
+export function takesIdempotencyKey(row: AnyRoute): boolean {
+  return isWrite(row) && !isKeyless(row) && !isRaw(row);
+}
+
 /** Whether an operation's input is in the body. */
-export function takesBody({ method, optionalBody }: Pick<Route, 'method' | 'optionalBody'>): boolean {
+export function takesBody({ method, optionalBody }: Pick<AnyRoute, 'method' | 'optionalBody'>): boolean {
   return method === 'POST' || method === 'PATCH' || optionalBody === true;
 }

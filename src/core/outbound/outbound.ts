@@ -3,7 +3,9 @@ import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { Agent, fetch as undiciFetch } from 'undici';
 import { causesOf } from '../causes.ts';
+import { BLOCKED_PORTS } from './blocked-ports.ts';
 import { type Budget, boundBody } from './bounded-body.ts';
+import { type StreamRequest, type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
 
 /**
  * Every request to a URL from outside goes through here. Only http(s) without user information is allowed. The name is
@@ -38,10 +40,10 @@ export interface OutboundOptions {
   readonly observe?: ObserveExchange;
 }
 
-export type ObserveExchange = (
+export type ObserveExchange = <Answer extends { readonly status: number }>(
   request: { readonly method: string; readonly host: string },
-  run: () => Promise<Response>,
-) => Promise<Response>;
+  run: () => Promise<Answer>,
+) => Promise<Answer>;
 
 /** One unit of work: requests with a common deadline. */
 export interface OutboundWork {
@@ -58,6 +60,11 @@ export interface Outbound {
   readonly totalTimeoutMs: number;
   /** Starts a unit of work; its deadline is `totalTimeoutMs` unless a shorter one is given. */
   begin(timeoutMs?: number): OutboundWork;
+  /**
+   * Sends a request whose answer is read as it arrives, without the bounds of a unit of work. Redirects are followed only within the origin.
+   * @throws OutboundError, or the reason of the signal.
+   */
+  stream(url: string, request: StreamRequest): Promise<StreamedAnswer>;
   /** Checks a URL that somebody else will open, like a request. @throws OutboundError if a request to it would be refused. */
   check(url: string | URL): Promise<URL>;
   close(): Promise<void>;
@@ -141,6 +148,46 @@ class CheckedOutbound implements Outbound {
     };
   }
 
+  stream(given: string, request: StreamRequest): Promise<StreamedAnswer> {
+    const { host } = URL.canParse(given) ? new URL(given) : { host: '' };
+    return this.#observe({ method: request.method, host }, () => this.#stream(given, request));
+  }
+
+  async #stream(given: string, request: StreamRequest): Promise<StreamedAnswer> {
+    let url = checkUrl(given, this.#allowPrivateNetwork);
+    if (BLOCKED_PORTS.has(url.port)) throw blockedPort(url.host);
+    for (let redirects = 0; ; redirects += 1) {
+      const answer = await this.#open(url, request);
+      const location = REDIRECTS.has(answer.status) ? answer.header('location') : null;
+      if (location === null) return answer;
+      answer.discard();
+      if (redirects === MAX_REDIRECTS) throw tooManyRedirects(url);
+      const target = checkUrl(URL.canParse(location, url.href) ? new URL(location, url) : location, true);
+      requireSameOrigin(request.method, url, target, answer.status);
+      url = target;
+    }
+  }
+
+  async #open(url: URL, { method, headers, body, signal }: StreamRequest): Promise<StreamedAnswer> {
+    const explain = (error: unknown): unknown => (signal.aborted ? signal.reason : toOutboundError(error, url));
+    try {
+      const answer = await this.#agent.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        headers: { ...headers },
+        body: body ?? null,
+        signal,
+        // The caller has its own bounds, which the signal enforces.
+        headersTimeout: 0,
+        bodyTimeout: 0,
+      });
+      return streamedAnswer(answer, explain);
+    } catch (error) {
+      throw explain(error);
+    }
+  }
+
   async check(given: string | URL): Promise<URL> {
     const url = checkUrl(given, this.#allowPrivateNetwork);
     if (!literalOf(url.hostname)) {
@@ -163,8 +210,7 @@ class CheckedOutbound implements Outbound {
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
       if (location === null) return response;
       await response.body?.cancel();
-      if (redirects === MAX_REDIRECTS)
-        throw new OutboundError(`${url.host} redirects more than ${MAX_REDIRECTS} times`);
+      if (redirects === MAX_REDIRECTS) throw tooManyRedirects(url);
       const next = URL.canParse(location, url.href) ? new URL(location, url) : location;
       const target = checkUrl(next, this.#allowPrivateNetwork);
       request = redirected(request, url, target, response.status);
@@ -276,17 +322,28 @@ function noPublicAddress(hostname: string, cause?: unknown): OutboundError {
  */
 function redirected(init: RequestInit, from: URL, to: URL, status: number): RequestInit {
   const method = (init.method ?? 'GET').toUpperCase();
-  if (method !== 'GET' && method !== 'HEAD' && (from.origin !== to.origin || (status !== 307 && status !== 308))) {
-    throw new OutboundError(
-      `${from.host} redirects a ${method} request to ${to.origin}${to.pathname}, which is not followed; enter that address if it is intended`,
-      {
-        isTemporary: false,
-      },
-    );
-  }
+  if (method !== 'GET' && method !== 'HEAD') requireSameOrigin(method, from, to, status);
   if (from.origin === to.origin) return init;
   const headers = new Headers([...new Headers(init.headers)].filter(([name]) => HEADERS_FOR_OTHERS.has(name)));
   return { ...init, headers };
+}
+
+/** @throws OutboundError for a redirect that would send a body or credentials to another origin, or change the method. */
+function requireSameOrigin(method: string, from: URL, to: URL, status: number): void {
+  if (from.origin === to.origin && (method === 'GET' || status === 307 || status === 308)) return;
+  throw new OutboundError(
+    `${from.host} redirects a ${method} request to ${to.origin}${to.pathname}, which is not followed; enter that address if it is intended`,
+    { isTemporary: false },
+  );
+}
+
+function blockedPort(host: string, cause?: unknown): OutboundError {
+  const message = `the port of ${host} belongs to another protocol, and is never requested (Fetch Standard, section 2.9)`;
+  return new OutboundError(message, { isTemporary: false, cause });
+}
+
+function tooManyRedirects({ host }: URL): OutboundError {
+  return new OutboundError(`${host} redirects more than ${MAX_REDIRECTS} times`);
 }
 
 /** Describes the failure without any text from the peer. */
@@ -294,14 +351,7 @@ function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal):
   const known = causesOf(error).find((cause) => cause instanceof OutboundError);
   if (known) return known;
   if (deadline?.aborted) return new OutboundError(`${host} did not answer in time`, { cause: error });
-  if (causesOf(error).some(({ message }) => message === 'bad port'))
-    return new OutboundError(
-      `the port of ${host} belongs to another protocol, and is never requested (Fetch Standard, section 2.9)`,
-      {
-        isTemporary: false,
-        cause: error,
-      },
-    );
+  if (causesOf(error).some(({ message }) => message === 'bad port')) return blockedPort(host, error);
   const code = codeOf(error);
   return new OutboundError(
     code === undefined ? `the exchange with ${host} failed` : `${host} cannot be reached (${code})`,

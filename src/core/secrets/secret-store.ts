@@ -19,6 +19,8 @@ const StoredSecretSchema = defineEntity({
   indexes: [{ name: 'secret_organization_index', properties: ['organizationId'] }],
 });
 
+export type SecretTables = InferKyselyDB<typeof StoredSecretSchema>;
+
 /** One encrypted secret of one field of one row. All secrets are in this table, so that rotation is one loop. */
 export class StoredSecret extends StoredSecretSchema.class {}
 StoredSecretSchema.setClass(StoredSecret);
@@ -70,7 +72,20 @@ export async function readSecrets(
     { ownerTable: owner.table, ownerId: owner.id },
     { disableIdentityMap: true },
   );
-  const opened = rows.map(async ({ field, sealed }) => [field, await box.open(sealed, placeOf(owner, field))] as const);
+  return openSecrets(
+    box,
+    owner,
+    rows.map(({ field, sealed }) => [field, sealed]),
+  );
+}
+
+/** Decrypts secrets of a row that a statement has read, by field. @throws SecretError if one was altered or moved. */
+export async function openSecrets(
+  box: SecretBox,
+  owner: Pick<SecretOwner, 'table' | 'id'>,
+  sealed: readonly (readonly [field: string, sealed: string])[],
+): Promise<Map<string, string>> {
+  const opened = sealed.map(async ([field, value]) => [field, await box.open(value, placeOf(owner, field))] as const);
   return new Map(await Promise.all(opened));
 }
 
@@ -91,7 +106,7 @@ export async function deleteSecrets(
 export async function deleteSecretsOf(em: EntityManager, table: string, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
   await em
-    .getKysely<Readable<InferKyselyDB<typeof StoredSecretSchema>>>()
+    .getKysely<Readable<SecretTables>>()
     .deleteFrom('secret')
     .where('owner_table', '=', table)
     .where('owner_id', '=', anyOf('uuid', ids))

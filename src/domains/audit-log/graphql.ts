@@ -1,5 +1,11 @@
-import { AUDIT_SOURCES, REFUSALS, REQUEST_ID_ORIGINS } from '../../core/audit.ts';
-import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
+import {
+  AUDIT_SOURCES,
+  type AuditedToolCall,
+  REFUSALS,
+  REQUEST_ID_ORIGINS,
+  TOOL_CALL_OUTCOMES,
+} from '../../core/audit.ts';
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { connectionType } from '../../core/graphql/connections.ts';
@@ -34,6 +40,46 @@ const RequestIdOriginEnum = enumOf('RequestIdOrigin', 'Who chose the id of a req
   client: 'The caller, with the header `X-Request-Id`.',
   gateway: 'The gateway, which generated a random UUID.',
 });
+
+const ToolCallOutcomeEnum = enumOf('ToolCallOutcome', 'How the call of a tool has ended.', TOOL_CALL_OUTCOMES, {
+  OK: 'The tool has returned a result.',
+  TOOL_ERROR: 'The tool has failed, as its result says.',
+  JSON_RPC_ERROR: 'The server has refused the call, or failed, with a JSON-RPC error.',
+  TRANSPORT_ERROR:
+    'There was no answer: the server could not be reached or did not answer in time, the caller left, or the connection must be authorized.',
+});
+
+const AuditedToolCallType = builder.objectRef<AuditedToolCall>('AuditedToolCall').implement({
+  description: 'What is recorded of the call of a tool of an MCP connection: neither arguments nor results.',
+  fields: (t) => ({
+    toolName: t.exposeString('toolName', { description: 'Name of the tool, at most 200 characters.' }),
+    sessionId: t.id({
+      nullable: true,
+      description:
+        'Global id of the session that the call belongs to, which may have been deleted since. Null when it belongs to none.',
+      resolve: ({ sessionId }) => sessionId && toGlobalId('Session', sessionId),
+    }),
+    outcome: t.field({
+      type: ToolCallOutcomeEnum,
+      nullable: true,
+      description: 'How the call has ended. Null while it is open, and if the process of the gateway died meanwhile.',
+      resolve: ({ outcome }) => outcome ?? null,
+    }),
+    durationMs: t.int({
+      nullable: true,
+      description: 'Duration in milliseconds. Null like `outcome`.',
+      resolve: ({ durationMs }) => durationMs ?? null,
+    }),
+    bytes: t.int({
+      nullable: true,
+      description: 'Size of the answer of the server in bytes. Null like `outcome`.',
+      resolve: ({ bytes }) => bytes ?? null,
+    }),
+  }),
+});
+
+const TOOL_CALL_TEXT =
+  'For `callMcpTool`: what is recorded of the call, before it and again after it. Null for others.';
 
 const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
   description:
@@ -91,6 +137,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       description:
         'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
     }),
+    toolCall: t.expose('toolCall', { type: AuditedToolCallType, nullable: true, description: TOOL_CALL_TEXT }),
     refusal: t.expose('refusal', {
       type: RefusalEnum,
       nullable: true,

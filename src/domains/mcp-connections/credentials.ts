@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OAuthTokens } from '@modelcontextprotocol/client';
 import type { McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
-import { deleteSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
+import { deleteSecrets, openSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
 import type { SecretBox } from '../../core/secrets/secrets.ts';
 import { invalid } from '../../core/errors.ts';
 import type { McpConnection } from './entity.ts';
@@ -30,8 +30,8 @@ export interface Credentials {
 export const CONNECTION_TABLE = 'mcp_connection';
 const CLIENT_SECRET = 'client_secret';
 const REGISTRATION = 'registration';
-const TOKENS = 'tokens';
-const HEADER = 'header.';
+export const TOKENS = 'tokens';
+export const HEADER = 'header.';
 const ENV = 'env.';
 
 type Store = SecretBox;
@@ -46,7 +46,19 @@ export async function readCredentials(
   secrets: Store,
   connectionId: McpConnectionId,
 ): Promise<Credentials> {
-  const stored = await readSecrets(em, secrets, { table: CONNECTION_TABLE, id: connectionId });
+  return parseCredentials(await readSecrets(em, secrets, { table: CONNECTION_TABLE, id: connectionId }));
+}
+
+/** Decrypts the credentials that a statement has read. */
+export async function openCredentials(
+  box: SecretBox,
+  id: McpConnectionId,
+  sealed: Readonly<Record<string, string>>,
+): Promise<Credentials> {
+  return parseCredentials(await openSecrets(box, { table: CONNECTION_TABLE, id }, Object.entries(sealed)));
+}
+
+function parseCredentials(stored: ReadonlyMap<string, string>): Credentials {
   const parse = <Value>(field: string): Value | undefined => {
     const text = stored.get(field);
     return text === undefined ? undefined : (JSON.parse(text) as Value);

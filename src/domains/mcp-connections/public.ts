@@ -6,3 +6,13 @@ export { readMcpConnections, resolveMcpConnections } from './operations.ts';
 export { READ_MCP_CONNECTIONS, visibleTo } from './policy.ts';
 export type { McpConnectionRow } from './queries.ts';
 export { allowsTool } from './settings-operations.ts';
+export { AuthorizationNeeded } from './remote/errors.ts';
+export {
+  type CurrentAccess,
+  type UsableConnection,
+  accessOf,
+  authorizationNeededBy,
+  findUsableConnection,
+  noteRefusal,
+  noteUse,
+} from './usable-connection.ts';

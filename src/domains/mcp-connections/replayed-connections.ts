@@ -21,9 +21,14 @@ const findConnection = prepared<{ id: McpConnectionId }>()((value) =>
  * @throws NotFoundError when the caller cannot see the connection; ForbiddenError for a shared connection when the caller is not an
  * administrator.
  */
-export async function requireStillManaged({ sql, actor }: OperationContext, id: McpConnectionId): Promise<void> {
+export async function requireStillManaged(
+  { sql, actor }: OperationContext,
+  id: McpConnectionId,
+  operation: string,
+): Promise<void> {
   const connection = await sql.primary.first(findConnection({ id }));
   if (!connection) return;
   if (!isWithin(reachedBy(actor), connection)) throw notFound('MCP connection');
-  requireManager(actor, connection.visibility);
+  // Everybody who sees a connection can use it.
+  if (operation !== 'callMcpTool') requireManager(actor, connection.visibility);
 }

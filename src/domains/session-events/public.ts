@@ -1,7 +1,9 @@
 // What other nouns, the gateway and the operator use of session events.
 
 export type { SessionEventTables } from './entity.ts';
+export { appendSessionEventsInput } from './input.ts';
 export { findOperator, importSessionEvents } from './import.ts';
+export { appendSessionEvents } from './append-operations.ts';
 export { pruneSessionEvents } from './prune.ts';
 export { purgeEvents } from './purge.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';

@@ -77,7 +77,7 @@ export async function executeIdempotent(
   try {
     const key = idempotencyKeyOf(headers) ?? '';
     const input = variablesOf(args);
-    const request = { context, key, operation: print(document), input, callsOut: callsOut(args.schema, document) };
+    const request = { context, key, operation: print(document), input, ...marksOf(args.schema, document) };
     const { text, isReplayed, changed } = await idempotency.run(request, work);
     // The text was written by `executeOnce`, in this request or an earlier one.
     const stored = JSON.parse(text) as StoredAnswer;
@@ -148,19 +148,21 @@ function variablesOf({ document, operationName, variableValues }: ExecutionArgs)
   return Object.fromEntries(Object.entries(variableValues ?? {}).filter(([name]) => names.has(name)));
 }
 
-/** Whether a field of the document sends requests to other servers. */
-function callsOut(schema: GraphQLSchema, document: DocumentNode): boolean {
-  let found = false;
+/** Whether a field of the document sends requests to other servers, and whether one is never run again. */
+function marksOf(schema: GraphQLSchema, document: DocumentNode) {
+  const marks = { callsOut: false, isAtMostOnce: false };
   const types = new TypeInfo(schema);
   visit(
     document,
     visitWithTypeInfo(types, {
       Field: () => {
-        found ||= types.getFieldDef()?.extensions['callsOut'] === true;
+        const { extensions } = types.getFieldDef() ?? {};
+        marks.callsOut ||= extensions?.['callsOut'] === true;
+        marks.isAtMostOnce ||= extensions?.['isAtMostOnce'] === true;
       },
     }),
   );
-  return found;
+  return marks;
 }
 
 function severalFields(): GraphQLError {

@@ -97,5 +97,6 @@ export function headersOf(fields: ReadonlyMap<string, string>): HttpHeaders {
   return {
     get: (name) => fields.get(name.toLowerCase()) ?? null,
     has: (name) => fields.has(name.toLowerCase()),
+    keys: () => fields.keys(),
   };
 }

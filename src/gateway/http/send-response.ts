@@ -52,6 +52,8 @@ export async function sendStream(
   unreadTimeoutMs: number,
 ): Promise<void> {
   outgoing.writeHead(status, headers);
+  // The first part may come much later.
+  outgoing.flushHeaders();
   await sendParts(outgoing, eachInParts(body), unreadTimeoutMs);
 }
 

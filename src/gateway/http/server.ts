@@ -184,6 +184,9 @@ class NodeRequest implements HttpRequest {
     return this.#aborted.signal;
   }
 
+  // Node.js restores the timeout of the server for the next request on the connection.
+  readonly allowIdle = (timeoutMs: number): void => void this.#incoming.socket.setTimeout(timeoutMs);
+
   get hasArrived(): boolean {
     return this.#incoming.complete;
   }
@@ -236,6 +239,10 @@ class NodeHeaders implements HttpHeaders {
 
   has(name: string): boolean {
     return this.#fields[name.toLowerCase()] !== undefined;
+  }
+
+  keys(): Iterable<string> {
+    return Object.keys(this.#fields);
   }
 }
 

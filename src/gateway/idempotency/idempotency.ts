@@ -29,6 +29,8 @@ export interface IdempotentRequest {
   readonly input: unknown;
   /** Whether the operation sends requests to other servers, so that no transaction must be open meanwhile. */
   readonly callsOut: boolean;
+  /** Whether it is never run again: neither after a failure whose outcome is unknown, nor after a crash. It also calls out. */
+  readonly isAtMostOnce: boolean;
 }
 
 /** The result of the work, as text that the API sends. */
@@ -39,6 +41,7 @@ export interface Outcome {
   readonly isSuccess: boolean;
 }
 
+const DAY_MS = 24 * 60 * 60 * 1000;
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
 /**
@@ -83,7 +86,7 @@ export interface IdempotencyParts extends AnswerParts {
  *
  * Operations that send requests to other servers cannot run in one transaction. They claim the key first and store the
  * answer last. When the process crashes in between, retries are refused until the claim expires, and then the operation
- * runs again.
+ * runs again. Those that must not run twice keep their claim for 24 hours.
  */
 export class Idempotency {
   // Concurrent requests with the same key in one process wait in this queue, without a database connection.
@@ -103,7 +106,9 @@ export class Idempotency {
    * seconds; ForbiddenError (403) and NotFoundError (404) like `requireStandingRights`; all errors of `work`.
    */
   async run(request: IdempotentRequest, work: Work): Promise<Answered> {
-    const deadline = performance.now() + this.#waitMs;
+    // One that is never run again can take minutes, and its outcome may remain unknown.
+    const waitMs = request.isAtMostOnce ? 0 : this.#waitMs;
+    const deadline = performance.now() + waitMs;
     const { actor } = request.context;
     const digest = hash([actor.organization?.id ?? null, request.key]);
     const claim: Claim = {
@@ -113,19 +118,19 @@ export class Idempotency {
       token: this.#parts.newId(),
       change: { operation: null, targetType: null, targetId: null },
     };
-    return this.#queued(`${actor.userId} ${digest}`, async () => {
+    return this.#queued(`${actor.userId} ${digest}`, waitMs, async () => {
       for (;;) {
         const answered = await this.#attempt(claim, work, deadline - performance.now());
         if (answered) return answered;
-        if (performance.now() > deadline) throw stillRunning();
+        if (performance.now() >= deadline) throw claim.isAtMostOnce ? openOrUnknown() : stillRunning();
         await delay(POLL_MS);
       }
     });
   }
 
-  async #queued(name: string, run: () => Promise<Answered>): Promise<Answered> {
-    const release = await this.#queue.take(name, this.#waitMs);
-    if (!release) throw stillRunning();
+  async #queued(name: string, waitMs: number, run: () => Promise<Answered>): Promise<Answered> {
+    const release = await this.#queue.take(name, waitMs);
+    if (!release) throw waitMs === 0 ? openOrUnknown() : stillRunning();
     try {
       return await run();
     } finally {
@@ -155,7 +160,8 @@ export class Idempotency {
   }
 
   async #take(transaction: Sql, claim: Claim, leftMs: number): Promise<boolean> {
-    const { context, place, fingerprint, token } = claim;
+    const { context, place, fingerprint, token, isAtMostOnce } = claim;
+    const lifetimeMs = isAtMostOnce ? DAY_MS : CLAIM_IN_OUTBOUND_TIMEOUTS * this.#parts.outbound.totalTimeoutMs;
     const at = this.#parts.now();
     const { organization, scopes } = context.actor;
     const claimed = claimKey({
@@ -166,7 +172,7 @@ export class Idempotency {
       role: organization?.role ?? null,
       claim: token,
       createdAt: at,
-      expiresAt: new Date(at.getTime() + CLAIM_IN_OUTBOUND_TIMEOUTS * this.#parts.outbound.totalTimeoutMs),
+      expiresAt: new Date(at.getTime() + lifetimeMs),
     });
     await transaction.all(setLockTimeout({ timeout: `${Math.max(1, Math.ceil(leftMs))}ms` }));
     const taken = await transaction.all(claimed).catch((error: unknown) => {
@@ -215,10 +221,15 @@ export class Idempotency {
 
   async #runOutside(claim: Claim, work: Work): Promise<Answered> {
     const { sql, log } = this.#parts;
-    const release = () => sql.all(releaseClaim({ ...claim.place, claim: claim.token }));
+    let isUnknown = false;
+    const onUnknownOutcome = () => void (isUnknown = claim.isAtMostOnce);
+    // A claim whose outcome is unknown stays until it expires.
+    const release = async () => {
+      if (!isUnknown) await sql.all(releaseClaim({ ...claim.place, claim: claim.token }));
+    };
     let outcome: Outcome;
     try {
-      outcome = await work({ ...claim.context, onChange: noteIn(claim.change) });
+      outcome = await work({ ...claim.context, onChange: noteIn(claim.change), onUnknownOutcome });
     } catch (error) {
       await release().catch((failure: unknown) =>
         log.warn({ err: failure }, 'the claim of an idempotency key could not be released'),
@@ -246,6 +257,13 @@ const FOREIGN_KEY_VIOLATION = '23503';
 
 function noteIn(change: Change): NonNullable<OperationContext['onChange']> {
   return (operation, { type, id }) => void Object.assign(change, { operation, targetType: type, targetId: id });
+}
+
+function openOrUnknown(): ConflictError {
+  return new ConflictError(
+    'WRONG_STATE',
+    'Idempotency-Key: the request with this key is still running, or its outcome is unknown; it is not run again',
+  );
 }
 
 function stillRunning(): ConflictError {

@@ -6,8 +6,10 @@ import {
   type KeylessRoute,
   type Method,
   type PublicContext,
+  type RawRoute,
   type Route,
   isKeyless,
+  isRaw,
   isWrite,
   pathParameters,
   takesBody,
@@ -17,7 +19,7 @@ import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
 import { hasAccess, requireAccess } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { mediaTypeOf, readJson, readLines, requireObject } from '../../core/http/request-body.ts';
+import { mediaTypeOf, readBytes, readJson, readLines, requireObject } from '../../core/http/request-body.ts';
 import type { Admitted } from '../admission/authenticate.ts';
 import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -96,12 +98,13 @@ function decode(name: string, segment: string): string {
  */
 export async function answerRest(
   exchange: Exchange,
-  { route, parameters: encoded }: Match<Route>,
+  { route, parameters: encoded }: Match<Route | RawRoute>,
   { actor, whenRead }: Admitted,
   dependencies: Dependencies,
 ): Promise<HttpAnswer> {
   const { request, url } = exchange;
   requireAccess(actor, route.access);
+  if (isRaw(route)) return answerRaw(exchange, { route, parameters: encoded }, whenRead, dependencies);
   if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
   const text = textBodyOf(request, route);
   const given = text ? await text.read() : takesBody(route) ? await bodyOf(request, route) : queryOf(url, route);
@@ -150,6 +153,23 @@ async function readObject(write: Route, path: string, context: OperationContext)
     return undefined;
   if (!hasAccess(context.actor, route.access)) return undefined;
   return route.run(context, parseInput(route.input, decoded(parameters)), path);
+}
+
+/** Answers a route whose body and answer are documents of another protocol. */
+async function answerRaw(
+  exchange: Exchange,
+  { route, parameters }: Match<RawRoute>,
+  whenRead: Admitted['whenRead'],
+  dependencies: Dependencies,
+): Promise<HttpAnswer> {
+  const { request } = exchange;
+  // A stream would be opened for nothing.
+  if (request.method === 'HEAD') throw methodNotAllowed(request.method, ['GET', 'POST', 'DELETE']);
+  const body = await readBytes(request);
+  const current = await whenRead();
+  requireAccess(current, route.access);
+  const input = parseInput(route.input, decoded(parameters));
+  return route.exchange(operationContext(dependencies, current, exchange), input, { request, body });
 }
 
 /** Runs the operation of a route that needs no API key, with the body as input. */

@@ -35,8 +35,8 @@ export async function runIdempotent(
   { route, context, key, input, readAgain }: IdempotentCall,
   run: (context: OperationContext) => Promise<HttpAnswer>,
 ): Promise<HttpAnswer> {
-  const { operationId: operation, callsOut = false } = route;
-  const answered = await idempotency.run({ context, key, operation, input, callsOut }, async (inner) => {
+  const { operationId: operation, callsOut = false, isAtMostOnce = false } = route;
+  const answered = await idempotency.run({ context, key, operation, input, callsOut, isAtMostOnce }, async (inner) => {
     const answer = await run(inner);
     const stored = toStored(answer);
     const kept = isLarger(stored.body, MAX_KEPT_BYTES) ? shortened(stored) : stored;

@@ -1,6 +1,6 @@
 import { STATUS_OF } from '../../core/errors.ts';
 import { isEventPath } from '../../core/http/event-paths.ts';
-import { type AnyRoute, type Route, isKeyless, isWrite } from '../../core/http/route.ts';
+import { type AnyRoute, type KeyedRoute, isKeyless, isRaw, isWrite, takesBody } from '../../core/http/route.ts';
 
 /** Descriptions of errors for openapi.json. */
 
@@ -73,6 +73,11 @@ const DESCRIPTIONS = {
   503: {
     description: 'The gateway is temporarily unavailable.',
     message: 'the database is unreachable; try again',
+    category: 'INTERNAL_ERROR',
+  },
+  504: {
+    description: 'The remote MCP server did not answer in time.',
+    message: 'the MCP server sent nothing for 60 s',
     category: 'INTERNAL_ERROR',
   },
 } satisfies Partial<Record<ErrorStatus, DescribedError>>;
@@ -154,7 +159,8 @@ export function errorStatuses(route: AnyRoute): number[] {
   const found = [
     ...route.errors,
     ...(isKeyless(route) ? [] : statusesOfCaller(route)),
-    ...(isWrite(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : []),
+    ...(isRaw(route) && takesBody(route) ? [STATUS_OF.tooLarge] : []),
+    ...(isWrite(route) && !isRaw(route) ? [STATUS_OF.tooLarge, STATUS_OF.unsupportedMediaType] : []),
     STATUS_OF.rateLimited,
     STATUS_OF.internal,
     STATUS_OF.unavailable,
@@ -162,7 +168,7 @@ export function errorStatuses(route: AnyRoute): number[] {
   return [...new Set(found)].toSorted((a, b) => a - b);
 }
 
-function statusesOfCaller(route: Route): number[] {
+function statusesOfCaller(route: KeyedRoute): number[] {
   return [
     STATUS_OF.invalid,
     STATUS_OF.unauthenticated,
@@ -176,7 +182,7 @@ function statusesOfCaller(route: Route): number[] {
  * Whether the route can answer 403. A write checks membership and role in its transaction. A read without access rule
  * is open to every key.
  */
-function isRefusable(route: Route): boolean {
+function isRefusable(route: KeyedRoute): boolean {
   const { scopes, anyScopeOf, role, subscription } = route.access;
   return isWrite(route) || scopes.length > 0 || [anyScopeOf, role, subscription].some((rule) => rule !== undefined);
 }

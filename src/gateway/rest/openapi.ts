@@ -1,6 +1,13 @@
 import { STATUS_OF } from '../../core/errors.ts';
 import { type JsonSchema, inputJsonSchema, outputJsonSchema } from '../../core/input/json-schema.ts';
-import { type AnyRoute, isKeyless, isWrite, pathParameters, takesBody } from '../../core/http/route.ts';
+import {
+  type AnyRoute,
+  isKeyless,
+  isRaw,
+  pathParameters,
+  takesBody,
+  takesIdempotencyKey,
+} from '../../core/http/route.ts';
 import {
   IDEMPOTENCY_KEY_HEADER,
   MAX_IDEMPOTENCY_KEY,
@@ -111,7 +118,7 @@ function headersOf(route: AnyRoute, status: number): object {
     ...(status === STATUS_OF.unauthenticated ? (['WWW-Authenticate'] as const) : []),
     ...(status === STATUS_OF.unauthenticated || isKeyless(route) ? [] : LIMIT_HEADERS),
     ...(status === STATUS_OF.rateLimited || status === STATUS_OF.unavailable ? (['Retry-After'] as const) : []),
-    ...(status === route.status && isWrite(route) && !isKeyless(route) ? ([REPLAYED_HEADER] as const) : []),
+    ...(status === route.status && takesIdempotencyKey(route) ? ([REPLAYED_HEADER] as const) : []),
     ...(status === route.status && route.location ? (['Location'] as const) : []),
     ...(Object.keys(route.headers ?? {}) as HeaderName[]),
   ];
@@ -151,15 +158,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
       ...requestHeadersOf(route).map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
     ...(isKeyless(route) && { security: [] }),
-    ...(takesBody(route) && {
-      requestBody: {
-        required: !route.optionalBody,
-        content: {
-          'application/json': { schema: bodySchema(input, inPath), ...example(route.examples?.input) },
-          ...textContent(route),
-        },
-      },
-    }),
+    ...requestBody(route, bodySchema(input, inPath)),
     responses: { [route.status]: success(route, schemas), ...errorResponses(route, responses) },
   };
 }
@@ -170,9 +169,19 @@ function textContent({ textBody }: AnyRoute): object {
   return { [mediaType]: { schema: { type: 'string', description }, ...example(value) } };
 }
 
+function requestBody(route: AnyRoute, schema: object): object {
+  if (!takesBody(route)) return {};
+  const content = isRaw(route)
+    ? { 'application/json': { schema: { type: 'object' }, ...example(route.examples?.input) } }
+    : { 'application/json': { schema, ...example(route.examples?.input) }, ...textContent(route) };
+  return {
+    requestBody: { required: !route.optionalBody, ...(isRaw(route) && { description: route.body }), content },
+  };
+}
+
 function requestHeadersOf(route: AnyRoute): string[] {
   if (isKeyless(route)) return [];
-  return [ORGANIZATION_HEADER, ...(isWrite(route) ? [IDEMPOTENCY_KEY_HEADER] : [])];
+  return [ORGANIZATION_HEADER, ...(takesIdempotencyKey(route) ? [IDEMPOTENCY_KEY_HEADER] : [])];
 }
 
 function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
@@ -192,6 +201,12 @@ function success(route: AnyRoute, schemas: Record<string, unknown>): object {
   const headers = headersOf(route, status);
   if (!output && mediaTypes)
     return { description: 'Done. The answer is streamed.', headers, content: textContents(mediaTypes) };
+  if (isRaw(route)) {
+    const content = Object.fromEntries(
+      Object.entries(route.answers).map(([type, description]) => [type, { schema: { description } }]),
+    );
+    return { description: 'The answer of the server.', headers, content };
+  }
   if (!output) return { description: 'Success, without a body.', headers };
   const { $schema: _, ...schema } = withSharedDefinitions(outputJsonSchema(output), schemas);
   return {

@@ -131,6 +131,13 @@ function workMetrics([...registers]: Registers) {
       labelNames: ['problem'] as const,
       registers,
     }),
+    toolCalls: new Histogram({
+      name: 'gateway_mcp_tool_call_duration_seconds',
+      help: 'Duration of calls of tools of MCP connections, by outcome: OK, TOOL_ERROR, JSON_RPC_ERROR, TRANSPORT_ERROR.',
+      labelNames: ['outcome'] as const,
+      buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600],
+      registers,
+    }),
     jobRuns: new Histogram({
       name: 'gateway_job_duration_seconds',
       help: 'Run time of jobs in this process, by queue and outcome.',

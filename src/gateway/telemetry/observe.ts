@@ -43,7 +43,7 @@ export function observeOutbound({ metrics, tracing }: Observers): ObserveExchang
     );
 }
 
-function outcomeOf(end: { result: Response } | { error: unknown }): string {
+function outcomeOf(end: { result: { readonly status: number } } | { error: unknown }): string {
   if ('result' in end) return `${Math.floor(end.result.status / 100)}xx`;
   return end.error instanceof OutboundError && !end.error.isTemporary ? 'refused' : 'failed';
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { isKeyless, isWrite } from '../../../src/core/http/route.ts';
+import { takesIdempotencyKey } from '../../../src/core/http/route.ts';
 import { routes } from '../../../src/gateway/routes.ts';
 import { type Answer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import {
@@ -96,6 +96,11 @@ const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
     path: `/v1/mcp-connections/${await connectionId()}/settings`,
     body: { recordToolCalls: 'NONE' },
   }),
+  callMcpTool: async () => ({
+    method: 'POST',
+    path: `/v1/mcp-connections/${await connectionId()}/tool-calls`,
+    body: { name: 'now' },
+  }),
   deleteMcpConnection: async () => ({ method: 'DELETE', path: `/v1/mcp-connections/${await connectionId()}` }),
   createSession: () => ({ method: 'POST', path: '/v1/sessions', body: { title: 'Mend the test' } }),
   appendSessionEvents: async () => ({
@@ -181,7 +186,7 @@ async function broadcast() {
 }
 describe('the same key and input', () => {
   test('every write of a caller has its case', () => {
-    const writes = routes.filter((route) => isWrite(route) && !isKeyless(route)).map(({ operationId }) => operationId);
+    const writes = routes.filter(takesIdempotencyKey).map(({ operationId }) => operationId);
     expect(Object.keys(WRITES).toSorted()).toEqual(writes.toSorted());
   });
 

@@ -76,7 +76,7 @@ async function attempt<Result>(
   }
 }
 
-async function noteSuccess({ em, now, notifier }: WorkContext, id: McpConnectionId): Promise<void> {
+export async function noteSuccess({ em, now, notifier }: WorkContext, id: McpConnectionId): Promise<void> {
   const isNews = await em.fork().transactional(async (transaction) => {
     const seen = await transaction.findOne(McpConnection, { id });
     const isRecent = seen?.lastCheckedAt != null && now().getTime() - seen.lastCheckedAt.getTime() < NOTE_INTERVAL_MS;

@@ -1,0 +1,153 @@
+import { extractWWWAuthenticateParams } from '@modelcontextprotocol/client';
+import { sql } from 'kysely';
+import { ConflictError, type RemoteFailedError } from '../../core/errors.ts';
+import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
+import { requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { responseWith } from '../../core/outbound/streamed-answer.ts';
+import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import type { SecretTables } from '../../core/secrets/secret-store.ts';
+import { CONNECTION_TABLE, type Credentials, HEADER, TOKENS, openCredentials } from './credentials.ts';
+import type { AuthType, McpConnectionTables } from './entity.ts';
+import { usableToken } from './oauth/token-refresh.ts';
+import { visibleTo } from './policy.ts';
+import type { Access } from './remote/client.ts';
+import { AuthorizationNeeded } from './remote/errors.ts';
+import { noteFailure, noteSuccess } from './remote/session.ts';
+import { type Status, standingOf } from './status.ts';
+
+/** What others need to send requests with the credentials of a connection. */
+
+const db = queriesOn<McpConnectionTables & SecretTables>();
+
+const findUsable = prepared<{ id: McpConnectionId; organizationId: OrganizationId; userId: UserId }>()((value) =>
+  db
+    .selectFrom('mcp_connection as c')
+    .select(['c.id', 'c.name', 'c.type', 'c.server_url as serverUrl', 'c.auth_type as authType', 'c.status'])
+    .select(['c.status_reason as statusReason', 'c.authorization_expires_at as authorizationExpiresAt'])
+    .select(['c.last_checked_at as lastCheckedAt', 'c.token_version as tokenVersion'])
+    .select(['c.refresh_after as refreshAfter', 'c.token_expires_at as tokenExpiresAt'])
+    .select((eb) =>
+      eb
+        .selectFrom('secret as s')
+        .select(sql<Record<string, string>>`coalesce(json_object_agg(s.field, s.sealed), '{}')`.as('secrets'))
+        .where('s.owner_table', '=', CONNECTION_TABLE)
+        .whereRef('s.owner_id', '=', 'c.id')
+        .whereRef('s.organization_id', '=', 'c.organization_id')
+        .where(sql<boolean>`(s.field = ${sql.lit(TOKENS)} or starts_with(s.field, ${sql.lit(HEADER)}))`)
+        .as('secrets'),
+    )
+    .where('c.id', '=', value('id'))
+    .where(within(visibleTo({ organizationId: value('organizationId'), userId: value('userId') }), 'c')),
+);
+
+/** A remote server that the caller may use. */
+export interface UsableConnection {
+  readonly id: McpConnectionId;
+  readonly name: string;
+  readonly serverUrl: string;
+  readonly authType: AuthType;
+  readonly status: Status;
+  readonly statusReason: string | null;
+  readonly lastCheckedAt: string | null;
+  readonly tokenVersion: number;
+  readonly refreshAfter: string | null;
+  readonly tokenExpiresAt: string | null;
+  /** Encrypted, by field. */
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+/**
+ * Reads a connection with its encrypted credentials, in one statement. Undefined for one that the caller cannot see.
+ * @throws ConflictError for a stdio connection.
+ */
+export async function findUsableConnection(
+  { sql: reader, actor, now }: OperationContext,
+  id: McpConnectionId,
+): Promise<UsableConnection | undefined> {
+  const values = { id, organizationId: requireOrganization(actor).id, userId: actor.userId };
+  const row = await reader.primary.first(findUsable(values));
+  if (!row) return undefined;
+  const { type, serverUrl, authType, secrets, ...rest } = row;
+  if (type === 'stdio' || serverUrl === null || authType === null)
+    throw new ConflictError('WRONG_STATE', 'a stdio connection runs where the agent runs, and cannot be used here');
+  return { ...rest, ...standingOf(row, now()), serverUrl, authType, secrets: secrets ?? {} };
+}
+
+/** The credentials for one request, and the version of the token among them. */
+export interface CurrentAccess extends Access {
+  readonly tokenVersion: number | undefined;
+}
+
+/**
+ * The current credentials; a token that is due is refreshed first. With `refused`, only a token newer than that version; undefined without one.
+ * @throws AuthorizationNeeded when a person must authorize the connection first; RemoteFailedError when the token cannot be refreshed now.
+ */
+export async function accessOf(context: OperationContext, connection: UsableConnection): Promise<CurrentAccess>;
+export async function accessOf(
+  context: OperationContext,
+  connection: UsableConnection,
+  refused: number,
+): Promise<CurrentAccess | undefined>;
+export async function accessOf(
+  context: OperationContext,
+  connection: UsableConnection,
+  refused?: number,
+): Promise<CurrentAccess | undefined> {
+  const { id, authType, status, tokenVersion } = connection;
+  if (refused === undefined && authType === 'static_headers')
+    return { headers: (await credentialsOf(context, connection)).headers, tokenVersion: undefined };
+  if (refused === undefined && !isDue(connection, context.now())) {
+    const { tokens } = await credentialsOf(context, connection);
+    if (tokens) return { accessToken: tokens.accessToken, tokenVersion };
+    // Without credentials nothing is sent to a server that has asked for them.
+    if (status !== 'CONNECTED' && status !== 'UNREACHABLE') throw new AuthorizationNeeded({});
+    return { tokenVersion: undefined };
+  }
+  const token = await usableToken(context, id, { refused });
+  if (token) return { accessToken: token.accessToken, tokenVersion: token.version };
+  if (refused === undefined) throw new AuthorizationNeeded({});
+  return undefined;
+}
+
+function isDue({ refreshAfter, tokenExpiresAt }: UsableConnection, now: Date): boolean {
+  return [refreshAfter, tokenExpiresAt].some((time) => time !== null && Date.parse(time) <= now.getTime());
+}
+
+function credentialsOf({ secrets: box }: OperationContext, { id, secrets }: UsableConnection): Promise<Credentials> {
+  return openCredentials(box, id, secrets);
+}
+
+/** What an answer says about the authorization (RFC 6750, section 3); undefined if it is neither 401 nor 403 for a missing scope. */
+export function authorizationNeededBy(status: number, challenge: string | null): AuthorizationNeeded | undefined {
+  if (status !== 401 && status !== 403) return undefined;
+  const { resourceMetadataUrl, scope, error } = extractWWWAuthenticateParams(
+    responseWith(status, 'WWW-Authenticate', challenge),
+  );
+  const isStepUp = status === 403 && error === 'insufficient_scope';
+  if (status === 403 && !isStepUp) return undefined;
+  return new AuthorizationNeeded(
+    { ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) },
+    isStepUp,
+  );
+}
+
+/** Minimum time between two records of a success. */
+const NOTE_INTERVAL_MS = 60_000;
+
+/** Records in the status that the connection works, at most once a minute. */
+export async function noteUse(context: OperationContext, connection: UsableConnection): Promise<void> {
+  const { id, status, lastCheckedAt } = connection;
+  const isRecent = lastCheckedAt !== null && context.now().getTime() - Date.parse(lastCheckedAt) < NOTE_INTERVAL_MS;
+  if (status !== 'CONNECTED' || !isRecent) await noteSuccess(context, id);
+}
+
+/** Records a failure in the status. @returns the error to throw. */
+export async function noteRefusal(
+  context: OperationContext,
+  { id }: UsableConnection,
+  error: AuthorizationNeeded | RemoteFailedError,
+): Promise<unknown> {
+  return noteFailure(context, id, error);
+}

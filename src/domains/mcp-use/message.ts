@@ -1,0 +1,75 @@
+import { isObject } from '../../core/is-object.ts';
+import { parseExactJson } from '../../core/text/exact-json.ts';
+
+/** A JSON-RPC message that a client sends (JSON-RPC 2.0, section 4). */
+export interface Message {
+  /** Undefined for a notification or a response. Null is not allowed by MCP, and treated like a missing id. */
+  readonly id: unknown;
+  /** Undefined for a response. */
+  readonly method: string | undefined;
+  readonly params: Readonly<Record<string, unknown>>;
+}
+
+/** Error codes of JSON-RPC and of MCP. */
+export const PARSE_ERROR = -32700;
+export const INVALID_REQUEST = -32600;
+export const INVALID_PARAMS = -32602;
+/** A header disagrees with the body (MCP 2026-07-28, Streamable HTTP). */
+export const HEADER_MISMATCH = -32020;
+/** The range for errors of implementations. */
+export const SERVER_ERROR = -32000;
+export const SESSION_NOT_FOUND = -32001;
+
+/** A fault of the client, answered as a JSON-RPC error with this status. */
+export class MessageFault extends Error {
+  readonly code: number;
+  readonly id: unknown;
+  readonly status: number;
+
+  constructor(code: number, message: string, { id, status = 400 }: { id?: unknown; status?: number } = {}) {
+    super(message);
+    this.code = code;
+    this.id = id;
+    this.status = status;
+  }
+}
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/** @throws MessageFault unless the bytes are one JSON-RPC message. */
+export function parseMessage(body: Uint8Array): Message {
+  let document: unknown;
+  try {
+    document = parseExactJson(decoder.decode(body));
+  } catch {
+    throw new MessageFault(PARSE_ERROR, 'the body is not well-formed JSON in UTF-8');
+  }
+  if (!isObject(document) || document['jsonrpc'] !== '2.0')
+    throw new MessageFault(INVALID_REQUEST, 'the body must be one JSON-RPC 2.0 message; batches are not supported');
+  const { id, method, params } = document;
+  return {
+    id: id ?? undefined,
+    method: typeof method === 'string' ? method : undefined,
+    params: isObject(params) ? params : {},
+  };
+}
+
+/** A JSON-RPC error response. */
+export function errorText(id: unknown, code: number, message: string, data?: object): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data && { data }) } });
+}
+
+/** Which of the outcomes a response is. A result of a tool says itself that the tool has failed. */
+export function outcomeOf(response: unknown): 'OK' | 'TOOL_ERROR' | 'JSON_RPC_ERROR' {
+  if (!isObject(response) || isObject(response['error'])) return 'JSON_RPC_ERROR';
+  return isObject(response['result']) && response['result']['isError'] === true ? 'TOOL_ERROR' : 'OK';
+}
+
+/** Whether a message is the response to the request with this id. */
+export function isResponseTo(id: unknown, message: unknown): boolean {
+  return (
+    isObject(message) &&
+    ('result' in message || 'error' in message) &&
+    (JSON.stringify(message['id']) === JSON.stringify(id) || message['id'] === null)
+  );
+}

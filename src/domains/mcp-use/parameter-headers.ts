@@ -1,0 +1,75 @@
+import { LRUCache } from 'lru-cache';
+import { isObject } from '../../core/is-object.ts';
+import { encodeValue } from './headers.ts';
+import type { ServerSession, ServerTarget } from './server-session.ts';
+
+/** Headers that repeat arguments of a tool, which its schema names by `x-mcp-header` (MCP 2026-07-28, Streamable HTTP). */
+
+interface Declaration {
+  readonly header: string;
+  /** The properties that lead to the argument. */
+  readonly path: readonly string[];
+}
+
+/** The declarations of the tools of a server, as a key has seen them. */
+const newDeclarations = () =>
+  new LRUCache<string, ReadonlyMap<string, readonly Declaration[]>>({ max: 1000, ttl: 5 * 60_000 });
+
+const MAX_PAGES = 16;
+
+/** The headers for a call of a tool; none for a server of an older generation. */
+export async function parameterHeaders(
+  { context, connection }: ServerTarget,
+  session: ServerSession,
+  name: string,
+  args: unknown,
+): Promise<Record<string, string>> {
+  if (!session.isModern) return {};
+  const cache = context.caches.of(newDeclarations);
+  const key = `${connection.id} ${connection.serverUrl} ${context.actor.keyId}`;
+  let declared = cache.get(key);
+  if (!declared?.has(name)) cache.set(key, (declared = await readDeclarations(session)));
+  return Object.fromEntries(
+    (declared.get(name) ?? []).flatMap(({ header, path }): [string, string][] => {
+      const value = path.reduce<unknown>((inner, member) => (isObject(inner) ? inner[member] : undefined), args);
+      const isPrimitive = typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value);
+      return isPrimitive ? [[`mcp-param-${header.toLowerCase()}`, encodeValue(String(value))]] : [];
+    }),
+  );
+}
+
+async function readDeclarations(session: ServerSession): Promise<ReadonlyMap<string, readonly Declaration[]>> {
+  const declared = new Map<string, readonly Declaration[]>();
+  for (const tool of await listAllTools(session)) {
+    const { name, inputSchema } = tool;
+    if (typeof name === 'string') declared.set(name, declarationsIn(inputSchema));
+  }
+  return declared;
+}
+
+/** The tools of a server as it describes them, at most 16 pages. */
+export async function listAllTools(session: ServerSession): Promise<Readonly<Record<string, unknown>>[]> {
+  const tools: Readonly<Record<string, unknown>>[] = [];
+  let cursor: unknown;
+  for (let page = 0; page < MAX_PAGES; page += 1) {
+    const { result } = await session.request('tools/list', typeof cursor === 'string' ? { cursor } : {});
+    if (!isObject(result)) break;
+    const listed = result['tools'];
+    if (Array.isArray(listed)) tools.push(...listed.filter(isObject));
+    cursor = result['nextCursor'];
+    if (typeof cursor !== 'string') break;
+  }
+  return tools;
+}
+
+/** RFC 9110, section 5.6.2. */
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const MAX_DEPTH = 10;
+
+function declarationsIn(schema: unknown, path: readonly string[] = []): readonly Declaration[] {
+  if (!isObject(schema) || path.length > MAX_DEPTH) return [];
+  const header = schema['x-mcp-header'];
+  const own = typeof header === 'string' && TOKEN.test(header) ? [{ header, path }] : [];
+  const properties = isObject(schema['properties']) ? Object.entries(schema['properties']) : [];
+  return [...own, ...properties.flatMap(([name, inner]) => declarationsIn(inner, [...path, name]))];
+}

@@ -1,0 +1,223 @@
+import { DomainError, notFound } from '../../core/errors.ts';
+import { EVENT_STREAM_HEADERS } from '../../core/http/server-sent-events.ts';
+import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import type { McpConnectionId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
+import { type UsableConnection, findUsableConnection, noteUse } from '../mcp-connections/public.ts';
+import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
+import { AuthorizationRequiredError } from './authorization-required.ts';
+import { type CallRecord, beginRecord } from './call-record.ts';
+import { CallerLeft, Deadline, boundsOfCall, boundsOfStream } from './deadline.ts';
+import { dataOf, hasId } from './event-splitter.ts';
+import { forwardedHeaders, isModern, requireAgreement } from './headers.ts';
+import { beginCall, beginStream } from './limits.ts';
+import {
+  type Message,
+  MessageFault,
+  SERVER_ERROR,
+  SESSION_NOT_FOUND,
+  errorText,
+  isResponseTo,
+  outcomeOf,
+  parseMessage,
+} from './message.ts';
+import { passedStream } from './passed-stream.ts';
+import { SESSION_HEADER, openSessionId, sealSessionId } from './protocol-session.ts';
+import { UpstreamError } from './upstream-error.ts';
+import { MAX_ANSWER_BYTES, readAnswer, sendUpstream } from './upstream.ts';
+
+/** Streamable HTTP, passed through: the bytes of requests and answers do not change, and credentials do not leave the gateway. */
+
+interface Exchange {
+  readonly context: OperationContext;
+  readonly connection: UsableConnection;
+  readonly request: HttpRequest;
+  readonly body: Uint8Array;
+  /** Undefined for GET and DELETE. */
+  readonly message: Message | undefined;
+}
+
+/** @throws NotFoundError for a connection that the caller cannot see. All other failures are JSON-RPC errors. */
+export async function passThrough(
+  context: OperationContext,
+  { mcpConnectionId }: { readonly mcpConnectionId: McpConnectionId },
+  { request, body }: { readonly request: HttpRequest; readonly body: Uint8Array },
+): Promise<HttpAnswer> {
+  let message: Message | undefined;
+  try {
+    const connection = await findUsableConnection(context, mcpConnectionId);
+    if (!connection) throw notFound('MCP connection');
+    message = request.method === 'POST' ? parseMessage(body) : undefined;
+    if (message) requireAgreement(request.headers, message);
+    return await answerExchange({ context, connection, request, body, message });
+  } catch (error) {
+    return answerFailure(error, request, message);
+  }
+}
+
+async function answerExchange(exchange: Exchange): Promise<HttpAnswer> {
+  const { context, connection, request, message } = exchange;
+  const begin = request.method === 'GET' ? beginStream : beginCall;
+  const endCount = begin(context, connection.id);
+  const bounds = request.method === 'GET' ? boundsOfStream(context.timing) : boundsOfCall(context.timing);
+  const deadline = new Deadline(request.signal, bounds);
+  request.allowIdle?.(bounds.totalMs);
+  let record: CallRecord | undefined;
+  const end = () => {
+    deadline.end();
+    endCount();
+  };
+  try {
+    const headers = await headersFor(exchange);
+    // Also for a notification, which a server should ignore.
+    if (message?.method === 'tools/call') record = await beginRecord(context, connection, message.params['name']);
+    const answer = await sendUpstream(
+      context,
+      connection,
+      { method: methodOf(request), headers, body: message && exchange.body },
+      deadline,
+    );
+    return await answerOf(exchange, { answer, deadline, record, end });
+  } catch (error) {
+    end();
+    await record?.end({ outcome: 'TRANSPORT_ERROR', bytes: 0 });
+    throw error;
+  }
+}
+
+function methodOf({ method }: HttpRequest): 'GET' | 'POST' | 'DELETE' {
+  return method === 'POST' || method === 'DELETE' ? method : 'GET';
+}
+
+/** The headers for the server, with its own session id. @throws MessageFault (404) for a session id that is not of this key and connection. */
+async function headersFor({ context, connection, request, message }: Exchange): Promise<Record<string, string>> {
+  const headers = forwardedHeaders(request.headers, message);
+  const given = request.headers.get(SESSION_HEADER);
+  if (given === null) return headers;
+  const sessionId = await openSessionId(context, connection.id, given);
+  if (sessionId === undefined)
+    throw new MessageFault(SESSION_NOT_FOUND, 'Session not found', { id: message?.id, status: 404 });
+  return { ...headers, [SESSION_HEADER.toLowerCase()]: sessionId };
+}
+
+interface Received {
+  readonly answer: StreamedAnswer;
+  readonly deadline: Deadline;
+  readonly record: CallRecord | undefined;
+  readonly end: () => void;
+}
+
+async function answerOf(exchange: Exchange, received: Received): Promise<HttpAnswer> {
+  const { context, connection } = exchange;
+  const { answer, deadline, record, end } = received;
+  await requireProtocol(exchange, answer);
+  const headers = await headersOf(exchange, answer);
+  if (isEventStream(answer)) {
+    await noteUse(context, connection);
+    return answerWith(streamOf(exchange, received), {
+      status: answer.status,
+      headers: { ...headers, 'X-Accel-Buffering': EVENT_STREAM_HEADERS['X-Accel-Buffering'] },
+    });
+  }
+  const body = await readAnswer(answer, deadline);
+  const response = await responseIn(exchange, { answer, body });
+  if (answer.status < 300) await noteUse(context, connection);
+  await record?.end({ outcome: outcomeOf(response), bytes: body.length });
+  end();
+  return answerWith(body.length === 0 ? null : body, { status: answer.status, headers });
+}
+
+/** The headers of the answer for the client; its session id is replaced by ours. */
+async function headersOf(
+  { context, connection }: Exchange,
+  { header }: StreamedAnswer,
+): Promise<Record<string, string>> {
+  const [type, retryAfter, sessionId] = [
+    header('content-type'),
+    header('retry-after'),
+    header(SESSION_HEADER.toLowerCase()),
+  ];
+  return {
+    ...(type !== null && { 'Content-Type': type }),
+    ...(retryAfter !== null && { 'Retry-After': retryAfter }),
+    ...(sessionId !== null && { [SESSION_HEADER]: await sealSessionId(context, connection.id, sessionId) }),
+  };
+}
+
+function streamOf({ context, request, message }: Exchange, { answer, deadline, record, end }: Received) {
+  let response: unknown;
+  let canResume = false;
+  const isAwaited = message?.id !== undefined;
+  return passedStream({
+    answer,
+    deadline,
+    pingMs: context.timing.upstreamPingMs,
+    maxBytes: request.method === 'GET' ? undefined : MAX_ANSWER_BYTES,
+    onEvent: (event) => {
+      canResume ||= hasId(event);
+      if (isAwaited && response === undefined) response = responseOf(event, message.id);
+      return event;
+    },
+    lastEvent: (error) =>
+      !isAwaited || (canResume && error.upstreamCode === 'UPSTREAM_UNREACHABLE')
+        ? undefined
+        : `event: message\ndata: ${errorText(message.id, SERVER_ERROR, error.message, { code: error.upstreamCode })}\n\n`,
+    onEnd: async (bytes) => {
+      end();
+      await record?.end({ outcome: response === undefined ? 'TRANSPORT_ERROR' : outcomeOf(response), bytes });
+    },
+  });
+}
+
+function responseOf(event: Buffer, id: unknown): unknown {
+  const data = dataOf(event);
+  const document = data === undefined ? undefined : parsed(data);
+  return isResponseTo(id, document) ? document : undefined;
+}
+
+/** Status of the answer that nobody reads, for the log and the metrics: the client has closed the connection. */
+const CLIENT_CLOSED = 499;
+
+function answerFailure(error: unknown, request: HttpRequest, message: Message | undefined): HttpAnswer {
+  if (error instanceof CallerLeft) return answerWith(null, { status: CLIENT_CLOSED });
+  const id = message?.id;
+  if (error instanceof MessageFault)
+    return jsonRpc(errorText(error.id ?? id, error.code, error.message), { status: error.status });
+  if (error instanceof AuthorizationRequiredError && message?.method === 'tools/call' && id !== undefined)
+    return jsonRpc(failedResult(error, id, isModern(request.headers, message)));
+  const code = codeOf(error);
+  if (code === undefined || !(error instanceof DomainError)) throw error;
+  const { status, headers } = error;
+  return jsonRpc(errorText(id, SERVER_ERROR, error.message, { code, ...urlOf(error) }), { status, headers });
+}
+
+/** A result that tells the model, and through it the person, what to do. */
+function failedResult({ message }: Error, id: unknown, withType: boolean): string {
+  const result = {
+    ...(withType && { resultType: 'complete' }),
+    content: [{ type: 'text', text: message }],
+    isError: true,
+  };
+  return JSON.stringify({ jsonrpc: '2.0', id, result });
+}
+
+/** The code of an error that is answered as JSON-RPC; undefined for those that every operation has. */
+function codeOf(error: unknown): string | undefined {
+  if (error instanceof UpstreamError) return error.upstreamCode;
+  if (error instanceof AuthorizationRequiredError) return 'AUTHORIZATION_REQUIRED';
+  if (!(error instanceof DomainError)) return undefined;
+  if (error.kind === 'conflict') return 'WRONG_STATE';
+  return error.kind === 'rateLimited' ? error.code : undefined;
+}
+
+function urlOf(error: unknown): { readonly url?: string } {
+  return error instanceof AuthorizationRequiredError ? { url: error.url } : {};
+}
+
+function jsonRpc(
+  text: string,
+  init: { readonly status?: number; readonly headers?: HttpAnswer['headers'] } = {},
+): HttpAnswer {
+  return answerWith(text, { ...init, headers: { 'Content-Type': 'application/json', ...init.headers } });
+}

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { documentOf } from '../../core/http/documents.ts';
+import { rawRoute, route } from '../../core/http/route.ts';
+import { mcpConnectionReference } from './input.ts';
+import { passThrough } from './rest-pass-through.ts';
+import { USE_MCP_CONNECTIONS } from './policy.ts';
+import { TOOL_RESULT_TEXTS } from './texts.ts';
+import { callMcpTool } from './tool-call.ts';
+
+const tag = 'MCP connections';
+
+const JSON_RPC = 'A JSON-RPC 2.0 response, as the server sent it.';
+const EVENTS = 'A stream of JSON-RPC 2.0 messages as server-sent events, as the server sent them.';
+const RULES =
+  'The credentials of the connection never leave the gateway. `Mcp-Session-Id` is valid only with the same API key and connection; otherwise 404. Failures are JSON-RPC errors with `data.code`: `UPSTREAM_UNREACHABLE` or `UPSTREAM_NOT_MCP` (502), `ANSWER_TOO_LARGE` (502; over 4 MiB), `UPSTREAM_TIMEOUT` (504; nothing for 60 seconds, or not finished within 10 minutes), `UPSTREAM_RATE_LIMITED` (429), `RATE_LIMITED` (429; more than 10 calls of a key or 20 of a connection at once). When a person must authorize the connection, a tool call is answered with a result whose `isError` is true, and other messages with 409. Needs the scope `mcp_connections.use`.';
+
+const common = {
+  path: '/v1/mcp-connections/:mcpConnectionId/mcp',
+  access: USE_MCP_CONNECTIONS,
+  tag,
+  input: mcpConnectionReference,
+  callsOut: true,
+  exchange: passThrough,
+} as const;
+
+const resultDocument = documentOf(TOOL_RESULT_TEXTS, {
+  isError: z.boolean(),
+  content: z.array(z.unknown()).nullable(),
+  structuredContent: z.unknown(),
+  durationMs: z.int(),
+}).meta({ id: 'McpToolResult' });
+
+export const mcpUseRoutes = [
+  route(callMcpTool, {
+    method: 'POST',
+    path: '/v1/mcp-connections/:mcpConnectionId/tool-calls',
+    tag,
+    output: resultDocument,
+    status: 200,
+    moreErrors: [504],
+    examples: {
+      input: { name: 'search', arguments: { query: 'login' } },
+      output: {
+        isError: false,
+        content: [{ type: 'text', text: '2 issues' }],
+        structuredContent: { count: 2 },
+        durationMs: 231,
+      },
+    },
+    toDocument: (result) => ({ ...result, content: [...result.content] }),
+  }),
+  rawRoute({
+    ...common,
+    method: 'POST',
+    operationId: 'sendMcpMessage',
+    summary: 'Send a message of the Model Context Protocol to the server.',
+    description: `Streamable HTTP of all protocol versions since 2025-03-26, passed through unchanged, except batches. Configure this address in any MCP client. ${RULES}`,
+    status: 200,
+    errors: [404, 409, 429, 502, 504],
+    body: 'A JSON-RPC 2.0 message of at most 4 MiB.',
+    answers: { 'application/json': JSON_RPC, 'text/event-stream': EVENTS },
+    examples: {
+      input: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'search', arguments: { query: 'login' } } },
+    },
+  }),
+  rawRoute({
+    ...common,
+    method: 'GET',
+    operationId: 'openMcpStream',
+    summary: 'Open the stream of messages of the server.',
+    description: `Only for protocol versions with sessions, up to 2025-11-25. \`Last-Event-ID\` resumes a stream. ${RULES}`,
+    status: 200,
+    errors: [404, 409, 429, 502, 504],
+    answers: { 'text/event-stream': EVENTS },
+  }),
+  rawRoute({
+    ...common,
+    method: 'DELETE',
+    operationId: 'endMcpSession',
+    summary: 'End the session at the server.',
+    description: `Only for protocol versions with sessions, up to 2025-11-25. ${RULES}`,
+    status: 200,
+    errors: [404, 409, 429, 502, 504],
+    answers: { 'application/json': JSON_RPC },
+  }),
+];

@@ -1,0 +1,237 @@
+import { LRUCache } from 'lru-cache';
+import { RemoteFailedError } from '../../core/errors.ts';
+import { isObject } from '../../core/is-object.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
+import { VERSION } from '../../core/version.ts';
+import { type UsableConnection, noteUse } from '../mcp-connections/public.ts';
+import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
+import type { Deadline } from './deadline.ts';
+import { EventSplitter, dataOf } from './event-splitter.ts';
+import { MODERN_VERSION, encodeValue } from './headers.ts';
+import { MessageFault, isResponseTo } from './message.ts';
+import { SESSION_HEADER } from './protocol-session.ts';
+import { UpstreamError } from './upstream-error.ts';
+import { MAX_ANSWER_BYTES, answerTooLarge, readAnswer, sendUpstream } from './upstream.ts';
+
+/** The gateway as a client of a server, of both generations of the protocol. Results are not interpreted, so nothing in them is lost. */
+
+export interface ServerTarget {
+  readonly context: OperationContext;
+  readonly connection: UsableConnection;
+  readonly deadline: Deadline;
+}
+
+export interface ServerResponse {
+  readonly result?: unknown;
+  readonly error?: unknown;
+  /** The size of the answer. */
+  readonly bytes: number;
+}
+
+export interface ServerSession {
+  readonly isModern: boolean;
+  /** @throws UpstreamError, AuthorizationRequiredError, or SessionLost. */
+  request(
+    method: string,
+    params: Readonly<Record<string, unknown>>,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<ServerResponse>;
+  /** Ends the session at the server; its failure is ignored. */
+  end(): Promise<void>;
+}
+
+/** The server no longer knows the session, so it has not run the request. */
+export class SessionLost extends Error {
+  override readonly name = 'SessionLost';
+}
+
+const LEGACY_VERSION = '2025-11-25';
+const CLIENT_INFO = { name: 'workspace-gateway', version: VERSION };
+
+type Generation = 'modern' | 'legacy';
+/** The generation of each server. */
+const newGenerations = () => new LRUCache<string, Generation>({ max: 1000, ttl: 10 * 60_000 });
+
+/** Begins a session, or for a server of the newest generation nothing: it has no sessions. */
+export async function beginSession(target: ServerTarget): Promise<ServerSession> {
+  const generations = target.context.caches.of(newGenerations);
+  const key = `${target.connection.id} ${target.connection.serverUrl}`;
+  let generation = generations.get(key);
+  if (!generation) generations.set(key, (generation = await detect(target)));
+  return generation === 'modern' ? modernSession(target) : initialize(target);
+}
+
+async function detect(target: ServerTarget): Promise<Generation> {
+  const message = modernMessage('discover', 'server/discover', {});
+  const response = await exchange(target, message, modernHeaders('server/discover', {})).catch((error: unknown) => {
+    // A refusal of an unknown method in another form than JSON-RPC.
+    if (error instanceof MessageFault) return undefined;
+    throw error;
+  });
+  const versions = isObject(response?.result) ? response.result['supportedVersions'] : undefined;
+  return Array.isArray(versions) && versions.includes(MODERN_VERSION) ? 'modern' : 'legacy';
+}
+
+const META = {
+  'io.modelcontextprotocol/protocolVersion': MODERN_VERSION,
+  'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+
+function modernMessage(id: string | number, method: string, params: Readonly<Record<string, unknown>>) {
+  return { jsonrpc: '2.0', id, method, params: { ...params, _meta: META } };
+}
+
+function modernHeaders(method: string, params: Readonly<Record<string, unknown>>): Record<string, string> {
+  const { name } = params;
+  return {
+    'mcp-protocol-version': MODERN_VERSION,
+    'mcp-method': method,
+    ...(typeof name === 'string' && { 'mcp-name': encodeValue(name) }),
+  };
+}
+
+function modernSession(target: ServerTarget): ServerSession {
+  let count = 0;
+  return {
+    isModern: true,
+    request: async (method, params, headers = {}) => {
+      const message = modernMessage((count += 1), method, params);
+      return answered(await exchange(target, message, { ...modernHeaders(method, params), ...headers }));
+    },
+    end: () => Promise.resolve(),
+  };
+}
+
+async function initialize(target: ServerTarget): Promise<ServerSession> {
+  const params = { protocolVersion: LEGACY_VERSION, capabilities: {}, clientInfo: CLIENT_INFO };
+  let sessionId: string | null = null;
+  const response = answered(
+    await exchange(target, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, {}, (answer) => {
+      sessionId = answer.header(SESSION_HEADER.toLowerCase());
+    }),
+  );
+  const version = isObject(response.result) ? response.result['protocolVersion'] : undefined;
+  if (typeof version !== 'string' || !/^[\d-]{1,20}$/.test(version)) throw refusedBy(response, 'initialize');
+  const headers = {
+    'mcp-protocol-version': version,
+    ...(sessionId !== null && { [SESSION_HEADER.toLowerCase()]: sessionId }),
+  };
+  await exchange(target, { jsonrpc: '2.0', method: 'notifications/initialized' }, headers);
+  let count = 0;
+  return {
+    isModern: false,
+    request: async (method, requestParams) =>
+      answered(await exchange(target, { jsonrpc: '2.0', id: (count += 1), method, params: requestParams }, headers)),
+    end: async () => {
+      if (sessionId !== null) await endSession(target, headers);
+    },
+  };
+}
+
+async function endSession(
+  { context, connection, deadline }: ServerTarget,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  try {
+    (await sendUpstream(context, connection, { method: 'DELETE', headers }, deadline)).discard();
+  } catch {
+    // The result of the call is known already.
+  }
+}
+
+/** A message that was sent must be answered, unless it is a notification. */
+function answered(response: ServerResponse | undefined): ServerResponse {
+  if (response) return response;
+  throw new UpstreamError('UPSTREAM_UNREACHABLE', 'the MCP server ended its answer without a response to the request');
+}
+
+interface OutgoingMessage {
+  readonly jsonrpc: string;
+  /** Absent for a notification. */
+  readonly id?: string | number;
+  readonly method: string;
+  readonly params?: object;
+}
+
+/** Sends a message. @returns the response to it; undefined if there is none. @throws SessionLost for 404 in a session. */
+async function exchange(
+  target: ServerTarget,
+  message: OutgoingMessage,
+  headers: Readonly<Record<string, string>>,
+  onAnswer?: (answer: StreamedAnswer) => void,
+): Promise<ServerResponse | undefined> {
+  const { context, connection, deadline } = target;
+  const all = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers };
+  const request = { method: 'POST', headers: all, body: Buffer.from(JSON.stringify(message)) } as const;
+  const answer = await sendUpstream(context, connection, request, deadline);
+  if (answer.status === 404 && SESSION_HEADER.toLowerCase() in headers) {
+    answer.discard();
+    throw new SessionLost();
+  }
+  await requireProtocol(target, answer);
+  onAnswer?.(answer);
+  if (isEventStream(answer)) return readEvents(target, answer, message.id, headers);
+  const body = await readAnswer(answer, deadline);
+  const response = await responseIn({ ...target, message: undefined }, { answer, body });
+  await noteUse(context, connection);
+  return isResponseTo(message.id, response) && isObject(response) ? { ...response, bytes: body.length } : undefined;
+}
+
+/** Reads a stream up to the response to the request. Requests of the server are refused, because nobody can answer them. */
+async function readEvents(
+  target: ServerTarget,
+  answer: StreamedAnswer,
+  id: string | number | undefined,
+  headers: Readonly<Record<string, string>>,
+): Promise<ServerResponse | undefined> {
+  const splitter = new EventSplitter();
+  let bytes = 0;
+  try {
+    for await (const chunk of answer.body) {
+      target.deadline.onBytes();
+      bytes += chunk.byteLength;
+      if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge();
+      for (const event of splitter.push(chunk)) {
+        const message = parsed(dataOf(event) ?? '');
+        if (!isObject(message)) continue;
+        if (isResponseTo(id, message)) {
+          await noteUse(target.context, target.connection);
+          return { ...message, bytes };
+        }
+        if (message['id'] !== undefined && typeof message['method'] === 'string')
+          await refuse(target, { id: message['id'], method: message['method'] }, headers);
+      }
+    }
+  } finally {
+    answer.discard();
+  }
+  return undefined;
+}
+
+/** Answers a request of a server: its ping, and everything else with a refusal. */
+async function refuse(
+  { context, connection, deadline }: ServerTarget,
+  { id, method }: { readonly id: unknown; readonly method: string },
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
+  const message = `${method} is not supported: this call has no person or model that could answer; use the MCP endpoint of the connection`;
+  const reply = method === 'ping' ? { result: {} } : { error: { code: -32601, message } };
+  const request = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
+    body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...reply })),
+  } as const;
+  (await sendUpstream(context, connection, request, deadline)).discard();
+}
+
+const MAX_SHOWN = 500;
+
+/** The error for a JSON-RPC error of a server, with its text. */
+export function refusedBy({ error }: ServerResponse, what: string): RemoteFailedError {
+  const { code, message } = isObject(error) ? error : {};
+  const text =
+    typeof message === 'string' ? message.replaceAll(/[^\x20-\x7E]/g, '?').slice(0, MAX_SHOWN) : 'no message';
+  return new RemoteFailedError(`the MCP server refused ${what} (${Number(code) || 'no code'}): ${text}`);
+}

@@ -1,0 +1,154 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type UseFixture, post, readerOf, startUseFixture, toolCall } from '../../support/fixtures/mcp-use.ts';
+
+/** Streams of a server, which the test writes. Silence ends late; comments come often. */
+let fixture: UseFixture;
+beforeAll(async () => {
+  fixture = await startUseFixture({ timing: { upstreamPingMs: 20 } });
+});
+afterAll(() => fixture.stop());
+
+const HEAD = { 'Content-Type': 'text/event-stream' };
+const event = (message: object) => `event: message\ndata: ${JSON.stringify(message)}\n\n`;
+const RESPONSE = event({ jsonrpc: '2.0', id: 1, result: { content: [] } });
+
+/** Sends a call, and returns the answer of the gateway and the response of the server, whose head is sent. */
+async function openStream(init: RequestInit = {}, head: Record<string, string> = HEAD) {
+  const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+  fixture.peer.handler = (request, response) => {
+    request.resume();
+    response.writeHead(200, head).flushHeaders();
+    resolve(response);
+  };
+  const answer = post(fixture, toolCall(), {}, init);
+  answer.catch(() => undefined);
+  return { server: await promise, answer: await answer };
+}
+
+const withoutPings = (text: string) => text.replaceAll(': keep-alive\n', '');
+
+test('each event is passed on at once, with its bytes, whatever the chunks', async () => {
+  const { server, answer } = await openStream();
+  const reader = readerOf(answer);
+  expect(answer.headers.get('content-type')).toBe('text/event-stream');
+  expect(answer.headers.get('x-accel-buffering')).toBe('no');
+  const progress =
+    'id: 1\r\nevent: message\r\ndata: {"jsonrpc":"2.0",\r\ndata: "method":"notifications/progress"}\r\n\r\n';
+  server.write(progress);
+  expect(withoutPings(await reader.until((text) => text.includes('\r\n\r\n')))).toBe(progress);
+  const bytes = Buffer.from(event({ jsonrpc: '2.0', id: 1, result: { text: 'größe 𝄞' } }));
+  for (const byte of bytes) {
+    server.write(Buffer.from([byte]));
+    await new Promise(setImmediate);
+  }
+  server.end(': the end, without an empty line');
+  expect(withoutPings(await reader.toEnd())).toBe(`${progress}${bytes.toString()}: the end, without an empty line`);
+});
+
+test('a silent stream is kept open by comment lines, which never split an event', async () => {
+  const { server, answer } = await openStream();
+  const reader = readerOf(answer);
+  await reader.until((text) => text === ': keep-alive\n: keep-alive\n');
+  server.write(RESPONSE.slice(0, 30));
+  const before = await reader.until((text) => text.split('keep-alive').length > 4);
+  expect(withoutPings(before)).toBe('');
+  server.end(RESPONSE.slice(30));
+  expect(withoutPings(await reader.toEnd())).toBe(RESPONSE);
+});
+
+test('a client that leaves closes the connection to the server, before and during the answer', async () => {
+  const during = new AbortController();
+  const { server, answer } = await openStream({ signal: during.signal });
+  await readerOf(answer).until((text) => text !== '');
+  const closed = once(server, 'close');
+  during.abort();
+  await closed;
+
+  const before = new AbortController();
+  const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+  fixture.peer.handler = (request, response) => {
+    request.resume();
+    resolve(response);
+  };
+  const waiting = post(fixture, toolCall(), {}, { signal: before.signal });
+  const closedToo = once(await promise, 'close');
+  before.abort();
+  await expect(waiting).rejects.toThrow('aborted');
+  await closedToo;
+});
+
+test('a client that leaves ends the count of its calls', async () => {
+  for (let round = 0; round < 12; round += 1) {
+    const leaving = new AbortController();
+    const { server, answer } = await openStream({ signal: leaving.signal });
+    expect(answer.status).toBe(200);
+    const closed = once(server, 'close');
+    leaving.abort();
+    await closed;
+  }
+});
+
+test('a stream that breaks before the response ends with a JSON-RPC error of the same id', async () => {
+  const { server, answer } = await openStream();
+  server.write(event({ jsonrpc: '2.0', method: 'notifications/progress' }));
+  const reader = readerOf(answer);
+  await reader.until((text) => text.includes('progress'));
+  server.destroy();
+  const text = await reader.toEnd();
+  expect(JSON.parse(/data: (\{.*"id".*\})\n\n$/.exec(text)?.[1] ?? '{}')).toMatchObject({
+    jsonrpc: '2.0',
+    id: 1,
+    error: { data: { code: 'UPSTREAM_UNREACHABLE' } },
+  });
+});
+
+test('a stream that the client can resume breaks like that of the server', async () => {
+  const { server, answer } = await openStream();
+  server.write(`id: 7\n${event({ jsonrpc: '2.0', method: 'notifications/progress' })}`);
+  const reader = readerOf(answer);
+  await reader.until((text) => text.includes('progress'));
+  server.destroy();
+  const rest = await reader.toEnd().catch(String);
+  expect(rest).toMatch(/terminated/);
+});
+
+test('an answer of 30 MB ends with a clear error, as a stream and as JSON, and is not read to its end', async () => {
+  const { server, answer } = await openStream();
+  server.on('error', () => undefined);
+  const part = 'x'.repeat(1024 * 1024);
+  server.write('data: "');
+  for (let count = 0; count < 30; count += 1) server.write(part);
+  expect(withoutPings(await readerOf(answer).toEnd())).toMatch(/^event: message\ndata: .*"ANSWER_TOO_LARGE".*\n\n$/);
+  await expect.poll(() => server.destroyed || server.socket === null).toBe(true);
+
+  fixture.peer.handler = (request, response) => {
+    request.resume();
+    response.writeHead(200, { 'Content-Type': 'application/json' });
+    for (let count = 0; count < 30; count += 1) response.write(part);
+  };
+  const whole = await post(fixture, toolCall());
+  expect([whole.status, await whole.json()]).toMatchObject([
+    502,
+    { id: 1, error: { data: { code: 'ANSWER_TOO_LARGE' } } },
+  ]);
+});
+
+test('the stream of GET is passed through, and is no call', async () => {
+  const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+  fixture.peer.handler = (request, response) => {
+    if (request.method === 'GET') {
+      response.writeHead(200, HEAD).flushHeaders();
+      resolve(response);
+    } else response.writeHead(202).end();
+  };
+  const leaving = new AbortController();
+  const answer = await post(fixture, '', {}, { method: 'GET', body: null, signal: leaving.signal });
+  const server = await promise;
+  server.write(event({ jsonrpc: '2.0', method: 'notifications/message' }));
+  expect(await readerOf(answer).until((text) => text.includes('\n\n'))).toContain('notifications/message');
+  const closed = once(server, 'close');
+  leaving.abort();
+  await closed;
+});
