@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { lintSource } from '@secretlint/core';
 import { rules as recommendedRules } from '@secretlint/secretlint-rule-preset-recommend';
 import { isObject } from '../../core/is-object.ts';
@@ -122,11 +123,12 @@ function replace(text: string, ranges: readonly Range[], labelLength: number): R
 
 /** Places of secrets, in order and without overlaps. */
 async function findSecrets(content: string): Promise<Range[]> {
-  const { messages } = await lintSource({
-    source: { filePath: 'event.txt', content, ext: '.txt', contentType: 'text' },
-    options: { config: CONFIG },
-  });
-  const ranges = messages.map(({ range: [start, end], data }) => secretIn(content, start, data) ?? { start, end });
+  const ranges: Range[] = [];
+  for (let at = 0; at < content.length; at += PART) {
+    // Other requests are not delayed by a long text.
+    if (at > 0) await setImmediate();
+    ranges.push(...(await findKnown(content.slice(at, at + PART + OVERLAP), at)));
+  }
   for (const shape of SHAPES)
     for (const match of content.matchAll(shape)) {
       const secret = match.groups?.['secret'] ?? match[0];
@@ -134,6 +136,23 @@ async function findSecrets(content: string): Promise<Range[]> {
       ranges.push({ start, end: start + secret.length });
     }
   return merged(ranges.map((range) => withinText(content, range)));
+}
+
+/** The library compares all that it finds in a text with each other, so long texts are searched in parts. */
+const PART = 32 * 1024;
+/** Longer than any secret that the rules know, so that each is whole in one part. */
+const OVERLAP = 12 * 1024;
+
+/** What the library finds in a part of the content that begins at `offset`. */
+async function findKnown(content: string, offset: number): Promise<Range[]> {
+  const { messages } = await lintSource({
+    source: { filePath: 'event.txt', content, ext: '.txt', contentType: 'text' },
+    options: { config: CONFIG },
+  });
+  return messages.map(({ range: [from, to], data }) => {
+    const { start, end } = secretIn(content, from, data) ?? { start: from, end: to };
+    return { start: start + offset, end: end + offset };
+  });
 }
 
 function withinText(content: string, { start, end }: Range): Range {

@@ -112,6 +112,32 @@ test('the beginning of a key in one text hides no other text, whether an end fol
   }
 });
 
+const token = (index: number) => join('gh', 'p_', String(index).padStart(36, 'a'));
+
+test('a secret is found wherever it is in a long text', async () => {
+  for (const before of [32, 44, 64].map((kib) => 'x '.repeat(kib * 512 - 10))) {
+    const { documents } = await redactSecrets([JSON.stringify({ text: `${before}${token(1)} after` })]);
+    expect(documents).toEqual([JSON.stringify({ text: `${before}[redacted] after` })]);
+  }
+});
+
+test('the CPU time grows as the text, however many secrets it has', async () => {
+  const cpuOf = async (count: number) => {
+    const document = JSON.stringify({ text: Array.from({ length: count }, (_, index) => token(index)).join(' ') });
+    const costs: number[] = [];
+    for (let times = 0; times < 3; times += 1) {
+      const before = process.cpuUsage();
+      expect((await redactSecrets([document])).secrets).toBe(count);
+      costs.push(process.cpuUsage(before).user);
+    }
+    return costs.toSorted((a, b) => a - b)[1] ?? 0;
+  };
+  await cpuOf(100);
+  const small = await cpuOf(2_500);
+  // Four times as much, not sixteen times.
+  expect((await cpuOf(10_000)) / small).toBeLessThan(8);
+}, 60_000);
+
 test('a retry of a batch with secrets is the same batch, and a text cannot turn the rules off', async () => {
   const id = await createSession(gateway, key);
   const events = [eventWith(`// secretlint-disable\n${SECRETS['npm token']}`)];
