@@ -4,8 +4,9 @@ import { assemble } from './gateway/assemble.ts';
 import { prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { parseCommandLine } from './operator/command-line.ts';
-import type { Command } from './operator/command.ts';
+import type { DatabaseCommand } from './operator/command.ts';
 import { runCommand } from './operator/commands.ts';
+import { isPlanCommand, runPlanCommand } from './operator/tracking-plan/plan-commands.ts';
 import { writeAnswer } from './operator/write-answer.ts';
 
 /** The exit status with which shells report an interrupted program. */
@@ -21,12 +22,16 @@ async function main(args: readonly string[]): Promise<void> {
     readerLeft.abort();
   });
   const command = parseCommandLine(args);
-  if (command.name === 'help') process.stdout.write(command.text);
+  if (isPlanCommand(command)) {
+    const { output, exitStatus } = await runPlanCommand(command, process.env);
+    process.stdout.write(output);
+    process.exitCode = exitStatus;
+  } else if (command.name === 'help') process.stdout.write(command.text);
   else if (command.name === 'version') process.stdout.write(`${VERSION}\n`);
   else await run(command);
 }
 
-async function run(command: Command): Promise<void> {
+async function run(command: DatabaseCommand): Promise<void> {
   if (command.name === 'events import') endWhereItCanGoOn();
   const config = readConfig(process.env);
   // Standard output is only for the answer.
@@ -42,6 +47,11 @@ async function run(command: Command): Promise<void> {
   }
 }
 
+/** In CI, the commands of the tracking plan must tell a failure from a breaking change, whose status is 1. */
+function failureStatus([, , noun]: readonly string[]): number {
+  return noun === 'plan' ? 2 : 1;
+}
+
 /** The first signal lets the command end by itself and print how to continue; the second ends the process at once. */
 function endWhereItCanGoOn(): void {
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort());
@@ -51,5 +61,5 @@ try {
   await main(process.argv.slice(2));
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exit(interruption.signal.aborted ? INTERRUPTED : 1);
+  process.exit(interruption.signal.aborted ? INTERRUPTED : failureStatus(process.argv));
 }

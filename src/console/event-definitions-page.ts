@@ -26,7 +26,7 @@ export function EventDefinitionsPage(): VNode {
     </tr>`;
   const empty = search
     ? html`<${Empty}>No event definition matches this filter.<//>`
-    : html`<${Empty} command="GATEWAY_KEY=$KEY sh docs/examples/create-tracking-plan.sh"
+    : html`<${Empty} command="npm run --silent cli -- plan apply tracking-plan.yaml"
         >No event definitions yet. Create a tracking plan:<//
       >`;
   return html`<${PageFrame} title="Event definitions" intro="The custom events that this organization records.">

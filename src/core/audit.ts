@@ -189,7 +189,17 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
 ];
 
 /** Writes an entry, in the transaction of the change. */
-export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
+export function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
+  return recordAudits(em, [entry]);
+}
+
+/** Writes several entries with one statement. */
+export async function recordAudits(em: EntityManager, entries: readonly NewAuditEntry[]): Promise<void> {
+  if (entries.length === 0) return;
+  await em.getKysely<Readable<AuditTables>>().insertInto('audit_entry').values(entries.map(toRow)).execute();
+}
+
+function toRow(entry: NewAuditEntry) {
   const {
     occurredAt,
     organizationId,
@@ -201,21 +211,17 @@ export async function recordAudit(em: EntityManager, entry: NewAuditEntry): Prom
     changedFields,
     ...rest
   } = entry;
-  await em
-    .getKysely<Readable<AuditTables>>()
-    .insertInto('audit_entry')
-    .values({
-      ...rest,
-      occurred_at: occurredAt,
-      organization_id: organizationId,
-      key_id: keyId,
-      target_type: targetType,
-      target_id: targetId,
-      request_id: requestId,
-      request_id_origin: requestIdOrigin,
-      changed_fields: changedFields && [...changedFields],
-    })
-    .execute();
+  return {
+    ...rest,
+    occurred_at: occurredAt,
+    organization_id: organizationId,
+    key_id: keyId,
+    target_type: targetType,
+    target_id: targetId,
+    request_id: requestId,
+    request_id_origin: requestIdOrigin,
+    changed_fields: changedFields && [...changedFields],
+  };
 }
 
 /** The values of an entry, named as `auditInsert` refers to them in a prepared statement. */

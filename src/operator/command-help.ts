@@ -12,6 +12,7 @@ interface Help {
 }
 
 const OUTPUT = ['--json', 'print one line of JSON for each row, even in a terminal'] as const;
+const PLAN_FILE = ['FILE', 'a tracking plan in YAML or JSON; - reads standard input'] as const;
 const OF_ORGANIZATION = ['--organization SLUG', 'only rows of this organization'] as const;
 
 const HELP: { readonly [Name in CommandName]: Help } = {
@@ -83,6 +84,30 @@ const HELP: { readonly [Name in CommandName]: Help } = {
       OF_ORGANIZATION,
       ['--dry-run', 'only count the events'],
     ],
+  },
+  'plan export': {
+    takes: '',
+    summary: 'print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key',
+    details: [],
+  },
+  'plan check': {
+    takes: 'FILE [--against OTHER]',
+    summary: 'print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors',
+    details: [PLAN_FILE, ['--against OTHER', 'compare with another file instead of the gateway']],
+  },
+  'plan apply': {
+    takes: 'FILE [--dry-run] [--delete]',
+    summary: 'change the event definitions of the gateway as the tracking plan says, all or none',
+    details: [
+      PLAN_FILE,
+      ['--dry-run', 'let the gateway check the plan, and change nothing'],
+      ['--delete', 'also delete the events and properties that are not in the file'],
+    ],
+  },
+  'plan types': {
+    takes: 'FILE',
+    summary: 'print a TypeScript module with one function for each event of a tracking plan',
+    details: [PLAN_FILE],
   },
   'secrets rotate': {
     takes: '',

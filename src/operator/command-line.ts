@@ -95,6 +95,21 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
       isDryRun,
     };
   },
+  'plan export': (args) => withoutOptions('plan export', args),
+  'plan check': (args) => {
+    const { values, positionals } = parse(args, { against: { type: 'string' } }, 1);
+    return { name: 'plan check', path: required(positionals[0], 'FILE'), against: values.against };
+  },
+  'plan apply': (args) => {
+    const options = {
+      'dry-run': { type: 'boolean', default: false },
+      delete: { type: 'boolean', default: false },
+    } as const;
+    const { values, positionals } = parse(args, options, 1);
+    const path = required(positionals[0], 'FILE');
+    return { name: 'plan apply', path, isDryRun: values['dry-run'], deletes: values.delete };
+  },
+  'plan types': (args) => ({ name: 'plan types', path: required(parse(args, {}, 1).positionals[0], 'FILE') }),
   'secrets rotate': (args) => withoutOptions('secrets rotate', args),
   seed: (args) => withoutOptions('seed', args),
 };
@@ -122,7 +137,7 @@ function isCommandName(text: string): text is CommandName {
   return Object.hasOwn(PARSERS, text);
 }
 
-function withoutOptions(name: 'migrate' | 'secrets rotate' | 'seed', args: string[]): Command {
+function withoutOptions(name: 'migrate' | 'plan export' | 'secrets rotate' | 'seed', args: string[]): Command {
   parse(args, {});
   return { name };
 }

@@ -42,5 +42,18 @@ export type Command =
       readonly sessionId?: SessionId;
       readonly organization?: string;
       readonly isDryRun: boolean;
-    };
+    }
+  | { readonly name: 'plan export' }
+  | { readonly name: 'plan check'; readonly path: string; readonly against?: string }
+  | {
+      readonly name: 'plan apply';
+      readonly path: string;
+      readonly isDryRun: boolean;
+      /** Whether to delete what is not in the file. */
+      readonly deletes: boolean;
+    }
+  | { readonly name: 'plan types'; readonly path: string };
 export type CommandName = Command['name'];
+/** The commands that call a gateway over HTTP, or read only files. All others use the database. */
+export type PlanCommand = Extract<Command, { name: `plan ${string}` }>;
+export type DatabaseCommand = Exclude<Command, PlanCommand>;

@@ -15,9 +15,9 @@ import { operationContext, workContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
 import { UsageError } from './command-line.ts';
-import type { Command } from './command.ts';
+import type { DatabaseCommand } from './command.ts';
 
-type CommandOf<Name extends Command['name']> = Extract<Command, { name: Name }>;
+type CommandOf<Name extends DatabaseCommand['name']> = Extract<DatabaseCommand, { name: Name }>;
 
 /** The streams of a command. */
 export interface CommandStreams {
@@ -37,7 +37,7 @@ export type CommandAnswer = object | AsyncIterable<object>;
  */
 export async function runCommand(
   dependencies: Dependencies,
-  command: Command,
+  command: DatabaseCommand,
   streams: CommandStreams,
 ): Promise<CommandAnswer> {
   const { sql, now } = dependencies;

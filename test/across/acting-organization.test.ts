@@ -73,6 +73,7 @@ interface Operation {
 /** Inputs of the mutations that refer to no object, for which `MUTATIONS` has no case. */
 const INPUTS: Readonly<Record<string, (to: References) => object>> = {
   createOrganization: () => ({ name: 'New' }),
+  applyTrackingPlan: () => newPlan(),
   createEventDefinition: () => ({ label: `Event ${randomUUID()}` }),
   createSession: () => ({ title: 'New' }),
   createMcpServer: () => ({ stdio: { name: randomUUID(), command: 'mcp' } }),
@@ -94,6 +95,7 @@ const REPEATABLE: typeof INPUTS = {
 
 /** Bodies of the routes whose documented example refers to an object, or can be sent only once. */
 const BODIES: Readonly<Record<string, (to: References) => object>> = {
+  applyTrackingPlan: () => newPlan(),
   createOrganization: () => ({ name: 'New' }),
   createMcpConnection: () => ({ type: 'stdio', name: randomUUID(), command: 'mcp' }),
   updateMcpConnection: () => ({ name: randomUUID() }),
@@ -106,6 +108,10 @@ const BODIES: Readonly<Record<string, (to: References) => object>> = {
   sendEventOccurrences: (to) => ({ inputs: [occurrenceOf(to)] }),
   updateEventProperty: ({ property }) => ({ name: property, label: 'Renamed' }),
 };
+
+function newPlan() {
+  return { definitions: [{ name: `event_${randomUUID().replaceAll('-', '_')}`, label: 'Planned' }] };
+}
 
 function occurrenceOf({ eventNames: [eventName] }: References) {
   return { eventName, properties: {}, email: 'somebody@example.com' };

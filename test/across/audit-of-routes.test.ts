@@ -13,6 +13,7 @@ import {
 import { invite } from '../support/fixtures/invitations.ts';
 import { answering, toolCall } from '../support/fixtures/mcp-use.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
+import { PLAN, plannedId } from '../support/fixtures/mutation-cases.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 /**
@@ -123,6 +124,14 @@ const ROUTES: Readonly<Record<string, Write>> = {
   sendEventOccurrences: {
     run: () => workspace.rest('POST', `${EVENTS}/send/batch`, { inputs: [occurrence] }),
     target: ofDefinition,
+  },
+  applyTrackingPlan: {
+    run: async () => {
+      const change = await workspace.rest('POST', '/v1/tracking-plan', PLAN);
+      workspace.createdIds['planned'] = await plannedId(workspace.gateway);
+      return change;
+    },
+    target: () => ['EventDefinition', workspace.createdIds['planned']],
   },
   deleteEventDefinition: {
     run: () => workspace.rest('DELETE', `${EVENTS}/event-definitions/seen`),

@@ -7,6 +7,7 @@ import { storeSecret } from '../../src/core/secrets/secret-store.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
+import { isPlanCommand } from '../../src/operator/tracking-plan/plan-commands.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 
@@ -21,7 +22,8 @@ const silent = { progress: { write: () => undefined } };
 /** Runs a command like the command line, on the database of the test. */
 async function run(args: string, dependencies = gateway.dependencies): Promise<object> {
   const command = parseCommandLine(args.split(' '));
-  if (command.name === 'help' || command.name === 'version') throw new Error(`${command.name} is not a command`);
+  if (command.name === 'help' || command.name === 'version' || isPlanCommand(command))
+    throw new Error(`${command.name} is not a command`);
   return runCommand(dependencies, command, silent);
 }
 

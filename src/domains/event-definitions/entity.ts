@@ -63,12 +63,17 @@ export class EventDefinition extends EventDefinitionSchema.class {
   update(changes: { label?: string; description?: string | null }, at: Date): void {
     if (changes.label !== undefined) this.label = changes.label;
     if (changes.description !== undefined) this.description = changes.description;
+    this.touch(at);
+  }
+
+  /** Call when a property changes, so that `updatedAt` is the version of the definition with its properties. */
+  touch(at: Date): void {
     this.updatedAt = at;
   }
 
   delete(at: Date): void {
     this.deletedAt = at;
-    this.updatedAt = at;
+    this.touch(at);
   }
 
   /** Whether custom matching links occurrences by the value of this property. */

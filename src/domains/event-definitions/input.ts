@@ -58,7 +58,10 @@ const propertyDefinitions = z
   .superRefine(namesDiffer, { when: ({ value }) => Array.isArray(value) });
 
 /** Refuses custom matching for `NO_OBJECT`, which has no records to link occurrences to (Custom Event Definition API, section 2.5). */
-function matchingHasRecords(given: Unchecked<'primaryObject' | 'customMatchingId'>, context: z.RefinementCtx): void {
+export function matchingHasRecords(
+  given: Unchecked<'primaryObject' | 'customMatchingId'>,
+  context: z.RefinementCtx,
+): void {
   if (given.primaryObject === 'NO_OBJECT' && given.customMatchingId != null) {
     context.addIssue({
       code: 'custom',

@@ -5,7 +5,7 @@ import { ConflictError, NotFoundError, invalid } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import type { ActingOrganization } from '../../core/access.ts';
-import { defineOperation, unchanged } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { givenNames } from '../../core/keys-of.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
@@ -35,27 +35,14 @@ export const createEventDefinition = defineOperation({
   input: createEventDefinitionInput,
   errors: [ConflictError],
   run: async (context, input) => {
-    const { em, actor, now, newId } = context;
+    const { em, actor } = context;
     const organization = requireEventDefinitions(actor);
     // Definitions of an organization are created one at a time, so that a generated name is still free at the insert.
     await lockOrganization(em, organization.id);
     // Must run before `em.create`: a query flushes new entities, and would then find the new definition.
     if (input.name !== undefined) await refuseTakenName(em, organization, input.name);
     const name = input.name ?? (await generateName(context.sql, organization, input.label));
-    const at = now();
-    const definition = em.create(EventDefinition, {
-      id: newId(),
-      organization: organization.id,
-      name,
-      label: input.label,
-      description: input.description ?? null,
-      primaryObject: input.primaryObject,
-      customMatchingId: matchingOf(input),
-      includeDefaultProperties: input.includeDefaultProperties,
-      createdAt: at,
-      updatedAt: at,
-      deletedAt: null,
-    });
+    const definition = newDefinition(context, organization, { ...input, name });
     const properties = newProperties(definition, input.propertyDefinitions, context);
     checkCustomMatching(definition.customMatchingId, [
       ...properties,
@@ -68,11 +55,40 @@ export const createEventDefinition = defineOperation({
   conflicts: { event_definition_name_unique: ({ name = '' }) => definitionNameTaken(name) },
 });
 
+/** A definition that is not yet persisted. */
+export function newDefinition(
+  { em, now, newId }: OperationContext,
+  organization: ActingOrganization,
+  input: Omit<CreateEventDefinitionInput, 'propertyDefinitions'> & { readonly name: string },
+): EventDefinition {
+  const at = now();
+  return em.create(
+    EventDefinition,
+    {
+      id: newId(),
+      organization: organization.id,
+      name: input.name,
+      label: input.label,
+      description: input.description ?? null,
+      primaryObject: input.primaryObject,
+      customMatchingId: matchingOf(input),
+      includeDefaultProperties: input.includeDefaultProperties,
+      createdAt: at,
+      updatedAt: at,
+      deletedAt: null,
+    },
+    { persist: false },
+  );
+}
+
 function targetOf({ id }: EventDefinition): AuditTarget {
   return { type: 'EventDefinition', id };
 }
 
-function matchingOf({ customMatchingId }: CreateEventDefinitionInput): CustomMatchingId | null {
+/** The stored form of the matching rule. */
+export function matchingOf({
+  customMatchingId,
+}: Pick<CreateEventDefinitionInput, 'customMatchingId'>): CustomMatchingId | null {
   if (!customMatchingId) return null;
   const { targetObjectPropertyName, eventPropertyName } = customMatchingId.primaryObjectRule;
   return { primaryObjectRule: { targetObjectPropertyName, eventPropertyName: propertyMeantBy(eventPropertyName) } };
@@ -89,9 +105,10 @@ async function refuseTakenName(em: EntityManager, organization: ActingOrganizati
   if (taken) throw definitionNameTaken(name, taken.deletedAt != null);
 }
 
-function checkCustomMatching(
+/** @throws ValidationError when custom matching names no property of type string or number. */
+export function checkCustomMatching(
   matching: CustomMatchingId | null | undefined,
-  properties: readonly { name: string; type: string }[],
+  properties: readonly { readonly name: string; readonly type: string }[],
 ): void {
   if (!matching) return;
   const { eventPropertyName } = matching.primaryObjectRule;
@@ -141,16 +158,21 @@ export const deleteEventDefinition = defineOperation({
   errors: [NotFoundError],
   run: async (context, { eventName }) => {
     const definition = await lockDefinition(context, eventName);
-    definition.delete(context.now());
-    await enqueueJob(context.em, 'event-purge', {
-      id: definition.id,
-      data: { definitionId: definition.id },
-      delaySeconds: 0,
-    });
+    await deleteWithOccurrences(context, definition);
     return definition;
   },
   target: targetOf,
 });
+
+/** Deletes a locked definition, and queues the job that deletes its occurrences. */
+export async function deleteWithOccurrences({ em, now }: OperationContext, definition: EventDefinition): Promise<void> {
+  definition.delete(now());
+  await enqueueJob(em, 'event-purge', {
+    id: definition.id,
+    data: { definitionId: definition.id },
+    delaySeconds: 0,
+  });
+}
 
 /** Whether the definition exists in any organization and is not deleted. */
 export async function isInUse(em: EntityManager, definitionId: EventDefinitionId): Promise<boolean> {

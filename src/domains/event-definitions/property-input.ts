@@ -19,7 +19,7 @@ import { OPTION_TEXTS, EVENT_PROPERTY_TEXTS as TEXTS } from './texts.ts';
 /** Maximum number of custom properties of a definition. Default properties do not count (Custom Event Definition API, section 8). */
 export const MAX_CUSTOM_PROPERTIES = 50;
 
-const propertyName = nameInput
+export const propertyName = nameInput
   .refine(
     (value) => !value.startsWith(RESERVED_PREFIX),
     `must not start with ${RESERVED_PREFIX}, which is reserved for default properties`,
@@ -59,7 +59,10 @@ const options = z
  * An enumeration must have at least one option; other types must have none (Custom Event Definition API, section 2.2).
  * An empty list is the same as none.
  */
-function optionsFitType({ type, options: given }: Unchecked<'type' | 'options'>, context: z.RefinementCtx): void {
+export function optionsFitType(
+  { type, options: given }: Unchecked<'type' | 'options'>,
+  context: z.RefinementCtx,
+): void {
   const isEmpty = Array.isArray(given) && given.length === 0;
   const refuse = (...broken: Parameters<typeof rule>) =>
     context.addIssue({ code: 'custom', path: ['options'], ...rule(...broken) });

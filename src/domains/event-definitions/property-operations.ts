@@ -85,6 +85,7 @@ export const addEventProperty = defineOperation({
     const position = Math.max(-1, ...present.map((property) => property.position)) + 1;
     const property = newProperty(definition, { ...input, name }, position, context);
     em.persist(property);
+    definition.touch(context.now());
     return { definition, property };
   },
   target: targetOf,
@@ -108,6 +109,7 @@ export const updateEventProperty = defineOperation({
     requireUnchanged(property, { expectedUpdatedAt });
     if (isEmptyUpdate(changes)) return unchanged({ definition, property });
     property.update(changes, context.now());
+    definition.touch(context.now());
     return { definition, property };
   },
   target: (changed, { eventName: _event, name: _name, expectedUpdatedAt: _expected, ...changes }) => ({
@@ -145,6 +147,7 @@ export const deleteEventProperty = defineOperation({
       );
     }
     context.em.remove(property);
+    definition.touch(context.now());
     return { definition, property };
   },
   target: targetOf,
@@ -184,6 +187,7 @@ export const replaceEventPropertyType = defineOperation({
       context,
     );
     em.persist(replacement);
+    definition.touch(context.now());
     return { definition, property: replacement };
   },
   target: targetOf,

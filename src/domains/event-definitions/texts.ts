@@ -39,7 +39,7 @@ export const EVENT_DEFINITION_TEXTS = {
   associations: 'Always empty.',
   properties: 'The properties; empty in lists without `includeProperties=true`, null if they are larger than 4 MiB.',
   createdAt: 'When the definition was created.',
-  updatedAt: 'When the label or description last changed. `expectedUpdatedAt` is compared with it.',
+  updatedAt: 'When the definition or one of its properties last changed. `expectedUpdatedAt` is compared with it.',
 };
 
 export const LABELS_TEXTS = {

@@ -131,9 +131,14 @@ function listed(options: Options): string {
   return options.length > 10 ? `${shown} and ${options.length - 10} more` : shown;
 }
 
+/** Maximum length of a `string`, which depends on the name of the property. */
+export function maxTextLength(propertyName: string): number {
+  return LONG_TEXT_NAME.test(propertyName) ? LONG_TEXT : SHORT_TEXT;
+}
+
 function checkText(given: unknown, { name }: CheckedProperty): CheckedValue {
   const value = scalarAsText(given);
-  const max = LONG_TEXT_NAME.test(name) ? LONG_TEXT : SHORT_TEXT;
+  const max = maxTextLength(name);
   if (typeof value !== 'string') return broken('WRONG_TYPE', 'must be a string');
   if (isLongerThan(value, max)) return broken('TOO_LONG', `must be at most ${max} characters`, max);
   return isStorable(value) ? { value } : broken('BAD_FORMAT', NOT_STORABLE);

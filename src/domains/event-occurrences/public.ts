@@ -2,3 +2,4 @@
 
 export { type SendEventOccurrenceInput, sendEventOccurrencesInput } from './input.ts';
 export { sendEventOccurrences } from './operations.ts';
+export { maxTextLength } from './property-values.ts';

@@ -195,7 +195,8 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the definition was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
-      description: 'When the label or description last changed. `expectedUpdatedAt` is compared with it.',
+      description:
+        'When the definition or one of its properties last changed. `expectedUpdatedAt` is compared with it.',
     }),
   }),
 });

@@ -1,0 +1,153 @@
+// `plan types` copies this file into the modules that it prints, so it imports nothing.
+
+/** What every event takes. */
+export interface Moment {
+  /** When the event occurred; by default now. */
+  readonly occurredAt?: Date | string | undefined;
+  /** Deduplication key; by default a new one. A repeat within a year is ignored. */
+  readonly uuid?: string | undefined;
+}
+
+/** A contact: at least one of the three. */
+export type Contact = Moment &
+  (
+    | { readonly email: string; readonly utk?: string; readonly objectId?: string }
+    | { readonly email?: string; readonly utk: string; readonly objectId?: string }
+    | { readonly email?: string; readonly utk?: string; readonly objectId: string }
+  );
+/** A contact that the gateway can also find by a property of the event. */
+export type MatchedContact = Moment & { readonly email?: string; readonly utk?: string; readonly objectId?: string };
+/** Another record. */
+export type OtherRecord = Moment & { readonly objectId: string };
+/** A record that the gateway can also find by a property of the event. */
+export type MatchedRecord = Moment & { readonly objectId?: string };
+
+/** An occurrence as it is sent. */
+export interface Occurrence extends Moment {
+  readonly eventName: string;
+  readonly properties: object;
+  readonly email?: string;
+  readonly utk?: string;
+  readonly objectId?: string;
+}
+
+export interface SenderOptions {
+  /** Address of the gateway. */
+  readonly gateway: string;
+  /** API key with the scope `analytics.behavioral_events.send`. */
+  readonly key: string;
+  /** Called with the occurrences that are given up, and the reason. */
+  readonly onError: (error: Error, occurrences: readonly Occurrence[]) => void;
+  /** How long an occurrence waits for others, in milliseconds. */
+  readonly delayMs?: number;
+  /** How many occurrences can wait. Further ones are given up. */
+  readonly maxWaiting?: number;
+  /** Waiting times before a request is repeated. */
+  readonly retryDelaysMs?: readonly number[];
+}
+
+export interface Sender {
+  readonly send: (eventName: string, properties: object, about?: Moment) => void;
+  /** Sends what waits. Resolves when every occurrence so far is stored or given up. */
+  readonly flush: () => Promise<void>;
+}
+
+/** The maximum of the gateway. */
+const MAX_BATCH = 500;
+/** Longer waiting times are not worth it, such as that for the next month. */
+const MAX_RETRY_AFTER_MS = 120_000;
+const RETRY_DELAYS_MS = [500, 1_000, 2_000, 5_000, 10_000, 30_000];
+const TIMEOUT_MS = 30_000;
+
+/** Sends occurrences in batches, one request at a time. Each has a deduplication key, so that a repeated request counts nothing twice. */
+export function createSender(options: SenderOptions): Sender {
+  const { delayMs = 1_000, maxWaiting = 10_000, onError } = options;
+  const waiting: Occurrence[] = [];
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  let sending: Promise<void> | undefined;
+
+  async function drain(): Promise<void> {
+    while (waiting.length > 0) await deliver(waiting.splice(0, MAX_BATCH), options);
+  }
+
+  async function flush(): Promise<void> {
+    clearTimeout(timer);
+    timer = undefined;
+    while (sending || waiting.length > 0) {
+      sending ??= drain().finally(() => (sending = undefined));
+      await sending;
+    }
+  }
+
+  return {
+    send(eventName, properties, about = {}) {
+      const occurrence: Occurrence = {
+        occurredAt: new Date().toISOString(),
+        uuid: crypto.randomUUID(),
+        ...about,
+        eventName,
+        properties,
+      };
+      if (waiting.length >= maxWaiting) return onError(new Error('too many occurrences wait to be sent'), [occurrence]);
+      waiting.push(occurrence);
+      if (waiting.length >= MAX_BATCH) void flush();
+      else timer ??= setTimeout(() => void flush(), delayMs);
+    },
+    flush,
+  };
+}
+
+/** A refused batch is halved until the refused occurrences are alone, because the gateway accepts all of a batch or none. */
+async function deliver(batch: readonly Occurrence[], options: SenderOptions): Promise<void> {
+  const refusal = await post(batch, options);
+  if (!refusal) return;
+  const half = Math.ceil(batch.length / 2);
+  if (batch.length === 1 || !refusal.isOfContent) return options.onError(refusal.error, batch);
+  await deliver(batch.slice(0, half), options);
+  await deliver(batch.slice(half), options);
+}
+
+interface Refusal {
+  readonly error: Error;
+  /** Whether other occurrences could be accepted. */
+  readonly isOfContent: boolean;
+}
+
+async function post(batch: readonly Occurrence[], options: SenderOptions): Promise<Refusal | undefined> {
+  const delays = options.retryDelaysMs ?? RETRY_DELAYS_MS;
+  const body = JSON.stringify({ inputs: batch });
+  for (let attempt = 0; ; attempt += 1) {
+    const { refusal, waitMs } = await tryOnce(body, options);
+    const delay = delays[attempt];
+    if (!refusal || waitMs === undefined || delay === undefined) return refusal;
+    await new Promise((resolve) => setTimeout(resolve, Math.max(delay, waitMs)));
+  }
+}
+
+/** `waitMs` is set if the request can be repeated. */
+async function tryOnce(
+  body: string,
+  { gateway, key }: SenderOptions,
+): Promise<{ readonly refusal?: Refusal; readonly waitMs?: number }> {
+  try {
+    const answer = await fetch(`${gateway.replace(/\/+$/, '')}/events/2026-03/send/batch`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body,
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const text = await answer.text();
+    if (answer.ok) return {};
+    const error = new Error(`the gateway answered ${answer.status}: ${text.slice(0, 2_000)}`);
+    const isOfContent = [400, 404, 413].includes(answer.status);
+    const waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1_000;
+    const canRepeat = (answer.status === 429 || answer.status >= 500) && waitMs <= MAX_RETRY_AFTER_MS;
+    return { refusal: { error, isOfContent }, ...(canRepeat && { waitMs }) };
+  } catch (error) {
+    return {
+      refusal: { error: error instanceof Error ? error : new Error(String(error)), isOfContent: false },
+      waitMs: 0,
+    };
+  }
+}

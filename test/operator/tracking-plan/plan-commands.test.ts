@@ -1,0 +1,130 @@
+import { mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { parseCommandLine } from '../../../src/operator/command-line.ts';
+import { isPlanCommand, runPlanCommand } from '../../../src/operator/tracking-plan/plan-commands.ts';
+import { DEFINITIONS_PATH } from '../../support/fixtures/event-definitions.ts';
+import { type ServedGateway, startServedGateway } from '../../support/fixtures/served-gateway.ts';
+import { type FileEvent, compile, fileOf, manyEvents } from '../../support/fixtures/tracking-plans.ts';
+
+let gateway: ServedGateway;
+let folder: string;
+beforeAll(async () => {
+  gateway = await startServedGateway();
+  folder = await mkdtemp(join(tmpdir(), 'plans-'));
+});
+
+/** Runs a command as the command line does, against a gateway on a port. Words that are objects become files. */
+async function planCommand(key: string, ...words: readonly (string | object)[]) {
+  const args = await Promise.all(
+    words.map(async (word, index) => {
+      if (typeof word === 'string') return word;
+      const path = join(folder, `${index}.yaml`);
+      await writeFile(path, fileOf(word));
+      return path;
+    }),
+  );
+  const command = parseCommandLine(['plan', ...args]);
+  if (!isPlanCommand(command)) throw new Error(`${command.name} is no command of the plan`);
+  try {
+    return await runPlanCommand(command, { GATEWAY: `${gateway.url}/`, KEY: key });
+  } catch (error) {
+    return { output: error instanceof Error ? error.message : String(error), exitStatus: 2 };
+  }
+}
+
+const lastLine = ({ output }: { output: string }) => output.trimEnd().split('\n').at(-1);
+
+test('a plan of 200 events: apply, export, check, a conflict in the middle, types', async () => {
+  const { key } = await gateway.createKey({ scopes: ['behavioral_events.event_definitions.read_write'] });
+  const events = manyEvents(200);
+  const first = await planCommand(key, 'apply', events, '--dry-run');
+  expect(lastLine(first)).toBe('dry run, nothing was changed: 200 created, 0 changed, 0 deleted');
+  expect(lastLine(await planCommand(key, 'apply', events))).toBe('applied: 200 created, 0 changed, 0 deleted');
+
+  // The exported plan is the same, and so is the plan that it makes of another organization.
+  const { output: exported } = await planCommand(key, 'export');
+  const other = await gateway.createKey();
+  await writeFile(join(folder, 'exported.yaml'), exported);
+  const path = join(folder, 'exported.yaml');
+  expect(await planCommand(key, 'check', path)).toEqual({ output: 'no differences\n', exitStatus: 0 });
+  expect(await planCommand(key, 'check', path, '--against', events)).toEqual({
+    output: 'no differences\n',
+    exitStatus: 0,
+  });
+  expect(lastLine(await planCommand(other.key, 'apply', path))).toBe('applied: 200 created, 0 changed, 0 deleted');
+  expect((await planCommand(other.key, 'export')).output).toBe(exported);
+
+  const { event_010: tenth, event_199: _last, ...rest } = events;
+  const additive: Record<string, FileEvent> = {
+    ...rest,
+    event_199: events['event_199'] ?? { label: '' },
+    event_010: { ...tenth, label: 'Renamed' },
+    event_200: { label: 'New' },
+  };
+  expect(await planCommand(key, 'check', additive)).toEqual({
+    output: '~ event_010.label: "Event 10" -> "Renamed"\n+ event_200: event\n2 differences, 0 breaking\n',
+    exitStatus: 0,
+  });
+  const breaking = await planCommand(key, 'check', {
+    ...rest,
+    event_010: { ...tenth, label: 'Event 10', properties: {} },
+  });
+  expect([breaking.exitStatus, lastLine(breaking)]).toEqual([1, '7 differences, 7 breaking']);
+
+  // A name in the middle that was used before is refused, and with it the whole plan.
+  await gateway.rest('POST', DEFINITIONS_PATH, { key, body: { label: 'X', name: 'event_100_used' } });
+  await gateway.rest('DELETE', `${DEFINITIONS_PATH}/event_100_used`, { key });
+  const conflict = await planCommand(key, 'apply', { ...additive, event_100_used: { label: 'Used' } });
+  expect(conflict).toEqual({
+    output:
+      '409: event_100_used.name: event_100_used was used by a deleted event definition and can never be used again; choose another name',
+    exitStatus: 2,
+  });
+  expect((await planCommand(key, 'export')).output).toBe(exported);
+
+  expect(lastLine(await planCommand(key, 'apply', additive))).toBe('applied: 1 created, 1 changed, 0 deleted');
+  const { output: types } = await planCommand(key, 'types', additive);
+  expect(await compile({ 'events.ts': types })).toBe('');
+});
+
+test('without --delete nothing is deleted, and with it what the file does not have', async () => {
+  const { key } = await gateway.createKey();
+  const { event_000: a, event_001: b } = manyEvents(2);
+  await planCommand(key, 'apply', { event_000: a, event_001: b });
+  const { bool_value: bool, date_value: date } = a?.properties ?? {};
+  const smaller = { event_000: { ...a, properties: { bool_value: bool, date_value: date } } };
+  const kept = await planCommand(key, 'apply', smaller);
+  expect(kept.output).toBe(
+    'no differences\n= event_000.properties.datetime_value: kept; --delete deletes it\n= event_000.properties.enumeration_value: kept; --delete deletes it\n= event_000.properties.number_value: kept; --delete deletes it\n= event_000.properties.string_value: kept; --delete deletes it\n= event_001: kept; --delete deletes it\napplied: 0 created, 0 changed, 0 deleted\n',
+  );
+  expect(lastLine(await planCommand(key, 'apply', smaller, '--delete'))).toBe(
+    'applied: 0 created, 1 changed, 1 deleted',
+  );
+  expect(lastLine(await planCommand(key, 'check', smaller))).toBe('no differences');
+});
+
+test('missing settings, refused keys and unusable files are one line each, and never status 1', async () => {
+  const { key } = await gateway.createKey({ scopes: ['sessions.read'] });
+  expect(await planCommand(key, 'export')).toEqual({
+    output: '403: the API key lacks the scope behavioral_events.event_definitions.read_write',
+    exitStatus: 2,
+  });
+  expect(await planCommand('wgk_wrong', 'check', {})).toMatchObject({
+    output: expect.stringMatching(/^401: [^\n]*$/),
+    exitStatus: 2,
+  });
+  expect(await planCommand('two words', 'check', {})).toMatchObject({
+    output: 'KEY: must be an API key of the gateway',
+    exitStatus: 2,
+  });
+  expect(await planCommand(key, 'types', 'missing.yaml')).toMatchObject({
+    output: expect.stringMatching(/^FILE: ENOENT[^\n]*$/),
+    exitStatus: 2,
+  });
+  for (const GATEWAY of ['', 'gateway', 'file:///etc', 'http://ann:secret@127.0.0.1', 'http://127.0.0.1/?x=1'])
+    await expect(runPlanCommand({ name: 'plan export' }, { GATEWAY, KEY: key })).rejects.toThrow(
+      'GATEWAY: must be the address of the gateway, such as https://gateway.example.com',
+    );
+});
