@@ -126,6 +126,10 @@ const environment = z.object({
   /** A file or a folder of GraphQL documents. */
   PERSISTED_OPERATIONS: z.string().optional(),
   PERSISTED_OPERATIONS_MODE: z.enum(['also', 'only'], 'must be also or only').default('also'),
+  /** A folder of GraphQL documents that are tools at `/mcp`, besides the built-in ones. */
+  MCP_DOCUMENTS: z.string().min(1).optional(),
+  /** Whether `/mcp` has the tools that change something. */
+  MCP_MUTATIONS: flag.default(false),
   /** Required for `/metrics`, if set. */
   METRICS_TOKEN: z
     .string()

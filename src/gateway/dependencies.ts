@@ -1,3 +1,5 @@
+import { readMcpDocuments } from './mcp/documents.ts';
+import { type Tool, createTools } from './mcp/tools.ts';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
@@ -51,6 +53,8 @@ export interface Dependencies {
   readonly caches: Caches;
   readonly idempotency: Idempotency;
   readonly trustedDocuments: TrustedDocuments;
+  /** The tools at `/mcp`, by name. */
+  readonly mcpTools: ReadonlyMap<string, Tool>;
   /** Address on which the gateway listens, set when it listens. With `PORT=0` the port is not known before. */
   readonly address: { url?: string };
   readonly log: Logger;
@@ -115,6 +119,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     mcpObserver: createMcpObserver({ metrics, log }),
     caches: new Caches(),
     trustedDocuments: await readTrustedDocuments(config.PERSISTED_OPERATIONS),
+    mcpTools: createTools(await readMcpDocuments(config.MCP_DOCUMENTS), { mutations: config.MCP_MUTATIONS }),
     idempotency: new Idempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
     address,
     log,

@@ -9,9 +9,10 @@ import { type RateLimits, createRateLimits } from './admission/rate-limits.ts';
 import { operationContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
-import { createGraphQLApi } from './graphql/handler.ts';
+import { type GraphQLApi, createGraphQLApi } from './graphql/handler.ts';
 import type { Cors } from './http/cors.ts';
 import { createPages } from './answer-pages.ts';
+import { createMcpApi } from './mcp/handler.ts';
 import { publicContext } from './public-context.ts';
 import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
 
@@ -31,7 +32,9 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
   const limits = createRateLimits(dependencies);
   const admitCaller = createAdmission(dependencies, limits);
   const answerPage = createPages(dependencies, { limits, clientLimits });
-  const answerGraphQL = createGraphQLDispatch(dependencies, { limits, admitCaller });
+  const graphql = createGraphQLApi(dependencies, limits);
+  const answerGraphQL = createGraphQLDispatch(dependencies, { graphql, admitCaller });
+  const answerMcp = createMcpDispatch(dependencies, { graphql, admitCaller });
   const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller });
   return (exchange) => {
     const preflight = cors?.preflight(exchange.request);
@@ -40,7 +43,9 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
       return preflight;
     }
     const page = answerPage(exchange);
-    return page ?? (exchange.url.pathname === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange));
+    if (page) return page;
+    if (exchange.url.pathname === '/mcp') return answerMcp(exchange);
+    return exchange.url.pathname === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange);
   };
 }
 
@@ -69,9 +74,8 @@ async function refusePath(exchange: Exchange, error: DomainError, admitCaller: A
 
 function createGraphQLDispatch(
   dependencies: Dependencies,
-  { limits, admitCaller }: { readonly limits: RateLimits | undefined; readonly admitCaller: AdmitCaller },
+  { graphql, admitCaller }: { readonly graphql: GraphQLApi; readonly admitCaller: AdmitCaller },
 ): Dispatch {
-  const graphql = createGraphQLApi(dependencies, limits);
   return async (exchange) => {
     const { request, requestId } = exchange;
     exchange.api = 'graphql';
@@ -84,7 +88,34 @@ function createGraphQLDispatch(
     const { whenRead } = await admitCaller(exchange);
     if (request.headers.has('upgrade')) return answerWith(null, { status: SWITCHING_PROTOCOLS });
     const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
-    return graphql(request, openOperation, { requestId, logs: exchange, onWrite: () => (exchange.isWrite = true) });
+    return graphql.answer(request, openOperation, {
+      requestId,
+      logs: exchange,
+      onWrite: () => (exchange.isWrite = true),
+    });
+  };
+}
+
+/** The MCP server of the gateway. It is stateless, so there is only POST. */
+function createMcpDispatch(
+  dependencies: Dependencies,
+  { graphql, admitCaller }: { readonly graphql: GraphQLApi; readonly admitCaller: AdmitCaller },
+): Dispatch {
+  const { mcpTools: tools, bounds } = dependencies;
+  const answerMcp = createMcpApi({ tools, run: graphql.run, maxBytes: bounds.answerBytes });
+  return async (exchange) => {
+    const { request } = exchange;
+    exchange.api = 'rest';
+    exchange.operation = 'mcp';
+    if (request.method !== 'POST') {
+      const error = new DomainError('methodNotAllowed', 'the MCP server accepts only POST', {
+        headers: { Allow: 'POST' },
+      });
+      return refusePath(exchange, error, admitCaller);
+    }
+    const { whenRead } = await admitCaller(exchange);
+    const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
+    return answerMcp(request, openOperation, { logs: exchange, onWrite: () => (exchange.isWrite = true) });
   };
 }
 

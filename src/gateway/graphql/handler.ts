@@ -1,16 +1,26 @@
+import type { ExecutionResult } from 'graphql';
+import type { GraphQLParams } from 'graphql-yoga';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Result, answerResult, notAcceptable } from './answer.ts';
-import { toHttpError } from './errors.ts';
+import { masked, toHttpError } from './errors.ts';
 import { type GraphQLCall, createExecution } from './execution.ts';
 import { JSON_TYPE, MEDIA_TYPES, resultTypeFor } from './media-types.ts';
 import { createDocuments } from './persisted-documents.ts';
 import { createPipeline } from './pipeline.ts';
 import { readGraphQLRequest, requireQuery } from './request.ts';
 
-export type GraphQLApi = (
+/** Runs a document as a GraphQL request does: with the same rights, cost and limits. Subscriptions are refused. */
+export type RunDocument = (params: GraphQLParams, request: HttpRequest, call: GraphQLCall) => Promise<ExecutionResult>;
+
+export interface GraphQLApi {
+  readonly answer: AnswerGraphQL;
+  readonly run: RunDocument;
+}
+
+type AnswerGraphQL = (
   request: HttpRequest,
   /** Creates the context after the body was read, with the caller's rights at that time. */
   openOperation: () => Promise<OperationContext>,
@@ -25,7 +35,7 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
 
   const readParams = async (request: HttpRequest) => requireQuery(findDocument(await readGraphQLRequest(request)));
 
-  return async (request, openOperation, { requestId, ...call }) => {
+  const answerGraphQL: AnswerGraphQL = async (request, openOperation, { requestId, ...call }) => {
     const mediaType = resultTypeFor(request.headers.get('accept'));
     const { logs } = call;
     const answer = (result: Result) =>
@@ -46,4 +56,15 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
     if (!result || !(Symbol.asyncIterator in result)) operation.budget.close();
     return answer(result);
   };
+
+  const run: RunDocument = async (params, request, call) => {
+    try {
+      const result = await runPipeline(params, request, call);
+      if (!result || Symbol.asyncIterator in result) throw new Error('only queries and mutations can be run');
+      return masked(result, call.logs);
+    } catch (error) {
+      return { errors: [toHttpError(error)] };
+    }
+  };
+  return { answer: answerGraphQL, run };
 }

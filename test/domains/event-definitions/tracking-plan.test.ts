@@ -241,3 +241,14 @@ test('every change of a property changes the `updatedAt` of its event', async ()
   }
   gateway.setClock(undefined);
 });
+
+test('`properties(isDefault:)` lists only the custom or only the default properties', async () => {
+  const { key, apply } = await newWorkspace();
+  await apply({ definitions: [event('a', [price], { includeDefaultProperties: true })] });
+  const query = `{ eventDefinition(name: "a") { custom: properties(isDefault: false) { name }
+    defaults: properties(isDefault: true) { name isDefault } all: properties { name } } }`;
+  const { data } = await gateway.graphql<{ eventDefinition: Record<string, { name: string }[]> }>(key, query);
+  const { custom, defaults = [], all = [] } = data?.eventDefinition ?? {};
+  expect(custom).toEqual([{ name: 'price' }]);
+  expect([defaults.length, all.length]).toEqual([32, 33]);
+});

@@ -144,16 +144,23 @@ function propertyFields(t: Fields) {
     properties: t.field({
       type: [EventProperty],
       description: 'Default properties first, then at most 50 custom properties in order of creation.',
+      args: {
+        isDefault: t.arg.boolean({
+          description:
+            'True lists only the default properties, false only the custom ones. When absent, both are listed.',
+        }),
+      },
       extensions: {
         ...OWN_STATEMENT,
         ...needs<EventDefinitionRow>('id', 'includeDefaultProperties', 'createdAt'),
       },
-      resolve: async (definition, _, context, info) => {
+      resolve: async (definition, { isDefault: wanted }, context, info) => {
         const selected = selectedColumns<EventPropertyRow>(info, 'EventProperty');
         const load = customPropertiesOf(context, selected);
         const custom =
           propertiesWith(definition) ?? (await resolveBatched({ context, info }, definition.id, load, selected)) ?? [];
-        return definition.includeDefaultProperties ? [...defaultPropertiesOf(definition, selected), ...custom] : custom;
+        const hasDefaults = definition.includeDefaultProperties && wanted !== false;
+        return [...(hasDefaults ? defaultPropertiesOf(definition, selected) : []), ...(wanted === true ? [] : custom)];
       },
     }),
   };

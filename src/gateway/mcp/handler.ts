@@ -1,0 +1,115 @@
+import {
+  type CallToolResult,
+  ProtocolError,
+  ProtocolErrorCode,
+  Server,
+  createMcpHandler,
+} from '@modelcontextprotocol/server';
+import { invalid } from '../../core/errors.ts';
+import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import { readJson } from '../../core/http/request-body.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { VERSION } from '../../core/version.ts';
+import type { GraphQLCall } from '../graphql/execution.ts';
+import type { RunDocument } from '../graphql/handler.ts';
+import { type Tool, isListedFor } from './tools.ts';
+import { errorResult, toToolResult } from './tool-result.ts';
+
+/** One request of an MCP client. */
+interface McpCall extends Omit<GraphQLCall, 'headers'> {
+  readonly request: HttpRequest;
+}
+
+export type McpApi = (
+  request: HttpRequest,
+  /** Creates the context after the body was read, with the caller's rights at that time. */
+  openOperation: () => Promise<OperationContext>,
+  call: Omit<McpCall, 'operation' | 'request'>,
+) => Promise<HttpAnswer>;
+
+interface McpParts {
+  readonly tools: ReadonlyMap<string, Tool>;
+  /** Runs a document like a GraphQL request: with the same rights, cost and limits. */
+  readonly run: RunDocument;
+  readonly maxBytes: number;
+}
+
+const INSTRUCTIONS =
+  'A workspace of coding agents: their sessions with every event, the MCP servers they can use, and the custom events of the organization. Lists are paged: pass endCursor as after. A result with isError names the code of the error and what to change.';
+
+/** The gateway as an MCP server, for both generations of the protocol. It keeps no state between requests. */
+export function createMcpApi(gateway: McpParts): McpApi {
+  const handler = createMcpHandler(
+    ({ authInfo }) => serverFor(gateway, callOf(authInfo?.extra)),
+    // The tools never change while the gateway runs.
+    { maxSubscriptions: 0 },
+  );
+  return async (request, openOperation, parts) => {
+    const reading = readJson(request);
+    // Errors of the body are reported after the rights were checked again.
+    await reading.catch(() => undefined);
+    const operation = await openOperation();
+    try {
+      const body = await reading;
+      if (Array.isArray(body)) throw invalid('', 'the body must be one JSON-RPC message, not a list');
+      const call: McpCall = { request, operation, ...parts };
+      const response = await handler.fetch(requestOf(request), {
+        parsedBody: body,
+        // The package passes this on to the server of the request, and nothing else.
+        authInfo: { token: '', clientId: '', scopes: [], extra: { call } },
+      });
+      const type = response.headers.get('content-type');
+      const text = await response.text();
+      const headers = type === null ? undefined : { 'Content-Type': type };
+      return answerWith(text === '' ? null : text, { status: response.status, headers });
+    } finally {
+      operation.budget.close();
+    }
+  };
+}
+
+function callOf(extra: Readonly<Record<string, unknown>> | undefined): McpCall {
+  if (!extra) throw new Error('a request without its call');
+  // As it was passed to the handler.
+  return extra['call'] as McpCall;
+}
+
+const FORWARDED = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
+
+function requestOf({ url, headers, signal }: HttpRequest): Request {
+  const given = FORWARDED.flatMap((name): [string, string][] => {
+    const value = headers.get(name);
+    return value === null ? [] : [[name, value]];
+  });
+  return new Request(url, { method: 'POST', headers: given, body: '', signal });
+}
+
+function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {
+  const server = new Server(
+    { name: 'workspace-gateway', version: VERSION },
+    { capabilities: { tools: {} }, instructions: INSTRUCTIONS },
+  );
+  server.setRequestHandler('tools/list', () => {
+    const listed = [...tools.values()].filter((tool) => isListedFor(tool, call.operation.actor));
+    return { tools: listed.map((tool) => tool.listed) };
+  });
+  server.setRequestHandler('tools/call', async ({ params }) => {
+    const tool = tools.get(params.name);
+    if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `unknown tool: ${params.name.slice(0, 100)}`);
+    return callTool(tool, params.arguments ?? {}, call, { run, maxBytes });
+  });
+  return server;
+}
+
+async function callTool(
+  { listed, text }: Tool,
+  variables: Readonly<Record<string, unknown>>,
+  { request, ...call }: McpCall,
+  { run, maxBytes }: Pick<McpParts, 'run' | 'maxBytes'>,
+): Promise<CallToolResult> {
+  const unknown = Object.keys(variables).find((name) => !Object.hasOwn(listed.inputSchema.properties ?? {}, name));
+  if (unknown !== undefined)
+    return errorResult('INVALID_INPUT', `${unknown.slice(0, 100)}: is not an argument of ${listed.name}`);
+  const result = await run({ query: text, variables }, request, { headers: request.headers, ...call });
+  return toToolResult(result, maxBytes);
+}
