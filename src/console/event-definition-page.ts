@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { DayChart } from './day-chart.ts';
+import { EventViolations } from './event-violations.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
@@ -32,6 +33,8 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
     <${DayChart} days=${definition.occurrencesPerDay ?? []} />
     <h2>Latest occurrences</h2>
     <${Occurrences} definition=${definition} />
+    <h2>Refused occurrences</h2>
+    <${EventViolations} definitionId=${definition.id} />
     <h2>Properties</h2>
     ${own.length > 0 ? html`<${Properties} label="Properties" properties=${own} />` : html`<p class="soft">None but the default ones.</p>`}
     ${

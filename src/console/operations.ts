@@ -89,6 +89,12 @@ export const OPERATIONS = {
     }
   }`,
 
+  EventViolations: `query EventViolations($definitionId: ID!) {
+    viewer { organization { id eventViolations(first: 20, filter: { eventDefinitionIds: [$definitionId] }) {
+      nodes { id hour reason property count apiKey { id name preview } }
+    } } }
+  }`,
+
   McpServers: `query McpServers($first: Int!, $after: String) {
     viewer { organization { id mcpServers(first: $first, after: $after) {
       nodes { ${MCP_SERVER} }

@@ -169,6 +169,8 @@ interface Change<Input, Prepared, Written, Result> extends Declaration<Input> {
   readonly target: (written: Written, input: Input, actor: Actor) => AuditTarget;
   /** The users who lose rights. The operation is answered only after their changes that began with these rights have ended. */
   readonly endsRightsOf?: (written: Written) => readonly string[];
+  /** Called with the error after the transaction was rolled back. */
+  readonly afterRefusal?: (context: OperationContext, error: unknown) => Promise<void>;
   /** Constraints decide races: the error for the violation of each constraint. */
   readonly conflicts?: Readonly<Record<string, (input: Input) => DomainError>>;
   /** Makes the result after the commit, in place of what `run` returns. */
@@ -207,7 +209,7 @@ function changing<Input, Prepared, Written, Result>(
 }
 
 async function commit<Input, Prepared, Written>(
-  { name, run, target, endsRightsOf, conflicts = {} }: Change<Input, Prepared, Written, unknown>,
+  { name, run, target, endsRightsOf, afterRefusal, conflicts = {} }: Change<Input, Prepared, Written, unknown>,
   context: OperationContext,
   input: Input,
   prepared: Prepared,
@@ -231,6 +233,7 @@ async function commit<Input, Prepared, Written>(
   } catch (error) {
     // If the account of the caller was deleted meanwhile, a foreign key is violated: answer 401, not 500.
     if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
+    await afterRefusal?.(context, error);
     throw conflictOf(error, conflicts)?.(input) ?? error;
   }
 }

@@ -239,7 +239,8 @@ const title = (operation: Operation) => [operation.name, operation] as const;
 function changedIn(changes: Changes, counts: (table: string) => boolean = () => true): Name[] {
   return NAMES.filter((name) => [...changes[name]].some(counts));
 }
-const isNotAuditEntry = (table: string) => table !== 'audit_entry';
+/** Refused operations write these too. */
+const isNotAuditEntry = (table: string) => table !== 'audit_entry' && table !== 'event_violation';
 
 /**
  * Names of the organizations whose data the answer exposes although the request does not act in them. One that acts

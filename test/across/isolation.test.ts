@@ -77,6 +77,8 @@ beforeAll(async () => {
     owner.key,
     'mutation { registerObjectIdentifiers(input: { objectType: "CONTACT", propertyName: "badge", identifiers: [{ value: "7", objectId: "1" }] }) { __typename } }',
   );
+  await gateway.rest('POST', '/events/2026-03/send', { key: owner.key, body: { eventName: 'secret_nothing' } });
+  const [violation] = await gateway.dependencies.sql.query<{ id: string }>('select id from event_violation', []);
   const [identifier] = await gateway.dependencies.sql.query<{ id: string }>('select id from object_identifier', []);
   const invitation = await invite(gateway, owner.key, 'secret-guest@example.com');
   const [entry] = await gateway.dependencies.sql.query<{ id: string; ms: string }>(
@@ -112,6 +114,7 @@ beforeAll(async () => {
     eventNames: ['secret_plan', definition.body.fullyQualifiedName, definition.body.id],
     property: 'secret_amount',
     identifierId: identifier?.id ?? '',
+    violationId: violation?.id ?? '',
   };
   absent = {
     broadcastGuid: randomUUID(),
@@ -132,6 +135,7 @@ beforeAll(async () => {
     eventNames: ['absent_plan', definition.body.fullyQualifiedName.replace('secret_plan', 'absent_plan'), randomUUID()],
     property: 'absent_amount',
     identifierId: randomUUID(),
+    violationId: randomUUID(),
   };
   // For a member, the private objects of the owner do not exist; the other objects of the organization are visible.
   const { deletionJobId } = victim;
@@ -181,10 +185,12 @@ function anonymous(text: string, { eventNames, property, ...ids }: References): 
   return values.reduce((rest, value) => rest.replaceAll(value, '…').replaceAll(value.toUpperCase(), '…'), text);
 }
 
-/** Whether the change is only the audit of a refused attempt, which every refusal may write. */
+/** Whether the change is only the audit or the count of a refused attempt, which every refusal may write. */
 function isRefusal({ table, before, after }: RecordedChange): boolean {
   return (
-    table === 'refused_attempt' || (table === 'audit_entry' && before === null && !after?.includes('"refusal": null'))
+    table === 'refused_attempt' ||
+    table === 'event_violation' ||
+    (table === 'audit_entry' && before === null && !after?.includes('"refusal": null'))
   );
 }
 

@@ -42,6 +42,10 @@ beforeAll(async () => {
     await mutate(gateway, key, 'sendEventOccurrences', {
       inputs: [{ eventName: 'event_0', properties: {}, email: 'a@example.com' }],
     });
+    await gateway.rest('POST', '/events/2026-03/send', {
+      key,
+      body: { eventName: 'event_0', email: 'a@example.com', properties: { [`unknown_${index}`]: 1 } },
+    });
     await invite(gateway, key, `guest-${index}@example.com`);
   }
   await append(gateway, key, sessionId, eventsOf(LIST_LENGTH));

@@ -34,6 +34,7 @@ beforeAll(async () => {
     'artifact { databaseId }',
   );
   artifactId = recorded.artifact.databaseId;
+  await gateway.rest('POST', '/events/2026-03/send', { key: admin.key, body: { eventName: 'nothing' } });
   const { sql } = gateway.dependencies;
   const unsubscribed = await gateway.createKey();
   await sql.query(`update organization set subscriptions = '{}' where id = $1`, [unsubscribed.organizationId]);
@@ -53,6 +54,8 @@ const QUERIES: Readonly<Record<string, (selection: string) => string>> = {
   Viewer: (selection) => `{ viewer { __typename ${selection} } }`,
   Organization: (selection) => `{ viewer { organization { __typename ${selection} } } }`,
   AuditEntry: (selection) => `{ viewer { organization { auditLog(first: 1) { nodes { __typename ${selection} } } } } }`,
+  EventViolation: (selection) =>
+    `{ viewer { organization { eventViolations(first: 1) { nodes { __typename ${selection} } } } } }`,
   // Whoever records a session gets it in the answer, without a scope for reading.
   Session: (selection) =>
     `mutation { createSession(input: { title: "S" }) { ... on CreateSessionPayload { session { __typename ${selection} } } } }`,

@@ -56,7 +56,7 @@ const ErrorCodeEnum = builder.enumType('ErrorCode', {
   values: describedValues(ERROR_CODES),
 });
 
-const InputFaultCodeEnum = builder.enumType('InputFaultCode', {
+export const InputFaultCodeEnum = builder.enumType('InputFaultCode', {
   description: 'The rules that an input can break.',
   values: describedValues(INPUT_FAULT_CODES),
 });

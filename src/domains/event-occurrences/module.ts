@@ -5,14 +5,16 @@ import { deleteDefinitions, deleteIdentifiersOf } from './organization-deletion.
 import { eventPurgeJob } from './purge.ts';
 import { eventOccurrenceRoutes } from './rest.ts';
 import { deleteExpiredUuids } from './send-queries.ts';
+import { EventViolation } from './violation-entity.ts';
+import { deleteOldViolations } from './violation-queries.ts';
 
 export const eventOccurrences = {
-  entities: [EventOccurrence, EventOccurrenceUuid, MonthlyOccurrenceCount, ObjectIdentifier],
-  graphql: () => import('./graphql/occurrences.ts'),
+  entities: [EventOccurrence, EventOccurrenceUuid, MonthlyOccurrenceCount, ObjectIdentifier, EventViolation],
+  graphql: () => Promise.all([import('./graphql/occurrences.ts'), import('./graphql/violations.ts')]),
   routes: eventOccurrenceRoutes,
   pages: [],
   jobs: () => [eventPurgeJob],
-  cleanups: { 'occurrence uuids': deleteExpiredUuids },
+  cleanups: { 'occurrence uuids': deleteExpiredUuids, 'event violations': deleteOldViolations },
   topics: [],
   deletionSteps: {
     ofUser: [],

@@ -13,6 +13,7 @@ import {
   sendEventOccurrencesInput,
 } from './input.ts';
 import { SEND_OCCURRENCES } from './policy.ts';
+import { ViolationCounter, recordViolations } from './violations.ts';
 import {
   type NewOccurrence,
   claimUuids,
@@ -33,6 +34,7 @@ export const sendEventOccurrence = defineOperation({
   errors: [NotFoundError],
   run: (context, input) => send(context, { inputs: [input], pathOf: () => [] }),
   target: definitionOf,
+  afterRefusal: recordViolations,
 });
 
 export const sendEventOccurrences = defineOperation({
@@ -43,6 +45,7 @@ export const sendEventOccurrences = defineOperation({
   errors: [NotFoundError],
   run: (context, { inputs }) => send(context, { inputs, pathOf: (index) => ['inputs', String(index)] }),
   target: definitionOf,
+  afterRefusal: recordViolations,
   afterCommit: async (_, __, { inputs }) => ({ acceptedCount: inputs.length }),
 });
 
@@ -96,21 +99,26 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
     inputs.flatMap(({ properties }) => Object.keys(properties).flatMap((name) => [name, propertyMeantBy(name)])),
   );
   const faults: InputFault[] = [];
+  const counter = new ViolationCounter();
   const checked = inputs.flatMap((input, index) => {
     const path = pathOf(index);
     const definition = definitions.get(input.eventName);
     if (!definition) {
       const message = `event definition not found: ${JSON.stringify(input.eventName.slice(0, 100))}`;
-      faults.push({ path: [...path, 'eventName'], code: NOT_FOUND, message });
+      const fault: InputFault = { path: ['eventName'], code: NOT_FOUND, message };
+      counter.add(undefined, [fault]);
+      faults.push({ ...fault, path: [...path, ...fault.path] });
       return [];
     }
     const one = { input, definition, ...checkOccurrence(definition, input) };
+    counter.add(definition.id, one.faults);
     for (const fault of one.faults) faults.push({ ...fault, path: [...path, ...fault.path] });
     return [one];
   });
-  if (faults.length > 0)
-    throw faults.every(({ code }) => code === NOT_FOUND) ? new NotFoundError(faults) : invalidInput(faults);
-  return checked;
+  if (faults.length === 0) return checked;
+  throw counter.about(
+    faults.every(({ code }) => code === NOT_FOUND) ? new NotFoundError(faults) : invalidInput(faults),
+  );
 }
 
 const NOT_FOUND = 'NOT_FOUND';

@@ -7,6 +7,11 @@ export const READ_IDENTIFIERS: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],
   inOrganization: true,
 };
+/** Counts of refused occurrences name events, properties and keys, but no values. */
+export const READ_VIOLATIONS: Access = {
+  scopes: ['behavioral_events.event_definitions.read_write'],
+  inOrganization: true,
+};
 /** No subscription is required: occurrences may have been sent before the subscription ended. */
 export const READ_USAGE: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],

@@ -1,0 +1,32 @@
+import type { VNode } from 'preact';
+import { useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import type { Answers } from './operation-types.ts';
+import { Faults, Loading, Table, Time, wordsOf } from './parts.ts';
+
+type Organization = NonNullable<Answers['EventViolations']['viewer']['organization']>;
+type Violation = NonNullable<Organization['eventViolations']>['nodes'][number];
+
+/** The occurrences of an event that were refused, by hour. */
+export function EventViolations({ definitionId }: { readonly definitionId: string }): VNode {
+  const { data, faults, isLoading } = useQuery('EventViolations', { definitionId });
+  const nodes = data?.viewer.organization?.eventViolations?.nodes ?? [];
+  const row = ({ id, hour, reason, property, apiKey, count }: Violation) =>
+    html`<tr key=${id}>
+      <td><${Time} at=${hour} /></td>
+      <td>${property === null ? html`<span class="soft">–</span>` : html`<code>${property}</code>`}</td>
+      <td>${wordsOf(reason)}</td>
+      <td>${apiKey?.name ?? apiKey?.preview ?? html`<span class="soft">–</span>`}</td>
+      <td class="number">${count}</td>
+    </tr>`;
+  return html`<${Faults} faults=${faults} /> ${
+      nodes.length === 0
+        ? html`${isLoading ? html`<${Loading} />` : html`<p class="soft">None in the last 30 days.</p>`}`
+        : html`<${Table}
+            label="Refused occurrences"
+            head=${['Hour', 'Property', 'Reason', 'API key', 'Count']}
+            rows=${nodes}
+            row=${row}
+          />`
+    }`;
+}

@@ -1,0 +1,84 @@
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { connectionType } from '../../../core/graphql/connections.ts';
+import { InputFaultCodeEnum } from '../../../core/graphql/errors.ts';
+import { acceptingIds, uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { nodeType } from '../../../core/graphql/nodes.ts';
+import { orderType } from '../../../core/graphql/orders.ts';
+import { resolveReference } from '../../../core/graphql/references.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
+import { needs } from '../../../core/graphql/selection.ts';
+import { ApiKeyType } from '../../api-keys/graphql.ts';
+import { READ_API_KEYS, readApiKeys } from '../../api-keys/public.ts';
+import { EventDefinition, definitionOf } from '../../event-definitions/graphql/types.ts';
+import { organizationList } from '../../organizations/graphql/organization-list.ts';
+import { UNKNOWN_EVENT } from '../violation-entity.ts';
+import { eventViolationFilter } from '../violation-input.ts';
+import type { EventViolationOrderField, EventViolationRow } from '../violation-queries.ts';
+import { listEventViolations, readEventViolations } from '../violations.ts';
+
+const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
+  description:
+    'How many occurrences of an event were refused in an hour for one reason, in one property, with one API key. An occurrence with several faults counts once for each. Kept for 30 days.',
+  keyOf: ({ id }) => id,
+  load: (context, keys, selected) => readEventViolations(context, uuidsOf(keys), selected),
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the count in the database.' }),
+    hour: t.expose('hour', { type: 'DateTime', description: 'The beginning of the hour in UTC.' }),
+    eventDefinition: t.field({
+      type: EventDefinition,
+      nullable: true,
+      description: 'The definition of the event. Null if no such event existed, and after its deletion.',
+      extensions: { ...OWN_STATEMENT, ...needs<EventViolationRow>('definitionId') },
+      resolve: ({ definitionId }, _, context, info) =>
+        definitionId === UNKNOWN_EVENT ? null : definitionOf(definitionId, context, info),
+    }),
+    reason: t.expose('reason', {
+      type: InputFaultCodeEnum,
+      description: 'The broken rule. `NOT_FOUND`: no such event.',
+    }),
+    property: t.string({
+      nullable: true,
+      description:
+        'Name of the property with the fault. Null if the fault is elsewhere, or if too many properties were refused in the hour.',
+      extensions: needs<EventViolationRow>('property'),
+      resolve: ({ property }) => property || null,
+    }),
+    apiKey: t.field({
+      type: ApiKeyType,
+      nullable: true,
+      description: 'The API key that sent them, which may be revoked. Null if it is an unbound key of another user.',
+      extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS), ...needs<EventViolationRow>('keyId') },
+      resolve: ({ keyId }, _, context, info) => resolveReference({ context, info }, 'ApiKey', keyId, readApiKeys),
+    }),
+    count: t.expose('count', { type: 'BigInt', description: 'Number of refused occurrences.' }),
+  }),
+});
+
+const FilterInput = builder.inputType('EventViolationFilter', {
+  description:
+    'Conditions on counts of refused occurrences. A count is listed when it meets all of them. A condition with an empty list matches nothing.',
+  validate: acceptingIds(eventViolationFilter, { eventDefinitionIds: 'EventDefinition' }),
+  fields: (t) => ({
+    eventDefinitionIds: t.idList({
+      description: 'Counts of any of these definitions, at most 100. Each is an `id` or `databaseId`.',
+    }),
+    reasons: t.field({ type: [InputFaultCodeEnum], description: 'Counts with any of these reasons, at most 100.' }),
+    hourFrom: t.field({ type: 'DateTime', description: 'Counts of this hour or later.' }),
+    hourBefore: t.field({ type: 'DateTime', description: 'Counts of hours before this time.' }),
+  }),
+});
+
+const EVENT_VIOLATION_ORDER = orderType<EventViolationOrderField>('EventViolation', {
+  of: 'counts of refused occurrences',
+  fields: { HOUR: 'The hour.' },
+  otherwise: { field: 'HOUR', direction: 'DESC' },
+});
+
+organizationList('eventViolations', {
+  ...listEventViolations.declaration,
+  type: EventViolationType,
+  connection: connectionType(EventViolationType, { of: 'counts of refused occurrences' }),
+  filter: { type: FilterInput, description: 'Conditions on the counts. When absent, all counts are listed.' },
+  order: EVENT_VIOLATION_ORDER,
+  list: (context, asked, columns) => listEventViolations(context, { ...asked, columns }),
+});

@@ -1,0 +1,188 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type SelectQueryBuilder, sql } from 'kysely';
+import { requireOrganization } from '../../core/access.ts';
+import type { InputFaultCode } from '../../core/errors.ts';
+import type { OrganizationId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
+import { type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
+import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
+import { EVENT_VIOLATION_COLUMNS, type EventViolationTables } from './violation-entity.ts';
+import type { EventViolationFilter } from './violation-input.ts';
+
+const db = queriesOn<EventViolationTables>();
+type Tables = Readable<EventViolationTables>;
+
+/** A row has the selected columns only; without a selection it has all columns. */
+export type EventViolationRow = Omit<RowOf<Tables['event_violation']>, 'organizationId'>;
+
+/** Occurrences of one request that were refused for the same reason. */
+export interface Violation {
+  readonly definitionId: string;
+  readonly reason: InputFaultCode;
+  /** Empty if the fault is not in a property. */
+  readonly property: string;
+  readonly count: number;
+}
+
+const COLUMNS = EVENT_VIOLATION_COLUMNS.filter((name) => name !== 'organizationId');
+
+/** How many rows an organization can have for an hour before names of properties are left out. */
+const MAX_ROWS_AN_HOUR = 1_000;
+const KEPT_DAYS = 30;
+
+/**
+ * Adds to the counts of this hour. A client chooses the names of unknown properties: once the organization has many rows for the hour, only
+ * definition, reason and key are told apart.
+ */
+export async function addViolations(
+  { sql: reader, actor, now }: Pick<OperationContext, 'sql' | 'actor' | 'now'>,
+  violations: readonly Violation[],
+): Promise<void> {
+  const organizationId = requireOrganization(actor).id;
+  const hour = new Date(now());
+  hour.setUTCMinutes(0, 0, 0);
+  const values = <Name extends keyof Violation>(name: Name) => violations.map((violation) => violation[name]);
+  const lists = [
+    listOf('uuid', values('definitionId')),
+    listOf('text', values('reason')),
+    listOf('text', values('property')),
+    listOf('bigint', values('count')),
+  ];
+  const present = db
+    .selectFrom('event_violation as v')
+    .select('v.id')
+    .where('v.organization_id', '=', organizationId)
+    .where('v.hour', '=', hour.toISOString())
+    .limit(MAX_ROWS_AN_HOUR);
+  await reader.primary.all(
+    db
+      .insertInto('event_violation')
+      .columns(['organization_id', 'hour', 'key_id', 'definition_id', 'reason', 'property', 'count'])
+      .expression(
+        db
+          .with('room', (room) =>
+            room.selectFrom(present.as('present')).select(sql<boolean>`count(*) < ${MAX_ROWS_AN_HOUR}`.as('is_left')),
+          )
+          .selectFrom(
+            sql<Record<'definition_id' | 'reason' | 'property' | 'count', string>>`unnest(${sql.join(lists)})`.as<'g'>(
+              sql`g(definition_id, reason, property, count)`,
+            ),
+          )
+          .crossJoin('room')
+          .select([
+            sql`${organizationId}::uuid`.as('organization_id'),
+            sql`${hour}::timestamptz`.as('hour'),
+            sql`${actor.keyId}::uuid`.as('key_id'),
+          ])
+          .select(['g.definition_id', 'g.reason'])
+          .select([
+            sql`case when room.is_left then g.property else '' end`.as('named'),
+            sql`sum(g.count)::bigint`.as('total'),
+          ])
+          .groupBy(['g.definition_id', 'g.reason', 'named'])
+          // In one order, so that no two requests wait for each other.
+          .orderBy('g.definition_id')
+          .orderBy('g.reason')
+          .orderBy('named'),
+      )
+      .onConflict((conflict) =>
+        conflict
+          .columns(['organization_id', 'hour', 'definition_id', 'reason', 'property', 'key_id'])
+          .doUpdateSet({ count: sql<number>`event_violation.count + excluded.count` }),
+      ),
+  );
+}
+
+/** Deletes a batch of the counts that are older than 30 days. @returns how many. */
+export async function deleteOldViolations(em: EntityManager, at: Date, batch: number): Promise<number> {
+  const tables = em.getKysely<Tables>();
+  const before = new Date(at.getTime() - KEPT_DAYS * DAY_MS).toISOString();
+  const { numDeletedRows } = await tables
+    .deleteFrom('event_violation')
+    .where((eb) =>
+      eb(
+        eb.refTuple('organization_id', 'id'),
+        'in',
+        tables
+          .selectFrom('event_violation')
+          .select(['organization_id', 'id'])
+          .where('hour', '<', before)
+          .orderBy('hour')
+          .limit(batch)
+          .forUpdate()
+          .skipLocked()
+          .$asTuple('organization_id', 'id'),
+      ),
+    )
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+export type EventViolationOrderField = 'HOUR';
+
+export interface EventViolationList {
+  readonly filter: EventViolationFilter;
+  readonly order: { readonly direction: 'ASC' | 'DESC' };
+  readonly page: PageArguments;
+  readonly columns?: Columns<EventViolationRow>;
+}
+
+function violationsThat<Row>(
+  query: SelectQueryBuilder<Tables & { v: Tables['event_violation'] }, 'v', Row>,
+  organizationId: OrganizationId,
+  { eventDefinitionIds, reasons, hourFrom, hourBefore }: EventViolationFilter,
+): typeof query {
+  let found = query.where('v.organization_id', '=', organizationId);
+  if (eventDefinitionIds != null) found = found.where('v.definition_id', '=', anyOf('uuid', eventDefinitionIds));
+  if (reasons != null) found = found.where('v.reason', '=', anyOf('text', reasons));
+  if (hourFrom != null) found = found.where('v.hour', '>=', hourFrom);
+  if (hourBefore != null) found = found.where('v.hour', '<', hourBefore);
+  return found;
+}
+
+/** A page of the counts of the acting organization. */
+export async function pageOfViolations(
+  { actor, sql: reader }: OperationContext,
+  { filter, order, page, columns: asked }: EventViolationList,
+): Promise<Page<EventViolationRow>> {
+  const plan = planPage<EventViolationRow>(
+    {
+      name: 'EVENT_VIOLATION_HOUR',
+      columns: [
+        { sql: 'v.hour', type: 'timestamptz', of: (row) => row.hour },
+        { sql: 'v.id', type: 'uuid', of: (row) => row.id },
+      ],
+      direction: order.direction,
+    },
+    page,
+  );
+  const names = withColumns<EventViolationRow>(asked, COLUMNS, 'id', 'hour');
+  const query = db.selectFrom('event_violation as v').select(columns('v', names));
+  return plan.toPage(await reader.page(plan.apply(violationsThat(query, requireOrganization(actor).id, filter))));
+}
+
+export function countViolations(
+  { actor, sql: reader }: OperationContext,
+  filter: EventViolationFilter,
+): Promise<number> {
+  const query = db.selectFrom('event_violation as v');
+  return countOf(reader, violationsThat(query, requireOrganization(actor).id, filter));
+}
+
+/** The counts with these ids that belong to the acting organization, in any order. */
+export async function findViolations(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly string[],
+  asked?: Columns<EventViolationRow>,
+): Promise<EventViolationRow[]> {
+  return reader.all(
+    db
+      .selectFrom('event_violation as v')
+      .select(columns('v', withColumns<EventViolationRow>(asked, COLUMNS, 'id')))
+      .where('v.organization_id', '=', requireOrganization(actor).id)
+      .where('v.id', '=', anyOf('uuid', ids)),
+  );
+}

@@ -1,0 +1,94 @@
+import { requireAccess } from '../../core/access.ts';
+import type { InputFault } from '../../core/errors.ts';
+import type { OrganizationId } from '../../core/ids.ts';
+import { defineOperation, type OperationContext } from '../../core/operation.ts';
+import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
+import { NAME_PATTERN } from '../event-definitions/public.ts';
+import { READ_VIOLATIONS } from './policy.ts';
+import { UNKNOWN_EVENT } from './violation-entity.ts';
+import {
+  type EventViolationList,
+  type EventViolationRow,
+  type Violation,
+  addViolations,
+  countViolations,
+  findViolations,
+  pageOfViolations,
+} from './violation-queries.ts';
+
+/** Counts the refused occurrences of one request. Values of properties are never kept. */
+export class ViolationCounter {
+  readonly #counts = new Map<string, Violation>();
+
+  /** @param faults those of one occurrence, with paths from the occurrence */
+  add(definitionId: string | undefined, faults: readonly InputFault[]): void {
+    const found = new Map(
+      faults.map(({ code, path: [first, name = ''] }): [string, Omit<Violation, 'count'>] => {
+        // Another text can be anything, and is not the name of a property.
+        const property = first === 'properties' && NAME_PATTERN.test(name) ? name : '';
+        const violation = { definitionId: definitionId ?? UNKNOWN_EVENT, reason: code, property };
+        return [`${violation.definitionId} ${code} ${property}`, violation];
+      }),
+    );
+    for (const [key, violation] of found)
+      this.#counts.set(key, { ...violation, count: (this.#counts.get(key)?.count ?? 0) + 1 });
+  }
+
+  /** Says what an error has refused, for {@link recordViolations}. */
+  about<Refusal extends Error>(error: Refusal): Refusal {
+    REFUSED_BY.set(error, this.violations);
+    return error;
+  }
+
+  /** The most frequent ones with their properties; further ones are counted by reason alone. */
+  get violations(): readonly Violation[] {
+    const sorted = [...this.#counts.values()].toSorted((one, other) => other.count - one.count);
+    const further = sorted.slice(MAX_NAMED).map((violation) => ({ ...violation, property: '' }));
+    return [...sorted.slice(0, MAX_NAMED), ...further];
+  }
+}
+
+const REFUSED_BY = new WeakMap<object, readonly Violation[]>();
+
+/** Of one request, at most this many properties are named. */
+const MAX_NAMED = 50;
+
+/**
+ * Stores what a refused request has counted, in a statement of its own after its transaction. Accepted requests store nothing, and a failure
+ * changes nothing for the caller.
+ */
+export async function recordViolations(context: OperationContext, refusal: unknown): Promise<void> {
+  const violations = refusal instanceof Error ? REFUSED_BY.get(refusal) : undefined;
+  if (!violations) return;
+  try {
+    await addViolations(context, violations);
+  } catch (error) {
+    // Logs it.
+    context.toDomainError(error);
+  }
+}
+
+export const listEventViolations = defineOperation({
+  name: 'listEventViolations',
+  description:
+    'How many occurrences were refused in each hour of the last 30 days, by definition, reason, property and key. Latest first by default. There are no values.',
+  access: READ_VIOLATIONS,
+  run: async (
+    context,
+    { organizationId, ...list }: EventViolationList & { readonly organizationId: OrganizationId },
+  ): Promise<CountedPage<EventViolationRow>> => {
+    requireAccess(context.actor, READ_VIOLATIONS, organizationId);
+    return { page: await pageOfViolations(context, list), total: () => countViolations(context, list.filter) };
+  },
+});
+
+/** The counts with these ids that the caller can see, in any order. */
+export async function readEventViolations(
+  context: OperationContext,
+  ids: readonly string[],
+  selected?: Columns<EventViolationRow>,
+): Promise<EventViolationRow[]> {
+  requireAccess(context.actor, READ_VIOLATIONS);
+  return findViolations(context, ids, selected);
+}
