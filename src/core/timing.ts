@@ -14,6 +14,8 @@ export interface Timing {
   readonly upstreamTotalMs: number;
   /** Interval of the comments that keep a silent stream of an MCP server open. */
   readonly upstreamPingMs: number;
+  /** Pause of the indexing of texts when there is nothing to index. */
+  readonly indexPauseMs: number;
   /** Maximum time that a stop waits until traces are sent. */
   readonly traceFlushMs: number;
 }
@@ -26,5 +28,6 @@ export const DEFAULT_TIMING: Timing = {
   upstreamSilenceMs: 60_000,
   upstreamTotalMs: 600_000,
   upstreamPingMs: 15_000,
+  indexPauseMs: 1_000,
   traceFlushMs: 2_000,
 };

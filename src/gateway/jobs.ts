@@ -1,4 +1,7 @@
+import { startLoop } from '../core/background-loop.ts';
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
+import { isDatabaseAway } from '../core/postgres/failures.ts';
+import { indexSessions } from '../domains/session-events/public.ts';
 import type { DeletionSteps } from '../core/module.ts';
 import { workContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
@@ -13,9 +16,9 @@ export const DELETION_STEPS: DeletionSteps = {
 };
 
 /** Starts running jobs, in the process of the gateway or in a separate worker process. */
-export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
-  const { config, databaseUrl, log, health, timing } = dependencies;
-  return startJobWorker({
+export async function startJobs(dependencies: Dependencies): Promise<JobWorker> {
+  const { config, database, databaseUrl, log, health, timing } = dependencies;
+  const worker = await startJobWorker({
     url: databaseUrl,
     handlers: [...modules.flatMap((module) => module.jobs(DELETION_STEPS)), maintenanceJob(config)],
     contextOf: (signal) => ({ ...workContext(dependencies), log, signal }),
@@ -24,4 +27,16 @@ export function startJobs(dependencies: Dependencies): Promise<JobWorker> {
     onError: health.note,
     observe: observeJobs(dependencies),
   });
+  const indexing = startLoop((signal) => indexSessions(database.em, signal), {
+    pauseMs: timing.indexPauseMs,
+    onError: (error) => {
+      health.note(error);
+      if (!isDatabaseAway(error)) log.error({ err: error }, 'indexing the texts of sessions failed; it is tried again');
+    },
+  });
+  return {
+    async stop() {
+      await Promise.all([worker.stop(), indexing.stop()]);
+    },
+  };
 }

@@ -9,6 +9,7 @@ import {
   isObjectType,
 } from 'graphql';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { indexSessions } from '../../src/domains/session-events/search-index.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
@@ -49,6 +50,7 @@ beforeAll(async () => {
     await invite(gateway, key, `guest-${index}@example.com`);
   }
   await append(gateway, key, sessionId, eventsOf(LIST_LENGTH));
+  while ((await indexSessions(gateway.dependencies.database.em)) > 0);
   await recordResults();
   const { keyId } = await gateway.createKey({ organization: admin.organization });
   await mutate(gateway, key, 'revokeApiKey', { apiKeyId: keyId });
@@ -134,7 +136,10 @@ interface Page {
 }
 
 /** The required arguments of lists. */
-const REQUIRED: Readonly<Record<string, () => string>> = { 'Query.sessionEvents': () => `sessionId: "${sessionId}"` };
+const REQUIRED: Readonly<Record<string, () => string>> = {
+  'Query.sessionEvents': () => `sessionId: "${sessionId}"`,
+  'Organization.sessionSearch': () => 'text: "session"',
+};
 
 async function read({ coordinate, type, field }: (typeof LISTS)[number], args: string): Promise<Page> {
   const list = `${field.name}(${[REQUIRED[coordinate]?.(), args].filter(Boolean).join(', ')}) { totalCount edges { cursor } }`;

@@ -20,7 +20,7 @@ import type { AddedUsage } from './totals.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 /** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */
-const afterHead = queriesOn<SessionEventTables & { head: { base: number } }>();
+const afterHead = queriesOn<SessionEventTables & SessionTables & { head: { base: number } }>();
 
 /** What a request appends, besides what the client sent. */
 export interface Appended extends AppendSessionEventsInput {
@@ -104,6 +104,7 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
     .with('batch', () => rememberBatch(shared))
     .with('stored', () => storeEvents(value, shared))
     .with('seen', () => noteUse(shared))
+    .with('searched', () => noteForSearch(shared))
     .with('recorded', () => auditInsert(value, 'head'))
     .selectFrom('head')
     .select('base');
@@ -209,6 +210,24 @@ function givenEvents(value: ValueOf<Given>) {
       unnest(${value('createdAt')}::timestamptz[], ${value('eventType')}::text[], ${value('messageId')}::uuid[],
         ${value('provider')}::text[], ${value('eventData')}::json[])
       with ordinality`;
+}
+
+/** The texts of the events are indexed later. */
+function noteForSearch({ id, organizationId }: SharedValues) {
+  return afterHead
+    .insertInto('session_search')
+    .columns(['session_id', 'organization_id', 'indexed_id', 'version'])
+    .expression(
+      afterHead
+        .selectFrom('head')
+        .select([
+          id.as('session_id'),
+          organizationId.as('organization_id'),
+          sql<number>`0`.as('indexed_id'),
+          sql<string>`gen_random_uuid()`.as('version'),
+        ]),
+    )
+    .onConflict((conflict) => conflict.column('session_id').doUpdateSet({ version: sql<string>`excluded.version` }));
 }
 
 function noteUse({ id, at }: SharedValues) {

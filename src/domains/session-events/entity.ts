@@ -42,4 +42,31 @@ const SessionEventSchema = defineEntity({
 export class SessionEvent extends SessionEventSchema.class {}
 SessionEventSchema.setClass(SessionEvent);
 
-export type SessionEventTables = InferKyselyDB<typeof SessionEventBatchSchema | typeof SessionEventSchema>;
+const SessionTextSchema = defineEntity({
+  name: 'SessionText',
+  tableName: 'session_text',
+  properties: {
+    sessionId: p.uuid().$type<SessionId>().primary(),
+    item: p.text().primary(),
+    organizationId: p.uuid().$type<OrganizationId>(),
+    /** 0 for the title of the session. */
+    eventId: p.bigint('number'),
+    createdAt: p.datetime(),
+    document: p.text().columnType('tsvector'),
+  },
+  indexes: [
+    { name: 'session_text_event_index', properties: ['sessionId', 'eventId'] },
+    {
+      name: 'session_text_document_index',
+      expression: 'create index "session_text_document_index" on "session_text" using gin ("document")',
+    },
+  ],
+});
+
+/** A text that can be searched: the title of a session, a message, or the input or output of a tool. It is never loaded as an entity. */
+export class SessionText extends SessionTextSchema.class {}
+SessionTextSchema.setClass(SessionText);
+
+export type SessionEventTables = InferKyselyDB<
+  typeof SessionEventBatchSchema | typeof SessionEventSchema | typeof SessionTextSchema
+>;

@@ -5,7 +5,9 @@ import { idSchema, text, withDefault } from '../../core/input/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 import { FORMAT_NAMES } from './formats/line-converter.ts';
-import { SESSION_EVENT_TEXTS } from './texts.ts';
+import { listInput } from '../../core/input/lists.ts';
+import { phrasesOf } from './search-text.ts';
+import { MATCH_TEXTS, SESSION_EVENT_TEXTS } from './texts.ts';
 
 export const DEFAULT_PAGE = 50;
 export const MAX_PAGE = 1000;
@@ -58,6 +60,15 @@ export const exportSessionInput = z.strictObject({
   format: z.enum(EXPORT_FORMATS).default('ndjson').describe('The format of the file.'),
 });
 
+/** The phrases of a search, all of which must be found. */
+const searchText = text({ min: 1, max: 1000 })
+  .transform(phrasesOf)
+  .refine((phrases) => phrases.length > 0, 'must have at least one letter or digit');
+
+export const searchTextInput = z.strictObject({ text: searchText.describe(MATCH_TEXTS.text) });
+/** Query parameters of the REST list. */
+export const searchSessionsInput = z.strictObject({ ...searchTextInput.shape, ...listInput });
+
 const names = z
   .array(text({ max: 100 }))
   .max(100)
@@ -71,6 +82,11 @@ export const sessionEventFilter = z
     messageId: z.uuid().nullish().describe('Events of this message.'),
     delivery: z.enum(DELIVERIES).nullish().describe('Events with this delivery.'),
     scope: z.enum(SCOPE_KINDS).nullish().describe('Events with this kind of scope.'),
+    text: searchText
+      .nullish()
+      .describe(
+        `Events whose text has this: ${MATCH_TEXTS.text} Events are found some seconds after they were recorded. Not possible in subscriptions.`,
+      ),
     ...createdBetween,
   })
   .describe(

@@ -1,11 +1,12 @@
 import type { Module } from '../../core/module.ts';
-import { SessionEvent, SessionEventBatch } from './entity.ts';
+import { SessionEvent, SessionEventBatch, SessionText } from './entity.ts';
+import { searchRoutes } from './rest-search.ts';
 import { sessionEventRoutes } from './rest.ts';
 
 export const sessionEvents = {
-  entities: [SessionEventBatch, SessionEvent],
-  graphql: () => import('./graphql/operations.ts'),
-  routes: sessionEventRoutes,
+  entities: [SessionEventBatch, SessionEvent, SessionText],
+  graphql: () => Promise.all([import('./graphql/operations.ts'), import('./graphql/search.ts')]),
+  routes: [...sessionEventRoutes, ...searchRoutes],
   pages: [],
   jobs: () => [],
   cleanups: {},

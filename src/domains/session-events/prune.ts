@@ -8,6 +8,7 @@ import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
+import { deleteTexts } from './search-index.ts';
 
 /** The events to delete: of all sessions, of one organization, or of one session. */
 export interface Retention {
@@ -135,6 +136,7 @@ async function deleteOldest(context: Context, session: OldestEvents, signal: Abo
         .where('id', '>=', start)
         .where('id', '<', Math.min(start + EVENTS, end))
         .execute();
+      await deleteTexts(em, id, start, Math.min(start + EVENTS, end));
       const entry = operatorEntry(context, 'pruneSessionEvents', { type: 'Session', id, organizationId });
       if (start === first) await recordAudit(em, entry);
     });

@@ -7,3 +7,4 @@ export { appendSessionEvents } from './append-operations.ts';
 export { pruneSessionEvents } from './prune.ts';
 export { purgeEvents } from './purge.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';
+export { indexSessions } from './search-index.ts';

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import type { SessionId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { SessionEventTables } from './entity.ts';
+import { deleteTexts } from './search-index.ts';
 
 /**
  * Deletes a batch of the events of a deleted session. Ids of a session are consecutive, so a batch is a range of ids.
@@ -16,6 +17,7 @@ export async function purgeEvents(em: EntityManager, sessionId: SessionId, batch
     .orderBy('id')
     .limit(1)
     .executeTakeFirst();
+  await deleteTexts(em, sessionId, first?.id ?? 0, first && first.id + batch);
   if (!first) return 0;
   const { numDeletedRows } = await tables
     .deleteFrom('session_event')

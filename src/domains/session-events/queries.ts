@@ -25,6 +25,7 @@ import { type SessionTables, callerOf, readableBy } from '../sessions/public.ts'
 import { cursorId } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
+import { hasPhrases } from './search-phrases.ts';
 
 /**
  * Reads events for both APIs and for live tails. One statement finds the sessions that the caller can read and returns a page of the events of
@@ -71,7 +72,8 @@ type Value = ValueOf<Given>;
 
 type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit'>;
 
-const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBool>>> = {
+type Conditions = Readonly<Record<Condition, (value: Value, sessionId: RawBuilder<string>) => RawBuilder<SqlBool>>>;
+const CONDITIONS: Conditions = {
   eventTypes: (value) => sql`e.event_type = any(${value('eventTypes')}::text[])`,
   providers: (value) => sql`e.provider = any(${value('providers')}::text[])`,
   messageId: (value) => sql`e.message_id = ${value('messageId')}::uuid`,
@@ -79,6 +81,9 @@ const CONDITIONS: Readonly<Record<Condition, (value: Value) => RawBuilder<SqlBoo
   scope: (value) => sql`e.event_data -> 'scope' ->> 'kind' = ${value('scope')}`,
   createdFrom: (value) => sql`e.created_at >= ${value('createdFrom')}::timestamptz`,
   createdBefore: (value) => sql`e.created_at < ${value('createdBefore')}::timestamptz`,
+  // The events that were found are few, so that they are read by their ids.
+  text: (value, sessionId) =>
+    sql`e.id = any(array(select t.event_id from session_text as t where t.session_id = ${sessionId} and t.organization_id = ${value('organizationId')}::uuid and ${hasPhrases(sql`t.document`, value('text'))}))`,
   after: (value) => sql`e.id > ${value('after')}::bigint`,
   before: (value) => sql`e.id < ${value('before')}::bigint`,
 };
@@ -101,7 +106,7 @@ function readableSessions(role: Role, value: Value, isOne: boolean) {
 /** The events of one session that meet the conditions. */
 function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[], value: Value) {
   const events = db.selectFrom('session_event as e').where('e.session_id', '=', sessionId);
-  return conditions.reduce((found, name) => found.where(CONDITIONS[name](value)), events);
+  return conditions.reduce((found, name) => found.where(CONDITIONS[name](value, sessionId)), events);
 }
 
 /** Only a transaction needs the cast, for which PostgreSQL copies the data several times: elsewhere JSON is read as text. */

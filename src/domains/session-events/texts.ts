@@ -49,6 +49,13 @@ export const TOOL_RESULT_TEXTS = {
   error: 'Why the tool call failed.',
 } as const;
 
+export const MATCH_TEXTS = {
+  session: 'The session.',
+  eventId: 'Id of the event, which REST uses and `SessionEvent.databaseId` has. Null when the title was found.',
+  excerpt: 'The part of the text around the first word that was found.',
+  text: 'Words in any order, and `"quoted phrases"`; case and accents are ignored.',
+} as const;
+
 export const APPENDED_TEXTS = {
   sessionId: SESSION_EVENT_TEXTS.sessionId,
   firstId: 'Id of the first event of the batch.',

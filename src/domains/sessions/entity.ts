@@ -145,6 +145,30 @@ const SessionStreamSchema = defineEntity({
 export class SessionStream extends SessionStreamSchema.class {}
 SessionStreamSchema.setClass(SessionStream);
 
+const SessionSearchSchema = defineEntity({
+  name: 'SessionSearch',
+  tableName: 'session_search',
+  properties: {
+    session: () => p.oneToOne(Session).owner().primary().deleteRule('cascade'),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    /** Id of the last event whose text was indexed. */
+    indexedId: p.bigint('number'),
+    /** Changes with each event and title. Null when everything is indexed. */
+    version: p.uuid().nullable(),
+  },
+  indexes: [
+    {
+      name: 'session_search_pending_index',
+      expression:
+        'create index "session_search_pending_index" on "session_search" ("session_id") where "version" is not null',
+    },
+  ],
+});
+
+/** Whether the texts of a session are indexed for searches. Its own table, because it changes beside the head of the stream. */
+export class SessionSearch extends SessionSearchSchema.class {}
+SessionSearchSchema.setClass(SessionSearch);
+
 const ArtifactSchema = defineEntity({
   name: 'Artifact',
   tableName: 'artifact',
@@ -201,6 +225,7 @@ export type SessionTables = InferKyselyDB<
   | typeof ProjectSchema
   | typeof SessionSchema
   | typeof SessionStreamSchema
+  | typeof SessionSearchSchema
   | typeof ArtifactSchema
   | typeof PullRequestSchema
 >;

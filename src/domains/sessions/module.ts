@@ -1,14 +1,14 @@
 import type { Module } from '../../core/module.ts';
 import { deletionStep, DELETION_BATCH, OPEN_TO_ROLE, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import { deleteSessions, forgetSessionCreator } from './deletion.ts';
-import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
+import { Artifact, Project, PullRequest, Session, SessionSearch, SessionStream } from './entity.ts';
 import { requireSessionChange } from './operations.ts';
 import { readLastSessionChanges, readSessionVersions } from './queries.ts';
 import { sessionRoutes } from './rest.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 
 export const sessions = {
-  entities: [Project, Session, Artifact, PullRequest, SessionStream],
+  entities: [Project, Session, Artifact, PullRequest, SessionStream, SessionSearch],
   graphql: () => Promise.all([import('./graphql/operations.ts'), import('./graphql/recording-operations.ts')]),
   routes: sessionRoutes,
   pages: [],

@@ -1,6 +1,7 @@
 // What other nouns, the gateway and the operator use of sessions.
 
 export { Session, type SessionTables } from './entity.ts';
+export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
 export { createSessionInput, recordPullRequestInput } from './input.ts';
 export { readSessions, readStreamHead, requireSessionChange } from './operations.ts';
 export { READ_SESSIONS, RECORD_SESSIONS, callerOf, changeableBy, readableBy } from './policy.ts';

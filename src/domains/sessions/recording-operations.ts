@@ -6,7 +6,7 @@ import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import { artifactRow, pullRequestRow } from './artifact-queries.ts';
-import { Artifact, Project, PullRequest, Session, SessionStream } from './entity.ts';
+import { Artifact, Project, PullRequest, Session, SessionSearch, SessionStream } from './entity.ts';
 import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from './input.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { describe, lockSession } from './operations.ts';
@@ -53,6 +53,7 @@ export const createSession = defineOperation({
       lastSeenAt: at,
     });
     em.create(SessionStream, { session, organization: organization.id, lastId: 0, isClosed: false });
+    em.create(SessionSearch, { session, organization: organization.id, indexedId: 0, version: newId() });
     return session;
   },
   target: ({ id }) => ofSession(id),

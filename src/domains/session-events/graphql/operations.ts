@@ -3,7 +3,7 @@ import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graph
 import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
 import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
 import { parseExactJson } from '../../../core/text/exact-json.ts';
-import { notFound } from '../../../core/errors.ts';
+import { invalid, notFound } from '../../../core/errors.ts';
 import { READ_SESSIONS, type SessionRow, readSessions } from '../../sessions/public.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
@@ -193,6 +193,11 @@ async function subscribeToEvents(
   filter: SessionEventFilter,
 ) {
   const { signal, resumption } = context;
+  if (filter.text != null)
+    throw invalid(
+      'filter.text',
+      'is not possible in a subscription, because new events are indexed after they were sent',
+    );
   const last =
     cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? cursorId(after == null ? after : String(after), 'after') ?? 0;
   const { pages, hasEnded } = await tailSessionEvents(context, { sessionId, after: last, filter, signal });

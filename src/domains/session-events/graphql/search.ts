@@ -1,0 +1,49 @@
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
+import { resolveReference } from '../../../core/graphql/references.ts';
+import { needs } from '../../../core/graphql/selection.ts';
+import { inGraphQL } from '../../../core/text/wording.ts';
+import { OrganizationType } from '../../organizations/graphql/types.ts';
+import { readSessions } from '../../sessions/public.ts';
+import { SessionType } from '../../sessions/graphql/types.ts';
+import { type SessionMatch, searchSessions } from '../search-operations.ts';
+import { searchTextInput } from '../input.ts';
+import { MATCH_TEXTS } from '../texts.ts';
+import { parseInput } from '../../../core/input/validation.ts';
+
+const SessionMatchType = builder.objectRef<SessionMatch>('SessionMatch').implement({
+  description: 'A text that was found in a session.',
+  fields: (t) => ({
+    session: t.field({
+      type: SessionType,
+      nullable: true,
+      description: 'The session. Null when it was deleted in the meantime.',
+      extensions: OWN_STATEMENT,
+      resolve: ({ sessionId }, _, context, info) =>
+        resolveReference({ context, info }, 'Session', sessionId, readSessions),
+    }),
+    eventId: t.exposeInt('eventId', { nullable: true, description: MATCH_TEXTS.eventId }),
+    excerpt: t.exposeString('excerpt', { description: MATCH_TEXTS.excerpt }),
+  }),
+});
+
+const SessionMatchConnection = connectionType(SessionMatchType, { of: 'found texts' });
+
+builder.objectField(OrganizationType, 'sessionSearch', (t) =>
+  t.connection(
+    {
+      type: SessionMatchType,
+      description: inGraphQL(searchSessions.declaration.description),
+      args: { text: t.arg.string({ required: true, description: MATCH_TEXTS.text }) },
+      extensions: { ...refusable(searchSessions.access, { actingOrganization: true }), ...needs<{ id: string }>('id') },
+      resolve: ({ id: organizationId }, args, context, info) => {
+        const { text, ...page } = args;
+        const { text: phrases } = parseInput(searchTextInput, { text });
+        const list = () => searchSessions(context, { organizationId, phrases, page });
+        return resolveList({ context, info, args }, organizationId, list, undefined);
+      },
+    },
+    SessionMatchConnection,
+  ),
+);

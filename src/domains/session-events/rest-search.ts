@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { documentOf } from '../../core/http/documents.ts';
+import { route } from '../../core/http/route.ts';
+import { listDocument, readDetailedList } from '../../core/input/lists.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { DOCUMENT_COLUMNS, readSessionDetails, readSessions } from '../sessions/public.ts';
+import { sessionDocument, toSessionDocument } from '../sessions/rest-documents.ts';
+import { searchSessionsInput } from './input.ts';
+import { type SessionMatch, searchSessions } from './search-operations.ts';
+import { MATCH_TEXTS } from './texts.ts';
+
+const matchDocument = documentOf(MATCH_TEXTS, {
+  session: sessionDocument,
+  eventId: z.int().nullable(),
+  excerpt: z.string(),
+}).meta({ id: 'SessionMatch' });
+
+/** The matches with the documents of their sessions. A session that was deleted in the meantime has none. */
+async function toDocuments(context: OperationContext, matches: readonly SessionMatch[]) {
+  const ids = [...new Set(matches.map(({ sessionId }) => sessionId))];
+  const sessions = await readSessions(context, ids, DOCUMENT_COLUMNS);
+  const details = await readSessionDetails(context, sessions);
+  const documents = new Map(
+    details.map((each) => [each.session.id, toSessionDocument(each, context.settings.publicUrl)]),
+  );
+  return matches.flatMap(({ sessionId, eventId, excerpt }) => {
+    const session = documents.get(sessionId);
+    return session ? [{ session, eventId, excerpt }] : [];
+  });
+}
+
+export const searchRoutes = [
+  route(searchSessions, {
+    method: 'GET',
+    path: '/v1/session-search',
+    tag: 'Sessions',
+    input: searchSessionsInput,
+    output: listDocument(matchDocument),
+    status: 200,
+    examples: { output: { items: [], nextCursor: null } },
+    run: async (context, { text: phrases, limit, cursor }) =>
+      readDetailedList(
+        { limit, cursor },
+        context.budget,
+        (page) => searchSessions(context, { phrases, page }),
+        (matches) => toDocuments(context, matches),
+      ),
+  }),
+];

@@ -1,0 +1,151 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { OrganizationId, SessionId } from '../../core/ids.ts';
+import { type Readable, listOf } from '../../core/postgres/reading/queries.ts';
+import type { SessionTables } from '../sessions/public.ts';
+import type { EventData } from './event-data.ts';
+import type { SessionEventTables } from './entity.ts';
+import { searchedText, wordsOf } from './search-text.ts';
+
+/**
+ * Indexes the texts of sessions, behind their recording: appending only notes that a session has new events. Repeated or concurrent runs
+ * write the same.
+ */
+
+const SESSIONS = 20;
+const EVENTS = 500;
+
+type Tables = Readable<SessionEventTables & SessionTables>;
+const tablesOf = (em: EntityManager) => em.getKysely<Tables>();
+
+interface Pending {
+  readonly sessionId: SessionId;
+  readonly organizationId: OrganizationId;
+  readonly indexedId: number;
+  readonly version: string | null;
+}
+
+/** Indexes new events of some sessions. @returns how many sessions were found; 0 when everything is indexed. */
+export async function indexSessions(em: EntityManager, signal?: AbortSignal): Promise<number> {
+  const pending: Pending[] = await tablesOf(em.fork())
+    .selectFrom('session_search')
+    .select(['session_id as sessionId', 'organization_id as organizationId', 'indexed_id as indexedId', 'version'])
+    .where('version', 'is not', null)
+    .limit(SESSIONS)
+    .execute();
+  for (const session of pending) {
+    if (signal?.aborted) break;
+    await em.fork().transactional((inner) => indexEvents(inner, session));
+  }
+  return pending.length;
+}
+
+interface Row {
+  readonly item: string;
+  readonly eventId: number;
+  readonly createdAt: string;
+  readonly text: string;
+}
+
+async function indexEvents(
+  em: EntityManager,
+  { sessionId, organizationId, indexedId, version }: Pending,
+): Promise<void> {
+  const tables = tablesOf(em);
+  // A deletion waits for the lock, and so finds what is written here.
+  const session = await tables
+    .selectFrom('session')
+    .select(['title', 'created_at as createdAt'])
+    .where('id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .forKeyShare()
+    .executeTakeFirst();
+  if (!session) return;
+  const events = await tables
+    .selectFrom('session_event')
+    .select(['id', 'created_at as createdAt', sql<string>`event_data::text`.as('eventData')])
+    .where('session_id', '=', sessionId)
+    .where('id', '>', indexedId)
+    .orderBy('id')
+    .limit(EVENTS)
+    .execute();
+  const rows = new Map<string, Row>([
+    ['title', { item: 'title', eventId: 0, createdAt: session.createdAt, text: session.title }],
+  ]);
+  for (const { id, createdAt, eventData } of events) {
+    const found = searchedText(id, JSON.parse(eventData) as EventData);
+    if (found) rows.set(found.item, { ...found, eventId: id, createdAt });
+  }
+  await storeTexts(em, { sessionId, organizationId }, [...rows.values()]);
+  const isComplete = events.length < EVENTS;
+  await tables
+    .updateTable('session_search')
+    .set({
+      indexed_id: sql<number>`greatest(indexed_id, ${events.at(-1)?.id ?? indexedId}::bigint)`,
+      // Another version was noted meanwhile: there is more to index.
+      version: isComplete ? sql<string | null>`nullif(version, ${version}::uuid)` : sql<string | null>`version`,
+    })
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .execute();
+}
+
+async function storeTexts(
+  em: EntityManager,
+  { sessionId, organizationId }: Pick<Pending, 'sessionId' | 'organizationId'>,
+  rows: readonly Row[],
+): Promise<void> {
+  // Sorted, so that two processes wait for each other in one order.
+  const sorted = rows
+    .map(({ text, ...row }) => ({ ...row, words: wordsOf(text) }))
+    .toSorted((one, other) => (one.item < other.item ? -1 : 1));
+  const given = sql<{ item: string; event_id: number; created_at: string; words: string }>`unnest(
+    ${listOf(
+      'text',
+      sorted.map(({ item }) => item),
+    )},
+    ${listOf(
+      'bigint',
+      sorted.map(({ eventId }) => eventId),
+    )},
+    ${listOf(
+      'timestamptz',
+      sorted.map(({ createdAt }) => createdAt),
+    )},
+    ${listOf(
+      'text',
+      sorted.map(({ words }) => words),
+    )})`;
+  await tablesOf(em)
+    .insertInto('session_text')
+    .columns(['session_id', 'item', 'organization_id', 'event_id', 'created_at', 'document'])
+    .expression((eb) =>
+      eb
+        .selectFrom(given.as<'g'>(sql`g(item, event_id, created_at, words)`))
+        .select([
+          sql<SessionId>`${sessionId}::uuid`.as('session_id'),
+          'g.item',
+          sql<OrganizationId>`${organizationId}::uuid`.as('organization_id'),
+          'g.event_id',
+          'g.created_at',
+          sql<string>`to_tsvector('simple', g.words)`.as('document'),
+        ]),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['session_id', 'item']).doUpdateSet({
+        event_id: sql<number>`excluded.event_id`,
+        created_at: sql<string>`excluded.created_at`,
+        document: sql<string>`excluded.document`,
+      }),
+    )
+    .execute();
+}
+
+/** Deletes the indexed texts of a range of events; with `to` absent, of all from `from` on. */
+export async function deleteTexts(em: EntityManager, sessionId: SessionId, from: number, to?: number): Promise<void> {
+  const texts = tablesOf(em)
+    .deleteFrom('session_text')
+    .where('session_id', '=', sessionId)
+    .where('event_id', '>=', from);
+  await (to === undefined ? texts : texts.where('event_id', '<', to)).execute();
+}

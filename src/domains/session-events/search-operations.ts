@@ -1,0 +1,165 @@
+import { sql } from 'kysely';
+import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import type { Role } from '../../core/access.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
+import {
+  type CountedPage,
+  type Ordering,
+  type PageArguments,
+  type PageShape,
+  type PageValues,
+  paged,
+  planPage,
+} from '../../core/postgres/reading/keyset.ts';
+import { counted, readCount } from '../../core/postgres/reading/counts.ts';
+import { type ValueOf, listOf, preparedByShape, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { within } from '../../core/postgres/reading/reach.ts';
+import { READ_SESSIONS, type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
+import type { SessionEventTables } from './entity.ts';
+import { hasPhrases } from './search-phrases.ts';
+import { excerptOf } from './search-text.ts';
+
+/** Finds texts in the sessions that the caller can read. */
+
+const db = queriesOn<SessionEventTables & SessionTables>();
+
+export interface SessionMatch {
+  readonly sessionId: SessionId;
+  /** Null when the title was found. */
+  readonly eventId: number | null;
+  readonly excerpt: string;
+}
+
+interface FoundText {
+  readonly sessionId: SessionId;
+  readonly eventId: number;
+  readonly item: string;
+  readonly createdAt: string;
+  readonly title: string;
+}
+
+interface Given {
+  readonly organizationId: OrganizationId;
+  readonly userId: UserId;
+  readonly phrases: readonly string[];
+}
+
+/** Newest first. */
+const NEWEST: Ordering<FoundText> = {
+  name: 'SESSION_MATCH',
+  direction: 'DESC',
+  columns: [
+    { sql: 't.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
+    { sql: 't.session_id', type: 'uuid', of: ({ sessionId }) => sessionId },
+    { sql: 't.item', type: 'text', of: ({ item }) => item },
+  ],
+};
+
+function found(value: ValueOf<Given>, role: Role) {
+  const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
+  return db
+    .selectFrom('session_text as t')
+    .innerJoin('session as s', (join) =>
+      join.onRef('s.id', '=', 't.session_id').onRef('s.organization_id', '=', 't.organization_id'),
+    )
+    .where('t.organization_id', '=', sql<OrganizationId>`${value('organizationId')}::uuid`)
+    .where(within(readableBy(caller), 's'))
+    .where(hasPhrases(sql`t.document`, value('phrases')));
+}
+
+const pages = preparedByShape<Given & PageValues, { readonly role: Role; readonly page: PageShape }>()(
+  (value, { role, page }) =>
+    paged(
+      found(value, role)
+        .select(['t.session_id as sessionId', 't.event_id as eventId', 't.item', 't.created_at as createdAt'])
+        .select('s.title'),
+      page,
+      value,
+    ),
+);
+const counts = preparedByShape<Given, { readonly role: Role }>()((value, { role }) => counted(found(value, role)));
+
+export interface SessionSearch {
+  readonly organizationId?: OrganizationId;
+  readonly phrases: readonly string[];
+  readonly page: PageArguments;
+}
+
+export const searchSessions = defineOperation({
+  name: 'searchSessions',
+  description:
+    'Finds texts in the sessions that the caller can read: titles, messages, and inputs and outputs of tools, newest first. Every word of the text must be found, in any order; a `"quoted phrase"` must be found as it is. Case and accents are ignored. New events are found some seconds after they were recorded.',
+  access: READ_SESSIONS,
+  run: async (
+    context: OperationContext,
+    { organizationId, phrases, page }: SessionSearch,
+  ): Promise<CountedPage<SessionMatch>> => {
+    requireOrganization(context.actor, organizationId);
+    const { role, ...caller } = callerOf(context.actor);
+    const plan = planPage(NEWEST, page);
+    const read = await context.sql.page(pages({ role, page: plan.shape }, { ...caller, phrases, ...plan.values }));
+    const { rows, cursorOf, ...rest } = plan.toPage(read);
+    const matches = await matchesOf(context, rows, phrases);
+    const rowOf = new Map(matches.map((match, index) => [match, rows[index]]));
+    return {
+      page: {
+        ...rest,
+        rows: matches,
+        cursorOf: (match) => {
+          const row = rowOf.get(match);
+          if (!row) throw new Error('a match of another page');
+          return cursorOf(row);
+        },
+      },
+      total: async () => readCount(context.sql, counts({ role }, { ...caller, phrases })),
+    };
+  },
+});
+
+/** So much of a text is read for its excerpt, from before the first word of the search on. */
+const WINDOW = { before: 300, length: 2000 };
+
+/** The searched text of an event, as \`searchedText\` reads it. */
+const TEXT = sql<string>`case when e.event_data -> 'toolResult' ->> 'status' <> 'running'
+    then concat_ws(E'\\n', e.event_data -> 'toolResult' ->> 'error', e.event_data -> 'toolResult' ->> 'output')
+    else coalesce(nullif(e.event_data ->> 'accumulatedText', ''), e.event_data -> 'toolResult' ->> 'output', e.event_data -> 'event' ->> 'message', '') end`;
+/** The text without case and accents. Its length can differ a little. */
+const PLAIN_TEXT = sql<string>`regexp_replace(normalize(lower(${TEXT}), NFKD), '[\\u0300-\\u036f]', '', 'g')`;
+
+/** Adds the excerpts, with one statement for all events. Only a part of each text is read. */
+async function matchesOf(
+  { actor, sql: reader }: OperationContext,
+  rows: readonly FoundText[],
+  phrases: readonly string[],
+): Promise<SessionMatch[]> {
+  const inEvents = rows.filter(({ eventId }) => eventId > 0);
+  const [word = ''] = phrases[0]?.split(' ') ?? [];
+  const wanted = sql<{ session_id: SessionId; id: number }>`unnest(${listOf(
+    'uuid',
+    inEvents.map(({ sessionId }) => sessionId),
+  )}, ${listOf(
+    'bigint',
+    inEvents.map(({ eventId }) => eventId),
+  )})`;
+  const start = sql<number>`greatest(1, position(${word} in ${PLAIN_TEXT}) - ${sql.lit(WINDOW.before)})`;
+  const texts =
+    inEvents.length === 0
+      ? []
+      : await reader.all(
+          db
+            .selectFrom(wanted.as<'k'>(sql`k(session_id, id)`))
+            .innerJoin('session_event as e', (join) =>
+              join.onRef('e.session_id', '=', 'k.session_id').onRef('e.id', '=', 'k.id'),
+            )
+            .where('e.organization_id', '=', callerOf(actor).organizationId)
+            .select(['e.session_id as sessionId', 'e.id'])
+            .select(sql<string>`substring(${TEXT} from ${start} for ${sql.lit(WINDOW.length)})`.as('text')),
+        );
+  const textOf = new Map(texts.map(({ sessionId, id, text }) => [`${sessionId} ${id}`, text]));
+  return rows.map(({ sessionId, eventId, title }) => ({
+    sessionId,
+    eventId: eventId === 0 ? null : eventId,
+    excerpt: excerptOf(eventId === 0 ? title : (textOf.get(`${sessionId} ${eventId}`) ?? ''), phrases),
+  }));
+}

@@ -1,0 +1,77 @@
+import { createHash } from 'node:crypto';
+import { fold } from '../../core/text/fold.ts';
+import type { EventData } from './event-data.ts';
+
+/** What is searched of events, and how texts are compared: by their words, without case and accents. */
+
+type Data = Pick<
+  EventData,
+  'event' | 'providerEvent' | 'itemId' | 'accumulatedText' | 'deltaType' | 'toolName' | 'toolResult'
+>;
+
+export interface SearchedText {
+  /** What the text belongs to: a later text of the same item replaces it. */
+  readonly item: string;
+  readonly text: string;
+}
+
+/** The text of an event: a message, the input of a tool, or its output. */
+export function searchedText(id: number, data: Data): SearchedText | undefined {
+  const { accumulatedText, toolResult, itemId } = data;
+  const hasEnded = toolResult != null && toolResult.status !== 'running';
+  const text = hasEnded
+    ? [toolResult.error, toolResult.output].filter(Boolean).join('\n')
+    : accumulatedText || toolResult?.output || plainMessage(data);
+  if (!text) return undefined;
+  const kind = hasEnded ? 'result' : data.toolName != null || toolResult != null ? 'call' : 'text';
+  return { item: itemId == null ? `#${id}` : digest(`${kind}:${itemId}`), text };
+}
+
+/** The message of an event that is no line of an agent, which is JSON. */
+function plainMessage({ event, providerEvent }: Data): string | undefined {
+  const message = event?.message;
+  return providerEvent === true || message === undefined || /^\s*[[{]/.test(message) ? undefined : message;
+}
+
+/** Short, because it is in the key of an index. */
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** So many characters of a text are searched, which is less than a document of PostgreSQL can have. */
+export const MAX_SEARCHED = 100_000;
+
+/** Letters and digits, in lower case and without accents, separated by single spaces. */
+export function wordsOf(text: string): string {
+  return fold(text.slice(0, MAX_SEARCHED).replaceAll('\0', ' ').toWellFormed())
+    .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
+    .trim();
+}
+
+/** The phrases of a search: each quoted text, and each word outside of quotes. All must be found, in any order. */
+export function phrasesOf(search: string): string[] {
+  const phrases = Array.from(search.matchAll(/"([^"]*)"?|[^\s"]+/g), ([all, quoted]) => wordsOf(quoted ?? all));
+  return [...new Set(phrases.filter((phrase) => phrase !== ''))];
+}
+
+const EXCERPT = 200;
+const BEFORE = 60;
+
+/** The part of a text around the first phrase that is found in it. */
+export function excerptOf(text: string, phrases: readonly string[]): string {
+  const at = Math.max(0, firstPlace(text, phrases) - BEFORE);
+  const start = at === 0 ? 0 : text.indexOf(' ', at) + 1 || at;
+  const excerpt = text
+    .slice(start, start + EXCERPT)
+    .toWellFormed()
+    .replaceAll(/\s+/g, ' ')
+    .trim();
+  return `${start > 0 ? '… ' : ''}${excerpt}${start + EXCERPT < text.length ? ' …' : ''}`;
+}
+
+/** Where a phrase begins. Words are compared one by one, because their folded forms can have other lengths. */
+function firstPlace(text: string, phrases: readonly string[]): number {
+  const starts = new Set(phrases.map((phrase) => phrase.split(' ')[0]));
+  for (const { 0: word, index } of text.matchAll(/[\p{L}\p{N}\p{M}]+/gu)) if (starts.has(wordsOf(word))) return index;
+  return 0;
+}

@@ -1,0 +1,209 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
+import { deleteSessions } from '../../../src/domains/sessions/deletion.ts';
+import { purgeEvents } from '../../../src/domains/session-events/purge.ts';
+import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
+import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, mutate } from '../../support/fixtures/sessions.ts';
+
+/** Searches over the texts of sessions. No job runs in these tests: the texts are indexed when a test says so. */
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const em = () => gateway.dependencies.database.em.fork();
+async function index(): Promise<void> {
+  while ((await indexSessions(gateway.dependencies.database.em)) > 0);
+}
+
+interface Match {
+  readonly session: { readonly id: string; readonly title: string };
+  readonly eventId: number | null;
+  readonly excerpt: string;
+}
+interface Matches {
+  readonly items: Match[];
+  readonly nextCursor: string | null;
+  readonly error?: string;
+}
+
+const search = (key: string, text: string, rest = '') =>
+  gateway.rest<Matches>('GET', `/v1/session-search?text=${encodeURIComponent(text)}${rest}`, { key });
+/** The ids of the events that are found, newest first; null for a title. */
+const found = async (key: string, text: string) => (await search(key, text)).body.items.map(({ eventId }) => eventId);
+
+let minute = 0;
+/** Appends one message for each text; ids are those of the events. */
+async function say(key: string, sessionId: string, ...texts: string[]) {
+  const events = texts.map((accumulatedText) => ({
+    eventType: 'x',
+    provider: 'p',
+    createdAt: new Date(Date.UTC(2030, 0, 1, 0, (minute += 1))).toISOString(),
+    eventData: { type: 'x', deltaType: 'text_delta', itemId: `m${minute}`, accumulatedText },
+  }));
+  return append(gateway, key, sessionId, events);
+}
+
+test('words in any order, quoted phrases, without case and accents, in titles, messages, and tool inputs and outputs', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'The coupon tótal' });
+  await say(key, id, 'Le café est PRÊT', 'the total of a coupon', 'a coupon total');
+  await gateway.rest('POST', `/v1/sessions/${id}/events`, {
+    key,
+    body: JSON.stringify({
+      type: 'tool_use',
+      part: {
+        callID: 'c',
+        tool: 'bash',
+        state: { status: 'completed', input: { command: 'cat src/cart.ts' }, output: 'Zeile drei' },
+      },
+    }),
+    headers: { 'Content-Type': 'application/x-ndjson; format=opencode' },
+  });
+  expect(await found(key, 'cafe')).toEqual([]);
+  await index();
+  expect(await found(key, 'cafe')).toEqual([1]);
+  expect(await found(key, 'prêt CAFÉ')).toEqual([1]);
+  expect(new Set(await found(key, 'total coupon'))).toEqual(new Set([2, 3, null]));
+  expect(new Set(await found(key, '"coupon total"'))).toEqual(new Set([3, null]));
+  expect(await found(key, '"total of" coupon')).toEqual([2]);
+  expect(await found(key, 'src/cart.ts')).toEqual([4]);
+  expect(await found(key, 'drei zeile')).toEqual([5]);
+  expect(await found(key, 'coupons')).toEqual([]);
+  expect(await found(key, `x' | !y:* & ) "`)).toEqual([]);
+});
+
+test('a match has its session, its event and the part of the text around the first word, the same over both APIs', async () => {
+  const { key, organization } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Long' });
+  await say(key, id, `${'vorher '.repeat(400)}die Größe der Schachtel ${'nachher '.repeat(400)}`);
+  await index();
+  const { status, body } = await search(key, 'schachtel große');
+  expect([status, body.nextCursor, body.items.map(({ eventId }) => eventId)]).toEqual([200, null, [1]]);
+  expect(body.items[0]?.excerpt).toMatch(/^… vorher .*die Größe der Schachtel nachher.* …$/);
+  expect(body.items[0]?.session).toMatchObject({ id, title: 'Long' });
+  const { data } = await gateway.graphql<{ organization: { sessionSearch: { totalCount: number; nodes: object[] } } }>(
+    key,
+    `query($slug: String!) { organization(slug: $slug) { sessionSearch(text: "schachtel große", first: 5) { totalCount nodes { session { databaseId } eventId excerpt } } } }`,
+    { slug: organization },
+  );
+  expect(data?.organization.sessionSearch).toEqual({
+    totalCount: 1,
+    nodes: [{ session: { databaseId: id }, eventId: 1, excerpt: body.items[0]?.excerpt }],
+  });
+});
+
+test('pages do not repeat or skip a match, newest first', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Pages' });
+  await say(key, id, ...Array.from({ length: 25 }, (_, number) => `needle ${number}`));
+  await index();
+  const ids: unknown[] = [];
+  let cursor: string | null = '';
+  for (; cursor !== null;) {
+    const { body }: { body: Matches } = await search(key, 'needle', `&limit=10${cursor && `&cursor=${cursor}`}`);
+    ids.push(...body.items.map(({ eventId }) => eventId));
+    cursor = body.nextCursor;
+  }
+  expect(ids).toEqual(Array.from({ length: 25 }, (_, number) => 25 - number));
+});
+
+test('only sessions that the caller can read are searched', async () => {
+  const owner = await gateway.createKey();
+  const { organization } = owner;
+  const admin = await gateway.createKey({ organization, role: 'admin' });
+  const member = await gateway.createKey({ organization });
+  const stranger = await gateway.createKey();
+  const secret = await createSession(gateway, member.key, { title: 'Private' });
+  const open = await createSession(gateway, member.key, { title: 'Public', visibility: 'PUBLIC' });
+  for (const id of [secret, open]) await say(member.key, id, 'heliotrope');
+  await index();
+  const titles = async (key: string) =>
+    (await search(key, 'heliotrope')).body.items.map(({ session }) => session.title).toSorted();
+  expect(await titles(member.key)).toEqual(['Private', 'Public']);
+  expect(await titles(admin.key)).toEqual(['Private', 'Public']);
+  expect(await titles((await gateway.createKey({ organization })).key)).toEqual(['Public']);
+  expect(await titles(stranger.key)).toEqual([]);
+  const { email } = member;
+  const recorder = await gateway.createKey({ email, organization, scopes: ['sessions.record'] });
+  expect((await search(recorder.key, 'heliotrope')).status).toBe(403);
+});
+
+test('a new title is found, and the old one is not', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Aquamarine' });
+  await index();
+  await mutate(gateway, key, 'updateSession', { sessionId: id, title: 'Turquoise' });
+  await index();
+  expect([await found(key, 'aquamarine'), await found(key, 'turquoise')]).toEqual([[], [null]]);
+});
+
+test('a message that arrives in parts is found once, by its last text', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Parts' });
+  for (const line of AGENT_LINES.gemini) {
+    await gateway.rest('POST', `/v1/sessions/${id}/events`, {
+      key,
+      body: line,
+      headers: { 'Content-Type': 'application/x-ndjson; format=gemini' },
+    });
+    await index();
+  }
+  expect([await found(key, 'hel'), await found(key, 'hello')]).toEqual([[], [4, 2]]);
+});
+
+test('deleted sessions and pruned events are found no more, and nothing of them stays in the index', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const [kept, gone] = [
+    await createSession(gateway, key, { title: 'Kept' }),
+    await createSession(gateway, key, { title: 'Gone' }),
+  ];
+  for (const id of [kept, gone]) await say(key, id, 'chartreuse one', 'chartreuse two');
+  await index();
+  expect(await found(key, 'chartreuse')).toHaveLength(4);
+  const { now, newId } = gateway.dependencies;
+  await pruneSessionEvents({ em: em(), now, newId }, { sessionId: kept });
+  expect(await found(key, 'chartreuse')).toHaveLength(2);
+  await em().transactional(async (inner) => deleteSessions(inner, { organizationId }, 10));
+  expect(await found(key, 'chartreuse')).toEqual([]);
+  for (const id of [kept, gone]) while ((await purgeEvents(em(), id, 1)) > 0);
+  const rows = await gateway.dependencies.sql.query('select from session_text where session_id = any($1)', [
+    [kept, gone],
+  ]);
+  expect(rows).toEqual([]);
+});
+
+test('events(filter: {text}) finds events of one session, in their order, with a count; a subscription refuses it', async () => {
+  const { key } = await gateway.createKey();
+  const [id, other] = [await createSession(gateway, key, { title: 'Filter' }), await createSession(gateway, key)];
+  await say(key, id, 'magenta one', 'nothing', 'magenta two');
+  await say(key, other, 'magenta three');
+  await index();
+  const query = `query($id: ID!, $text: String!) { session(id: $id) { events(filter: {text: $text}) { totalCount nodes { databaseId } } } }`;
+  const { data } = await gateway.graphql<{ session: object }>(key, query, { id, text: 'MAGENTA' });
+  expect(data?.session).toEqual({ events: { totalCount: 2, nodes: [{ databaseId: 1 }, { databaseId: 3 }] } });
+  const refused = await gateway.graphql(key, query, { id, text: '?!' });
+  expect(refused.errors?.[0]?.message).toContain('must have at least one letter or digit');
+  const response = await gateway.fetch('/graphql', {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
+    body: JSON.stringify({
+      query: `subscription { sessionEvents(sessionId: "${id}", filter: {text: "x"}) { databaseId } }`,
+    }),
+  });
+  expect(await response.text()).toContain('filter.text: is not possible in a subscription');
+});
+
+test.each([
+  ['', 'text: must not be empty'],
+  ['?!', 'text: must have at least one letter or digit'],
+  ['x'.repeat(1001), 'text: must be at most 1000 characters'],
+])('400: %j', async (text, error) => {
+  const { key } = await gateway.createKey();
+  const { status, body } = await search(key, text);
+  expect([status, body.error]).toEqual([400, error]);
+});
