@@ -9,9 +9,10 @@ import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { SecretTables } from '../../core/secrets/secret-store.ts';
 import { CONNECTION_TABLE, type Credentials, HEADER, TOKENS, openCredentials } from './credentials.ts';
-import type { AuthType, McpConnectionTables } from './entity.ts';
+import type { AuthType, McpConnectionTables, ToolPolicy } from './entity.ts';
 import { usableToken } from './oauth/token-refresh.ts';
 import { visibleTo } from './policy.ts';
+import type { McpConnectionRow } from './queries.ts';
 import type { Access } from './remote/client.ts';
 import { AuthorizationNeeded } from './remote/errors.ts';
 import { noteFailure, noteSuccess } from './remote/session.ts';
@@ -28,6 +29,7 @@ const findUsable = prepared<{ id: McpConnectionId; organizationId: OrganizationI
     .select(['c.status_reason as statusReason', 'c.authorization_expires_at as authorizationExpiresAt'])
     .select(['c.last_checked_at as lastCheckedAt', 'c.token_version as tokenVersion'])
     .select(['c.refresh_after as refreshAfter', 'c.token_expires_at as tokenExpiresAt'])
+    .select(['c.tool_policy as toolPolicy', 'c.record_tool_calls as recordToolCalls'])
     .select((eb) =>
       eb
         .selectFrom('secret as s')
@@ -54,6 +56,10 @@ export interface UsableConnection {
   readonly tokenVersion: number;
   readonly refreshAfter: string | null;
   readonly tokenExpiresAt: string | null;
+  /** Which tools may be used. */
+  readonly toolPolicy: ToolPolicy;
+  /** Whether calls of a session are among its events. */
+  readonly recordToolCalls: McpConnectionRow['recordToolCalls'];
   /** Encrypted, by field. */
   readonly secrets: Readonly<Record<string, string>>;
 }

@@ -24,6 +24,7 @@ import {
 } from './message.ts';
 import { passedStream } from './passed-stream.ts';
 import { SESSION_HEADER, openSessionId, sealSessionId } from './protocol-session.ts';
+import { bodyFor, requireAllowedTool, withAllowedTools } from './tool-policy.ts';
 import { UpstreamError } from './upstream-error.ts';
 import { MAX_ANSWER_BYTES, readAnswer, sendUpstream } from './upstream.ts';
 
@@ -50,7 +51,8 @@ export async function passThrough(
     if (!connection) throw notFound('MCP connection');
     message = request.method === 'POST' ? parseMessage(body) : undefined;
     if (message) requireAgreement(request.headers, message);
-    return await answerExchange({ context, connection, request, body, message });
+    const sent = message ? bodyFor(connection, body, message) : body;
+    return await answerExchange({ context, connection, request, body: sent, message });
   } catch (error) {
     return answerFailure(error, request, message);
   }
@@ -72,6 +74,7 @@ async function answerExchange(exchange: Exchange): Promise<HttpAnswer> {
     const headers = await headersFor(exchange);
     // Also for a notification, which a server should ignore.
     if (message?.method === 'tools/call') record = await beginRecord(context, connection, message.params['name']);
+    if (message) requireAllowedTool(connection, message);
     const answer = await sendUpstream(
       context,
       connection,
@@ -81,7 +84,7 @@ async function answerExchange(exchange: Exchange): Promise<HttpAnswer> {
     return await answerOf(exchange, { answer, deadline, record, end });
   } catch (error) {
     end();
-    await record?.end({ outcome: 'TRANSPORT_ERROR', bytes: 0 });
+    await record?.end({ outcome: error instanceof MessageFault ? 'JSON_RPC_ERROR' : 'TRANSPORT_ERROR', bytes: 0 });
     throw error;
   }
 }
@@ -125,7 +128,8 @@ async function answerOf(exchange: Exchange, received: Received): Promise<HttpAns
   if (answer.status < 300) await noteUse(context, connection);
   await record?.end({ outcome: outcomeOf(response), bytes: body.length });
   end();
-  return answerWith(body.length === 0 ? null : body, { status: answer.status, headers });
+  const shown = withAllowedTools(connection, exchange.message, response) ?? body;
+  return answerWith(shown.length === 0 ? null : shown, { status: answer.status, headers });
 }
 
 /** The headers of the answer for the client; its session id is replaced by ours. */
@@ -145,7 +149,7 @@ async function headersOf(
   };
 }
 
-function streamOf({ context, request, message }: Exchange, { answer, deadline, record, end }: Received) {
+function streamOf({ context, connection, request, message }: Exchange, { answer, deadline, record, end }: Received) {
   let response: unknown;
   let canResume = false;
   const isAwaited = message?.id !== undefined;
@@ -156,8 +160,10 @@ function streamOf({ context, request, message }: Exchange, { answer, deadline, r
     maxBytes: request.method === 'GET' ? undefined : MAX_ANSWER_BYTES,
     onEvent: (event) => {
       canResume ||= hasId(event);
-      if (isAwaited && response === undefined) response = responseOf(event, message.id);
-      return event;
+      const found = isAwaited && response === undefined ? responseOf(event, message.id) : undefined;
+      response ??= found;
+      const allowed = withAllowedTools(connection, message, found);
+      return allowed ? Buffer.concat([Buffer.from('data: '), allowed, Buffer.from('\n\n')]) : event;
     },
     lastEvent: (error) =>
       !isAwaited || (canResume && error.upstreamCode === 'UPSTREAM_UNREACHABLE')

@@ -4,17 +4,18 @@ import type { SessionId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
 import { defineOperation } from '../../core/operation.ts';
 import { wording } from '../../core/text/wording.ts';
-import { findUsableConnection } from '../mcp-connections/public.ts';
+import { allowsTool, findUsableConnection } from '../mcp-connections/public.ts';
 import { AuthorizationRequiredError } from './authorization-required.ts';
 import { beginRecord } from './call-record.ts';
 import { CallerLeft, Deadline } from './deadline.ts';
 import { callMcpToolInput } from './input.ts';
 import { beginCall } from './limits.ts';
-import { MessageFault, outcomeOf } from './message.ts';
+import { INVALID_PARAMS, MessageFault, outcomeOf } from './message.ts';
 import { parameterHeaders } from './parameter-headers.ts';
 import { USE_MCP_CONNECTIONS } from './policy.ts';
 import { type ServerResponse, type ServerTarget, SessionLost, beginSession, refusedBy } from './server-session.ts';
 import { beginSessionRecord, outputOf } from './session-record.ts';
+import { unknownTool } from './tool-policy.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 /** What a tool has returned, as the server sent it. */
@@ -74,7 +75,7 @@ interface Call {
 /** Calls the tool, with the events of its session around it. */
 async function recordedCall(target: ServerTarget, call: Call): Promise<ToolResult> {
   const { name, args, sessionId } = call;
-  if (sessionId === null) return auditedCall(target, call);
+  if (sessionId === null || target.connection.recordToolCalls === 'NONE') return auditedCall(target, call);
   const events = await beginSessionRecord(target.context, sessionId, { toolName: name, args });
   let end = { isError: true, output: '' };
   try {
@@ -96,7 +97,9 @@ async function auditedCall(target: ServerTarget, { name, args, sessionId }: Call
   let outcome: ToolCallOutcome = 'TRANSPORT_ERROR';
   let bytes = 0;
   try {
-    const response = await callInSession(target, name, args);
+    const response = allowsTool(connection.toolPolicy, name)
+      ? await callInSession(target, name, args)
+      : { error: { code: INVALID_PARAMS, message: unknownTool(name) }, bytes: 0 };
     outcome = outcomeOf(response);
     bytes = response.bytes;
     return { ...resultOf(response, name), durationMs: Math.round(performance.now() - started) };
