@@ -234,7 +234,8 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
         resource: asked.get('resource'),
       });
       const back = new URL(asked.get('redirect_uri') ?? '');
-      back.search = new URLSearchParams({ code, state: asked.get('state') ?? '', iss: issuer.origin }).toString();
+      const iss = String(fixture.metadata['issuer'] ?? issuer.origin);
+      back.search = new URLSearchParams({ code, state: asked.get('state') ?? '', iss }).toString();
       return back;
     },
     revokeAll() {

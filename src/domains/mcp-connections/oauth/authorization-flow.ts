@@ -13,7 +13,6 @@ import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts'
 import { explainRemote } from '../remote/errors.ts';
 import type { AuthorizationServer, OAuthClient } from './authorization-server.ts';
 import { authenticationOf, credentialsFor, methodsFor, withAuthentication } from './client-authentication.ts';
-import { isSameIssuer } from './authorization-server.ts';
 import { TOKENS, oauthFetch } from './oauth-fetch.ts';
 
 /** The requests of the MCP authorization specification. Nothing is stored here. Every failure is a 502 that names the cause. */
@@ -114,7 +113,7 @@ export async function exchange(
         metadata,
         clientInformation: client,
         authorizationCode: code,
-        iss: issuerIn(iss, server),
+        iss,
         codeVerifier,
         redirectUri,
         resource,
@@ -126,11 +125,6 @@ export async function exchange(
   } catch (error) {
     throw explainRemote(error, WHO);
   }
-}
-
-/** The issuer of an authorization response, in the spelling of the metadata. */
-export function issuerIn(iss: string | undefined, { issuer }: AuthorizationServer): string | undefined {
-  return iss !== undefined && isSameIssuer(iss, issuer) ? issuer : iss;
 }
 
 /** Refreshes tokens, with one request. The scope that was asked for is sent again, because some servers require that. */

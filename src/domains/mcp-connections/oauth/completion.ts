@@ -15,7 +15,7 @@ import { sayError } from '../remote/answers.ts';
 import { RefusedError } from '../remote/errors.ts';
 import { noteFailure } from '../remote/session.ts';
 import { mcpConnectionTopic } from '../topics.ts';
-import { type Grant, exchange, issuerIn } from './authorization-flow.ts';
+import { type Grant, exchange } from './authorization-flow.ts';
 import { UNKNOWN_CLIENT, forgetClient } from './forgotten-client.ts';
 
 /** Completes authorizations that a user has granted or refused. The browser that opens the callback has no API key. */
@@ -183,7 +183,7 @@ function validateIssuer(server: NonNullable<McpConnection['authorizationServer']
   const { issuer, metadata } = server;
   try {
     validateAuthorizationResponseIssuer({
-      iss: issuerIn(iss, server),
+      iss,
       expectedIssuer: issuer,
       issParameterSupported: metadata.authorization_response_iss_parameter_supported === true,
     });

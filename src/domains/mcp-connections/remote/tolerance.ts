@@ -1,4 +1,4 @@
-import { SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/client';
+import { SUPPORTED_PROTOCOL_VERSIONS, isSpecType } from '@modelcontextprotocol/client';
 import { isObject } from '../../../core/is-object.ts';
 import { membersWithoutNulls } from '../without-nulls.ts';
 
@@ -19,11 +19,11 @@ export interface AnsweredRequest {
 const RESULTS: Readonly<Record<string, (result: Document) => Document>> = {
   initialize: (result) => ({ ...withCapabilities(result), serverInfo: serverInfoIn(result['serverInfo']) }),
   'server/discover': withCapabilities,
-  // The package checks each tool strictly, so the tools as the server sent them are in a member that it does not know.
+  // The package refuses a list with an odd tool. It gets the others; all tools as the server sent them are in a member that it does not know.
   'tools/list': ({ tools, nextCursor, ...rest }) => ({
     ...CACHING,
     ...membersWithoutNulls(rest),
-    tools: [],
+    tools: Array.isArray(tools) ? tools.filter((tool) => isSpecType.Tool(tool)) : [],
     [TOOLS_AS_SENT]: Array.isArray(tools) ? tools.filter((tool) => tool !== null) : [],
     ...(textOf(nextCursor) !== '' && { nextCursor: textOf(nextCursor) }),
   }),
