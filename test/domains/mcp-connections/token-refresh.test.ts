@@ -299,3 +299,11 @@ test('an empty new refresh token keeps the old one, and null members count as ab
   expect(given).toEqual([given[0], given[0]]);
   expect(given[0]).toMatch(/./);
 });
+
+test('while many use two gateways, a refresh that fails is not repeated by another caller before its pause has passed', async () => {
+  const id = await connect();
+  fixture.onToken = (_, response) => void response.writeHead(503).end('later');
+  advance(3700);
+  await Promise.all(Array.from({ length: USES }, (_, index) => use(index % 2 === 0 ? one : two, id)));
+  expect(refreshes()).toBe(1);
+});

@@ -39,12 +39,14 @@ const MAX_WAIT_MS = 6_000;
 const db = queriesOn<McpConnectionTables>();
 
 /** Takes the lease for the tokens of this version if it is free. Uses the clock of the database, because clocks of gateways can differ. */
-const claim = (id: McpConnectionId, tokenVersion: number) =>
+const claim = (id: McpConnectionId, tokenVersion: number, at: string) =>
   db
     .updateTable('mcp_connection')
     .set({ refresh_lease_until: sql<string>`now() + ${sql.lit(LEASE)}::interval` })
     .where('id', '=', id)
     .where('token_version', '=', tokenVersion)
+    // Another process may have failed since the row was read.
+    .where((eb) => eb.or([eb('refresh_not_before', 'is', null), eb('refresh_not_before', '<=', at)]))
     .where((eb) => eb.or([eb('refresh_lease_until', 'is', null), eb('refresh_lease_until', '<', sql<string>`now()`)]))
     .returning('id');
 
@@ -98,7 +100,7 @@ async function findToken(
       await pause(WAIT_MS);
       continue;
     }
-    const claimed = await reader.primary.first(claim(connectionId, connection.tokenVersion));
+    const claimed = await reader.primary.first(claim(connectionId, connection.tokenVersion, now().toISOString()));
     if (claimed) await renew(context, connection, { tokens, grant, isOver, timeoutMs });
     else if (!isOver) return current;
     else if (performance.now() > deadline) throw new RemoteFailedError('the tokens are being refreshed; try again');
