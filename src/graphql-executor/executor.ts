@@ -21,6 +21,7 @@ import type { RunResult } from './running.ts';
 import { conditionsOf } from './selections.ts';
 import { isTraced } from './tracing-channels.ts';
 import { type CoerceVariables, type VariableValues, compileVariables } from './variables.ts';
+import { withBoundedErrors } from './bounded-errors.ts';
 
 export interface ExecutorOptions {
   /**
@@ -124,13 +125,13 @@ class Executor {
 
   execute(args: ExecutionArgs): MaybePromise<ExecutionResult> {
     const unsupported = this.#unsupported(args);
-    if (unsupported) return this.#interpret(unsupported, () => execute(args));
+    if (unsupported) return this.#interpret(unsupported, () => withBoundedErrors(args, execute));
     const planned = this.#planOf(args);
     if ('errors' in planned) return this.#interpret('invalid_request', () => planned);
     const { plan } = planned;
     const variables = planned.variables ?? plan.coerceVariables(args.variableValues ?? {});
     // graphql-js creates the errors.
-    if (!variables) return this.#interpret('invalid_request', () => execute(args));
+    if (!variables) return this.#interpret('invalid_request', () => withBoundedErrors(args, execute));
     return this.#executePlan(plan, args, variables);
   }
 
@@ -176,7 +177,8 @@ class Executor {
     let plans = this.#plans.get(args.document);
     const known = plans?.get(args.operationName ?? '');
     if (known) return { plan: known };
-    const result = validateExecutionArgs(args);
+    const result = withBoundedErrors(args, validateExecutionArgs);
+    if ('errors' in result) return { errors: result.errors };
     if (!('schema' in result)) return { errors: result };
     const { rootValue: _1, contextValue: _2, variableValues: variables, rawVariableValues: _3, ...validated } = result;
     const { document, operation } = validated;

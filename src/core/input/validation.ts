@@ -18,15 +18,17 @@ const REPORTING = { reportInput: true };
 
 /** Converts issues of zod, or of the Standard Schema interface, to an error; `root` is removed from their paths. */
 export function toValidationError(issues: readonly object[], root?: string): ValidationError {
+  // A body of 4 MiB can have hundreds of thousands of unknown names, all in one issue.
+  const left = { unknown: 0 };
   const faults = issues
-    .flatMap((issue) => faultsOf(issue as z.core.$ZodIssue))
+    .flatMap((issue) => faultsOf(issue as z.core.$ZodIssue, left))
     .map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault));
-  return invalidInput(faults);
+  return invalidInput(faults, left.unknown);
 }
 
-/** Creates the error for faults of an input, with at most 100 of them. */
-export function invalidInput(faults: readonly InputFault[]): ValidationError {
-  const more = faults.length - MAX_FAULTS;
+/** Creates the error for faults of an input, with at most 100 of them. `unlisted` more have no object in `faults`. */
+export function invalidInput(faults: readonly InputFault[], unlisted = 0): ValidationError {
+  const more = faults.length - MAX_FAULTS + unlisted;
   // A body of 4 MiB can have hundreds of thousands of faults, whose answer would be many times as large.
   return new ValidationError(
     more > 0
@@ -135,11 +137,14 @@ export function keyRule(key: string, code: InputFaultCode, message: string) {
   return { message, params: { code, key } };
 }
 
-/** Converts an issue of the schema library to faults with our codes. */
-function faultsOf(issue: z.core.$ZodIssue): InputFault[] {
+/** Converts an issue of the schema library to faults with our codes. `left.unknown` counts the unknown names that no answer can list. */
+function faultsOf(issue: z.core.$ZodIssue, left: { unknown: number }): InputFault[] {
   const path = issue.path.map(String);
-  if (issue.code === 'unrecognized_keys')
-    return issue.keys.map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message: issue.message }));
+  if (issue.code === 'unrecognized_keys') {
+    const listed = issue.keys.slice(0, MAX_FAULTS);
+    left.unknown += issue.keys.length - listed.length;
+    return listed.map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message: issue.message }));
+  }
   // An invalid key is a fault of its object.
   if (issue.code === 'invalid_key') {
     return issue.issues.map((inner) => ({

@@ -14,6 +14,7 @@ import { END_ID, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events
 import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { sizeOfResult } from '../../graphql-executor/compiled-result.ts';
+import { withBoundedErrors } from '../../graphql-executor/bounded-errors.ts';
 import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
 import { followingContext, readingContext } from '../contexts.ts';
@@ -167,7 +168,7 @@ async function follow(
   const resumption: Resumption = { lastEventId: headers.get(LAST_EVENT_ID_HEADER) };
   if (resumption.lastEventId === END_ID) return AFTER_THE_END;
   const contextValue = followingContext(operation, gone.signal, resumption);
-  const results = await subscribe({ ...args, contextValue });
+  const results = await withBoundedErrors({ ...args, contextValue }, subscribe);
   if (!(Symbol.asyncIterator in results)) {
     noteRefusals(results.errors ?? [], operation);
     return masked(results, logs);

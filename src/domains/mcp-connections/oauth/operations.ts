@@ -79,7 +79,7 @@ async function forgetPendingOf(em: EntityManager, connection: McpConnection): Pr
 export const authorizeMcpConnection = defineOperation({
   name: 'authorizeMcpConnection',
   description: sentences(
-    'Connects a remote MCP connection with the stored credentials, or starts an authorization. `authorizationUrl` is then the address where the user must grant access within 10 minutes. A stdio connection cannot be authorized.',
+    'Connects a remote MCP connection with the stored credentials, or starts an authorization. Then `authorizationUrl` is the address where the user must grant access within 10 minutes. A stdio connection cannot be authorized.',
     ADMINS_MANAGE_SHARED,
   ),
   access: WRITE_MCP_CONNECTIONS,
