@@ -18,6 +18,7 @@ export const QUEUES = [
   'maintenance',
   'mcp-refresh',
   'mcp-token-revocation',
+  'feed-occurrences',
 ] as const;
 export type Queue = (typeof QUEUES)[number];
 
@@ -59,6 +60,7 @@ const RECURRING = { ...QUEUE_OPTIONS, policy: 'exclusive', deleteAfterSeconds: 8
 const OPTIONS: Partial<Record<Queue, QueueOptions & { policy?: QueuePolicy }>> = {
   maintenance: RECURRING,
   'mcp-refresh': RECURRING,
+  'feed-occurrences': RECURRING,
 };
 /** Seconds between two searches for jobs of dead workers. */
 const SUPERVISE_SECONDS = 20;

@@ -16,6 +16,7 @@ import { sessionEvents } from '../domains/session-events/module.ts';
 import { sessions } from '../domains/sessions/module.ts';
 import { userDeletions } from '../domains/user-deletions/module.ts';
 import { users } from '../domains/users/module.ts';
+import { feed } from '../domains/feed/module.ts';
 import { gatewayModule } from './gateway-module.ts';
 
 /** The nouns of the gateway. Their REST operations have this order in the reference. */
@@ -34,6 +35,7 @@ export const modules = complete([
   eventDefinitions,
   eventOccurrences,
   broadcasts,
+  feed,
   auditLog,
   apiLifecycle,
   gatewayModule,

@@ -85,6 +85,9 @@ beforeAll(async () => {
     'select id, (extract(epoch from occurred_at) * 1000)::bigint::text as ms from audit_entry where organization_id = $1 limit 1',
     [owner.organizationId],
   );
+  const feed = await gateway.rest<{ items: { id: number }[] }>('GET', '/v1/feed?types=session.created', {
+    key: owner.key,
+  });
   const leaver = await gateway.createKey({ organization: owner.organization });
   const deletion = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${leaver.userId}`, {
     key: leaver.key,
@@ -104,6 +107,7 @@ beforeAll(async () => {
     channelGuid: channels.body[0]?.channelGuid ?? '',
     occurrenceKey: `${definition.body.id}:${occurrence?.ms}:${occurrence?.id}`,
     auditEntryKey: `${entry?.ms}:${entry?.id}`,
+    feedEntryKey: `${owner.organizationId}:${feed.body.items[0]?.id}`,
     mcpConnectionId: connectionId,
     deletionJobId: deletion.body.deletionJobId,
     organizationId: owner.organizationId,
@@ -121,6 +125,7 @@ beforeAll(async () => {
     channelGuid: randomUUID(),
     occurrenceKey: `${randomUUID()}:${occurrence?.ms}:${randomUUID()}`,
     auditEntryKey: `${entry?.ms}:${randomUUID()}`,
+    feedEntryKey: `${owner.organizationId}:999999`,
     mcpConnectionId: randomUUID(),
     deletionJobId: randomUUID(),
     organizationId: randomUUID(),

@@ -90,11 +90,29 @@ const MonthlyOccurrenceCountSchema = defineEntity({
 export class MonthlyOccurrenceCount extends MonthlyOccurrenceCountSchema.class {}
 MonthlyOccurrenceCountSchema.setClass(MonthlyOccurrenceCount);
 
+const SentOccurrenceCountSchema = defineEntity({
+  name: 'SentOccurrenceCount',
+  tableName: 'sent_occurrence_count',
+  properties: {
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    definitionId: p.uuid().$type<EventDefinitionId>().primary(),
+    /** The beginning of the minute. */
+    minute: p.datetime().primary(),
+    count: p.bigint('number'),
+  },
+  indexes: [{ name: 'sent_occurrence_count_minute_index', properties: ['minute'] }],
+});
+
+/** How many occurrences of a definition were sent in a minute, until a job moves it to the feed. */
+export class SentOccurrenceCount extends SentOccurrenceCountSchema.class {}
+SentOccurrenceCountSchema.setClass(SentOccurrenceCount);
+
 export type EventOccurrenceTables = InferKyselyDB<
   | typeof EventOccurrenceSchema
   | typeof EventOccurrenceUuidSchema
   | typeof ObjectIdentifierSchema
   | typeof MonthlyOccurrenceCountSchema
+  | typeof SentOccurrenceCountSchema
 >;
 export const OBJECT_IDENTIFIER_COLUMNS = columnNames<EventOccurrenceTables, 'object_identifier'>(
   ObjectIdentifierSchema,

@@ -1,6 +1,13 @@
 import type { Module } from '../../core/module.ts';
 import { deletionStep, DELETION_BATCH, OPEN_TO_ROLE } from '../../core/module.ts';
-import { EventOccurrence, EventOccurrenceUuid, MonthlyOccurrenceCount, ObjectIdentifier } from './entity.ts';
+import {
+  EventOccurrence,
+  EventOccurrenceUuid,
+  MonthlyOccurrenceCount,
+  ObjectIdentifier,
+  SentOccurrenceCount,
+} from './entity.ts';
+import { sentOccurrencesJob } from './feed-job.ts';
 import { deleteDefinitions, deleteIdentifiersOf } from './organization-deletion.ts';
 import { eventPurgeJob } from './purge.ts';
 import { eventOccurrenceRoutes } from './rest.ts';
@@ -9,11 +16,18 @@ import { EventViolation } from './violation-entity.ts';
 import { deleteOldViolations } from './violation-queries.ts';
 
 export const eventOccurrences = {
-  entities: [EventOccurrence, EventOccurrenceUuid, MonthlyOccurrenceCount, ObjectIdentifier, EventViolation],
+  entities: [
+    EventOccurrence,
+    EventOccurrenceUuid,
+    MonthlyOccurrenceCount,
+    ObjectIdentifier,
+    SentOccurrenceCount,
+    EventViolation,
+  ],
   graphql: () => Promise.all([import('./graphql/occurrences.ts'), import('./graphql/violations.ts')]),
   routes: eventOccurrenceRoutes,
   pages: [],
-  jobs: () => [eventPurgeJob],
+  jobs: () => [eventPurgeJob, sentOccurrencesJob],
   cleanups: { 'occurrence uuids': deleteExpiredUuids, 'event violations': deleteOldViolations },
   topics: [],
   deletionSteps: {

@@ -77,7 +77,8 @@ async function send(context: OperationContext, sending: Sending) {
     organizationId,
     kept.flatMap(({ link }) => link ?? []),
   );
-  await countOccurrences(context, organizationId, fresh.length, context.settings.monthlyOccurrenceLimit);
+  const sentIds = fresh.map(({ definition }) => definition.id);
+  await countOccurrences(context, organizationId, sentIds, context.settings.monthlyOccurrenceLimit);
   await storeOccurrences(
     context,
     organizationId,

@@ -142,20 +142,22 @@ export async function deleteExpiredUuids(em: EntityManager, at: Date, batch: num
 }
 
 /**
- * Adds to the count of the organization's month (in UTC). The row is locked until the commit, so the limit is exact.
+ * Adds to the count of the organization's month (in UTC), and to those of the minute. The row is locked until the commit, so the limit is exact.
  * @throws DomainError 429 with `Retry-After` when the month would exceed `limit`; 0 means no limit.
  */
 export async function countOccurrences(
   { em, now }: Work,
   organizationId: OrganizationId,
-  added: number,
+  definitionIds: readonly EventDefinitionId[],
   limit: number,
 ): Promise<void> {
+  const added = definitionIds.length;
   if (added === 0) return;
   const at = now();
   // The first insert of a month has no row whose sum could be compared.
   if (limit > 0 && added > limit) throw overLimit(limit, at);
   const counted = await tables(em)
+    .with('minute', () => countMinute(em, organizationId, definitionIds, at))
     .insertInto('monthly_occurrence_count')
     .values({ organization_id: organizationId, month: monthOf(at), count: added })
     .onConflict((conflict) => {
@@ -166,6 +168,33 @@ export async function countOccurrences(
     .returning('count')
     .execute();
   if (counted.length === 0) throw overLimit(limit, at);
+}
+
+/** In one order, so that no two senders wait for each other. */
+function countMinute(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  definitionIds: readonly EventDefinitionId[],
+  at: Date,
+) {
+  const db = tables(em);
+  const given = sql<{ definition_id: EventDefinitionId }>`unnest(${listOf('uuid', definitionIds)})`;
+  return db
+    .insertInto('sent_occurrence_count')
+    .columns(['organization_id', 'definition_id', 'minute', 'count'])
+    .expression(
+      db
+        .selectFrom(given.as<'s'>(sql`s(definition_id)`))
+        .select([sql`${organizationId}::uuid`.as('organization_id'), 's.definition_id'])
+        .select([sql`date_trunc('minute', ${at}::timestamptz)`.as('minute'), sql`count(*)`.as('count')])
+        .groupBy('s.definition_id')
+        .orderBy('s.definition_id'),
+    )
+    .onConflict((conflict) =>
+      conflict
+        .columns(['organization_id', 'definition_id', 'minute'])
+        .doUpdateSet({ count: sql<number>`sent_occurrence_count.count + excluded.count` }),
+    );
 }
 
 /** `YYYY-MM` in UTC. */

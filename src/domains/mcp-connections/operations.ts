@@ -10,6 +10,7 @@ import {
 } from '../../core/errors.ts';
 import { sentences } from '../../core/text/wording.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
+import { publishToFeed } from '../../core/feed.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
@@ -22,6 +23,7 @@ import { connectRemote } from './remote/connect.ts';
 import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
 import { deleteConnectionRows } from './deletion.ts';
 import { McpConnection } from './entity.ts';
+import { feedSubjectOf } from './feed-subject.ts';
 import {
   type CreateMcpConnectionInput,
   type RemoteInput,
@@ -227,6 +229,7 @@ export const deleteMcpConnection = defineOperation({
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
     const credentials = await readCredentials(em, secrets, connection.id);
     await deleteConnectionRows(em, [connection.id]);
+    publishToFeed(em, { ...feedSubjectOf(connection), type: 'mcp_connection.deleted' });
     return { connection, credentials };
   },
   target: ({ connection }) => targetOf(connection),

@@ -1,7 +1,8 @@
 // What other nouns, the gateway and the operator use of mcp connections.
 
 export { deleteConnections } from './deletion.ts';
-export type { McpConnectionTables, ToolPolicy } from './entity.ts';
+export { McpConnection, type McpConnectionTables, type ToolPolicy } from './entity.ts';
+export { feedSubjectOf } from './feed-subject.ts';
 export { readMcpConnections, resolveMcpConnections } from './operations.ts';
 export { READ_MCP_CONNECTIONS, visibleTo } from './policy.ts';
 export type { McpConnectionRow } from './queries.ts';

@@ -44,6 +44,7 @@ export const deleteOrganization = defineOperation({
       state: 'queued',
       questionnaire: null,
       emptiedOrganizations: [id],
+      leftOrganizations: [],
       runAfter: at,
       createdAt: at,
     });

@@ -1,6 +1,6 @@
 // What other nouns, the gateway and the operator use of sessions.
 
-export { Session, type SessionTables } from './entity.ts';
+export { PullRequest, Session, type SessionTables } from './entity.ts';
 export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
 export { createSessionInput, recordPullRequestInput } from './input.ts';
 export { readSessions, readStreamHead, requireSessionChange } from './operations.ts';

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { idSchema } from '../../core/input/validation.ts';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { recordAudit, jobEntry } from '../../core/audit.ts';
+import { publishToFeed } from '../../core/feed.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
 import type { DeletionSteps } from '../../core/module.ts';
 
@@ -66,6 +67,14 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
       );
     const left = await leaveOrganizations(transaction, job.userId);
     job.addEmptied(left.emptied);
+    job.leave(left.others);
+    publishToFeed(
+      transaction,
+      ...left.others.map((organizationId) => {
+        const about = { organizationId, subjectType: 'User', subjectId: job.userId } as const;
+        return { ...about, type: 'member.left' } as const;
+      }),
+    );
     await deleteInvitationsOf(transaction, left.emptied);
     await deleteInvitationsTo(transaction, job.userId);
     for (const organizationId of left.others)

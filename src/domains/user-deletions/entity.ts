@@ -22,6 +22,8 @@ const DeletionJobSchema = defineEntity({
     questionnaire: p.json<DeletionQuestionnaire>().nullable(),
     /** Organizations without members, which are deleted with everything in them. */
     emptiedOrganizations: p.json<string[]>(),
+    /** Other organizations that the account was a member of, whose feeds say that it is deleted. */
+    leftOrganizations: p.json<string[]>().default('[]'),
     /** The end of the grace period. */
     runAfter: p.datetime(),
     createdAt: p.datetime(),
@@ -55,6 +57,10 @@ export class DeletionJob extends DeletionJobSchema.class {
     this.finishedAt = at;
     this.error = error;
     this.memberIds = [];
+  }
+
+  leave(organizationIds: readonly OrganizationId[]): void {
+    this.leftOrganizations = [...organizationIds];
   }
 
   /** Adds organizations to delete to the recorded ones. */

@@ -46,6 +46,7 @@ export const deleteUser = defineOperation({
       state: 'queued',
       questionnaire: input.deletionQuestionnaire ?? null,
       emptiedOrganizations: [],
+      leftOrganizations: [],
       runAfter: new Date(at.getTime() + delaySeconds * 1000),
       createdAt: at,
     });

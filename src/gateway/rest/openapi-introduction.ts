@@ -6,6 +6,11 @@ import { MAX_BODY_BYTES } from '../../core/http/request-body.ts';
 /** The tags in display order. Every route has one of them. */
 export const TAGS: readonly { readonly name: string; readonly description: string }[] = [
   {
+    name: 'Feed',
+    description:
+      'What has changed in the organization, for programs that wait for it: sessions, MCP connections, event definitions, occurrences and members. Poll pages, or follow the stream.',
+  },
+  {
     name: 'Sessions',
     description:
       'Runs of coding agents, and the events that their runners record. All members of the organization can read a `public` session; only its creator and administrators can read a `private` one. Only the creator and administrators can change a session.',

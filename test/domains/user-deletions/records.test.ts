@@ -178,7 +178,7 @@ const CASES: Record<string, () => Promise<void>> = {
   'private sessions of the user, with artifacts, pull requests and events: deleted': async () => {
     expect(await count('select 1 from session where id = $1', ids.privateSession)).toBe(0);
     expect(await rowCountsOf(ids.privateSession)).toEqual({ events: 0, batches: 0, streams: 0, artifacts: 0 });
-    expect(await tablesThatContain(ids.privateSession)).toEqual(['audit_entry']);
+    expect(await tablesThatContain(ids.privateSession)).toEqual(['audit_entry', 'feed_entry']);
   },
   'public sessions of the user, with artifacts, pull requests and events: stay, without creator': async () => {
     expect(await rows('select creator_id, visibility from session where id = $1', ids.publicSession)).toEqual([

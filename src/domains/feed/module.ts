@@ -1,0 +1,32 @@
+import { FeedEntry, FeedStream, feedTopic } from '../../core/feed.ts';
+import { DELETION_BATCH, type Module } from '../../core/module.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
+import { deleteFeedEntries, deleteFeedOf, forgetUserInFeed, readFeedVersions } from './queries.ts';
+import { feedRoutes } from './rest.ts';
+
+const KEPT_MS = 30 * DAY_MS;
+
+export const feed = {
+  entities: [FeedStream, FeedEntry],
+  graphql: () => import('./graphql.ts'),
+  routes: feedRoutes,
+  pages: [],
+  jobs: () => [],
+  cleanups: { 'feed entries': (em, at, batch) => deleteFeedEntries(em, new Date(at.getTime() - KEPT_MS), batch) },
+  topics: [{ topicOf: feedTopic, read: readFeedVersions }],
+  deletionSteps: {
+    ofUser: [
+      {
+        name: 'feed entries',
+        run: async ({ em }, { id }) => ({ found: await forgetUserInFeed(em, id, DELETION_BATCH) }),
+      },
+    ],
+    ofOrganization: [
+      {
+        name: 'feed entries',
+        run: async ({ em }, { id }) => ({ found: await deleteFeedOf(em, id, DELETION_BATCH) }),
+      },
+    ],
+  },
+  replays: {},
+} as const satisfies Module;

@@ -1,0 +1,3 @@
+// What other nouns, the gateway and the operator use of the feed.
+
+export { feedEntriesOf } from './sources.ts';

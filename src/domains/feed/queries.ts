@@ -1,0 +1,249 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type RawBuilder, sql } from 'kysely';
+import { type FeedTables, type FeedType, numberFeed } from '../../core/feed.ts';
+import { isDatabaseAway } from '../../core/postgres/failures.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { Role } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { counted } from '../../core/postgres/reading/counts.ts';
+import {
+  type Readable,
+  type RowOf,
+  type ValueOf,
+  anyOf,
+  columns,
+  listOf,
+  preparedByShape,
+  queriesOn,
+} from '../../core/postgres/reading/queries.ts';
+import { callerOf } from '../sessions/public.ts';
+import { readableEntries } from './policy.ts';
+
+const db = queriesOn<FeedTables>();
+
+/** An entry of the feed. */
+export type FeedEntryRow = Omit<
+  RowOf<Readable<FeedTables>['feed_entry']>,
+  'id' | 'readerId' | 'key' | 'recordedAt' | 'position'
+> & { readonly id: number };
+
+const COLUMNS = ['organizationId', 'id', 'createdAt', 'type', 'subjectType', 'subjectId', 'data'] as const;
+
+/** The types that the caller can see, and when the entries were created. */
+export interface FeedConditions {
+  readonly types: readonly FeedType[];
+  readonly createdFrom?: string | null | undefined;
+  readonly createdBefore?: string | null | undefined;
+}
+
+/** Entries between two ids, both exclusive, from the start or from the end. */
+export interface FeedWindow {
+  readonly after?: number | null | undefined;
+  readonly before?: number | null | undefined;
+  readonly limit: number;
+  readonly isBackward?: boolean;
+}
+
+interface Given {
+  readonly organizationId: OrganizationId;
+  readonly userId: UserId;
+  readonly types: readonly FeedType[];
+  readonly after: number;
+  readonly before: number;
+  readonly createdFrom?: string | null | undefined;
+  readonly createdBefore?: string | null | undefined;
+  readonly limit?: number;
+}
+
+function entriesOf(value: ValueOf<Given>, role: Role) {
+  const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
+  return db
+    .selectFrom('feed_entry as e')
+    .where(readableEntries(caller as never))
+    .where('e.type', '=', anyOf('text', value('types')))
+    .where(sql<boolean>`e.id > ${value('after')}::bigint`)
+    .where(sql<boolean>`e.id < ${value('before')}::bigint`)
+    .where(sql<boolean>`e.created_at >= coalesce(${value('createdFrom')}::timestamptz, '-infinity')`)
+    .where(sql<boolean>`e.created_at < coalesce(${value('createdBefore')}::timestamptz, 'infinity')`);
+}
+
+/** A page, with the head of the feed and whether entries have no number yet, in the same snapshot. Without entries it has a row of nulls. */
+const pages = preparedByShape<Given, { readonly role: Role; readonly direction: 'asc' | 'desc' }>()((
+  value,
+  { role, direction },
+) => {
+  const page = entriesOf(value, role)
+    .select(columns('e', COLUMNS))
+    .orderBy('e.organization_id', direction)
+    .orderBy('e.id', direction)
+    .limit(sql<number>`${value('limit')}`);
+  const head = db
+    .selectFrom('feed_stream as s')
+    .select('s.last_id')
+    .where('s.organization_id', '=', sql<string>`${value('organizationId')}`);
+  const state = db.selectNoFrom((eb) => [
+    eb.exists(unnumbered(value('organizationId'))).as('isDue'),
+    sql<number>`coalesce(${head}, 0)`.as('head'),
+  ]);
+  return db
+    .selectFrom(state.as('state'))
+    .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
+    .select(['state.isDue', 'state.head'])
+    .select(COLUMNS.map((name) => sql.ref(`page.${name}`).as(name)))
+    .orderBy(sql.ref('page.id'), direction)
+    .$castTo<Partial<FeedEntryRow> & { readonly isDue: boolean; readonly head: number }>();
+});
+
+const byIds = preparedByShape<Given & { readonly ids: readonly number[] }, { readonly role: Role }>()(
+  (value, { role }) =>
+    entriesOf(value, role)
+      .where(sql<boolean>`e.id = any(${value('ids')}::bigint[])`)
+      .select(columns('e', COLUMNS))
+      .$castTo<FeedEntryRow>(),
+);
+
+const counts = preparedByShape<Given, { readonly role: Role }>()((value, { role }) =>
+  db.selectNoFrom(counted(entriesOf(value, role)).as('count')),
+);
+
+const ALL = { after: 0, before: Number.MAX_SAFE_INTEGER };
+
+export interface FoundEntries {
+  /** In ascending order. */
+  readonly entries: readonly FeedEntryRow[];
+  /** The last number of the feed. All entries up to it were visible. */
+  readonly head: number;
+}
+
+/** A page of the entries that the caller can read. New entries are numbered first. */
+export async function findFeedEntries(
+  { actor, em, sql: reader }: OperationContext,
+  { types, createdFrom, createdBefore }: FeedConditions,
+  { after, before, limit, isBackward = false }: FeedWindow,
+): Promise<FoundEntries> {
+  const { role, ...caller } = callerOf(actor);
+  const window = { after: after ?? ALL.after, before: before ?? ALL.before, limit };
+  const values = { ...caller, types, createdFrom, createdBefore, ...window };
+  const statement = pages({ role, direction: isBackward ? 'desc' : 'asc' }, values);
+  const read = async (from: Sql) => {
+    const [first, ...others] = await from.all(statement);
+    const rows = first?.id == null ? [] : [first, ...others];
+    // A row with an id has all columns, and two more.
+    const entries = rows as FeedEntryRow[];
+    return { entries: isBackward ? entries.toReversed() : entries, head: first?.head ?? 0, isDue: first?.isDue };
+  };
+  try {
+    const found = await read(reader.primary);
+    if (found.isDue !== true) return found;
+    await numberFeed(em, caller.organizationId);
+    return await read(reader.primary);
+  } catch (error) {
+    // A replica still serves what is numbered.
+    if (!isDatabaseAway(error) || reader === reader.primary) throw error;
+    return read(reader);
+  }
+}
+
+/** The entries with these ids that the caller can read, in any order. */
+export function findFeedEntriesById(
+  { actor, sql: reader }: OperationContext,
+  types: readonly FeedType[],
+  ids: readonly number[],
+): Promise<FeedEntryRow[]> {
+  const { role, ...caller } = callerOf(actor);
+  return reader.all(byIds({ role }, { ...caller, types, ids, ...ALL }));
+}
+
+export async function countFeedEntries(
+  { actor, sql: reader }: OperationContext,
+  conditions: FeedConditions,
+): Promise<number> {
+  const { role, ...caller } = callerOf(actor);
+  const row = await reader.first(counts({ role }, { ...caller, ...ALL, ...conditions }));
+  return row?.count ?? 0;
+}
+
+/** The entries of an organization without a number. */
+function unnumbered(organizationId: RawBuilder<unknown>) {
+  return db
+    .selectFrom('feed_entry as u')
+    .select('u.key')
+    .where('u.organization_id', '=', sql<string>`${organizationId}`)
+    .where('u.id', 'is', null);
+}
+
+/** The heads of feeds, as versions of their topics. */
+export async function readFeedVersions(
+  { sql: reader }: Pick<OperationContext, 'sql'>,
+  ids: readonly OrganizationId[],
+): Promise<Map<OrganizationId, string>> {
+  const rows = await reader.all(
+    db
+      .selectFrom(sql<{ id: OrganizationId }>`unnest(${listOf('uuid', ids)})`.as<'o'>(sql`o(id)`))
+      .leftJoin('feed_stream as s', 's.organization_id', 'o.id')
+      .select(['o.id as organizationId', 's.last_id as lastId'])
+      .select((eb) => eb.exists(unnumbered(sql.ref('o.id'))).as('isDue')),
+  );
+  return new Map(rows.map(({ organizationId, lastId, isDue }) => [organizationId, `${lastId} ${isDue}`]));
+}
+
+const tablesOf = (em: EntityManager) => em.getKysely<Readable<FeedTables>>();
+
+/** Deletes a batch of the entries from before a time. @returns how many. */
+export async function deleteFeedEntries(em: EntityManager, before: Date, batch: number): Promise<number> {
+  const tables = tablesOf(em);
+  const some = tables
+    .selectFrom('feed_entry')
+    .select(['organization_id', 'key'])
+    .where('created_at', '<', before.toISOString())
+    .orderBy('created_at')
+    .limit(batch);
+  const { numDeletedRows } = await tables
+    .deleteFrom('feed_entry')
+    .where((eb) => eb(eb.refTuple('organization_id', 'key'), 'in', some.$asTuple('organization_id', 'key')))
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Deletes a batch of the entries of an organization, and with the last ones its stream. @returns how many rows. */
+export async function deleteFeedOf(em: EntityManager, organizationId: OrganizationId, batch: number): Promise<number> {
+  const tables = tablesOf(em);
+  const some = tables.selectFrom('feed_entry').select('key').where('organization_id', '=', organizationId).limit(batch);
+  const entries = await tables
+    .deleteFrom('feed_entry')
+    .where('organization_id', '=', organizationId)
+    .where('key', 'in', some)
+    .executeTakeFirst();
+  const stream = await tables
+    .deleteFrom('feed_stream')
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst();
+  return Number(entries.numDeletedRows + stream.numDeletedRows);
+}
+
+/** Removes the id of a user from a batch of the entries about them, and deletes a batch of those that only they could read. @returns how many. */
+export async function forgetUserInFeed(em: EntityManager, userId: UserId, batch: number): Promise<number> {
+  const tables = tablesOf(em);
+  const about = tables
+    .selectFrom('feed_entry')
+    .select(['organization_id', 'key'])
+    .where('subject_type', '=', 'User')
+    .where('subject_id', '=', userId)
+    .limit(batch);
+  const forgotten = await tables
+    .updateTable('feed_entry')
+    .set({ subject_id: null })
+    .where((eb) => eb(eb.refTuple('organization_id', 'key'), 'in', about.$asTuple('organization_id', 'key')))
+    .executeTakeFirst();
+  const own = tables
+    .selectFrom('feed_entry')
+    .select(['organization_id', 'key'])
+    .where('reader_id', '=', userId)
+    .limit(batch);
+  const deleted = await tables
+    .deleteFrom('feed_entry')
+    .where((eb) => eb(eb.refTuple('organization_id', 'key'), 'in', own.$asTuple('organization_id', 'key')))
+    .executeTakeFirst();
+  return Number(forgotten.numUpdatedRows + deleted.numDeletedRows);
+}

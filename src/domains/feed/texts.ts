@@ -1,0 +1,31 @@
+import type { FeedType } from '../../core/feed.ts';
+
+/** What the fields of an entry mean, for both APIs. */
+export const FEED_TEXTS = {
+  id: 'Number of the entry in the feed of the organization, in the order in which they became visible. It is also the cursor.',
+  type: 'What has changed.',
+  createdAt: 'When it changed.',
+  subjectType: 'Type of the changed object, as in the audit log.',
+  subjectId: 'Id of the changed object, which may have been deleted since. Null for a deleted account.',
+  data: 'States and ids, depending on the type; never texts or addresses.',
+} as const;
+
+export const FEED_TYPE_TEXTS: Readonly<Record<FeedType, string>> = {
+  'session.created': 'A session was created. `data` has its `state`.',
+  'session.state_changed': 'A session has another state. `data` has `state` and `previousState`.',
+  'session.pull_request_changed':
+    'A pull request of a session was recorded or changed. `data` has `artifactId`, `pullRequestId` and `status`.',
+  'mcp_connection.status_changed':
+    'An MCP connection was created, or has another status. `data` has `status` and, unless it is new, `previousStatus`.',
+  'mcp_connection.deleted': 'An MCP connection was deleted.',
+  'event_definition.created': 'An event definition was created.',
+  'event_definition.changed': 'An event definition or one of its properties was changed.',
+  'event_definition.deleted': 'An event definition was deleted.',
+  'event_occurrences.sent':
+    'Occurrences of an event were sent. `data` has the `minute` and the `count`; add up several entries for the same minute.',
+  'member.joined': 'Somebody became a member. `data` has the `role`.',
+  'member.left': 'Somebody is no longer a member.',
+  'deletion_job.finished':
+    'The account of a former member was deleted. `data` has the `state`. Only administrators see it.',
+  'webhook.disabled': 'A webhook was disabled. `data` has the `reason`. Only administrators see it.',
+};
