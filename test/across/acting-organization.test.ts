@@ -109,6 +109,9 @@ const BODIES: Readonly<Record<string, (to: References) => object>> = {
   updateEventProperty: ({ property }) => ({ name: property, label: 'Renamed' }),
 };
 
+/** Query strings of the routes that need one. */
+const QUERY_STRINGS: Readonly<Record<string, string>> = { searchSessions: '?text=New' };
+
 function newPlan() {
   return { definitions: [{ name: `event_${randomUUID().replaceAll('-', '_')}`, label: 'Planned' }] };
 }
@@ -217,7 +220,7 @@ const operationOf = (route: Exclude<AnyRoute, KeylessRoute>): Operation => ({
     const body = BODIES[route.operationId]?.(to) ?? route.examples?.input ?? {};
     const accepted = isRaw(route) && { Accept: 'application/json, text/event-stream' };
     const headers = { 'Content-Type': 'application/json', ...accepted, ...header };
-    return send(fixture.gateway, route.method, path, {
+    return send(fixture.gateway, route.method, `${path}${QUERY_STRINGS[route.operationId] ?? ''}`, {
       key,
       headers,
       ...(takesBody(route) && { body: JSON.stringify(body) }),
