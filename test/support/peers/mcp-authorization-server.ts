@@ -234,7 +234,8 @@ export async function startOAuthFixture(): Promise<OAuthFixture> {
         resource: asked.get('resource'),
       });
       const back = new URL(asked.get('redirect_uri') ?? '');
-      const iss = String(fixture.metadata['issuer'] ?? issuer.origin);
+      const announced = fixture.metadata['issuer'];
+      const iss = typeof announced === 'string' ? announced : issuer.origin;
       back.search = new URLSearchParams({ code, state: asked.get('state') ?? '', iss }).toString();
       return back;
     },
