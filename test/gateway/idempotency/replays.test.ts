@@ -129,6 +129,11 @@ const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
     body: recordedPullRequestExample,
   }),
   createEventDefinition: () => createDefinition(),
+  applyTrackingPlan: () => ({
+    method: 'POST',
+    path: '/v1/tracking-plan',
+    body: { definitions: [{ ...definition('Planned'), name: 'planned' }] },
+  }),
   updateEventDefinition: async () => ({
     method: 'PATCH',
     path: `${EVENTS}/${await definitionWithProperty()}`,
