@@ -114,7 +114,7 @@ test('429: the answer has the documented headers', async () => {
   await busy.close();
 });
 
-test('every operation with a key accepts X-Organization-Id and describes its 404; only the event stream accepts Last-Event-ID', async () => {
+test('every operation with a key accepts X-Organization-Id and describes its 404; only live streams accept Last-Event-ID', async () => {
   const member = await gateway.createKey({ email: 'two@example.com' });
   await gateway.createKey({ email: 'two@example.com' });
   await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [member.keyId]);
@@ -123,7 +123,9 @@ test('every operation with a key accepts X-Organization-Id and describes its 404
       if (operation.security?.length === 0) continue;
       const references = operation.parameters.map(({ $ref, name }) => $ref ?? name);
       expect(references).toContain('#/components/parameters/X-Organization-Id');
-      expect(references.includes('Last-Event-ID')).toBe(operation.operationId === 'listSessionEvents');
+      expect(references.includes('Last-Event-ID')).toBe(
+        ['listSessionEvents', 'listFeed'].includes(operation.operationId),
+      );
       const response = await send(method, path, { headers: { 'X-Organization-Id': 'nowhere' } }, member.key);
       expect([method, path, response.status]).toEqual([method, path, 404]);
       expectAsDescribed(response, described(operation, 404));
