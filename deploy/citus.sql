@@ -16,7 +16,7 @@ insert into placement values
   ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
   ('membership', 'distributed'), ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'),
   ('project', 'distributed'), ('pull_request', 'distributed'), ('secret', 'distributed'), ('sent_occurrence_count', 'distributed'),
-  ('session', 'distributed'),
+  ('session', 'distributed'), ('session_search', 'distributed'), ('session_text', 'distributed'), ('event_violation', 'distributed'),
   ('session_event', 'distributed'), ('session_event_batch', 'distributed'), ('session_stream', 'distributed');
 
 do $$

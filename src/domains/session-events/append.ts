@@ -227,7 +227,9 @@ function noteForSearch({ id, organizationId }: SharedValues) {
           sql<string>`gen_random_uuid()`.as('version'),
         ]),
     )
-    .onConflict((conflict) => conflict.column('session_id').doUpdateSet({ version: sql<string>`excluded.version` }));
+    .onConflict((conflict) =>
+      conflict.columns(['session_id', 'organization_id']).doUpdateSet({ version: sql<string>`excluded.version` }),
+    );
 }
 
 function noteUse({ id, at }: SharedValues) {

@@ -48,7 +48,7 @@ const SessionTextSchema = defineEntity({
   properties: {
     sessionId: p.uuid().$type<SessionId>().primary(),
     item: p.text().primary(),
-    organizationId: p.uuid().$type<OrganizationId>(),
+    organizationId: p.uuid().$type<OrganizationId>().primary(),
     /** 0 for the title of the session. */
     eventId: p.bigint('number'),
     createdAt: p.datetime(),

@@ -132,7 +132,7 @@ async function storeTexts(
         ]),
     )
     .onConflict((conflict) =>
-      conflict.columns(['session_id', 'item']).doUpdateSet({
+      conflict.columns(['session_id', 'item', 'organization_id']).doUpdateSet({
         event_id: sql<number>`excluded.event_id`,
         created_at: sql<string>`excluded.created_at`,
         document: sql<string>`excluded.document`,

@@ -156,6 +156,8 @@ const SessionSearchSchema = defineEntity({
     /** Changes with each event and title. Null when everything is indexed. */
     version: p.uuid().nullable(),
   },
+  // The target of conflicts, which also exists when the primary key contains the organization (deploy/citus.sql).
+  uniques: [{ name: 'session_search_session_unique', properties: ['session', 'organization'] }],
   indexes: [
     {
       name: 'session_search_pending_index',

@@ -20,7 +20,11 @@ const objects = types.filter(isObjectType);
 const fields = objects.flatMap((type) =>
   Object.values(type.getFields()).map((field) => ({ coordinate: `${type.name}.${field.name}`, field })),
 );
-const lists = fields.filter(({ field }) => getNamedType(field.type).name.endsWith('Connection'));
+/** The search is asked for words, and its order is the relevance. */
+const SEARCH = 'Organization.sessionSearch';
+const lists = fields.filter(
+  ({ coordinate, field }) => getNamedType(field.type).name.endsWith('Connection') && coordinate !== SEARCH,
+);
 const inputs = types.filter(isInputObjectType);
 
 const nameOf = (type: GraphQLInputType | undefined) => type && getNamedType(type).name;
