@@ -132,6 +132,9 @@ export function stateOf(current: string) {
 
 export const htmlUrlOf = (sessionId: string, baseline: Baseline) => `${baseline.publicUrl}/sessions/${sessionId}`;
 
+/** A connection with the first five objects. */
+const nodesOf = (objects: readonly object[]) => ({ nodes: objects.slice(0, 5) });
+
 function toSession(row: SessionRow, found: readonly FoundArtifact[], baseline: Baseline): object {
   const { id, source, projectUuid } = row;
   return {
@@ -166,13 +169,15 @@ function toSession(row: SessionRow, found: readonly FoundArtifact[], baseline: B
       type: source.type,
       repositories: source.repositories.map(({ id: databaseId, name, provider }) => ({ databaseId, name, provider })),
     },
-    artifacts: found.map(({ row: artifact, pullRequests }) => ({
-      databaseId: artifact.artifactId,
-      type: toEnumName(artifact.artifactType),
-      createdAt: artifact.artifactCreatedAt,
-      updatedAt: artifact.artifactUpdatedAt,
-      pullRequests,
-    })),
+    artifacts: nodesOf(
+      found.map(({ row: artifact, pullRequests }) => ({
+        databaseId: artifact.artifactId,
+        type: toEnumName(artifact.artifactType),
+        createdAt: artifact.artifactCreatedAt,
+        updatedAt: artifact.artifactUpdatedAt,
+        pullRequests: nodesOf(pullRequests),
+      })),
+    ),
   };
 }
 
@@ -186,11 +191,13 @@ function toPartOfSession(row: SessionRow, found: readonly FoundArtifact[]): obje
     createdAt: row['createdAt'],
     updatedAt: row['updatedAt'],
     state: { current: toEnumName(row.state) },
-    artifacts: found.map(({ row: artifact, pullRequests }) => ({
-      databaseId: artifact.artifactId,
-      type: toEnumName(artifact.artifactType),
-      pullRequests,
-    })),
+    artifacts: nodesOf(
+      found.map(({ row: artifact, pullRequests }) => ({
+        databaseId: artifact.artifactId,
+        type: toEnumName(artifact.artifactType),
+        pullRequests: nodesOf(pullRequests),
+      })),
+    ),
   };
 }
 
