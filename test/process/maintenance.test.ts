@@ -179,6 +179,7 @@ describe('maintenance', () => {
   test('is scheduled once an hour for all workers together, and only one job waits at a time', async () => {
     for (let worker = 0; worker < 2; worker += 1) await (await startJobs(gateway.dependencies)).stop();
     expect(await rows('select name, cron, timezone from pgboss.schedule order by name')).toEqual([
+      { name: 'feed-occurrences', cron: '* * * * *', timezone: 'UTC' },
       { name: 'maintenance', cron: '17 * * * *', timezone: 'UTC' },
       { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
     ]);

@@ -102,7 +102,16 @@ function formsOf(secret: string): Buffer[] {
   return [...new Set([...forms, encodeURIComponent(secret)])].map((form) => Buffer.from(form));
 }
 
-/** Answers with the secret header as the name of a tool. The client package omits that tool with a warning. */
+/**
+ * The variables of a gateway in which a library writes this text as a warning after the signal SIGUSR2. The client package
+ * writes such warnings, with text of the server, only in methods that the gateway does not call.
+ */
+function warnOnSignal(text: string): Record<string, string> {
+  const module = `process.on('SIGUSR2', () => console.warn(${JSON.stringify(`[mcp-sdk] excluding tool '${text}'`)}));`;
+  return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(module)}` };
+}
+
+/** Answers with the secret header as the name of a tool with an invalid declaration. */
 function repeatSecret(request: IncomingMessage, response: ServerResponse): void {
   void json(request).then((message) => {
     const { id, method } = z.object({ id: z.unknown(), method: z.string() }).parse(message);
@@ -139,7 +148,7 @@ test('after every kind of use, no secret is in the files of the database, its wr
 
   const dataDir = await temporaryDirectory();
   const env = { DATA_DIR: dataDir, ALLOW_PRIVATE_NETWORK: 'true', RATE_LIMIT_PER_MINUTE: '0', LOG_LEVEL: 'trace' };
-  const gateway = await startGateway(env);
+  const gateway = await startGateway({ ...env, ...warnOnSignal(stated.header) });
   const key = await issueKey(env);
   secrets.add(key);
   const answers: unknown[] = [];
@@ -165,6 +174,8 @@ test('after every kind of use, no secret is in the files of the database, its wr
   parrot.handler = (request, response) =>
     void response.writeHead(403, String(request.headers['x-key'])).end(JSON.stringify(request.headers));
   await use(headed.connection.id);
+  process.kill(gateway.pid, 'SIGUSR2');
+  await expect.poll(() => gateway.output.stdout).toContain('"library":"mcp-sdk","msg":"a library wrote a warning');
   fixture.addClient('machine', stated.machine);
   const machine = {
     name: 'machine',
@@ -217,5 +228,4 @@ test('after every kind of use, no secret is in the files of the database, its wr
   const holders = files.filter(({ bytes }) => bytes.includes('to-be-found')).map(({ place }) => place);
   expect(holders.filter((place) => /\/base\/\d+\/\d+$/.test(place)).length).toBeGreaterThan(0);
   expect(holders.filter((place) => place.includes('/pg_wal/')).length).toBeGreaterThan(0);
-  expect(gateway.output.stdout).toContain('a library wrote a warning');
 });
