@@ -6,6 +6,8 @@ import { accessibilityFindings, saveScreenshot, overflowOf, startSite } from '..
 /** All text that users and servers can write is hostile here. The console must show it as plain text. */
 
 const HOSTILE = '<img src=x onerror=alert(1)><script>1</script>';
+/** What the MCP server answers. It is no credential, so messages quote it. */
+const ANSWER = '<img src=y onerror=alert(2)><script>2</script>';
 const DEFINITION = 'hostile_event';
 
 const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
@@ -15,7 +17,8 @@ const sessionId = await writeEverywhere();
 mcp.handler = (request, response) => {
   request.resume();
   response.writeHead(400, { 'Content-Type': 'application/json' });
-  response.end(JSON.stringify({ jsonrpc: '2.0', id: 0, error: { code: -32_000, message: HOSTILE, data: HOSTILE } }));
+  const error = { code: -32_000, message: `${ANSWER} ${HOSTILE}`, data: HOSTILE };
+  response.end(JSON.stringify({ jsonrpc: '2.0', id: 0, error }));
 };
 afterAll(() => mcp.stop());
 
@@ -119,12 +122,16 @@ test('every page shows hostile text as plain text, fits into the window, and has
   expect(problems).toEqual([]);
 });
 
-test('after a failed test of an MCP server its cause is shown, and no text of the answer', async () => {
+test('after a failed test of an MCP server its cause is shown, and the answer only quoted as plain text, without the header sent', async () => {
   const { page, problems } = await site.open('/mcp-connections', { key });
   page.on('dialog', (dialog) => problems.push(`dialog: ${dialog.message()}`));
   await page.getByRole('button', { name: 'Test', exact: true }).click();
-  await page.getByRole('alert').waitFor();
-  expect(await page.getByRole('alert').textContent()).toBe('the MCP server answered with HTTP 400');
+  const alert = page.getByRole('alert');
+  await alert.waitFor();
+  expect(await alert.textContent()).toBe(
+    `the MCP server answered with HTTP 400 (application/json) at ${new URL(mcp.origin).host}: -32000: "${ANSWER} [hidden]"`,
+  );
+  expect(await alert.locator('img, script').count()).toBe(0);
   expect(await page.locator('#content').locator('img, script').count()).toBe(0);
   await saveScreenshot(page, 'hostile-mcp-test');
   expect(problems).toEqual([]);

@@ -148,7 +148,7 @@ test('a person who declines sees a confirmation, in light and dark and on a narr
   const { authorizationUrl, connection } = await create('<b>Wiki</b> & co');
   const page = await consent(authorizationUrl, person, { agree: false });
   expect(await page.locator('main').innerText()).toContain(
-    'The MCP connection “<b>Wiki</b> & co” was not connected: the authorization server refused: access_denied.',
+    'The MCP connection “<b>Wiki</b> & co” was not connected: the authorization server refused: access_denied: "End-User aborted interaction".',
   );
   expect(await faultsOf(page)).toEqual([]);
   await saveScreenshot(page, 'declined');
@@ -159,7 +159,7 @@ test('a person who declines sees a confirmation, in light and dark and on a narr
   expect(await overflowOf(page)).toBe(0);
   expect(await read(connection.id, 'status statusReason')).toEqual({
     status: 'AUTHORIZATION_REQUIRED',
-    statusReason: 'the authorization server refused: access_denied',
+    statusReason: 'the authorization server refused: access_denied: "End-User aborted interaction"',
   });
 
   const again = await site.rest<Created>('POST', `/v1/mcp-connections/${connection.id}/authorize`, { key });
