@@ -168,6 +168,7 @@ const KNOWN_CODES = new Set([
   'NOT_FOUND',
   'REMOTE_FAILED',
   'TOO_COSTLY',
+  'ANSWER_TOO_LARGE',
   'BAD_USER_INPUT',
 ]);
 
