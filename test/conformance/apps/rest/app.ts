@@ -11,7 +11,7 @@ export interface Given {
   readonly invitationToken: string;
 }
 
-/** Calls every documented operation once, and prints the operations whose answers were as documented. */
+/** Calls every documented operation once, except those that pass messages of MCP through, and prints the operations whose answers were as documented. */
 export async function useEverything(given: Given) {
   const { url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken } = given;
   const done: string[] = [];
@@ -41,6 +41,7 @@ export async function useEverything(given: Given) {
     }),
   );
 
+  const matches = good(await client.GET('/v1/session-search', { params: { query: { text: 'coupon' } } }));
   const session = good(
     await client.PATCH('/v1/sessions/{sessionId}', {
       params: { path: { sessionId } },
@@ -54,6 +55,15 @@ export async function useEverything(given: Given) {
   const body = { name: `${name} renamed`, serverUrl, command, args };
   good(await client.PATCH(connectionPath, { ...byId, body }));
   const connections = good(await client.GET('/v1/mcp-connections', { params: { query: { type: 'remote' } } }));
+  const settingsPath = `${connectionPath}/settings` as const;
+  good(await client.PATCH(settingsPath, { ...byId, body: { toolPolicy: { mode: 'ONLY', names: ['add'] } } }));
+  const settings = good(await client.GET(settingsPath, byId));
+  const sum = good(
+    await client.POST(`${connectionPath}/tool-calls`, {
+      ...byId,
+      body: { name: 'add', arguments: { a: 19, b: 23 }, timeoutSeconds: 60 },
+    }),
+  );
   good(await client.DELETE(connectionPath, byId));
 
   const begun = good(await client.POST('/v1/sessions', { body: { title: 'Begun', visibility: 'public' } }));
@@ -64,6 +74,39 @@ export async function useEverything(given: Given) {
       body: { batchId: 'first', events: [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }] },
     }),
   );
+  const transitioned = good(
+    await client.POST('/v1/sessions/{sessionId}/transition', { ...ofBegun, body: { state: 'inProgress' } }),
+  );
+  const artifact = good(
+    await client.POST('/v1/sessions/{sessionId}/artifacts', { ...ofBegun, body: { type: 'PullRequest' } }),
+  );
+  good(
+    await client.POST('/v1/artifacts/{artifactId}/pull-requests', {
+      params: { path: { artifactId: artifact.id } },
+      body: {
+        url: 'https://github.com/example/shop/pull/34',
+        title: 'Wait for the cart',
+        status: 'open',
+        isDraft: false,
+        sourceBranch: 'wait',
+        baseBranch: 'main',
+        headSha: '9fceb02d0ae598e95dc970b74767f19372d61af8',
+        agent: 'coder',
+        diff: { additions: 12, deletions: 4, data: '@@ -1 +1 @@' },
+        author: { avatarUrl: 'https://github.com/example.png', login: 'example' },
+        codeRepository: {
+          id: '3e1c9a52-7f64-4d0b-8a35-5b6c0d9e2f11',
+          name: 'shop',
+          owner: 'example',
+          baseBranch: 'main',
+          provider: 'github',
+        },
+      },
+    }),
+  );
+  const usage = good(await client.GET('/v1/sessions/{sessionId}/usage', ofBegun));
+  const exported = good(await client.GET('/v1/sessions/{sessionId}/export', { ...ofBegun, parseAs: 'text' }));
+  const feed = good(await client.GET('/v1/feed', { params: { query: { types: ['session.state_changed'] } } }));
   const recorded = good(await client.GET('/v1/sessions/{sessionId}', ofBegun));
   const pullRequests = good(await client.GET('/v1/sessions/{sessionId}/pull-requests', ofBegun));
   const titles: string[] = [];
@@ -127,6 +170,12 @@ export async function useEverything(given: Given) {
   good(await client.DELETE(one, { params: { path } }));
   const gone = await client.GET(one, { params: { path } });
 
+  const plan = good(
+    await client.POST('/v1/tracking-plan', {
+      body: { definitions: [{ name: 'cart_opened', label: 'Cart opened', propertyDefinitions: [] }] },
+    }),
+  );
+
   const [channel] = good(await client.GET('/broadcast/v1/channels/setting/publish/current'));
   const broadcast = good(
     await client.POST('/broadcast/v1/broadcasts', {
@@ -155,8 +204,15 @@ export async function useEverything(given: Given) {
       connection: { type: connection.type, name: connection.name },
       session: { title: session.title, level: session.level, current: session.state.current },
       connections: connections.items.map(({ name }) => name),
+      settings: settings.toolPolicy,
+      sum: sum.content,
+      matches: matches.items.map(({ session }) => session.title),
       begun: {
         title: recorded.title,
+        state: transitioned.state.current,
+        turns: usage.turns,
+        exported: exported.trimEnd().split('\n').length,
+        feed: feed.items.map(({ subjectId, data }) => ({ isBegun: subjectId === begun.id, state: data['state'] })),
         events: [appended.firstId, appended.lastId],
         pullRequests: pullRequests.items.map(({ diff }) => diff),
         titles,
@@ -168,6 +224,7 @@ export async function useEverything(given: Given) {
       sent: sent.results.map(({ properties }) => properties['weight']),
       custom: read.properties?.filter(({ isDefault }) => !isDefault).map(({ name, type }) => `${name}: ${type}`),
       gone: { category: gone.error?.category, status: gone.response.status },
+      planned: plan.created,
       broadcasts: broadcasts.map(({ content }) => content.body),
       refused: refused.error?.error,
       deletion: { id: deletion.id, queued: deletion.deletionQueued },
