@@ -84,6 +84,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
       'apiKeyId',
       'userId',
       'sessionId',
+      'artifactId',
       'mcpConnectionId',
       'messageId',
       'eventName',
@@ -118,6 +119,8 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   updateMcpConnection: Object.fromEntries(
     ['command', 'args', 'serverUrl', 'scope', 'clientId', 'clientSecret'].map((name) => [name, fc.constant(undefined)]),
   ),
+  // The tools of the MCP server of the workspace, and one that it lacks.
+  callMcpTool: { name: fc.constantFrom('now', 'add', 'absent') },
   listBroadcasts: { after: reference('broadcast_guid') },
   searchEventDefinitions: { after: reference('listCursor') },
   searchEventOccurrences: {
