@@ -36,6 +36,7 @@ type Scenario = z.output<typeof scenarioSchema>;
 interface Tool {
   name: string;
   inputSchema: { properties?: Record<string, { type?: string }> };
+  problem: string | null;
 }
 
 interface Result {
@@ -70,7 +71,7 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
     const globalId = Buffer.from(`McpServer:${id}`).toString('base64');
     const { data, errors } = await gateway.graphql<{ node: { tools: Tool[] } }>(
       key,
-      'query ($id: ID!) { node(id: $id) { ... on McpServer { tools { name inputSchema } } } }',
+      'query ($id: ID!) { node(id: $id) { ... on McpServer { tools { name inputSchema problem } } } }',
       { id: globalId },
     );
     if (!data || errors) throw new Error(errors?.map(({ message }) => message).join('; '));
@@ -99,7 +100,9 @@ export async function startDriver(gateway: TestGateway): Promise<Driver> {
     for (let round = 1; ; round += 1) {
       try {
         const tools = await readTools(id);
-        return await callTools(id, given.toolCalls ?? tools.map((tool) => sampleCall(tool, tools)));
+        // The gateway lists a tool that a client must reject, and says why.
+        const usable = tools.filter(({ problem }) => problem === null);
+        return await callTools(id, given.toolCalls ?? usable.map((tool) => sampleCall(tool, tools)));
       } catch (error) {
         const isRefused = error instanceof Error && error.message.startsWith(NOT_AUTHORIZED);
         if (!isRefused || round > MAX_RETRIES) throw error;

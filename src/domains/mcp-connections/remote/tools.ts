@@ -1,6 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { isObject } from '../../../core/is-object.ts';
+import { headerProblemIn } from './header-declarations.ts';
 import { MAX_TOOLS_BYTES } from './mcp-fetch.ts';
 import { TOOLS_AS_SENT } from './tolerance.ts';
 
@@ -29,13 +30,14 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
   if (!client.getServerCapabilities()?.tools) return [];
   const tools: Tool[] = [];
   const cursors = new Set<string | undefined>();
+  const isModern = client.getProtocolEra() === 'modern';
   let bytes = 0;
   for (let cursor: string | undefined; !cursors.has(cursor);) {
     cursors.add(cursor);
     const params = cursor === undefined ? {} : { cursor };
     const answer = await client.request({ method: 'tools/list', params }, page, { signal, timeout: 30_000 });
     for (const described of answer[TOOLS_AS_SENT]) {
-      const tool = readTool(described);
+      const tool = readTool(described, isModern);
       bytes += JSON.stringify(tool).length;
       if (tools.length === MAX_TOOLS || bytes > MAX_TOOLS_BYTES) return tools;
       tools.push(tool);
@@ -66,8 +68,11 @@ const RULES: Readonly<Record<string, { readonly holds: (value: unknown) => boole
   icons: { holds: (value) => value == null || Array.isArray(value), rule: 'must be a list' },
 };
 
-/** Reads what can be read of the description of a tool. */
-export function readTool(described: unknown): Tool {
+/**
+ * Reads what can be read of the description of a tool.
+ * @param isModern Whether the server follows the revision 2026-07-28, which has rules for headers.
+ */
+export function readTool(described: unknown, isModern: boolean): Tool {
   const members = isObject(described) ? described : {};
   const text = (name: string) => (typeof members[name] === 'string' ? members[name] : null);
   return {
@@ -78,15 +83,17 @@ export function readTool(described: unknown): Tool {
     outputSchema: members['outputSchema'] ?? null,
     annotations: members['annotations'] ?? null,
     icons: members['icons'] ?? null,
-    problem: isObject(described) ? problemOf(members) : 'the tool must be an object',
+    problem: isObject(described) ? problemOf(members, isModern) : 'the tool must be an object',
   };
 }
 
-function problemOf(members: Readonly<Record<string, unknown>>): string | null {
+function problemOf(members: Readonly<Record<string, unknown>>, isModern: boolean): string | null {
   const problems = Object.entries(RULES).flatMap(([name, { holds, rule }]) =>
     holds(members[name]) ? [] : [`${name}: ${members[name] == null ? 'is missing' : rule}`],
   );
   const { inputSchema } = members;
   if (isObject(inputSchema) && inputSchema['type'] !== 'object') problems.push('inputSchema.type: must be "object"');
+  const headerProblem = isModern ? headerProblemIn(inputSchema) : null;
+  if (headerProblem !== null) problems.push(`inputSchema: x-mcp-header ${headerProblem}`);
   return problems.length === 0 ? null : problems.join('; ');
 }
