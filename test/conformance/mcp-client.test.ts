@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { PROBE_MS } from '../../src/domains/mcp-connections/remote/mcp-fetch.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { proof } from '../support/proof.ts';
 import { type Driver, startDriver } from './mcp-driver.ts';
@@ -41,11 +42,15 @@ const tables: string[] = [];
 const figures: Record<string, string> = {};
 
 beforeAll(async () => {
-  gateway = await startTestGateway({
-    ALLOW_PRIVATE_NETWORK: 'true',
-    // The address that the suite expects. It is never requested.
-    CLIENT_METADATA_URL: 'https://conformance-test.local/client-metadata.json',
-  });
+  gateway = await startTestGateway(
+    {
+      ALLOW_PRIVATE_NETWORK: 'true',
+      // The address that the suite expects. It is never requested.
+      CLIENT_METADATA_URL: 'https://conformance-test.local/client-metadata.json',
+    },
+    // The suite starts all scenarios at once, so that its servers may answer a version probe late.
+    { outbound: { deadlineAfter: (ms) => AbortSignal.timeout(ms === PROBE_MS ? 10 * ms : ms) } },
+  );
   driver = await startDriver(gateway);
   folder = await mkdtemp(join(tmpdir(), 'gateway-mcp-'));
 });
