@@ -1,4 +1,4 @@
-import { type HttpAnswer, answerWith } from './messages.ts';
+import { type HttpAnswer, type HttpHeaders, answerWith } from './messages.ts';
 
 /** Server-sent events (WHATWG HTML, section 9.2), as the live tail and GraphQL subscriptions send them. */
 
@@ -63,4 +63,14 @@ export function eventStream(parts: AsyncIterator<string, unknown>, onCancel: () 
       onCancel();
     },
   });
+}
+
+/** Whether the client asks for a stream instead of a page. */
+export function wantsStream(headers: HttpHeaders): boolean {
+  return /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
+}
+
+/** The last event of a stream that has failed, since its HTTP status is already sent. */
+export function writeError(message: string): string {
+  return writeEvent({ event: 'error', data: JSON.stringify({ error: message }) });
 }

@@ -1,16 +1,12 @@
 import { z } from 'zod';
-import {
-  type HttpAnswer,
-  type HttpHeaders,
-  type HttpRequest,
-  answerJson,
-  answerWith,
-} from '../../core/http/messages.ts';
+import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
 import { route } from '../../core/http/route.ts';
 import {
   EVENT_STREAM_HEADERS,
   LAST_EVENT_ID_HEADER,
   eventStream,
+  wantsStream,
+  writeError,
   writeEvent,
 } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -74,10 +70,6 @@ export const feedRoutes = [
   }),
 ];
 
-function wantsStream(headers: HttpHeaders): boolean {
-  return /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
-}
-
 async function pageOf(context: OperationContext, input: ListFeedInput): Promise<HttpAnswer> {
   try {
     const { entries, nextCursor, hasMore } = await listFeed(context, input);
@@ -117,7 +109,6 @@ async function* partsOf(
     for await (const entries of pages)
       yield entries.map((entry) => writeEvent({ id: entry.id, data: JSON.stringify(feedEntryOf(entry)) })).join('');
   } catch (error) {
-    // The HTTP status is already sent.
-    yield writeEvent({ event: 'error', data: JSON.stringify({ error: toDomainError(error).message }) });
+    yield writeError(toDomainError(error).message);
   }
 }

@@ -1,4 +1,4 @@
-import { eventStream, writeEvent } from '../../core/http/server-sent-events.ts';
+import { eventStream, writeError, writeEvent } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Tailed } from './live-tail.ts';
 import { eventToJson } from './rest-document.ts';
@@ -26,7 +26,6 @@ async function* partsOf(
     // With the id, a client that reconnects by itself resumes at the end, even if a filter excludes the last events.
     yield writeEvent({ event: 'end', id: next.value, data: '{}' });
   } catch (error) {
-    // The HTTP status is already sent.
-    yield writeEvent({ event: 'error', data: JSON.stringify({ error: toDomainError(error).message }) });
+    yield writeError(toDomainError(error).message);
   }
 }

@@ -1,12 +1,11 @@
 import { z } from 'zod';
+import { type HttpAnswer, type HttpRequest, answerJsonText, answerWith } from '../../core/http/messages.ts';
 import {
-  type HttpAnswer,
-  type HttpHeaders,
-  type HttpRequest,
-  answerJsonText,
-  answerWith,
-} from '../../core/http/messages.ts';
-import { EVENT_STREAM_HEADERS, LAST_EVENT_ID_HEADER, STOP_RECONNECTING } from '../../core/http/server-sent-events.ts';
+  EVENT_STREAM_HEADERS,
+  LAST_EVENT_ID_HEADER,
+  STOP_RECONNECTING,
+  wantsStream,
+} from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { documentOf, readOnly } from '../../core/http/documents.ts';
 import { route, textBody } from '../../core/http/route.ts';
@@ -158,10 +157,6 @@ export const sessionEventRoutes = [
     toDocument: (appended) => appended,
   }),
 ];
-
-function wantsStream(headers: HttpHeaders): boolean {
-  return /\btext\/event-stream\b/i.test(headers.get('accept') ?? '');
-}
 
 async function pageOf(context: OperationContext, input: ListSessionEventsInput): Promise<HttpAnswer> {
   try {

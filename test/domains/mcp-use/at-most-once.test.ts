@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type UseFixture, legacyServer, startUseFixture } from '../../support/fixtures/mcp-use.ts';
+import { type UseFixture, legacyServer, startUseFixture, toolCallers } from '../../support/fixtures/mcp-use.ts';
 import { type Handler, mcpHandler } from '../../support/peers/mcp-server.ts';
 
 /** Calls with an `Idempotency-Key`: at most once. */
@@ -17,31 +17,10 @@ beforeEach(async () => {
   connectionId = await fixture.connect();
 });
 
-interface Result {
-  readonly isError: boolean;
-  readonly content: unknown[];
-  readonly structuredContent: unknown;
-  readonly durationMs: number;
-  readonly error: string;
-}
-
-const path = () => `/v1/mcp-connections/${connectionId}/tool-calls`;
-const rest = (body: unknown, headers: Record<string, string> = {}, key = fixture.key) =>
-  fixture.gateway.rest<Result>('POST', path(), { key, body, headers });
-
-const MUTATION = `mutation ($input: CallMcpToolInput!) { callMcpTool(input: $input) {
-  __typename ... on CallMcpToolPayload { isError content structuredContent durationMs }
-  ... on Error { message code } ... on ConflictError { reason } } }`;
-
-async function graphql(input: object, headers: Record<string, string> = {}) {
-  const { data, errors } = await fixture.gateway.graphql<{ callMcpTool: Record<string, unknown> }>(
-    fixture.key,
-    MUTATION,
-    { input: { mcpServerId: connectionId, ...input } },
-    headers,
-  );
-  return data?.callMcpTool ?? { errors };
-}
+const { rest, graphql } = toolCallers(
+  () => fixture,
+  () => connectionId,
+);
 
 const SUM = { name: 'add', arguments: { a: 19, b: 23 } };
 

@@ -5,7 +5,13 @@ import { toNodeHandler } from '@modelcontextprotocol/node';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { STDIO } from '../../support/fixtures/mcp-connections.ts';
-import { type UseFixture, legacyServer, startUseFixture } from '../../support/fixtures/mcp-use.ts';
+import {
+  CALL_MCP_TOOL,
+  type UseFixture,
+  legacyServer,
+  startUseFixture,
+  toolCallers,
+} from '../../support/fixtures/mcp-use.ts';
 import { type Handler, legacyMcpHandler, mcpHandler } from '../../support/peers/mcp-server.ts';
 
 let fixture: UseFixture;
@@ -21,31 +27,10 @@ beforeEach(async () => {
   connectionId = await fixture.connect();
 });
 
-interface Result {
-  readonly isError: boolean;
-  readonly content: unknown[];
-  readonly structuredContent: unknown;
-  readonly durationMs: number;
-  readonly error: string;
-}
-
-const path = () => `/v1/mcp-connections/${connectionId}/tool-calls`;
-const rest = (body: unknown, headers: Record<string, string> = {}, key = fixture.key) =>
-  fixture.gateway.rest<Result>('POST', path(), { key, body, headers });
-
-const MUTATION = `mutation ($input: CallMcpToolInput!) { callMcpTool(input: $input) {
-  __typename ... on CallMcpToolPayload { isError content structuredContent durationMs }
-  ... on Error { message code } ... on ConflictError { reason } } }`;
-
-async function graphql(input: object, headers: Record<string, string> = {}) {
-  const { data, errors } = await fixture.gateway.graphql<{ callMcpTool: Record<string, unknown> }>(
-    fixture.key,
-    MUTATION,
-    { input: { mcpServerId: connectionId, ...input } },
-    headers,
-  );
-  return data?.callMcpTool ?? { errors };
-}
+const { path, rest, graphql } = toolCallers(
+  () => fixture,
+  () => connectionId,
+);
 
 const SUM = { name: 'add', arguments: { a: 19, b: 23 } };
 const content = [{ type: 'text', text: '42' }];
@@ -81,7 +66,7 @@ test('content and structuredContent are what the server sent: unknown blocks, un
   const answer = await fixture.gateway.fetch('/graphql', {
     method: 'POST',
     headers: { Authorization: `Bearer ${fixture.key}`, 'Content-Type': 'application/json' },
-    body: JSON.stringify({ query: MUTATION, variables: { input: { mcpServerId: connectionId, ...SUM } } }),
+    body: JSON.stringify({ query: CALL_MCP_TOOL, variables: { input: { mcpServerId: connectionId, ...SUM } } }),
   });
   const whole = await answer.text();
   expect(whole).toContain(sent);
