@@ -7,3 +7,6 @@ export function keysOf<Table extends object>(table: Table): (keyof Table & strin
 export function givenNames(changes: object): string[] {
   return Object.entries(changes).flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }
+
+/** What remains after all fields of an input were taken: `others satisfies NoFields` does not compile when one was forgotten. */
+export type NoFields = Readonly<Record<string, never>>;

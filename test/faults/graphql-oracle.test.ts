@@ -221,6 +221,23 @@ function rareOperations(): GeneratedOperation[] {
         ... on SendEventOccurrencesPayload { __typename acceptedCount } } }`,
       { input: { inputs: [{ eventName: pool['eventName']?.[0], email: 'ann@example.com', properties: {} }] } },
     ),
+    // This one is refused, so that the next one finds a violation beside the occurrence.
+    ask(
+      OperationTypeNode.MUTATION,
+      `mutation ($input: SendEventOccurrencesInput!) { sendEventOccurrences(input: $input) { __typename } }`,
+      {
+        input: { inputs: [{ eventName: pool['eventName']?.[0], email: 'ann@example.com', properties: { absent: 1 } }] },
+      },
+    ),
+    ask(
+      OperationTypeNode.QUERY,
+      `query ($name: String!) { viewer { __typename organization { __typename
+        eventViolations(first: 1) { __typename edges { __typename cursor node { __typename id databaseId count hour reason property
+          apiKey { __typename id } eventDefinition { __typename id } } } } }
+        } eventDefinition(name: $name) { __typename occurrences(first: 1) { __typename edges { __typename cursor node { __typename
+          id databaseId objectId occurredAt receivedAt properties utk uuid } } } } }`,
+      { name: pool['eventName']?.[0] },
+    ),
   ];
 }
 

@@ -1,15 +1,11 @@
 import { type FeedType, feedTopic } from '../../core/feed.ts';
-import { requireAccess, requireOrganization } from '../../core/access.ts';
-import type { LiveTail } from '../../core/live-tails.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { followPages } from '../../core/followed-pages.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
-import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
 import { readFeedPage } from './operations.ts';
 import { READ_FEED } from './policy.ts';
-import type { FeedEntryRow } from './queries.ts';
 
-/** Interval of retries while the database is unreachable. */
-const RETRY_MS = 500;
 const PAGE_ROWS = 200;
 
 export interface FollowedFeed {
@@ -24,47 +20,17 @@ export interface FollowedFeed {
  * Yields pages of the feed: first the stored entries after `after`, then new ones as any process commits them, in order and each once. The
  * rights are checked again before every read; then the iteration throws. While the database is unreachable, it retries.
  */
-export const tailFeed = guarded(READ_FEED, (context: OperationContext, feed: FollowedFeed) => {
+export const tailFeed = guarded(READ_FEED, (context: OperationContext, { after, types, signal }: FollowedFeed) => {
   const { id } = requireOrganization(context.actor);
   const topics = [feedTopic(id), apiKeyTopic(context.actor.keyId)];
-  const live = context.liveTails.open(context.actor, topics, feed.signal);
-  // Notifications come from the primary. A replica may not have the new rows yet.
-  return Promise.resolve(follow({ ...context, sql: context.sql.primary }, feed, live));
-});
-
-async function* follow(
-  context: OperationContext,
-  { after, types, signal }: FollowedFeed,
-  live: LiveTail,
-): AsyncGenerator<readonly FeedEntryRow[], void, undefined> {
+  const live = context.liveTails.open(context.actor, topics, signal);
   let cursor = after;
-  try {
-    while (signal?.aborted !== true) {
-      const page = await readPage(context, cursor, types);
-      if (page === 'away') {
-        await live.changed(RETRY_MS);
-        continue;
-      }
-      // Nothing is held while the client reads, which may take long, or never end.
-      context.budget.renew();
-      if (page.entries.length > 0) yield page.entries;
-      cursor = Number(page.nextCursor);
-      if (!page.hasMore) await live.changed();
-    }
-  } finally {
-    live.close();
-    context.budget.close();
-  }
-}
-
-async function readPage(context: OperationContext, after: number, types: readonly FeedType[] | null | undefined) {
-  try {
-    context.budget.renew();
-    const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
-    requireAccess(current.actor, READ_FEED);
-    return await readFeedPage(current, { after, limit: PAGE_ROWS, types });
-  } catch (error) {
-    if (isDatabaseAway(error)) return 'away';
-    throw error;
-  }
-}
+  const readPage = async (current: OperationContext) => {
+    const page = await readFeedPage(current, { after: cursor, limit: PAGE_ROWS, types });
+    cursor = Number(page.nextCursor);
+    return { items: page.entries, hasMore: page.hasMore };
+  };
+  // Notifications come from the primary. A replica may not have the new rows yet.
+  const following = { ...context, sql: context.sql.primary };
+  return Promise.resolve(followPages(following, { live, access: READ_FEED, signal, readPage }));
+});

@@ -1,5 +1,6 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
+import type { NoFields } from '../../core/keys-of.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { forgetRegistration, forgetSecrets, forgetTokens, mergeNamed, storeClientSecret } from './credentials.ts';
 import type { AuthType, McpConnection } from './entity.ts';
@@ -26,36 +27,35 @@ export async function applyUpdate(
   changes: Omit<UpdateMcpConnectionInput, 'mcpConnectionId' | 'expectedUpdatedAt'>,
 ): Promise<void> {
   refuseStrangeFields(connection, changes);
-  if (changes.name !== undefined) connection.name = changes.name;
-  if (changes.command != null) connection.command = changes.command;
-  if (changes.args != null) connection.args = changes.args;
-  if (changes.env)
+  const { name, command, args, env, serverUrl, scope, headers, clientId, clientSecret, ...others } = changes;
+  others satisfies NoFields;
+  if (name !== undefined) connection.name = name;
+  if (command != null) connection.command = command;
+  if (args != null) connection.args = args;
+  if (env)
     connection.envKeys = await mergeNamed(em, secrets, connection, {
       kind: 'env',
-      changes: changes.env,
+      changes: env,
       names: connection.envKeys,
     });
-  const moves = changes.serverUrl != null && changes.serverUrl !== connection.serverUrl;
-  if (moves) await leaveServer({ em }, connection, changes.serverUrl ?? '');
-  if (changes.scope !== undefined) {
-    connection.scope = changes.scope;
+  const moves = serverUrl != null && serverUrl !== connection.serverUrl;
+  if (moves) await leaveServer({ em }, connection, serverUrl);
+  if (scope !== undefined) {
+    connection.scope = scope;
     // The granted scopes stay usable until the next authorization, which then requests the new scope.
-    if (connection.authType === 'oauth' && connection.grantedScopes) connection.challengedScope = changes.scope;
+    if (connection.authType === 'oauth' && connection.grantedScopes) connection.challengedScope = scope;
     else if (connection.authType === 'client_credentials') await forgetTokens(em, connection);
   }
-  if (changes.headers) {
+  if (headers) {
     connection.headerKeys = await mergeNamed(em, secrets, connection, {
       kind: 'header',
-      changes: changes.headers,
+      changes: headers,
       names: connection.headerKeys,
     });
     if (connection.headerKeys.length === 0) throw invalid('headers', 'must leave at least one header', 'TOO_FEW', 1);
   }
-  await changeClient({ em, secrets }, connection, changes);
-  if (
-    connection.type === 'remote' &&
-    (moves || changes.headers || changes.clientId !== undefined || changes.clientSecret !== undefined)
-  ) {
+  await changeClient({ em, secrets }, connection, { clientId, clientSecret });
+  if (connection.type === 'remote' && (moves || headers || clientId !== undefined || clientSecret !== undefined)) {
     connection.stop('AUTHORIZATION_REQUIRED', 'the connection was changed; authorize it again to connect', now());
   }
   connection.updatedAt = now();

@@ -235,6 +235,7 @@ export const createMcpConnectionWithSettingsInput = z.preprocess(
   ]),
 );
 export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionWithSettingsInput>;
+export type StdioInput = Extract<CreateMcpConnectionInput, { type: 'stdio' }>;
 export type RemoteInput = Extract<CreateMcpConnectionInput, { type: 'remote' }>;
 
 /** The documented input, which REST takes. */

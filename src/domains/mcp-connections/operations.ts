@@ -27,6 +27,7 @@ import { feedSubjectOf } from './feed-subject.ts';
 import {
   type CreateMcpConnectionInput,
   type RemoteInput,
+  type StdioInput,
   createMcpConnectionInput,
   mcpConnectionReference,
   updateMcpConnectionInput,
@@ -54,7 +55,7 @@ import { applyUpdate } from './connection-changes.ts';
 import { freeHandle, lockHandles } from './handle.ts';
 import type { NewSettings } from './settings-input.ts';
 import { handleTaken } from './settings-operations.ts';
-import { givenNames } from '../../core/keys-of.ts';
+import { type NoFields, givenNames } from '../../core/keys-of.ts';
 
 const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
 
@@ -160,31 +161,41 @@ function newConnection(
   handle: string,
   input: CreateMcpConnectionInput,
 ): McpConnection {
-  const isStdio = input.type === 'stdio';
-  const remote = isStdio ? undefined : input;
   const at = now();
   return em.create(McpConnection, {
     id: newId(),
     organization: organization.id,
     owner: actor.userId,
-    name: input.name,
-    type: input.type,
-    visibility: input.visibility,
-    command: isStdio ? input.command : null,
-    args: isStdio ? input.args : null,
     envKeys: [],
-    serverUrl: remote?.serverUrl ?? null,
-    authType: remote?.authType ?? null,
     headerKeys: [],
-    clientId: remote?.clientId ?? null,
-    oauthRegistration: remote?.authType === 'oauth' ? (remote.oauthRegistration ?? 'automatic') : null,
-    scope: remote?.scope ?? null,
-    status: isStdio ? 'STORED' : 'AUTHORIZATION_REQUIRED',
+    ...(input.type === 'stdio' ? columnsOfStdio(input) : columnsOfRemote(input)),
     handle,
     ...settingsOf(input.settings),
     createdAt: at,
     updatedAt: at,
   });
+}
+
+function columnsOfStdio({ env: _later, settings: _settings, ...columns }: StdioInput) {
+  const { type, name, visibility, command, args, ...others } = columns;
+  others satisfies NoFields;
+  return { type, name, visibility, command, args, status: 'STORED' as const };
+}
+
+function columnsOfRemote({ headers: _later, clientSecret: _secret, settings: _settings, ...columns }: RemoteInput) {
+  const { type, name, visibility, serverUrl, authType, clientId, oauthRegistration, scope, ...others } = columns;
+  others satisfies NoFields;
+  return {
+    type,
+    name,
+    visibility,
+    serverUrl,
+    authType,
+    clientId: clientId ?? null,
+    oauthRegistration: authType === 'oauth' ? (oauthRegistration ?? 'automatic') : null,
+    scope: scope ?? null,
+    status: 'AUTHORIZATION_REQUIRED' as const,
+  };
 }
 
 /** Credentials must never be sent to another server. */

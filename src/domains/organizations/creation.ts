@@ -5,7 +5,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { Membership, Organization, type OrganizationTables } from './entity.ts';
 import type { CreateOrganizationInput } from './input.ts';
-import { requireRoomToOwn } from './ownership.ts';
+import { requireRoomToOwn } from './owned-limit.ts';
 import { firstFreeSlug, slugFromName } from './slug.ts';
 
 /**

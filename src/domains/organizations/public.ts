@@ -19,6 +19,6 @@ export {
   readOrganizations,
 } from './operations.ts';
 export { setSubscription } from './operator-operations.ts';
-export { requireRoomToOwn } from './ownership.ts';
+export { requireRoomToOwn } from './owned-limit.ts';
 export { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS, actingOrganization, mayAdminister } from './policy.ts';
 export { type OrganizationRow, memberCountsOf, organizationRow } from './queries.ts';

@@ -1,16 +1,13 @@
-import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import { notFound } from '../../core/errors.ts';
+import { followPages } from '../../core/followed-pages.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { LiveTail } from '../../core/live-tails.ts';
-import { requireAccess } from '../../core/access.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
 import { READ_SESSIONS, readStreamHead, sessionTopic } from '../sessions/public.ts';
 import type { SessionEventFilter } from './input.ts';
 import { type SessionEventRow, findSlice } from './queries.ts';
 
-/** Interval of retries while the database is unreachable. */
-const RETRY_MS = 500;
 const MAX_TAIL_PAGE_ROWS = 200;
 /** A page ends with the event that reaches this size. Each client that does not read keeps one page in memory. */
 const MAX_TAIL_PAGE_BYTES = 256 * 1024;
@@ -58,53 +55,24 @@ async function* follow(
 ): Pages {
   let cursor = after;
   let limit = 20;
-  try {
-    while (!signal?.aborted) {
-      const page = await readPage(context, sessionId, filter, { after: cursor, limit });
-      if (page === 'away') {
-        await live.changed(RETRY_MS);
-        continue;
-      }
-      const { events, isFull, lastId } = page;
-      // Nothing is held while the client reads, which may take long, or never end.
-      context.budget.renew();
-      if (events.length > 0) yield events;
-      cursor = events.at(-1)?.id ?? cursor;
-      limit = rowsLike(events);
-      if (isFull) continue;
-      // All events up to the head were read, including those that the filter excluded.
-      cursor = Math.max(cursor, lastId);
-      if (page.isFinished) return cursor;
-      await live.changed();
-    }
-    return undefined;
-  } finally {
-    live.close();
-    context.budget.close();
-  }
-}
-
-async function readPage(
-  context: OperationContext,
-  sessionId: SessionId,
-  filter: SessionEventFilter,
-  window: { after: number; limit: number },
-) {
-  try {
-    context.budget.renew();
-    const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
-    requireAccess(current.actor, READ_SESSIONS);
+  let end: number | undefined;
+  const readPage = async (current: OperationContext) => {
     // The head is read before the page, so that the page contains everything that was appended before the session was finished.
     const head = await readStreamHead(current, sessionId);
-    const slice = await findSlice(current, sessionId, filter, window);
+    const slice = await findSlice(current, sessionId, filter, { after: cursor, limit });
     if (!slice) throw notFound('session');
-    const events = firstOf(slice.events);
-    const isFull = slice.isFull || events.length < slice.events.length;
-    return { events, isFull, lastId: head.lastId, isFinished: head.isFinished };
-  } catch (error) {
-    if (isDatabaseAway(error)) return 'away';
-    throw error;
-  }
+    const items = firstOf(slice.events);
+    const hasMore = slice.isFull || items.length < slice.events.length;
+    limit = rowsLike(items);
+    cursor = items.at(-1)?.id ?? cursor;
+    // Without more, all events up to the head were read, including those that the filter excluded.
+    if (!hasMore) cursor = Math.max(cursor, head.lastId);
+    const isLast = !hasMore && head.isFinished;
+    if (isLast) end = cursor;
+    return { items, hasMore, isLast };
+  };
+  yield* followPages(context, { live, access: READ_SESSIONS, signal, readPage });
+  return end;
 }
 
 /** The events up to the one that reaches the maximum size. The others are read again. */
