@@ -68,9 +68,12 @@ function noteBudget({ headers }: Response, cost: Left | undefined): void {
 export async function run<Name extends OperationName>(
   name: Name,
   variables: Variables[Name],
+  { idempotencyKey }: { readonly idempotencyKey?: string } = {},
 ): Promise<Answer<Answers[Name]>> {
   try {
-    const response = await send(name, variables, { accept: 'application/graphql-response+json, application/json' });
+    const accept = 'application/graphql-response+json, application/json';
+    const headers = idempotencyKey === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
+    const response = await send(name, variables, { accept, headers });
     if (response.status === 401) return signInAgain();
     if (name === 'Viewer' && isForeignOrganization(response)) {
       organization.clear();

@@ -1,5 +1,7 @@
 import type { VNode } from 'preact';
 import { DayChart } from './day-chart.ts';
+import { DefinitionActions } from './event-definition-forms.ts';
+import { AddProperty, PropertyActions } from './event-property-forms.ts';
 import { EventViolations } from './event-violations.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -13,7 +15,7 @@ type Occurrence = NonNullable<Definition['occurrences']>['nodes'][number];
 const OPTIONS_SHOWN = 8;
 
 export function EventDefinitionPage({ name }: { readonly name: string }): VNode {
-  const { data, faults, isLoading } = useQuery('EventDefinition', { name });
+  const { data, faults, isLoading, reload } = useQuery('EventDefinition', { name });
   const definition = data?.eventDefinition;
   if (!definition) {
     const missing = html`<${Empty}
@@ -26,17 +28,18 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
   }
   const own = definition.properties.filter(({ isDefault }) => !isDefault);
   const others = definition.properties.filter(({ isDefault }) => isDefault);
-  return html`<${PageFrame} title=${definition.label} intro=${definition.description ?? ''}>
+  const actions = html`<${DefinitionActions} definition=${definition} onDone=${reload} />`;
+  const change = { eventName: definition.name, onDone: reload };
+  return html`<${PageFrame} title=${definition.label} intro=${definition.description ?? ''} actions=${actions}>
     <${Faults} faults=${faults} />
     <${Facts} facts=${factsOf(definition)} />
     <h2>Occurrences per day</h2>
     <${DayChart} days=${definition.occurrencesPerDay ?? []} />
-    <h2>Latest occurrences</h2>
-    <${Occurrences} definition=${definition} />
-    <h2>Refused occurrences</h2>
-    <${EventViolations} definitionId=${definition.id} />
-    <h2>Properties</h2>
-    ${own.length > 0 ? html`<${Properties} label="Properties" properties=${own} />` : html`<p class="soft">None but the default ones.</p>`}
+    <div class="section-head">
+      <h2>Properties</h2>
+      ${definition.viewerCanUpdate && html`<${AddProperty} ...${change} />`}
+    </div>
+    ${own.length > 0 ? html`<${Properties} label="Properties" properties=${own} change=${change} />` : html`<p class="soft">None but the default ones.</p>`}
     ${
       others.length > 0 &&
       html`<details class="more-rows">
@@ -44,6 +47,10 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
         <${Properties} label="Default properties" properties=${others} />
       </details>`
     }
+    <h2>Latest occurrences</h2>
+    <${Occurrences} definition=${definition} />
+    <h2>Refused occurrences</h2>
+    <${EventViolations} definitionId=${definition.id} />
   <//>`;
 }
 
@@ -93,24 +100,30 @@ function commandToSend({ name, primaryObject }: Definition): string {
   -H 'Content-Type: application/json' -d '${body}'`;
 }
 
-function Properties({
-  label,
-  properties,
-}: {
+interface PropertiesProps {
   readonly label: string;
   readonly properties: readonly Property[];
-}): VNode {
-  const row = ({ name, label: shown, type, options }: Property) =>
-    html`<tr key=${name}>
-      <td>${shown}</td>
-      <td><code>${name}</code></td>
-      <td>${wordsOf(type)}</td>
+  /** For properties that can be changed. */
+  readonly change?: { readonly eventName: string; readonly onDone: () => void };
+}
+
+function Properties({ label, properties, change }: PropertiesProps): VNode {
+  const row = (property: Property) =>
+    html`<tr key=${property.name}>
       <td class="wide">
-        ${options
-          .slice(0, OPTIONS_SHOWN)
-          .map(({ label: option }) => option)
-          .join(', ')}${options.length > OPTIONS_SHOWN && ` and ${options.length - OPTIONS_SHOWN} more`}
+        ${property.label}${property.description && html`<div class="soft">${property.description}</div>`}
       </td>
+      <td><code class="name">${property.name}</code></td>
+      <td>${wordsOf(property.type)}</td>
+      <td class="wide">${optionsShown(property)}</td>
+      ${change && html`<td class="end"><${PropertyActions} property=${property} ...${change} /></td>`}
     </tr>`;
-  return html`<${Table} label=${label} head=${['Label', 'Name', 'Type', 'Options']} rows=${properties} row=${row} />`;
+  const head = ['Label', 'Name', 'Type', 'Options', ...(change ? [''] : [])];
+  return html`<${Table} label=${label} head=${head} rows=${properties} row=${row} />`;
+}
+
+function optionsShown({ options }: Property): string {
+  const shown = options.slice(0, OPTIONS_SHOWN).map(({ label }) => label);
+  const more = options.length - shown.length;
+  return `${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

@@ -4,13 +4,16 @@ import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Empty, List, PageFrame } from './parts.ts';
+import { CreateDefinition } from './event-definition-forms.ts';
 import { objectOf } from './event-definition-page.ts';
+import { useScope } from './caller.ts';
 
 type Row = NonNullable<
   NonNullable<Answers['EventDefinitions']['viewer']['organization']>['eventDefinitions']
 >['nodes'][number];
 
 export function EventDefinitionsPage(): VNode {
+  const mayCreate = useScope('BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE');
   const [search, setSearch] = useFilter('search');
   const variables = { first: 50, search: useSettled(search) || null };
   const list = usePages('EventDefinitions', variables, ({ viewer }) => viewer.organization?.eventDefinitions);
@@ -27,9 +30,13 @@ export function EventDefinitionsPage(): VNode {
   const empty = search
     ? html`<${Empty}>No event definition matches this filter.<//>`
     : html`<${Empty} command="npm run --silent cli -- plan apply tracking-plan.yaml"
-        >No event definitions yet. Create a tracking plan:<//
+        >No event definitions yet. ${mayCreate && html`Create the first one here, or `}apply a tracking plan:<//
       >`;
-  return html`<${PageFrame} title="Event definitions" intro="The custom events that this organization records.">
+  return html`<${PageFrame}
+    title="Event definitions"
+    intro="The custom events that this organization records."
+    actions=${mayCreate && html`<${CreateDefinition} />`}
+  >
     <${Filters}><${SearchField} label="Name" value=${search} onChange=${setSearch} /><//>
     <${List}
       label="Event definitions"

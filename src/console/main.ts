@@ -2,6 +2,7 @@ import { type VNode, render } from 'preact';
 import { useEffect, useState, useRef } from 'preact/hooks';
 import { organization } from './api.ts';
 import { ApiKeysPage } from './api-keys-page.ts';
+import { CallerContext } from './caller.ts';
 import { AuditLogPage } from './audit-log-page.ts';
 import { EventDefinitionPage } from './event-definition-page.ts';
 import { EventDefinitionsPage } from './event-definitions-page.ts';
@@ -10,6 +11,7 @@ import { html, valueOf } from './html.ts';
 import { InvitationPage } from './invitation-page.ts';
 import { McpConnectionsPage } from './mcp-connections-page.ts';
 import { MembersPage } from './members-page.ts';
+import { Notices } from './notices.ts';
 import { Empty, Faults, PageFrame, personOf } from './parts.ts';
 import { SessionPage } from './session-page.ts';
 import { SessionsPage } from './sessions-page.ts';
@@ -122,7 +124,10 @@ function Console(): VNode {
     </header>
     <main id="content">
       ${!viewer && !isLoading && html`<${Faults} faults=${faults} />`}
-      ${viewer && (viewer.organization || organizations.length > 0 ? pageAt(path) : html`<${NoOrganization} />`)}
+      <${Notices} />
+      <${CallerContext.Provider} value=${viewer}>
+        ${viewer && (viewer.organization || organizations.length > 0 ? pageAt(path) : html`<${NoOrganization} />`)}
+      <//>
     </main>
     <footer class="side-foot">
       <ul>

@@ -18,13 +18,21 @@ const API_KEY = `
   id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate
   organization { id name } user { id name email }`;
 
-const FAULT = '... on Error { message } ... on ValidationError { faults { path message } }';
+const FAULT = '... on Error { message path } ... on ValidationError { faults { path message } }';
+
+/** For changes with `expectedUpdatedAt`. */
+const LOCK_FAULT = `${FAULT} ... on ConflictError { reason }`;
+
+const EVENT_PROPERTY = `
+  name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
+  options { value label description displayOrder hidden }`;
 
 export const OPERATIONS = {
   Viewer: `query Viewer {
     viewer {
       user { id name email }
       role
+      scopes
       organization { id databaseId name slug }
       organizations(first: 100) { nodes { id databaseId name slug } }
     }
@@ -83,10 +91,49 @@ export const OPERATIONS = {
   EventDefinition: `query EventDefinition($name: String!) {
     eventDefinition(name: $name) {
       id name fullyQualifiedName label description primaryObject customObjectName includeDefaultProperties createdAt updatedAt
-      properties { name label type fieldType isDefault options { value label } }
+      viewerCanUpdate viewerCanDelete
+      properties { ${EVENT_PROPERTY} }
       occurrencesPerDay { day count }
       occurrences(first: 20) { nodes { id occurredAt objectId email properties } }
     }
+  }`,
+
+  EventDefinitionNamePreview: `query EventDefinitionNamePreview($label: String!) {
+    eventDefinitionNamePreview(label: $label) { name isFree nextFreeName reason }
+  }`,
+
+  CreateEventDefinition: `mutation CreateEventDefinition($input: CreateEventDefinitionInput!) {
+    createEventDefinition(input: $input) {
+      __typename ... on CreateEventDefinitionPayload { eventDefinition { id name label } } ${FAULT}
+    }
+  }`,
+
+  UpdateEventDefinition: `mutation UpdateEventDefinition($input: UpdateEventDefinitionInput!) {
+    updateEventDefinition(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  EventDefinitionDeletionPreview: `query EventDefinitionDeletionPreview($name: String!) {
+    eventDefinition(name: $name) { id deletionPreview { customPropertyCount occurrenceCount reservedName } }
+  }`,
+
+  DeleteEventDefinition: `mutation DeleteEventDefinition($name: String!) {
+    deleteEventDefinition(input: { eventName: $name }) { __typename ${FAULT} }
+  }`,
+
+  AddEventProperty: `mutation AddEventProperty($input: AddEventPropertyInput!) {
+    addEventProperty(input: $input) { __typename ${FAULT} }
+  }`,
+
+  UpdateEventProperty: `mutation UpdateEventProperty($input: UpdateEventPropertyInput!) {
+    updateEventProperty(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  ReplaceEventPropertyType: `mutation ReplaceEventPropertyType($input: ReplaceEventPropertyTypeInput!) {
+    replaceEventPropertyType(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  DeleteEventProperty: `mutation DeleteEventProperty($eventName: String!, $name: String!) {
+    deleteEventProperty(input: { eventName: $eventName, name: $name }) { __typename ${FAULT} }
   }`,
 
   EventViolations: `query EventViolations($definitionId: ID!) {

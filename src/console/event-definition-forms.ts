@@ -1,0 +1,185 @@
+import type { VNode } from 'preact';
+import { run } from './api.ts';
+import { useSettled } from './filters.ts';
+import { CheckField, SelectField, TextField } from './form-fields.ts';
+import { FormButton, FormDialog, useForm } from './form.ts';
+import { useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import { goTo } from './navigation.ts';
+import { confirmDone } from './notices.ts';
+import type { Answers, Variables } from './operation-types.ts';
+import { Faults, Loading, wordsOf } from './parts.ts';
+
+type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
+type PrimaryObject = Definition['primaryObject'];
+
+const OBJECTS = [
+  'CONTACT',
+  'COMPANY',
+  'DEAL',
+  'TICKET',
+  'ORDER',
+  'LEAD',
+  'LISTING',
+  'PROJECT',
+  'SERVICE',
+  'APPOINTMENT',
+  'COURSE',
+  'CUSTOM_OBJECT',
+  'NO_OBJECT',
+] as const satisfies readonly PrimaryObject[];
+
+/** The button and form that create an event definition. */
+export function CreateDefinition(): VNode {
+  return html`<${FormButton}
+    label="New event definition"
+    isPlain=${false}
+    dialog=${(close: () => void) => html`<${CreateDialog} onClose=${close} />`}
+  />`;
+}
+
+const EMPTY = {
+  label: '',
+  name: '',
+  description: '',
+  primaryObject: 'CONTACT' as PrimaryObject,
+  customObjectName: '',
+  includeDefaultProperties: true,
+};
+
+function CreateDialog({ onClose }: { readonly onClose: () => void }): VNode {
+  const form = useForm({
+    initial: EMPTY,
+    send: ({ name, description, customObjectName, ...values }, { idempotencyKey }) => {
+      const object = values.primaryObject === 'CUSTOM_OBJECT' ? { customObjectName } : {};
+      const input: Variables['CreateEventDefinition']['input'] = {
+        ...values,
+        ...object,
+        name: name || null,
+        description: description || null,
+      };
+      return run('CreateEventDefinition', { input }, { idempotencyKey });
+    },
+    onDone: ({ eventDefinition }) => {
+      onClose();
+      confirmDone(`The event definition “${form.values.label}” was created. Now add its properties.`);
+      if (eventDefinition) goTo(`/event-definitions/${encodeURIComponent(eventDefinition.name)}`);
+    },
+  });
+  const { label, primaryObject } = form.values;
+  return html`<${FormDialog} title="New event definition" submit="Create" form=${form} onClose=${onClose}>
+    <${TextField} name="label" label="Label" isRequired help="What people see. It can be changed later." />
+    <${TextField} name="name" label="Name" help=${html`<${NameHelp} label=${label} />`} />
+    <${TextField} name="description" label="Description" rows=${3} help="What the event means, and when it is sent." />
+    <${SelectField}
+      name="primaryObject"
+      label="Object"
+      choices=${OBJECTS.map((each) => [each, wordsOf(each)])}
+      help="The kind of record that an occurrence belongs to. It cannot be changed later. Occurrences without an object are checked, and not stored."
+    />
+    ${
+      primaryObject === 'CUSTOM_OBJECT' &&
+      html`<${TextField}
+        name="customObjectName"
+        label="Name of the custom object"
+        isRequired
+        help="A letter, then letters, digits or underscores."
+      />`
+    }
+    <${CheckField}
+      name="includeDefaultProperties"
+      label="Include the default properties"
+      help="Page, device, campaign and the like. This cannot be changed later."
+    />
+  <//>`;
+}
+
+/** The name that a definition without a given name gets. */
+function NameHelp({ label }: { readonly label: string }): VNode {
+  const settled = useSettled(label);
+  const preview = useQuery('EventDefinitionNamePreview', { label: settled }).data?.eventDefinitionNamePreview;
+  const name = settled === '' ? undefined : preview?.isFree ? preview.name : preview?.nextFreeName;
+  return html`What programs send. It never changes, and no other definition can ever have it.
+  ${name && html` Left empty, it is <code>${name}</code>.`}`;
+}
+
+interface DefinitionProps {
+  readonly definition: Definition;
+  readonly onDone: () => void;
+}
+
+/** The buttons that change and delete an event definition. */
+export function DefinitionActions({ definition, onDone }: DefinitionProps): VNode {
+  const edit = (close: () => void) =>
+    html`<${EditDialog} definition=${definition} onDone=${onDone} onClose=${close} />`;
+  const remove = (close: () => void) => html`<${DeleteDialog} definition=${definition} onClose=${close} />`;
+  return html`${definition.viewerCanUpdate && html`<${FormButton} label="Edit" dialog=${edit} />`}
+  ${definition.viewerCanDelete && html`<${FormButton} label="Delete…" dialog=${remove} />`}`;
+}
+
+function EditDialog({ definition, onDone, onClose }: DefinitionProps & { readonly onClose: () => void }): VNode {
+  const { name: eventName, updatedAt } = definition;
+  const values = { label: definition.label, description: definition.description ?? '' };
+  const form = useForm({
+    initial: values,
+    current: { updatedAt, values },
+    onConflict: onDone,
+    send: (_, { idempotencyKey, expectedUpdatedAt, changed }) =>
+      run('UpdateEventDefinition', { input: { eventName, expectedUpdatedAt, ...changed } }, { idempotencyKey }),
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone('The event definition was changed.');
+    },
+  });
+  return html`<${FormDialog} title="Edit the event definition" submit="Save" form=${form} onClose=${onClose}>
+    <${TextField} name="label" label="Label" isRequired />
+    <${TextField} name="description" label="Description" rows=${5} />
+    <p class="soft">Name, object and default properties of a definition never change.</p>
+  <//>`;
+}
+
+function DeleteDialog({
+  definition: { name, label },
+  onClose,
+}: Pick<DefinitionProps, 'definition'> & { readonly onClose: () => void }): VNode {
+  const { data, faults, isLoading } = useQuery('EventDefinitionDeletionPreview', { name });
+  const preview = data?.eventDefinition?.deletionPreview;
+  const form = useForm({
+    initial: { typed: '' },
+    send: (_, { idempotencyKey }) => run('DeleteEventDefinition', { name }, { idempotencyKey }),
+    onDone: () => {
+      onClose();
+      confirmDone(`The event definition “${label}” was deleted.`);
+      goTo('/event-definitions');
+    },
+  });
+  return html`<${FormDialog}
+    title="Delete the event definition"
+    submit="Delete permanently"
+    isDanger
+    isBlocked=${form.values.typed !== name}
+    form=${form}
+    onClose=${onClose}
+  >
+    <p>
+      Deleting “${label}” deletes all its occurrences and properties. This cannot be undone, and no event definition can
+      have the name <code>${preview?.reservedName ?? name}</code> again.
+    </p>
+    ${isLoading && html`<${Loading} />`}<${Faults} faults=${faults} />
+    ${
+      preview &&
+      html`<dl class="counts">
+        <div>
+          <dt>Occurrences</dt>
+          <dd>${preview.occurrenceCount.toLocaleString()}</dd>
+        </div>
+        <div>
+          <dt>Properties</dt>
+          <dd>${preview.customPropertyCount.toLocaleString()}</dd>
+        </div>
+      </dl>`
+    }
+    <${TextField} name="typed" label=${html`Type <code>${name}</code>`} isRequired />
+  <//>`;
+}

@@ -1,0 +1,86 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { useField } from './form-fields.ts';
+import { useFormState } from './form.ts';
+import { html, valueOf } from './html.ts';
+import type { Answers } from './operation-types.ts';
+
+type Property = NonNullable<Answers['EventDefinition']['eventDefinition']>['properties'][number];
+export type Option = Property['options'][number];
+
+export const EMPTY_OPTION: Option = { label: '', value: '', description: null, displayOrder: null, hidden: false };
+
+/** An enumeration has up to 5,000 options; all rows at once would be slow. */
+const SHOWN = 50;
+const SHOWN_MORE = 500;
+
+/** The options of an enumeration, one row each, each with its own faults. */
+export function OptionsField(): VNode {
+  const { faults } = useFormState();
+  const [control, below] = useField('options');
+  const options = control.value as readonly Option[];
+  const [shown, setShown] = useState(SHOWN);
+  const { set } = control;
+  const change = (index: number, next: Partial<Option>) =>
+    set(options.map((option, at) => (at === index ? { ...option, ...next } : option)));
+  const add = () => {
+    set([...options, EMPTY_OPTION]);
+    setShown(Math.max(shown, options.length + 1));
+  };
+  // The API reports a value that occurs twice for the whole list.
+  const isInvalid = faults.some(({ path }) => path === 'options');
+  const valueSent = (option: Option) => option.value || option.label;
+  const isRepeated = (option: Option, index: number) =>
+    isInvalid && options.findIndex((each) => valueSent(each) === valueSent(option)) < index;
+  const row = (option: Option, index: number) => {
+    const cell = (name: 'label' | 'value', text: string) =>
+      html`<input
+        aria-label=${`${text} of option ${index + 1}`}
+        aria-invalid=${
+          faults.some(({ path }) => path === `options.${index}.${name}`) ||
+          (name === 'value' && isRepeated(option, index))
+        }
+        aria-describedby=${control['aria-describedby']}
+        dir="auto"
+        placeholder=${(name === 'value' && option.label) || text}
+        value=${option[name]}
+        onInput=${(event: Event) => change(index, { [name]: valueOf(event) })}
+      />`;
+    return html`<div key=${index} class="option">
+      ${cell('label', 'Label')}${cell('value', 'Value')}
+      <label class="check"
+        ><input
+          type="checkbox"
+          aria-label=${`Option ${index + 1} is hidden`}
+          checked=${option.hidden}
+          onChange=${() => change(index, { hidden: !option.hidden })}
+        />Hidden</label
+      >
+      <button
+        type="button"
+        class="button small plain"
+        aria-label=${`Remove option ${index + 1}`}
+        onClick=${() => set(options.filter((_, at) => at !== index))}
+      >
+        Remove
+      </button>
+    </div>`;
+  };
+  return html`<fieldset class="options" tabindex="-1" data-invalid=${isInvalid}>
+    <legend>Options</legend>
+    ${options.slice(0, shown).map(row)} ${below}
+    <div class="row">
+      <button type="button" class="button small plain" onClick=${add}>Add an option</button>
+      ${
+        options.length > shown &&
+        html`<button type="button" class="button small plain" onClick=${() => setShown(shown + SHOWN_MORE)}>
+          Show more of ${options.length} options
+        </button>`
+      }
+    </div>
+    <p class="soft">
+      The value is what occurrences contain; left empty, it is the label. Hide an option rather than remove it if
+      occurrences have it.
+    </p>
+  </fieldset>`;
+}

@@ -1,0 +1,172 @@
+import type { VNode } from 'preact';
+import { run } from './api.ts';
+import { SelectField, TextField } from './form-fields.ts';
+import { EMPTY_OPTION, type Option, OptionsField } from './event-options-field.ts';
+import { FormButton, FormDialog, useForm } from './form.ts';
+import { html } from './html.ts';
+import { confirmDone } from './notices.ts';
+import type { Answers, Variables } from './operation-types.ts';
+import { wordsOf } from './parts.ts';
+
+type Property = NonNullable<Answers['EventDefinition']['eventDefinition']>['properties'][number];
+type PropertyType = Property['type'];
+type NewOptions = NonNullable<Variables['AddEventProperty']['input']['options']>;
+
+const TYPES = [
+  'STRING',
+  'NUMBER',
+  'BOOL',
+  'DATE',
+  'DATETIME',
+  'ENUMERATION',
+] as const satisfies readonly PropertyType[];
+const NAMES: Readonly<Record<PropertyType, string>> = {
+  STRING: 'Text',
+  NUMBER: 'Number',
+  BOOL: 'Yes or no',
+  DATE: 'Date',
+  DATETIME: 'Date and time',
+  ENUMERATION: 'One of several options',
+};
+const TYPE_CHOICES = TYPES.map((type) => [type, `${NAMES[type]} (${wordsOf(type)})`] as const);
+
+interface EventProps {
+  readonly eventName: string;
+  /** Loads the definition again. */
+  readonly onDone: () => void;
+}
+
+interface DialogProps extends EventProps {
+  readonly onClose: () => void;
+}
+
+/** The button and form that add a property to an event definition. */
+export function AddProperty({ eventName, onDone }: EventProps): VNode {
+  const dialog = (close: () => void) => html`<${AddDialog} eventName=${eventName} onDone=${onDone} onClose=${close} />`;
+  return html`<${FormButton} label="Add a property" dialog=${dialog} />`;
+}
+
+function AddDialog({ eventName, onDone, onClose }: DialogProps): VNode {
+  const form = useForm({
+    initial: { label: '', name: '', type: 'STRING' as PropertyType, description: '', options: [EMPTY_OPTION] },
+    send: ({ label, name, type, description, options }, { idempotencyKey }) => {
+      const rest = { name: name || null, description: description || null, options: optionsOf(type, options) };
+      return run('AddEventProperty', { input: { eventName, label, type, ...rest } }, { idempotencyKey });
+    },
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone(`The property “${form.values.label}” was added.`);
+    },
+  });
+  return html`<${FormDialog} title="Add a property" submit="Add" form=${form} onClose=${onClose}>
+    <${TextField} name="label" label="Label" isRequired help="What people see." />
+    <${TextField}
+      name="name"
+      label="Name"
+      help="What programs send. Left empty, it is made from the label. It never changes."
+    />
+    <${SelectField} name="type" label="Type" choices=${TYPE_CHOICES} />
+    ${form.values.type === 'ENUMERATION' && html`<${OptionsField} />`}
+    <${TextField} name="description" label="Description" rows=${2} />
+  <//>`;
+}
+
+/** What is sent: options belong to enumerations alone, and an option without a value has its label as the value. */
+function optionsOf(type: PropertyType, options: readonly Option[]): NewOptions | undefined {
+  return type === 'ENUMERATION'
+    ? options.map((option) => ({ ...option, value: option.value || option.label }))
+    : undefined;
+}
+
+interface PropertyProps extends EventProps {
+  readonly property: Property;
+}
+
+/** The buttons that change and delete a property. */
+export function PropertyActions({ eventName, property, onDone }: PropertyProps): VNode {
+  const shared = { eventName, property, onDone };
+  const edit = (close: () => void) => html`<${EditDialog} ...${shared} onClose=${close} />`;
+  const replace = (close: () => void) => html`<${TypeDialog} ...${shared} onClose=${close} />`;
+  const remove = (close: () => void) => html`<${DeleteDialog} ...${shared} onClose=${close} />`;
+  return html`<div class="actions">
+    ${
+      property.viewerCanUpdate &&
+      html`<${FormButton} label="Edit" dialog=${edit} /><${FormButton} label="Change type" dialog=${replace} />`
+    }
+    ${property.viewerCanDelete && html`<${FormButton} label="Delete" dialog=${remove} />`}
+  </div>`;
+}
+
+type PropertyDialogProps = PropertyProps & { readonly onClose: () => void };
+
+function EditDialog({ eventName, property, onDone, onClose }: PropertyDialogProps): VNode {
+  const { name, type, label, description, options, updatedAt } = property;
+  const values = { label, description: description ?? '', options };
+  const form = useForm({
+    initial: values,
+    current: { updatedAt, values },
+    onConflict: onDone,
+    send: (_, { idempotencyKey, expectedUpdatedAt, changed }) => {
+      const { options: given, ...texts } = changed;
+      const input = { eventName, name, expectedUpdatedAt, ...texts, options: given && optionsOf(type, given) };
+      return run('UpdateEventProperty', { input }, { idempotencyKey });
+    },
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone(`The property “${name}” was changed.`);
+    },
+  });
+  return html`<${FormDialog} title=${`Edit the property ${name}`} submit="Save" form=${form} onClose=${onClose}>
+    <${TextField} name="label" label="Label" isRequired />
+    ${type === 'ENUMERATION' && html`<${OptionsField} />`}
+    <${TextField} name="description" label="Description" rows=${3} />
+  <//>`;
+}
+
+function TypeDialog({ eventName, property, onDone, onClose }: PropertyDialogProps): VNode {
+  const { name, type: before, updatedAt } = property;
+  const others = TYPE_CHOICES.filter(([type]) => type !== before);
+  const values = { type: others[0]?.[0] ?? before, options: [EMPTY_OPTION] };
+  const form = useForm({
+    initial: values,
+    current: { updatedAt, values },
+    onConflict: onDone,
+    send: ({ type, options }, { idempotencyKey, expectedUpdatedAt }) => {
+      const input = { eventName, name, type, expectedUpdatedAt, options: optionsOf(type, options) };
+      return run('ReplaceEventPropertyType', { input }, { idempotencyKey });
+    },
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone(`The property “${name}” has a new type.`);
+    },
+  });
+  return html`<${FormDialog} title=${`Change the type of ${name}`} submit="Change type" form=${form} onClose=${onClose}>
+    <p>
+      The property is deleted and created again, in one step. Past occurrences keep their values; new ones must have the
+      new type.
+    </p>
+    <${SelectField} name="type" label=${`Type, now ${NAMES[before]}`} choices=${others} />
+    ${form.values.type === 'ENUMERATION' && html`<${OptionsField} />`}
+  <//>`;
+}
+
+function DeleteDialog({ eventName, property: { name, label }, onDone, onClose }: PropertyDialogProps): VNode {
+  const form = useForm({
+    initial: {},
+    send: (_, { idempotencyKey }) => run('DeleteEventProperty', { eventName, name }, { idempotencyKey }),
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone(`The property “${name}” was deleted.`);
+    },
+  });
+  return html`<${FormDialog} title="Delete the property" submit="Delete" isDanger form=${form} onClose=${onClose}>
+    <p>
+      Delete “${label}” (<code>${name}</code>)? Occurrences that contain it are refused from now on. Past occurrences
+      keep their values, and the name can be used again.
+    </p>
+  <//>`;
+}

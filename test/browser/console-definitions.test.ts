@@ -1,0 +1,180 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { mutate } from '../support/fixtures/sessions.ts';
+import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+
+/** Event definitions and their properties are created, changed and deleted in forms. */
+
+const site = await startSite();
+const { key } = await site.createKey();
+
+/** As long as a label and a description may be, without a space. */
+const LONG = 'a'.repeat(100);
+const HOSTILE = { label: LONG, description: `\u05D0\u05D1\u05D2 <b>${'x'.repeat(990)}` };
+
+const create = async (input: object) => {
+  const answer = await mutate(site, key, 'createEventDefinition', input);
+  expect(answer.__typename).toBe('CreateEventDefinitionPayload');
+};
+
+const dialog = (page: Page) => page.getByRole('dialog');
+const focused = (page: Page) =>
+  page.evaluate(
+    () => document.activeElement?.id && document.querySelector(`label[for=${document.activeElement.id}]`)?.textContent,
+  );
+
+async function isGood(page: Page, name: string): Promise<void> {
+  await saveScreenshot(page, name);
+  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
+}
+
+test.each(VIEWS)(
+  '%s: a definition is created by keyboard; a fault is shown at its field, which gets the focus',
+  async (name, view) => {
+    const { page, problems } = await site.open('/event-definitions', { ...view, key });
+    await page.getByRole('button', { name: 'New event definition' }).focus();
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor();
+    // The first field has the focus; Enter sends the form.
+    await page.keyboard.press('Enter');
+    const label = dialog(page).getByLabel('Label');
+    await expect.poll(() => label.getAttribute('aria-invalid')).toBe('true');
+    await expect.poll(() => focused(page)).toBe('Label');
+    await page.keyboard.type(`Trial started ${name}`);
+    await dialog(page).getByLabel('Name (optional)').fill('1st');
+    await dialog(page).getByLabel('Object').selectOption('Custom object');
+    await page.keyboard.press('Enter');
+    await dialog(page).getByRole('button', { name: 'Create' }).click();
+    await dialog(page).getByText('must be').first().waitFor();
+    expect(await dialog(page).locator('[aria-invalid=true]').count()).toBe(2);
+    await expect.poll(() => focused(page)).toBe('Name (optional)');
+    await isGood(page, `definition-faults-${name}`);
+    await dialog(page).getByLabel('Name (optional)').fill('');
+    await dialog(page).getByLabel('Name of the custom object').fill('Machine');
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: `Trial started ${name}`, level: 1 }).waitFor();
+    await page.getByText('was created').waitFor();
+    expect(new URL(page.url()).pathname).toMatch(/^\/event-definitions\/trial_started/);
+    await isGood(page, `definition-created-${name}`);
+    expect(problems).toEqual([]);
+  },
+);
+
+test.each(VIEWS)(
+  '%s: properties are added, changed, given another type and deleted, and the page shows it at once',
+  async (name, view) => {
+    const event = `properties_${view.width}`;
+    await create({ name: event, ...HOSTILE });
+    const { page, problems } = await site.open(`/event-definitions/${event}`, { ...view, key });
+    const row = page.getByRole('table', { name: 'Properties', exact: true }).getByRole('row', { name: /plan/i });
+    await page.getByRole('button', { name: 'Add a property' }).click();
+    await dialog(page).getByLabel('Label', { exact: true }).fill('Plan');
+    await dialog(page).getByLabel('Type').selectOption('ENUMERATION');
+    await dialog(page).getByLabel('Label of option 1').fill('Free');
+    await dialog(page).getByRole('button', { name: 'Add an option' }).click();
+    await dialog(page).getByLabel('Label of option 2').fill('Free');
+    await dialog(page).getByRole('button', { name: 'Add', exact: true }).click();
+    const second = dialog(page).getByLabel('Value of option 2');
+    await expect.poll(() => second.getAttribute('aria-invalid')).toBe('true');
+    await isGood(page, `property-faults-${name}`);
+    await second.fill('paid');
+    await dialog(page).getByLabel('Label of option 2').fill('Paid \u05E9\u05DC\u05D5\u05DD');
+    await page.keyboard.press('Enter');
+    await row.getByText('Free, Paid').waitFor();
+    await isGood(page, `property-added-${name}`);
+
+    await row.getByRole('button', { name: 'Edit' }).click();
+    await dialog(page).getByRole('button', { name: 'Remove option 1' }).click();
+    await dialog(page).getByLabel('Label', { exact: true }).fill('The plan');
+    await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await row.getByText('The plan').waitFor();
+    expect(await row.getByText('Free').count()).toBe(0);
+
+    await row.getByRole('button', { name: 'Change type' }).click();
+    await dialog(page).getByLabel('Type').selectOption('NUMBER');
+    await dialog(page).getByRole('button', { name: 'Change type' }).click();
+    await row.getByText('Number').waitFor();
+
+    await row.getByRole('button', { name: 'Delete' }).click();
+    await isGood(page, `property-deletion-${name}`);
+    await dialog(page).getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('None but the default ones.').waitFor();
+    await page.getByText('The property “plan” was deleted.').waitFor();
+    expect(problems).toEqual([]);
+  },
+);
+
+test('a change of somebody else is not overwritten unseen: the form keeps what was typed and shows the new value', async () => {
+  await create({ name: 'contended', label: 'First', description: 'one' });
+  const { page } = await site.open('/event-definitions/contended', { key });
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await dialog(page).getByLabel('Label').fill('Mine');
+  await mutate(site, key, 'updateEventDefinition', { eventName: 'contended', label: 'Theirs', description: 'two' });
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await dialog(page).getByText('Somebody else has changed this').waitFor();
+  await dialog(page).getByText('Changed meanwhile to: Theirs').waitFor();
+  await dialog(page).getByText('Changed meanwhile to: two').waitFor();
+  expect(await dialog(page).getByLabel('Label').inputValue()).toBe('Mine');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'Mine', level: 1 }).waitFor();
+  // The description was not touched in this form.
+  expect(await page.locator('.page-head p').textContent()).toBe('two');
+});
+
+test('a repetition after a lost answer changes nothing twice, and closing a form asks before it discards what was typed', async () => {
+  const { page } = await site.open('/event-definitions', { key });
+  const keys: (string | undefined)[] = [];
+  await page.route('**/graphql', async (route, request) => {
+    if (!/mutation CreateEventDefinition/.test(request.postData() ?? '')) return route.fallback();
+    keys.push((await request.headerValue('idempotency-key')) ?? undefined);
+    if (keys.length > 1) return route.continue();
+    await route.fetch();
+    await route.abort();
+  });
+  await page.getByRole('button', { name: 'New event definition' }).click();
+  await dialog(page).getByLabel('Label').fill('Sent twice');
+  await page.keyboard.press('Enter');
+  await dialog(page).getByText('The gateway cannot be reached').waitFor();
+  await page.keyboard.press('Escape');
+  await dialog(page).getByRole('button', { name: 'Keep editing' }).click();
+  await dialog(page).getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'Sent twice', level: 1 }).waitFor();
+  expect(keys).toEqual([keys[0], keys[0]]);
+  expect(keys[0]).toMatch(/^[\w-]{10,}$/);
+  expect(new URL(page.url()).pathname).toBe('/event-definitions/sent_twice');
+});
+
+test('the deletion of a definition shows what is lost, and asks for the name', async () => {
+  const properties = [{ name: 'price', label: 'Price', type: 'NUMBER' }];
+  await create({ name: 'short_lived', label: 'Short', propertyDefinitions: properties });
+  const inputs = [{ eventName: 'short_lived', email: 'a@example.com', properties: { price: 1 } }];
+  await mutate(site, key, 'sendEventOccurrences', { inputs });
+  const { page, problems } = await site.open('/event-definitions/short_lived', { key });
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await expect.poll(() => dialog(page).locator('dl').textContent()).toMatch(/Occurrences\s*1\s*Properties\s*1/);
+  await dialog(page).getByLabel('Type short_lived').fill('short');
+  await page.keyboard.press('Enter');
+  expect(await dialog(page).getByRole('button', { name: 'Delete permanently' }).getAttribute('aria-disabled')).toBe(
+    'true',
+  );
+  await dialog(page).getByLabel('Type short_lived').fill('short_lived');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Event definitions', level: 1 }).waitFor();
+  await page.getByText('The event definition “Short” was deleted.').waitFor();
+  expect(await page.getByRole('link', { name: 'Short', exact: true }).count()).toBe(0);
+  expect(problems).toEqual([]);
+});
+
+test('a key that cannot change definitions is offered no form', async () => {
+  const other = await mutate<{ key: string }>(
+    site,
+    key,
+    'createApiKey',
+    { name: 'reader', scopes: ['SESSIONS_READ'] },
+    'key',
+  );
+  const { page } = await site.open('/event-definitions', { key: other.key });
+  await page.getByRole('heading', { name: 'Event definitions', level: 1 }).waitFor();
+  await expect.poll(() => page.getByText('Loading…').count()).toBe(0);
+  expect(await page.getByRole('button', { name: 'New event definition' }).count()).toBe(0);
+});
