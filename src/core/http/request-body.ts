@@ -1,7 +1,7 @@
 import { isObject } from '../is-object.ts';
 import type { HttpHeaders, HttpRequest } from './messages.ts';
 import { DomainError, ForbiddenError, invalid } from '../errors.ts';
-import { parseExactJson } from '../text/exact-json.ts';
+import { NestingError, parseExactJson } from '../text/exact-json.ts';
 
 /** Both APIs refuse bodies over 4 MiB. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -20,8 +20,8 @@ export async function readJson(request: HttpRequest): Promise<unknown> {
   const text = decode(chunks);
   try {
     return parseExactJson(text);
-  } catch {
-    throw invalid('', 'the body is not well-formed JSON');
+  } catch (error) {
+    throw invalid('', `the body ${error instanceof NestingError ? error.message : 'is not well-formed JSON'}`);
   }
 }
 

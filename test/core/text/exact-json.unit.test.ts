@@ -49,3 +49,60 @@ test('texts with digits are texts, and malformed JSON is refused as by JSON.pars
   expect(() => parseExactJson('[1234567890123456789')).toThrow(SyntaxError);
   expect(() => parseExactJson('[01234567890123456789]')).toThrow(SyntaxError);
 });
+
+test('a text is never read as a number, whatever is around it', () => {
+  const text = fc.stringMatching(/^["\\\\,:[\] 1e.]{0,40}$/);
+  fc.assert(
+    fc.property(fc.array(fc.tuple(text, fc.bigInt({ min: 0n, max: 2n ** 70n })), { maxLength: 4 }), (pairs) => {
+      const document = `{${pairs.map(([inner, number], index) => `"${index}" : [${JSON.stringify(inner)}, ${number}]`).join(', ')}}`;
+      const expected = `{${pairs.map(([inner, number], index) => `"${index}":[${JSON.stringify(inner)},${written(`[${number}]`).slice(1, -1)}]`).join(',')}}`;
+      expect(written(document)).toBe(expected);
+    }),
+  );
+});
+
+test('the last one of two members with one name counts, and a member __proto__ is a member', () => {
+  expect(written('{"a":12345678901234567890,"a":1}')).toBe('{"a":1}');
+  expect(written('{"a":1,"a":12345678901234567890}')).toBe('{"a":12345678901234567890}');
+  expect(written('{"__proto__":12345678901234567890}')).toBe('{"__proto__":12345678901234567890}');
+});
+
+test('more than 10,000 levels are refused', () => {
+  const nested = (levels: number) => '['.repeat(levels) + ' '.repeat(64 * 1024) + ']'.repeat(levels);
+  expect(parseExactJson(nested(10_000))).toBeInstanceOf(Array);
+  expect(() => parseExactJson(nested(10_001))).toThrow('must not be nested deeper than 10000 levels');
+  expect(parseExactJson(`["${'['.repeat(100_000)}"]`)).toEqual(['['.repeat(100_000)]);
+});
+
+/** CPU time in microseconds, the least of several: nothing else makes it shorter. */
+function cpuOf(work: () => unknown): number {
+  const times = Array.from({ length: 5 }, () => {
+    const before = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  });
+  return Math.max(1, Math.min(...times));
+}
+
+test.each([
+  ['a list of numbers', `${'1,'.repeat(200_000)}1`],
+  ['a list of lists', `${'[],'.repeat(150_000)}1`],
+  ['a list of texts', `${'"",'.repeat(150_000)}1`],
+  ['a list of objects', `${'{},'.repeat(150_000)}1`],
+])('one long number does not make reading %s slow', (_, items) => {
+  const [usual, odd] = [`[0,${items}]`, `[12345678901234567890,${items}]`];
+  // The comparison is with JSON.parse. The reviver of JSON.parse takes 20 times as long.
+  expect(cpuOf(() => parseExactJson(odd)) / cpuOf(() => JSON.parse(usual))).toBeLessThan(10);
+});
+
+test.each([
+  ['a fraction with zeros in its middle', (count: number) => `[0.1${'0'.repeat(count)}1]`],
+  ['digits', (count: number) => `[${'7'.repeat(count)}]`],
+  ['numbers in a text', (count: number) => `["${',1234567890123456'.repeat(count / 16)}",1234567890123456789]`],
+  ['quotation marks in a text', (count: number) => `["${String.raw`\\\"`.repeat(count / 4)}",1234567890123456789]`],
+])('the time that %s take grows at most as their length', (_, documentOf) => {
+  const [small, large] = [documentOf(100_000), documentOf(400_000)];
+  const of = (document: string) => cpuOf(() => Array.from({ length: 5 }, () => parseExactJson(document)));
+  expect(of(large) / of(small)).toBeLessThan(8);
+});
