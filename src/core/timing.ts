@@ -12,6 +12,8 @@ export interface Timing {
   readonly upstreamSilenceMs: number;
   /** Maximum time of an answer of an MCP server. */
   readonly upstreamTotalMs: number;
+  /** Maximum time in which an MCP server lists its tools for a session. */
+  readonly upstreamListMs: number;
   /** Interval of the comments that keep a silent stream of an MCP server open. */
   readonly upstreamPingMs: number;
   /** Pause of the indexing of texts when there is nothing to index. */
@@ -27,6 +29,7 @@ export const DEFAULT_TIMING: Timing = {
   jobPollMs: 2_000,
   upstreamSilenceMs: 60_000,
   upstreamTotalMs: 600_000,
+  upstreamListMs: 10_000,
   upstreamPingMs: 15_000,
   indexPauseMs: 1_000,
   traceFlushMs: 2_000,

@@ -17,6 +17,7 @@ import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { MUTATIONS, PARAMETERS, QUERIES, type References } from '../support/fixtures/isolation-cases.ts';
+import { toolCall } from '../support/fixtures/mcp-use.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
 import {
   type Changes,
@@ -101,7 +102,8 @@ const BODIES: Readonly<Record<string, (to: References) => object>> = {
   updateMcpConnection: () => ({ name: randomUUID() }),
   callMcpTool: () => ({ name: 'now' }),
   sendMcpMessage: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'now' } }),
-  updateMcpConnectionSettings: () => ({ handle: randomUUID() }),
+  sendSessionMcpMessage: ({ mcpConnectionId }) => toolCall(`${mcpConnectionId}__now`, {}),
+  updateMcpConnectionSettings: () => ({ audience: randomUUID() }),
   createSession: () => ({ title: 'New' }),
   createBroadcast: ({ channelGuid }) => ({ channelGuid, content: { body: 'New' } }),
   sendEventOccurrence: (to) => occurrenceOf(to),

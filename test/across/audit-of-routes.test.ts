@@ -40,6 +40,20 @@ beforeAll(async () => {
     'mcpServer',
     'databaseId',
   );
+  // Events of a session have entries of their own.
+  const silent = {
+    name: 'silent',
+    serverUrl: `${workspace.server.origin}/mcp`,
+    settings: { recordToolCalls: 'NONE' },
+  };
+  await workspace.storeId(
+    'silent',
+    workspace.mutate('createMcpServer', { remote: silent }, 'mcpServer { databaseId }'),
+    'mcpServer',
+    'databaseId',
+  );
+  const mcpServers = [workspace.createdIds['silent']];
+  workspace.createdIds['usingSession'] = await createSession(workspace.gateway, workspace.admin.key, { mcpServers });
   const spare = { stdio: { name: 'spare', command: 'npx' } };
   await workspace.storeId(
     'spare',
@@ -159,6 +173,12 @@ const ROUTES: Readonly<Record<string, Write>> = {
     },
     operation: 'callMcpTool',
     target: () => ['McpServer', workspace.createdIds['used']],
+  },
+  sendSessionMcpMessage: {
+    run: () =>
+      workspace.rest('POST', `/v1/sessions/${workspace.createdIds['usingSession']}/mcp`, toolCall('silent__now', {})),
+    operation: 'callMcpTool',
+    target: () => ['McpServer', workspace.createdIds['silent']],
   },
   authorizeMcpConnection: {
     run: () =>

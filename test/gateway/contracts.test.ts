@@ -86,6 +86,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/sessions createSession 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/artifacts recordArtifact 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/events appendSessionEvents 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/sessions/:sessionId/mcp sendSessionMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
     POST /v1/sessions/:sessionId/transition transitionSession 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/tracking-plan applyTrackingPlan 200 | 400 401 403 404 409 413 415 429 500 503"
   `);

@@ -7,13 +7,16 @@ export { readMcpConnections, resolveMcpConnections } from './operations.ts';
 export { READ_MCP_CONNECTIONS, visibleTo } from './policy.ts';
 export type { McpConnectionRow } from './queries.ts';
 export { allowsTool } from './settings-operations.ts';
+export { readTool } from './remote/tools.ts';
 export { AuthorizationNeeded } from './remote/errors.ts';
 export {
   type CurrentAccess,
+  type StdioConnection,
   type UsableConnection,
   accessOf,
   authorizationNeededBy,
   findUsableConnection,
+  findUsableConnections,
   noteRefusal,
   noteUse,
 } from './usable-connection.ts';

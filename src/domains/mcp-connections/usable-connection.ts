@@ -5,7 +5,7 @@ import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts'
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { responseWith } from '../../core/outbound/streamed-answer.ts';
-import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { anyOf, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { SecretTables } from '../../core/secrets/secret-store.ts';
 import { CONNECTION_TABLE, type Credentials, HEADER, TOKENS, openCredentials } from './credentials.ts';
@@ -22,10 +22,24 @@ import { type Status, standingOf } from './status.ts';
 
 const db = queriesOn<McpConnectionTables & SecretTables>();
 
-const findUsable = prepared<{ id: McpConnectionId; organizationId: OrganizationId; userId: UserId }>()((value) =>
+interface Sought {
+  readonly ids: readonly McpConnectionId[];
+  readonly organizationId: OrganizationId;
+  readonly userId: UserId;
+}
+
+const findUsable = prepared<Sought>()((value) =>
   db
     .selectFrom('mcp_connection as c')
-    .select(['c.id', 'c.name', 'c.type', 'c.server_url as serverUrl', 'c.auth_type as authType', 'c.status'])
+    .select([
+      'c.id',
+      'c.name',
+      'c.handle',
+      'c.type',
+      'c.server_url as serverUrl',
+      'c.auth_type as authType',
+      'c.status',
+    ])
     .select(['c.status_reason as statusReason', 'c.authorization_expires_at as authorizationExpiresAt'])
     .select(['c.last_checked_at as lastCheckedAt', 'c.token_version as tokenVersion'])
     .select(['c.refresh_after as refreshAfter', 'c.token_expires_at as tokenExpiresAt'])
@@ -40,7 +54,7 @@ const findUsable = prepared<{ id: McpConnectionId; organizationId: OrganizationI
         .where(sql<boolean>`(s.field = ${sql.lit(TOKENS)} or starts_with(s.field, ${sql.lit(HEADER)}))`)
         .as('secrets'),
     )
-    .where('c.id', '=', value('id'))
+    .where('c.id', '=', anyOf('uuid', value('ids')))
     .where(within(visibleTo({ organizationId: value('organizationId'), userId: value('userId') }), 'c')),
 );
 
@@ -48,6 +62,7 @@ const findUsable = prepared<{ id: McpConnectionId; organizationId: OrganizationI
 export interface UsableConnection {
   readonly id: McpConnectionId;
   readonly name: string;
+  readonly handle: string;
   readonly serverUrl: string;
   readonly authType: AuthType;
   readonly status: Status;
@@ -64,21 +79,46 @@ export interface UsableConnection {
   readonly secrets: Readonly<Record<string, string>>;
 }
 
+/** A connection that runs where the agent runs. */
+export interface StdioConnection {
+  readonly id: McpConnectionId;
+  readonly name: string;
+  readonly handle: string;
+  readonly serverUrl: null;
+}
+
 /**
  * Reads a connection with its encrypted credentials, in one statement. Undefined for one that the caller cannot see.
  * @throws ConflictError for a stdio connection.
  */
 export async function findUsableConnection(
-  { sql: reader, actor, now }: OperationContext,
+  context: OperationContext,
   id: McpConnectionId,
 ): Promise<UsableConnection | undefined> {
-  const values = { id, organizationId: requireOrganization(actor).id, userId: actor.userId };
-  const row = await reader.primary.first(findUsable(values));
-  if (!row) return undefined;
-  const { type, serverUrl, authType, secrets, ...rest } = row;
-  if (type === 'stdio' || serverUrl === null || authType === null)
-    throw new ConflictError('WRONG_STATE', 'a stdio connection runs where the agent runs, and cannot be used here');
-  return { ...rest, ...standingOf(row, now()), serverUrl, authType, secrets: secrets ?? {} };
+  const [connection] = await findUsableConnections(context, [id]);
+  if (connection?.serverUrl !== null) return connection;
+  throw new ConflictError('WRONG_STATE', 'a stdio connection runs where the agent runs, and cannot be used here');
+}
+
+/** The same for several connections, in the order of the ids. */
+export async function findUsableConnections(
+  { sql: reader, actor, now }: OperationContext,
+  ids: readonly McpConnectionId[],
+): Promise<(UsableConnection | StdioConnection)[]> {
+  const values = { ids, organizationId: requireOrganization(actor).id, userId: actor.userId };
+  const rows = await reader.primary.all(findUsable(values));
+  const found = new Map(
+    rows.map((row): [McpConnectionId, UsableConnection | StdioConnection] => {
+      const { id, name, handle, type, serverUrl, authType, secrets, ...rest } = row;
+      if (type === 'stdio' || serverUrl === null || authType === null)
+        return [id, { id, name, handle, serverUrl: null }];
+      return [
+        id,
+        { ...rest, ...standingOf(row, now()), id, name, handle, serverUrl, authType, secrets: secrets ?? {} },
+      ];
+    }),
+  );
+  return ids.flatMap((id) => found.get(id) ?? []);
 }
 
 /** The credentials for one request, and the version of the token among them. */

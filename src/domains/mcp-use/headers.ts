@@ -17,7 +17,7 @@ const PARAMETER_PREFIX = 'mcp-param-';
 /** The first generation of the protocol without sessions, which repeats parts of the body in headers. */
 export const MODERN_VERSION = '2026-07-28';
 const VERSION_HEADER = 'mcp-protocol-version';
-const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
+export const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 
 /** The member of `params` that `Mcp-Name` repeats, by method (MCP 2026-07-28, Streamable HTTP). */
 const NAMED_BY: Readonly<Record<string, string>> = {

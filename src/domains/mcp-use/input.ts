@@ -7,6 +7,10 @@ const mcpConnectionId = idSchema<McpConnectionId>().describe('Id of the connecti
 
 export const mcpConnectionReference = z.strictObject({ mcpConnectionId });
 
+const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
+
+export const sessionReference = z.strictObject({ sessionId: sessionId.describe('Id of the session.') });
+
 export const callMcpToolInput = z.strictObject({
   mcpConnectionId,
   name: text({ min: 1, max: 200 }).describe(inputText.name),
@@ -15,6 +19,6 @@ export const callMcpToolInput = z.strictObject({
     .nullish()
     .transform((given) => given ?? {})
     .describe(inputText.arguments),
-  sessionId: idSchema<SessionId>(z.uuid().toLowerCase()).nullish().describe(inputText.sessionId),
+  sessionId: sessionId.nullish().describe(inputText.sessionId),
   timeoutSeconds: z.int().min(1).max(600).default(60).describe(inputText.timeoutSeconds),
 });

@@ -6,35 +6,31 @@ import type { McpConnectionId } from '../../core/ids.ts';
 const MAX_OF_KEY = 10;
 const MAX_OF_CONNECTION = 20;
 
+interface Counted {
+  readonly name: string;
+  readonly owner: string;
+  readonly max: number;
+}
+
 class OpenExchanges {
   readonly #counts = new Map<string, number>();
 
   /** @returns a function that ends the exchange. @throws DomainError (429) above a limit. */
-  begin(what: string, keyId: string, connectionId: string): () => void {
-    const key = `key ${keyId}`;
-    const connection = `connection ${connectionId}`;
-    this.#require(key, MAX_OF_KEY, `an API key can have at most ${MAX_OF_KEY} ${what} at once`);
-    this.#require(
-      connection,
-      MAX_OF_CONNECTION,
-      `an MCP connection can have at most ${MAX_OF_CONNECTION} ${what} at once`,
-    );
-    this.#add(key, 1);
-    this.#add(connection, 1);
+  begin(what: string, counted: readonly Counted[]): () => void {
+    for (const { name, owner, max } of counted)
+      if ((this.#counts.get(name) ?? 0) >= max)
+        throw new DomainError(
+          'rateLimited',
+          `${owner} can have at most ${max} ${what} at once; try again when one has ended`,
+          { headers: { 'Retry-After': '1' } },
+        );
+    for (const { name } of counted) this.#add(name, 1);
     let isOpen = true;
     return () => {
       if (!isOpen) return;
       isOpen = false;
-      this.#add(key, -1);
-      this.#add(connection, -1);
+      for (const { name } of counted) this.#add(name, -1);
     };
-  }
-
-  #require(name: string, max: number, message: string): void {
-    if ((this.#counts.get(name) ?? 0) >= max)
-      throw new DomainError('rateLimited', `${message}; try again when one has ended`, {
-        headers: { 'Retry-After': '1' },
-      });
   }
 
   #add(name: string, by: number): void {
@@ -47,12 +43,30 @@ class OpenExchanges {
 const newCalls = () => new OpenExchanges();
 const newStreams = () => new OpenExchanges();
 
+function ofKey({ actor }: OperationContext): Counted {
+  return { name: `key ${actor.keyId}`, owner: 'an API key', max: MAX_OF_KEY };
+}
+
+function ofConnection(id: McpConnectionId): Counted {
+  return { name: `connection ${id}`, owner: 'an MCP connection', max: MAX_OF_CONNECTION };
+}
+
 /** Counts a call until the returned function is called. @throws DomainError (429) */
-export function beginCall({ caches, actor }: OperationContext, id: McpConnectionId): () => void {
-  return caches.of(newCalls).begin('calls', actor.keyId, id);
+export function beginCall(context: OperationContext, id: McpConnectionId): () => void {
+  return context.caches.of(newCalls).begin('calls', [ofKey(context), ofConnection(id)]);
+}
+
+/** Counts a request that calls several servers as one call of the key. @throws DomainError (429) */
+export function beginCallOfKey(context: OperationContext): () => void {
+  return context.caches.of(newCalls).begin('calls', [ofKey(context)]);
+}
+
+/** Counts what such a request asks of one of the servers. @throws DomainError (429) */
+export function beginCallOfConnection({ caches }: OperationContext, id: McpConnectionId): () => void {
+  return caches.of(newCalls).begin('calls', [ofConnection(id)]);
 }
 
 /** The same for a stream that a client holds open to receive messages. It does not count as a call. */
-export function beginStream({ caches, actor }: OperationContext, id: McpConnectionId): () => void {
-  return caches.of(newStreams).begin('streams', actor.keyId, id);
+export function beginStream(context: OperationContext, id: McpConnectionId): () => void {
+  return context.caches.of(newStreams).begin('streams', [ofKey(context), ofConnection(id)]);
 }

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { isObject } from '../../core/is-object.ts';
 import { encodeValue } from './headers.ts';
 import type { ServerSession, ServerTarget } from './server-session.ts';
+import { MAX_ANSWER_BYTES, answerTooLarge } from './upstream.ts';
 
 /** Headers that repeat arguments of a tool, which its schema names by `x-mcp-header` (MCP 2026-07-28, Streamable HTTP). */
 
@@ -47,12 +48,14 @@ async function readDeclarations(session: ServerSession): Promise<ReadonlyMap<str
   return declared;
 }
 
-/** The tools of a server as it describes them, at most 16 pages. */
+/** The tools of a server as it describes them, at most 16 pages. @throws UpstreamError for more than 4 MiB. */
 export async function listAllTools(session: ServerSession): Promise<Readonly<Record<string, unknown>>[]> {
   const tools: Readonly<Record<string, unknown>>[] = [];
   let cursor: unknown;
+  let sum = 0;
   for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { result } = await session.request('tools/list', typeof cursor === 'string' ? { cursor } : {});
+    const { result, bytes } = await session.request('tools/list', typeof cursor === 'string' ? { cursor } : {});
+    if ((sum += bytes) > MAX_ANSWER_BYTES) throw answerTooLarge();
     if (!isObject(result)) break;
     const listed = result['tools'];
     if (Array.isArray(listed)) tools.push(...listed.filter(isObject));

@@ -20,7 +20,7 @@ interface PassedStreamOptions {
 }
 
 /** A line that clients ignore (HTML, section 9.2.6). It follows whole events only. */
-const PING = Buffer.from(': keep-alive\n');
+export const PING = Buffer.from(': keep-alive\n');
 
 /** Passes the events of a server on, each as soon as it is complete, with unchanged bytes. A silent stream is kept open by comments. */
 export function passedStream(options: PassedStreamOptions): AsyncIterable<Uint8Array> {
@@ -88,7 +88,8 @@ export function passedStream(options: PassedStreamOptions): AsyncIterable<Uint8A
   return { [Symbol.asyncIterator]: () => iterator };
 }
 
-async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
+/** Whether a promise settles within this time. */
+export async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
   const { promise: late, resolve } = Promise.withResolvers<boolean>();
   const timer = setTimeout(resolve, ms, false);
   try {

@@ -1,4 +1,4 @@
-import { DomainError, notFound } from '../../core/errors.ts';
+import { notFound } from '../../core/errors.ts';
 import { EVENT_STREAM_HEADERS } from '../../core/http/server-sent-events.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import type { McpConnectionId } from '../../core/ids.ts';
@@ -6,11 +6,10 @@ import type { OperationContext } from '../../core/operation.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { type UsableConnection, findUsableConnection, noteUse } from '../mcp-connections/public.ts';
 import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
-import { AuthorizationRequiredError } from './authorization-required.ts';
 import { type CallRecord, beginRecord } from './call-record.ts';
-import { CallerLeft, Deadline, boundsOfCall, boundsOfStream } from './deadline.ts';
+import { Deadline, boundsOfCall, boundsOfStream } from './deadline.ts';
 import { dataOf, hasId } from './event-splitter.ts';
-import { forwardedHeaders, isModern, requireAgreement } from './headers.ts';
+import { forwardedHeaders, requireAgreement } from './headers.ts';
 import { beginCall, beginStream } from './limits.ts';
 import {
   type Message,
@@ -24,8 +23,8 @@ import {
 } from './message.ts';
 import { passedStream } from './passed-stream.ts';
 import { SESSION_HEADER, openSessionId, sealSessionId } from './protocol-session.ts';
+import { answerFailure } from './rest-json-rpc.ts';
 import { bodyFor, requireAllowedTool, withAllowedTools } from './tool-policy.ts';
-import { UpstreamError } from './upstream-error.ts';
 import { MAX_ANSWER_BYTES, readAnswer, sendUpstream } from './upstream.ts';
 
 /** Streamable HTTP, passed through: the bytes of requests and answers do not change, and credentials do not leave the gateway. */
@@ -180,50 +179,4 @@ function responseOf(event: Buffer, id: unknown): unknown {
   const data = dataOf(event);
   const document = data === undefined ? undefined : parsed(data);
   return isResponseTo(id, document) ? document : undefined;
-}
-
-/** Status of the answer that nobody reads, for the log and the metrics: the client has closed the connection. */
-const CLIENT_CLOSED = 499;
-
-function answerFailure(error: unknown, request: HttpRequest, message: Message | undefined): HttpAnswer {
-  if (error instanceof CallerLeft) return answerWith(null, { status: CLIENT_CLOSED });
-  const id = message?.id;
-  if (error instanceof MessageFault)
-    return jsonRpc(errorText(error.id ?? id, error.code, error.message), { status: error.status });
-  if (error instanceof AuthorizationRequiredError && message?.method === 'tools/call' && id !== undefined)
-    return jsonRpc(failedResult(error, id, isModern(request.headers, message)));
-  const code = codeOf(error);
-  if (code === undefined || !(error instanceof DomainError)) throw error;
-  const { status, headers } = error;
-  return jsonRpc(errorText(id, SERVER_ERROR, error.message, { code, ...urlOf(error) }), { status, headers });
-}
-
-/** A result that tells the model, and through it the person, what to do. */
-function failedResult({ message }: Error, id: unknown, withType: boolean): string {
-  const result = {
-    ...(withType && { resultType: 'complete' }),
-    content: [{ type: 'text', text: message }],
-    isError: true,
-  };
-  return JSON.stringify({ jsonrpc: '2.0', id, result });
-}
-
-/** The code of an error that is answered as JSON-RPC; undefined for those that every operation has. */
-function codeOf(error: unknown): string | undefined {
-  if (error instanceof UpstreamError) return error.upstreamCode;
-  if (error instanceof AuthorizationRequiredError) return 'AUTHORIZATION_REQUIRED';
-  if (!(error instanceof DomainError)) return undefined;
-  if (error.kind === 'conflict') return 'WRONG_STATE';
-  return error.kind === 'rateLimited' ? error.code : undefined;
-}
-
-function urlOf(error: unknown): { readonly url?: string } {
-  return error instanceof AuthorizationRequiredError ? { url: error.url } : {};
-}
-
-function jsonRpc(
-  text: string,
-  init: { readonly status?: number; readonly headers?: HttpAnswer['headers'] } = {},
-): HttpAnswer {
-  return answerWith(text, { ...init, headers: { 'Content-Type': 'application/json', ...init.headers } });
 }

@@ -1,18 +1,20 @@
+import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { VERSION } from '../../core/version.ts';
 import { type UsableConnection, noteUse } from '../mcp-connections/public.ts';
 import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
 import type { Deadline } from './deadline.ts';
 import { EventSplitter, dataOf } from './event-splitter.ts';
-import { MODERN_VERSION, encodeValue } from './headers.ts';
+import { MODERN_VERSION, VERSION_KEY, encodeValue } from './headers.ts';
 import { MessageFault, isResponseTo } from './message.ts';
 import { SESSION_HEADER } from './protocol-session.ts';
 import { UpstreamError } from './upstream-error.ts';
-import { MAX_ANSWER_BYTES, answerTooLarge, readAnswer, sendUpstream } from './upstream.ts';
+import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, readAnswer, sendUpstream } from './upstream.ts';
 
 /** The gateway as a client of a server, of both generations of the protocol. Results are not interpreted, so nothing in them is lost. */
 
@@ -23,20 +25,27 @@ export interface ServerTarget {
 }
 
 export interface ServerResponse {
+  readonly id?: unknown;
   readonly result?: unknown;
   readonly error?: unknown;
+  /** The response as the server sent it. */
+  readonly text: string;
   /** The size of the answer. */
   readonly bytes: number;
+}
+
+interface RequestOptions {
+  readonly headers?: Readonly<Record<string, string>>;
+  /** The id of the request; by default one is made. */
+  readonly id?: string | number;
+  /** Called with each notification that precedes the response, as the server sent it. */
+  readonly onNotification?: ((text: string) => void) | undefined;
 }
 
 export interface ServerSession {
   readonly isModern: boolean;
   /** @throws UpstreamError, AuthorizationRequiredError, or SessionLost. */
-  request(
-    method: string,
-    params: Readonly<Record<string, unknown>>,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<ServerResponse>;
+  request(method: string, params: Readonly<Record<string, unknown>>, options?: RequestOptions): Promise<ServerResponse>;
   /** Ends the session at the server; its failure is ignored. */
   end(): Promise<void>;
 }
@@ -73,14 +82,24 @@ async function detect(target: ServerTarget): Promise<Generation> {
   return Array.isArray(versions) && versions.includes(MODERN_VERSION) ? 'modern' : 'legacy';
 }
 
+const PROTOCOL_PREFIX = 'io.modelcontextprotocol/';
 const META = {
-  'io.modelcontextprotocol/protocolVersion': MODERN_VERSION,
-  'io.modelcontextprotocol/clientInfo': CLIENT_INFO,
-  'io.modelcontextprotocol/clientCapabilities': {},
+  [VERSION_KEY]: MODERN_VERSION,
+  [`${PROTOCOL_PREFIX}clientInfo`]: CLIENT_INFO,
+  [`${PROTOCOL_PREFIX}clientCapabilities`]: {},
 };
 
+/** What the caller says of itself and its capabilities in `_meta` comes before what the gateway says. */
 function modernMessage(id: string | number, method: string, params: Readonly<Record<string, unknown>>) {
-  return { jsonrpc: '2.0', id, method, params: { ...params, _meta: META } };
+  const given = isObject(params['_meta']) ? params['_meta'] : {};
+  const meta = { ...META, ...given, [VERSION_KEY]: MODERN_VERSION };
+  return { jsonrpc: '2.0', id, method, params: { ...params, _meta: meta } };
+}
+
+/** The parameters for a server of an older generation, which does not know what the newest says in `_meta`. */
+function legacyParams({ _meta, ...params }: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  const kept = Object.entries(isObject(_meta) ? _meta : {}).filter(([name]) => !name.startsWith(PROTOCOL_PREFIX));
+  return kept.length === 0 ? params : { ...params, _meta: Object.fromEntries(kept) };
 }
 
 function modernHeaders(method: string, params: Readonly<Record<string, unknown>>): Record<string, string> {
@@ -96,9 +115,10 @@ function modernSession(target: ServerTarget): ServerSession {
   let count = 0;
   return {
     isModern: true,
-    request: async (method, params, headers = {}) => {
-      const message = modernMessage((count += 1), method, params);
-      return answered(await exchange(target, message, { ...modernHeaders(method, params), ...headers }));
+    request: async (method, params, { headers, id = (count += 1), onNotification } = {}) => {
+      const message = modernMessage(id, method, params);
+      const all = { ...modernHeaders(method, params), ...headers };
+      return answered(await exchange(target, message, all, { onNotification }));
     },
     end: () => Promise.resolve(),
   };
@@ -107,11 +127,10 @@ function modernSession(target: ServerTarget): ServerSession {
 async function initialize(target: ServerTarget): Promise<ServerSession> {
   const params = { protocolVersion: LEGACY_VERSION, capabilities: {}, clientInfo: CLIENT_INFO };
   let sessionId: string | null = null;
-  const response = answered(
-    await exchange(target, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, {}, (answer) => {
-      sessionId = answer.header(SESSION_HEADER.toLowerCase());
-    }),
-  );
+  // Not the id of a later request, which the caller may choose.
+  const message = { jsonrpc: '2.0', id: randomUUID(), method: 'initialize', params };
+  const onAnswer = ({ header }: StreamedAnswer) => void (sessionId = header(SESSION_HEADER.toLowerCase()));
+  const response = answered(await exchange(target, message, {}, { onAnswer }));
   const version = isObject(response.result) ? response.result['protocolVersion'] : undefined;
   if (typeof version !== 'string' || !/^[\d-]{1,20}$/.test(version)) throw refusedBy(response, 'initialize');
   const headers = {
@@ -122,8 +141,12 @@ async function initialize(target: ServerTarget): Promise<ServerSession> {
   let count = 0;
   return {
     isModern: false,
-    request: async (method, requestParams) =>
-      answered(await exchange(target, { jsonrpc: '2.0', id: (count += 1), method, params: requestParams }, headers)),
+    request: async (method, given, { id = (count += 1), onNotification } = {}) =>
+      answered(
+        await exchange(target, { jsonrpc: '2.0', id, method, params: legacyParams(given) }, headers, {
+          onNotification,
+        }),
+      ),
     end: async () => {
       if (sessionId !== null) await endSession(target, headers);
     },
@@ -155,12 +178,17 @@ interface OutgoingMessage {
   readonly params?: object;
 }
 
+interface Reading {
+  readonly onAnswer?: (answer: StreamedAnswer) => void;
+  readonly onNotification?: RequestOptions['onNotification'];
+}
+
 /** Sends a message. @returns the response to it; undefined if there is none. @throws SessionLost for 404 in a session. */
 async function exchange(
   target: ServerTarget,
   message: OutgoingMessage,
   headers: Readonly<Record<string, string>>,
-  onAnswer?: (answer: StreamedAnswer) => void,
+  { onAnswer, onNotification }: Reading = {},
 ): Promise<ServerResponse | undefined> {
   const { context, connection, deadline } = target;
   const all = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers };
@@ -172,19 +200,26 @@ async function exchange(
   }
   await requireProtocol(target, answer);
   onAnswer?.(answer);
-  if (isEventStream(answer)) return readEvents(target, answer, message.id, headers);
+  if (isEventStream(answer)) return readEvents(target, answer, { id: message.id, headers, onNotification });
   const body = await readAnswer(answer, deadline);
   const response = await responseIn({ ...target, message: undefined }, { answer, body });
   await noteUse(context, connection);
-  return isResponseTo(message.id, response) && isObject(response) ? { ...response, bytes: body.length } : undefined;
+  if (!isResponseTo(message.id, response) || !isObject(response)) return undefined;
+  return { ...response, text: body.toString(), bytes: body.length };
 }
 
 /** Reads a stream up to the response to the request. Requests of the server are refused, because nobody can answer them. */
 async function readEvents(
   target: ServerTarget,
   answer: StreamedAnswer,
-  id: string | number | undefined,
-  headers: Readonly<Record<string, string>>,
+  {
+    id,
+    headers,
+    onNotification,
+  }: Pick<Reading, 'onNotification'> & {
+    readonly id: string | number | undefined;
+    readonly headers: Readonly<Record<string, string>>;
+  },
 ): Promise<ServerResponse | undefined> {
   const splitter = new EventSplitter();
   let bytes = 0;
@@ -194,16 +229,21 @@ async function readEvents(
       bytes += chunk.byteLength;
       if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge();
       for (const event of splitter.push(chunk)) {
-        const message = parsed(dataOf(event) ?? '');
+        const text = dataOf(event) ?? '';
+        const message = parsed(text);
         if (!isObject(message)) continue;
         if (isResponseTo(id, message)) {
           await noteUse(target.context, target.connection);
-          return { ...message, bytes };
+          return { ...message, text, bytes };
         }
-        if (message['id'] !== undefined && typeof message['method'] === 'string')
-          await refuse(target, { id: message['id'], method: message['method'] }, headers);
+        const { id: requestId, method } = message;
+        if (typeof method !== 'string') continue;
+        if (requestId === undefined) onNotification?.(text);
+        else await refuse(target, { id: requestId, method }, headers);
       }
     }
+  } catch (error) {
+    throw error instanceof OutboundError ? brokenAnswer(error) : error;
   } finally {
     answer.discard();
   }

@@ -8,7 +8,7 @@ import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
-import type { OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
+import type { McpConnectionId, OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
@@ -203,6 +203,17 @@ export async function requireSessionChange(
   );
   requireChange(context.actor, session);
   requireUnchanged({ updatedAt: new Date(session.updatedAt) }, { expectedUpdatedAt });
+}
+
+/** The MCP connections of a session that the caller can see. @throws NotFoundError and ForbiddenError like {@link requireSessionChange}. */
+export async function readSessionConnections(
+  context: OperationContext,
+  sessionId: SessionId,
+): Promise<readonly McpConnectionId[]> {
+  const columns = ['organizationId', 'creatorId', 'visibility', 'mcpServers'] as const;
+  const [session] = await findSessions(context, [sessionId], columns);
+  requireChange(context.actor, session);
+  return session.mcpServers;
 }
 
 /** Throws the error that explains why a session was not changed. */

@@ -3,7 +3,7 @@
 export { PullRequest, Session, type SessionTables } from './entity.ts';
 export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
 export { createSessionInput, recordPullRequestInput } from './input.ts';
-export { readSessions, readStreamHead, requireSessionChange } from './operations.ts';
+export { readSessionConnections, readSessions, readStreamHead, requireSessionChange } from './operations.ts';
 export { READ_SESSIONS, RECORD_SESSIONS, callerOf, changeableBy, readableBy } from './policy.ts';
 export type { SessionRow } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';

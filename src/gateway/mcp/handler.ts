@@ -1,13 +1,8 @@
-import {
-  type CallToolResult,
-  ProtocolError,
-  ProtocolErrorCode,
-  Server,
-  createMcpHandler,
-} from '@modelcontextprotocol/server';
+import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import { invalid } from '../../core/errors.ts';
-import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import { readJson } from '../../core/http/request-body.ts';
+import { statelessMcp } from '../../core/http/stateless-mcp.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { VERSION } from '../../core/version.ts';
 import type { GraphQLCall } from '../graphql/execution.ts';
@@ -39,11 +34,7 @@ const INSTRUCTIONS =
 
 /** The gateway as an MCP server, for both generations of the protocol. It keeps no state between requests. */
 export function createMcpApi(gateway: McpParts): McpApi {
-  const handler = createMcpHandler(
-    ({ authInfo }) => serverFor(gateway, callOf(authInfo?.extra)),
-    // The tools never change while the gateway runs.
-    { maxSubscriptions: 0 },
-  );
+  const answer = statelessMcp((call: McpCall) => serverFor(gateway, call));
   return async (request, openOperation, parts) => {
     const reading = readJson(request);
     // Errors of the body are reported after the rights were checked again.
@@ -52,36 +43,11 @@ export function createMcpApi(gateway: McpParts): McpApi {
     try {
       const body = await reading;
       if (Array.isArray(body)) throw invalid('', 'the body must be one JSON-RPC message, not a list');
-      const call: McpCall = { request, operation, ...parts };
-      const response = await handler.fetch(requestOf(request), {
-        parsedBody: body,
-        // The package passes this on to the server of the request, and nothing else.
-        authInfo: { token: '', clientId: '', scopes: [], extra: { call } },
-      });
-      const type = response.headers.get('content-type');
-      const text = await response.text();
-      const headers = type === null ? undefined : { 'Content-Type': type };
-      return answerWith(text === '' ? null : text, { status: response.status, headers });
+      return await answer(request, body, { request, operation, ...parts });
     } finally {
       operation.budget.close();
     }
   };
-}
-
-function callOf(extra: Readonly<Record<string, unknown>> | undefined): McpCall {
-  if (!extra) throw new Error('a request without its call');
-  // As it was passed to the handler.
-  return extra['call'] as McpCall;
-}
-
-const FORWARDED = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
-
-function requestOf({ url, headers, signal }: HttpRequest): Request {
-  const given = FORWARDED.flatMap((name): [string, string][] => {
-    const value = headers.get(name);
-    return value === null ? [] : [[name, value]];
-  });
-  return new Request(url, { method: 'POST', headers: given, body: '', signal });
 }
 
 function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {

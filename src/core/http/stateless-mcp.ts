@@ -1,0 +1,48 @@
+import { type Server, createMcpHandler } from '@modelcontextprotocol/server';
+import { type HttpAnswer, type HttpRequest, answerJsonText, answerWith } from './messages.ts';
+
+/** Answers one message of an MCP client, which has been parsed. */
+export type AnswerMcp<Call> = (request: HttpRequest, message: unknown, call: Call) => Promise<HttpAnswer>;
+
+/**
+ * An MCP server of the official package for both generations of the protocol, without state between requests. `serverFor` makes the server of
+ * one request from what belongs to it.
+ */
+export function statelessMcp<Call>(serverFor: (call: Call) => Server): AnswerMcp<Call> {
+  const handler = createMcpHandler(
+    // As it was passed to the handler below.
+    ({ authInfo }) => serverFor(authInfo?.extra?.['call'] as Call),
+    // Lists of tools are read anew with each request, so there is nothing to subscribe to.
+    { maxSubscriptions: 0 },
+  );
+  return async (request, message, call) => {
+    const response = await handler.fetch(requestOf(request), {
+      parsedBody: message,
+      // The package passes this on to the server of the request, and nothing else.
+      authInfo: { token: '', clientId: '', scopes: [], extra: { call } },
+    });
+    const type = response.headers.get('content-type');
+    const text = await response.text();
+    const { status } = response;
+    const event = acceptsEvents(request) ? undefined : /^data: (.*)$/m.exec(text)?.[1];
+    if (event !== undefined) return answerJsonText(event, { status });
+    const headers = type === null ? undefined : { 'Content-Type': type };
+    return answerWith(text === '' ? null : text, { status, headers });
+  };
+}
+
+/** Whether a client can read a stream. Those of the older generations should, but simple ones that only ask for JSON get it. */
+export function acceptsEvents({ headers }: Pick<HttpRequest, 'headers'>): boolean {
+  return (headers.get('accept') ?? '').includes('text/event-stream');
+}
+
+const ACCEPT = 'application/json, text/event-stream';
+const FORWARDED = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
+
+function requestOf({ url, headers, signal }: HttpRequest): Request {
+  const given = FORWARDED.flatMap((name): [string, string][] => {
+    const value = headers.get(name);
+    return value === null ? [] : [[name, value]];
+  });
+  return new Request(url, { method: 'POST', headers: [...given, ['accept', ACCEPT]], body: '', signal });
+}

@@ -1,0 +1,223 @@
+import { Server } from '@modelcontextprotocol/server';
+import { ConflictError } from '../../core/errors.ts';
+import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
+import { EVENT_STREAM_HEADERS } from '../../core/http/server-sent-events.ts';
+import { acceptsEvents, statelessMcp } from '../../core/http/stateless-mcp.ts';
+import type { SessionId } from '../../core/ids.ts';
+import { isObject } from '../../core/is-object.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { VERSION } from '../../core/version.ts';
+import { findUsableConnections } from '../mcp-connections/public.ts';
+import { readSessionConnections } from '../sessions/public.ts';
+import { Deadline, boundsOfCall } from './deadline.ts';
+import { isModern, requireAgreement } from './headers.ts';
+import { beginCall, beginCallOfKey } from './limits.ts';
+import { INVALID_PARAMS, type Message, MessageFault, SERVER_ERROR, errorText, parseMessage } from './message.ts';
+import { Notifications } from './notifications.ts';
+import { PING, settlesWithin } from './passed-stream.ts';
+import { type ToolResponse, asksForInput, recordedCall } from './recorded-call.ts';
+import { answerFailure, jsonRpc } from './rest-json-rpc.ts';
+import { type ToolList, legacyTool, listTools, placeOf } from './session-tools.ts';
+import { unknownTool } from './tool-policy.ts';
+
+/**
+ * The tools of all MCP connections of a session at one address, without state. The official package checks the messages and answers all but
+ * the lists and calls of tools: it would drop what it does not know of their results.
+ */
+
+/** What the package lets through. */
+interface Accepted {
+  method?: 'tools/list' | 'tools/call';
+}
+
+const answerProtocol = statelessMcp((accepted: Accepted) => {
+  const server = new Server(
+    { name: 'workspace-gateway', version: VERSION },
+    {
+      capabilities: { tools: {}, logging: {} },
+      instructions:
+        'The tools of the MCP servers of one session. The name of a tool begins with the handle of its server.',
+    },
+  );
+  server.setRequestHandler('tools/list', () => {
+    accepted.method = 'tools/list';
+    return { tools: [] };
+  });
+  server.setRequestHandler('tools/call', () => {
+    accepted.method = 'tools/call';
+    return { content: [] };
+  });
+  return server;
+});
+
+interface Exchange {
+  readonly context: OperationContext;
+  readonly sessionId: SessionId;
+  readonly request: HttpRequest;
+  readonly message: Message;
+  readonly isModernClient: boolean;
+}
+
+/** @throws NotFoundError or ForbiddenError for a session that the caller cannot read or change. All other failures are JSON-RPC errors. */
+export async function answerSessionMessage(
+  context: OperationContext,
+  { sessionId }: { readonly sessionId: SessionId },
+  { request, body }: { readonly request: HttpRequest; readonly body: Uint8Array },
+): Promise<HttpAnswer> {
+  const ids = await readSessionConnections(context, sessionId);
+  let message: Message | undefined;
+  try {
+    message = parseMessage(body);
+    requireAgreement(request.headers, message);
+    const accepted: Accepted = {};
+    const answer = await answerProtocol(request, JSON.parse(Buffer.from(body).toString()), accepted);
+    if (accepted.method === undefined) return answer;
+    const connections = await findUsableConnections(context, ids);
+    const exchange = { context, sessionId, request, message, isModernClient: isModern(request.headers, message) };
+    if (accepted.method === 'tools/call') return await answerCall(exchange, connections);
+    const endCount = beginCallOfKey(context);
+    try {
+      return answerList(exchange, await listTools(context, connections));
+    } finally {
+      endCount();
+    }
+  } catch (error) {
+    return answerFailure(error, request, message);
+  }
+}
+
+const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
+const LEVELS_WITH_WARNINGS: ReadonlySet<unknown> = new Set(['debug', 'info', 'notice', 'warning']);
+/** The member of `_meta` with the notices. */
+const NOTICES = 'workspace-gateway/notices';
+
+function answerList({ request, message, isModernClient }: Exchange, { tools, notices }: ToolList): HttpAnswer {
+  const result = {
+    // Lists are never kept: each key has its own.
+    ...(isModernClient && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }),
+    tools: isModernClient ? tools : tools.map(legacyTool),
+    ...(notices.length > 0 && { _meta: { [NOTICES]: notices } }),
+  };
+  const response = JSON.stringify({ jsonrpc: '2.0', id: message.id, result });
+  const { _meta } = message.params;
+  const wantsNotices = !isModernClient || (isObject(_meta) && LEVELS_WITH_WARNINGS.has(_meta[LOG_LEVEL]));
+  if (notices.length === 0 || !wantsNotices || !acceptsEvents(request)) return jsonRpc(response);
+  const logged = notices.map(({ handle, message: text }) =>
+    JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'notifications/message',
+      params: { level: 'warning', logger: 'workspace-gateway', data: `${handle}: ${text}` },
+    }),
+  );
+  return answerWith([...logged, response].map(eventOf).join(''), { headers: { 'Content-Type': 'text/event-stream' } });
+}
+
+function eventOf(text: string): string {
+  const lines = text.split(/\r\n|\r|\n/).map((line) => `data: ${line}\n`);
+  return `event: message\n${lines.join('')}\n`;
+}
+
+async function answerCall(exchange: Exchange, connections: Parameters<typeof placeOf>[0]): Promise<HttpAnswer> {
+  const { context, sessionId, request, message } = exchange;
+  const { id, params } = message;
+  // The package has checked them.
+  const name = String(params['name']);
+  const place = placeOf(connections, name);
+  if (!place) throw new MessageFault(INVALID_PARAMS, unknownTool(name), { status: 200 });
+  const { connection, tool } = place;
+  if (connection.serverUrl === null)
+    throw new ConflictError('WRONG_STATE', 'a stdio connection runs where the agent runs, and cannot be used here');
+  const endCount = beginCall(context, connection.id);
+  const bounds = boundsOfCall(context.timing);
+  const deadline = new Deadline(request.signal, bounds);
+  request.allowIdle?.(bounds.totalMs);
+  const notifications = new Notifications();
+  const call = { tool, name, params, sessionId, onNotification: notifications.add, ...(isId(id) && { id }) };
+  const response = recordedCall({ context, connection, deadline }, call)
+    .then((answered) => textFor(exchange, answered))
+    .finally(() => {
+      deadline.end();
+      endCount();
+    });
+  return whenReady(exchange, response, notifications);
+}
+
+function isId(id: unknown): id is string | number {
+  return typeof id === 'string' || typeof id === 'number';
+}
+
+/** The response as the server sent it, unless the generation of the client needs another form. */
+function textFor({ message: { id }, isModernClient }: Exchange, response: ToolResponse): string {
+  const { result, error, text } = response;
+  const hasId = JSON.stringify(response.id) === JSON.stringify(id);
+  if (hasId && (isModernClient === response.isModern || !isObject(result))) return text;
+  return JSON.stringify({
+    jsonrpc: '2.0',
+    id,
+    ...(isObject(result)
+      ? { result: isModernClient ? modernResult(result) : legacyResult(result, response) }
+      : { error }),
+  });
+}
+
+type Result = Readonly<Record<string, unknown>>;
+
+function modernResult(result: Result): Result {
+  return { resultType: 'complete', ...result };
+}
+
+function legacyResult(result: Result, response: ToolResponse): Result {
+  if (asksForInput(response)) {
+    const text = 'the tool asks a person for input, which needs a client of the MCP revision 2026-07-28';
+    return { content: [{ type: 'text', text }], isError: true };
+  }
+  const { structuredContent } = result;
+  return structuredContent === undefined || isObject(structuredContent)
+    ? result
+    : { ...result, structuredContent: { result: structuredContent } };
+}
+
+/** The response as JSON; as a stream if something must be sent before it. */
+async function whenReady(
+  exchange: Exchange,
+  response: Promise<string>,
+  notifications: Notifications,
+): Promise<HttpAnswer> {
+  const { context, request } = exchange;
+  const { upstreamPingMs } = context.timing;
+  let isOver = false;
+  const over = response.then(
+    () => void (isOver = true),
+    () => void (isOver = true),
+  );
+  const settles = () => settlesWithin(Promise.race([over, notifications.arrival]), upstreamPingMs);
+  if (!acceptsEvents(request)) await over;
+  else await settles();
+  if (isOver) return jsonRpc(await response);
+
+  async function* events(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (;;) {
+      for (let text = notifications.take(); text !== undefined; text = notifications.take())
+        yield Buffer.from(eventOf(text));
+      if (isOver) break;
+      if (!(await settles())) yield PING;
+    }
+    yield Buffer.from(eventOf(await response.catch((error: unknown) => failureText(exchange, error))));
+  }
+  return answerWith(events(), {
+    headers: {
+      'Content-Type': 'text/event-stream',
+      'X-Accel-Buffering': EVENT_STREAM_HEADERS['X-Accel-Buffering'],
+    },
+  });
+}
+
+/** The error of a call whose answer has begun. */
+function failureText({ context, request, message }: Exchange, error: unknown): string {
+  try {
+    const { body } = answerFailure(error, request, message);
+    return typeof body === 'string' ? body : '';
+  } catch (cause) {
+    return errorText(message.id, SERVER_ERROR, context.toDomainError(cause).message);
+  }
+}
