@@ -13,7 +13,7 @@ insert into placement values
   ('artifact', 'distributed'), ('broadcast', 'distributed'), ('broadcast_channel', 'distributed'), ('event_definition', 'distributed'),
   ('event_occurrence', 'distributed'), ('event_occurrence_uuid', 'distributed'), ('event_property', 'distributed'),
   ('mcp_authorization', 'distributed'), ('mcp_connection', 'distributed'), ('mcp_token_revocation', 'distributed'),
-  ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
+  ('feed_entry', 'distributed'), ('feed_stream', 'distributed'), ('webhook', 'distributed'), ('webhook_delivery', 'distributed'),
   ('membership', 'distributed'), ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'),
   ('project', 'distributed'), ('pull_request', 'distributed'), ('secret', 'distributed'), ('sent_occurrence_count', 'distributed'),
   ('session', 'distributed'), ('session_search', 'distributed'), ('session_text', 'distributed'), ('event_violation', 'distributed'),

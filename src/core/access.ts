@@ -18,6 +18,10 @@ export const SCOPE_DECLARATIONS = {
   'mcp_connections.read': { description: 'See MCP connections.', opensPeople: true },
   'mcp_connections.write': { description: 'Create, change, authorize and delete MCP connections.', opensPeople: true },
   'mcp_connections.use': { description: 'Call the tools of MCP connections; for agents.', opensPeople: false },
+  'webhooks.write': {
+    description: 'Manage webhooks, which get everything in the feed that administrators can see; for administrators.',
+    opensPeople: false,
+  },
   'api_keys.read': { description: 'See API keys, never the secret.', opensPeople: true },
   'api_keys.write': { description: 'Create, rename and revoke API keys.', opensPeople: true },
   'sessions.read': { description: 'Read sessions and their events.', opensPeople: true },

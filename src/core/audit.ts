@@ -102,7 +102,8 @@ export type AuditTargetType =
   | 'PullRequest'
   | 'Secret'
   | 'Session'
-  | 'User';
+  | 'User'
+  | 'Webhook';
 
 /** The changed object: its kind and its REST id. */
 export interface AuditTarget {

@@ -22,3 +22,5 @@ export type PullRequestId = Id<'PullRequest'>;
 export type SessionId = Id<'Session'>;
 export type SignInId = Id<'SignIn'>;
 export type UserId = Id<'User'>;
+export type WebhookDeliveryId = Id<'WebhookDelivery'>;
+export type WebhookId = Id<'Webhook'>;

@@ -18,6 +18,10 @@ export interface Timing {
   readonly upstreamPingMs: number;
   /** Pause of the indexing of texts when there is nothing to index. */
   readonly indexPauseMs: number;
+  /** Interval in which due webhooks are looked for. */
+  readonly webhookPollMs: number;
+  /** Maximum time of a request to a webhook. */
+  readonly webhookTimeoutMs: number;
   /** Maximum time that a stop waits until traces are sent. */
   readonly traceFlushMs: number;
 }
@@ -32,5 +36,7 @@ export const DEFAULT_TIMING: Timing = {
   upstreamListMs: 10_000,
   upstreamPingMs: 15_000,
   indexPauseMs: 1_000,
+  webhookPollMs: 1_000,
+  webhookTimeoutMs: 15_000,
   traceFlushMs: 2_000,
 };

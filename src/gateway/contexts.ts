@@ -4,6 +4,7 @@ import type { Actor } from '../core/access.ts';
 import type { OperationContext, OperationSettings, WorkContext } from '../core/operation.ts';
 import { RequestBudget } from '../core/postgres/reading/request-budget.ts';
 import { createSql } from '../core/postgres/reading/sql.ts';
+import type { LoopContext } from '../domains/webhooks/public.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Origin } from './exchange.ts';
@@ -89,6 +90,18 @@ export function workContext(dependencies: Dependencies): WorkContext {
     mcpObserver,
     caches,
     settings: settingsOf(dependencies),
+  };
+}
+
+/** The context of deliveries to webhooks. */
+export function deliveryContext(dependencies: Dependencies): LoopContext {
+  const { log, timing, metrics } = dependencies;
+  return {
+    ...workContext(dependencies),
+    log,
+    timing,
+    observeDelivery: ({ kind, result: { state, durationMs } }) =>
+      metrics.webhookDeliveries.observe({ kind, outcome: state }, (durationMs ?? 0) / 1000),
   };
 }
 

@@ -20,6 +20,7 @@ import { type Run, type Sql, createSql, runOn } from '../core/postgres/reading/s
 import { type Tracing, traceStatements } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
 import { feedEntriesOf } from '../domains/feed/public.ts';
+import { countWebhookStates } from '../domains/webhooks/public.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
 import { UnreadAnswers } from './http/unread-answers.ts';
@@ -97,7 +98,13 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const tracing = await openTracing(config, log, timing);
   const { database, pool, run, sql, replicas, health, notifier } = await connectDatabase(options, tracing);
-  const metrics = createMetrics({ pool, health, countJobs: () => countJobs(sql), replicas });
+  const metrics = createMetrics({
+    pool,
+    health,
+    countJobs: () => countJobs(sql),
+    countWebhooks: () => countWebhookStates(sql),
+    replicas,
+  });
   database.em.getEventManager().registerSubscriber(new FeedWriter({ notifier, now, entriesOf: feedEntriesOf }));
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const address: Dependencies['address'] = {};

@@ -3,7 +3,8 @@ import { type JobWorker, startJobWorker } from '../core/jobs.ts';
 import { isDatabaseAway } from '../core/postgres/failures.ts';
 import { indexSessions } from '../domains/session-events/public.ts';
 import type { DeletionSteps } from '../core/module.ts';
-import { workContext } from './contexts.ts';
+import { deliverDue } from '../domains/webhooks/public.ts';
+import { deliveryContext, workContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
 import { modules } from './modules.ts';
 import { observeJobs } from './telemetry/observe.ts';
@@ -34,9 +35,16 @@ export async function startJobs(dependencies: Dependencies): Promise<JobWorker> 
       if (!isDatabaseAway(error)) log.error({ err: error }, 'indexing the texts of sessions failed; it is tried again');
     },
   });
+  const delivering = startLoop((signal) => deliverDue(deliveryContext(dependencies), signal), {
+    pauseMs: timing.webhookPollMs,
+    onError: (error) => {
+      health.note(error);
+      if (!isDatabaseAway(error)) log.error({ err: error }, 'looking for due webhooks failed; it is tried again');
+    },
+  });
   return {
     async stop() {
-      await Promise.all([worker.stop(), indexing.stop()]);
+      await Promise.all([worker.stop(), indexing.stop(), delivering.stop()]);
     },
   };
 }

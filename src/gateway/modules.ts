@@ -17,6 +17,7 @@ import { sessions } from '../domains/sessions/module.ts';
 import { userDeletions } from '../domains/user-deletions/module.ts';
 import { users } from '../domains/users/module.ts';
 import { feed } from '../domains/feed/module.ts';
+import { webhooks } from '../domains/webhooks/module.ts';
 import { gatewayModule } from './gateway-module.ts';
 
 /** The nouns of the gateway. Their REST operations have this order in the reference. */
@@ -36,6 +37,7 @@ export const modules = complete([
   eventOccurrences,
   broadcasts,
   feed,
+  webhooks,
   auditLog,
   apiLifecycle,
   gatewayModule,

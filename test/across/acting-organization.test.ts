@@ -80,6 +80,7 @@ const INPUTS: Readonly<Record<string, (to: References) => object>> = {
   createMcpServer: () => ({ stdio: { name: randomUUID(), command: 'mcp' } }),
   inviteOrganizationMember: () => ({ email: `${randomUUID()}@example.com` }),
   acceptOrganizationInvitation: () => ({ token: 'wgi_unknown' }),
+  createWebhook: () => ({ url: 'https://example.com/hooks' }),
   updateViewer: () => ({ name: `Ann ${randomUUID()}` }),
   registerObjectIdentifiers: () => ({
     objectType: 'CONTACT',
@@ -104,6 +105,7 @@ const BODIES: Readonly<Record<string, (to: References) => object>> = {
   sendMcpMessage: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'now' } }),
   sendSessionMcpMessage: ({ mcpConnectionId }) => toolCall(`${mcpConnectionId}__now`, {}),
   updateMcpConnectionSettings: () => ({ audience: randomUUID() }),
+  replayWebhook: () => ({ after: 0 }),
   createSession: () => ({ title: 'New' }),
   createBroadcast: ({ channelGuid }) => ({ channelGuid, content: { body: 'New' } }),
   sendEventOccurrence: (to) => occurrenceOf(to),

@@ -71,6 +71,9 @@ const occurrence = { eventName: 'seen', properties: { total: 1 }, email: 'a@exam
 const ofDefinition: Write['target'] = () => ['EventDefinition', workspace.createdIds['definition']];
 const ofServer: Write['target'] = () => ['McpServer', workspace.createdIds['server']];
 const ofKey: Write['target'] = () => ['ApiKey', workspace.createdIds['key']];
+const ofWebhook: Write['target'] = () => ['Webhook', workspace.createdIds['webhook']];
+const webhook = (method: string, path: string, body?: object) =>
+  workspace.rest(method, `/v1/webhooks/${workspace.createdIds['webhook']}${path}`, body);
 const ofJob: Write['target'] = () => ['DeletionJob', workspace.createdIds['job']];
 const ofSession: Write['target'] = () => ['Session', workspace.createdIds['session']];
 
@@ -238,6 +241,20 @@ const ROUTES: Readonly<Record<string, Write>> = {
       ),
     target: ofSession,
   },
+  createWebhook: {
+    run: () =>
+      workspace.storeId('webhook', workspace.rest('POST', '/v1/webhooks', { url: 'https://example.com/hooks' }), 'id'),
+    target: ofWebhook,
+  },
+  updateWebhook: { run: () => webhook('PATCH', '', { types: ['member.left'] }), target: ofWebhook },
+  rotateWebhookSecret: { run: () => webhook('POST', '/rotate-secret'), target: ofWebhook },
+  replayWebhook: { run: () => webhook('POST', '/replay', { after: 0 }), target: ofWebhook },
+  pingWebhook: { run: () => workspace.storeId('delivery', webhook('POST', '/ping'), 'id'), target: ofWebhook },
+  redeliverWebhook: {
+    run: () => webhook('POST', `/deliveries/${workspace.createdIds['delivery']}/redeliver`),
+    target: ofWebhook,
+  },
+  deleteWebhook: { run: () => webhook('DELETE', ''), target: ofWebhook },
   createBroadcast: {
     run: () =>
       workspace.storeId(

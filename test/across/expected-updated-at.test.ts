@@ -4,6 +4,7 @@ import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
+import { createWebhook } from '../support/fixtures/webhooks.ts';
 
 /** Optimistic concurrency: an update whose `expectedUpdatedAt` differs from the stored `updatedAt` is a conflict and writes nothing. */
 
@@ -81,6 +82,13 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   updateMcpServer: ofMcpServer({ command: 'false' }),
   updateMcpServerSettings: ofMcpServer({ recordToolCalls: 'NONE' }),
+  updateWebhook: {
+    type: 'Webhook',
+    make: async () => {
+      const { id } = await createWebhook(gateway, key, 'https://example.com/hooks');
+      return { id: btoa(`Webhook:${id}`), input: { webhookId: id, isEnabled: false } };
+    },
+  },
   updateOrganization: {
     type: 'Organization',
     make: async () => ({ id: btoa(`Organization:${organizationId}`), input: { organizationId, name: 'Changed' } }),
@@ -114,7 +122,7 @@ test.each(Object.entries(CASES))('%s', async (name, { type, make }) => {
   const read = async () => {
     const { data } = await gateway.graphql<{ node: Record<string, unknown> & { updatedAt: string } }>(
       key,
-      `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${type === 'Session' ? 'title isPinned' : type === 'McpServer' ? 'command recordToolCalls' : type === 'EventProperty' ? 'label type' : ['Organization', 'User'].includes(type) ? 'name' : 'label'} } } }`,
+      `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${type === 'Session' ? 'title isPinned' : type === 'McpServer' ? 'command recordToolCalls' : type === 'EventProperty' ? 'label type' : type === 'Webhook' ? 'isEnabled' : ['Organization', 'User'].includes(type) ? 'name' : 'label'} } } }`,
       { id },
     );
     return data?.node;

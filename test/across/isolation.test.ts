@@ -17,6 +17,7 @@ import {
 import { invite } from '../support/fixtures/invitations.ts';
 import { type RecordedChange, recordChanges } from '../support/fixtures/recorded-changes.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
+import { recordWebhook } from '../support/fixtures/webhooks.ts';
 import { recordSession } from '../support/fixtures/workspace.ts';
 
 let gateway: TestGateway;
@@ -88,6 +89,7 @@ beforeAll(async () => {
   const feed = await gateway.rest<{ items: { id: number }[] }>('GET', '/v1/feed?types=session.created', {
     key: owner.key,
   });
+  const { webhookId, webhookDeliveryId } = await recordWebhook(gateway, owner.key);
   const leaver = await gateway.createKey({ organization: owner.organization });
   const deletion = await gateway.rest<{ deletionJobId: string }>('DELETE', `/v1/users/${leaver.userId}`, {
     key: leaver.key,
@@ -119,6 +121,8 @@ beforeAll(async () => {
     property: 'secret_amount',
     identifierId: identifier?.id ?? '',
     violationId: violation?.id ?? '',
+    webhookId,
+    webhookDeliveryId,
   };
   absent = {
     broadcastGuid: randomUUID(),
@@ -141,6 +145,8 @@ beforeAll(async () => {
     property: 'absent_amount',
     identifierId: randomUUID(),
     violationId: randomUUID(),
+    webhookId: randomUUID(),
+    webhookDeliveryId: randomUUID(),
   };
   // For a member, the private objects of the owner do not exist; the other objects of the organization are visible.
   const { deletionJobId } = victim;

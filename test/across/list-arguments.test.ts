@@ -15,6 +15,7 @@ import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
 import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, eventsOf, mutate, pullRequestInput } from '../support/fixtures/sessions.ts';
+import { callWebhooks, recordWebhook } from '../support/fixtures/webhooks.ts';
 
 /** Reads every list with each of its conditions and orders. They are found in the schema, so new ones are tested without a change here. */
 
@@ -23,6 +24,7 @@ const LIST_LENGTH = 3;
 let gateway: TestGateway;
 let key: string;
 let sessionId: string;
+let webhookId: string;
 beforeAll(async () => {
   gateway = await startTestGateway();
   const admin = await gateway.createKey();
@@ -48,7 +50,9 @@ beforeAll(async () => {
       body: { eventName: 'event_0', email: 'a@example.com', properties: { [`unknown_${index}`]: 1 } },
     });
     await invite(gateway, key, `guest-${index}@example.com`);
+    ({ webhookId } = await recordWebhook(gateway, key));
   }
+  for (let pings = 1; pings < LIST_LENGTH; pings += 1) await callWebhooks(gateway, key, 'POST', `/${webhookId}/ping`);
   await append(gateway, key, sessionId, eventsOf(LIST_LENGTH));
   while ((await indexSessions(gateway.dependencies.database.em)) > 0);
   await recordResults();
@@ -94,6 +98,7 @@ const QUERIES: Readonly<Record<string, (list: string) => string>> = {
   Organization: (list) => `{ viewer { organization { found: ${list} } } }`,
   EventDefinition: (list) => `{ eventDefinition(name: "event_0") { found: ${list} } }`,
   Session: (list) => `{ session(id: "${sessionId}") { found: ${list} } }`,
+  Webhook: (list) => `{ webhook(id: "${webhookId}") { found: ${list} } }`,
   Artifact: (list) => `{ node(id: "${artifactId}") { ... on Artifact { found: ${list} } } }`,
 };
 

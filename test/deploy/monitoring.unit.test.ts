@@ -21,6 +21,7 @@ async function exposition(): Promise<string> {
     pool: { totalCount: 3, idleCount: 1, waitingCount: 0 },
     health: { isAway: () => false },
     countJobs: async () => [{ queue: 'event-purge', state: 'created', count: 1, waitSeconds: 5 }],
+    countWebhooks: async () => [{ state: 'enabled', count: 1, waitSeconds: 5 }],
     replicas: { states: () => [{ replica: '127.0.0.1:5432', isUsable: true }] },
   });
   metrics.requests.inc({ api: 'rest', operation: 'a', status: 200 });
@@ -29,6 +30,7 @@ async function exposition(): Promise<string> {
   metrics.cost.observe(10);
   metrics.tails.set({ api: 'rest' }, 1);
   metrics.outbound.observe({ outcome: '2xx' }, 0.1);
+  metrics.webhookDeliveries.observe({ kind: 'entry', outcome: 'succeeded' }, 0.1);
   metrics.jobRuns.observe({ queue: 'event-purge', outcome: 'done' }, 1);
   return metrics.registry.metrics();
 }

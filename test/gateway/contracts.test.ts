@@ -42,6 +42,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
     DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/webhooks/:webhookId deleteWebhook 204 | 400 401 403 404 409 413 415 429 500 503
     GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 404 429 500 503
     GET /broadcast/v1/broadcasts/:broadcast_guid readBroadcast 200 | 400 401 403 404 429 500 503
     GET /broadcast/v1/channels/setting/publish/current listBroadcastChannels 200 | 400 401 403 404 429 500 503
@@ -64,12 +65,16 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/sessions/:sessionId/pull-requests listPullRequests 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/usage readSessionUsage 200 | 400 401 403 404 429 500 503
     GET /v1/users/me readViewer 200 | 400 401 404 429 500 503
+    GET /v1/webhooks listWebhooks 200 | 400 401 403 404 429 500 503
+    GET /v1/webhooks/:webhookId readWebhook 200 | 400 401 403 404 429 500 503
+    GET /v1/webhooks/:webhookId/deliveries listWebhookDeliveries 200 | 400 401 403 404 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName updateEventDefinition 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property updateEventProperty 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName updateEventPropertyByPath 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId updateMcpConnection 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId/settings updateMcpConnectionSettings 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/webhooks/:webhookId updateWebhook 200 | 400 401 403 404 409 413 415 429 500 503
     POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/event-definitions createEventDefinition 201 | 400 401 403 404 409 413 415 429 500 503
     POST /events/2026-03/event-definitions/:eventName/property addEventProperty 201 | 400 401 403 404 409 413 415 429 500 503
@@ -88,7 +93,12 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/sessions/:sessionId/events appendSessionEvents 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/mcp sendSessionMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
     POST /v1/sessions/:sessionId/transition transitionSession 200 | 400 401 403 404 409 413 415 429 500 503
-    POST /v1/tracking-plan applyTrackingPlan 200 | 400 401 403 404 409 413 415 429 500 503"
+    POST /v1/tracking-plan applyTrackingPlan 200 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/webhooks createWebhook 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver redeliverWebhook 202 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/webhooks/:webhookId/ping pingWebhook 202 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/webhooks/:webhookId/replay replayWebhook 202 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/webhooks/:webhookId/rotate-secret rotateWebhookSecret 200 | 400 401 403 404 409 413 415 429 500 503"
   `);
 });
 

@@ -13,6 +13,7 @@ const ROWS: readonly (readonly [title: string, ...prefixes: string[]])[] = [
   ['GraphQL', 'gateway_graphql'],
   ['Database', 'gateway_database', 'gateway_replica'],
   ['Jobs', 'gateway_job'],
+  ['Webhooks', 'gateway_webhook'],
   ['Other servers', 'gateway_outbound', 'gateway_mcp'],
   ['Other', ''],
 ];
@@ -42,6 +43,7 @@ export function metricsOfGateway(): Metric[] {
     pool: { totalCount: 0, idleCount: 0, waitingCount: 0 },
     health: { isAway: () => false },
     countJobs: async () => [],
+    countWebhooks: async () => [],
     replicas: { states: () => [] },
   });
   const labelled = z.object({ labelNames: z.array(z.string()) });
@@ -56,13 +58,13 @@ export function metricsOfGateway(): Metric[] {
     }));
 }
 
-/** The queries of a panel. Gauges of jobs are the same in all processes, so it shows their maximum. */
+/** The queries of a panel. Gauges of jobs and webhooks are the same in all processes, so it shows their maximum. */
 function targetsOf({ name, type, labels }: Metric): Target[] {
   const by = labels.length > 0 ? labels.join(', ') : 'instance';
   const legend = labels.length > 0 ? labels.map((label) => `{{${label}}}`).join(' ') : '{{instance}}';
   if (type === 'counter') return [{ expr: `sum by (${by}) (rate(${name}{${FILTER}}[$__rate_interval]))`, legend }];
   if (type === 'gauge') {
-    const aggregate = name.startsWith('gateway_job') ? 'max' : 'sum';
+    const aggregate = /^gateway_(?:job|webhook)/.test(name) ? 'max' : 'sum';
     return [{ expr: `${aggregate} by (${by}) (${name}{${FILTER}})`, legend }];
   }
   const main = labels[0];

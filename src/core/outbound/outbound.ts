@@ -14,6 +14,7 @@ import { type StreamRequest, type StreamedAnswer, streamedAnswer } from './strea
  * original origin. Time and size are bounded.
  */
 
+/** With `redirect: 'manual'` an answer that redirects is returned. */
 export type OutboundFetch = (url: string | URL, init?: RequestInit, bounds?: AnswerBounds) => Promise<Response>;
 
 export interface AnswerBounds {
@@ -58,6 +59,7 @@ export interface OutboundWork {
 export interface Outbound {
   /** The maximum total time of the requests of one unit of work. */
   readonly totalTimeoutMs: number;
+  readonly allowsPrivateNetwork: boolean;
   /** Starts a unit of work; its deadline is `totalTimeoutMs` unless a shorter one is given. */
   begin(timeoutMs?: number): OutboundWork;
   /**
@@ -67,6 +69,8 @@ export interface Outbound {
   stream(url: string, request: StreamRequest): Promise<StreamedAnswer>;
   /** Checks a URL that somebody else will open, like a request. @throws OutboundError if a request to it would be refused. */
   check(url: string | URL): Promise<URL>;
+  /** Checks a URL without asking DNS, for requests that are sent later. @throws OutboundError if every request to it would be refused. */
+  checkUrl(url: string): void;
   close(): Promise<void>;
 }
 
@@ -104,7 +108,7 @@ export function createOutbound(options: OutboundOptions): Outbound {
 
 class CheckedOutbound implements Outbound {
   readonly totalTimeoutMs: number;
-  readonly #allowPrivateNetwork: boolean;
+  readonly allowsPrivateNetwork: boolean;
   readonly #resolve: Resolve;
   readonly #deadlineAfter: (timeoutMs: number) => AbortSignal;
   readonly #maxBytes: number;
@@ -121,7 +125,7 @@ class CheckedOutbound implements Outbound {
     observe = (_, run) => run(),
   }: OutboundOptions) {
     this.totalTimeoutMs = totalTimeoutMs;
-    this.#allowPrivateNetwork = allowPrivateNetwork;
+    this.allowsPrivateNetwork = allowPrivateNetwork;
     this.#resolve = resolve;
     this.#deadlineAfter = deadlineAfter;
     this.#maxBytes = maxBytes;
@@ -154,7 +158,7 @@ class CheckedOutbound implements Outbound {
   }
 
   async #stream(given: string, request: StreamRequest): Promise<StreamedAnswer> {
-    let url = checkUrl(given, this.#allowPrivateNetwork);
+    let url = checkUrl(given, this.allowsPrivateNetwork);
     if (BLOCKED_PORTS.has(url.port)) throw blockedPort(url.host);
     for (let redirects = 0; ; redirects += 1) {
       const answer = await this.#open(url, request);
@@ -189,7 +193,7 @@ class CheckedOutbound implements Outbound {
   }
 
   async check(given: string | URL): Promise<URL> {
-    const url = checkUrl(given, this.#allowPrivateNetwork);
+    const url = checkUrl(given, this.allowsPrivateNetwork);
     if (!literalOf(url.hostname)) {
       await this.#resolveAllowed(url.hostname).catch((error: unknown) => {
         throw toOutboundError(error, url);
@@ -198,21 +202,26 @@ class CheckedOutbound implements Outbound {
     return url;
   }
 
+  checkUrl(given: string): void {
+    const url = checkUrl(given, this.allowsPrivateNetwork);
+    if (BLOCKED_PORTS.has(url.port)) throw blockedPort(url.host);
+  }
+
   close(): Promise<void> {
     return this.#agent.destroy();
   }
 
   async #follow(given: string | URL, init: RequestInit, limits: Limits): Promise<Response> {
-    let url = checkUrl(given, this.#allowPrivateNetwork);
+    let url = checkUrl(given, this.allowsPrivateNetwork);
     let request = init;
     for (let redirects = 0; ; redirects += 1) {
       const response = await this.#send(url, request, limits);
       const location = REDIRECTS.has(response.status) ? response.headers.get('location') : null;
-      if (location === null) return response;
+      if (location === null || init.redirect === 'manual') return response;
       await response.body?.cancel();
       if (redirects === MAX_REDIRECTS) throw tooManyRedirects(url);
       const next = URL.canParse(location, url.href) ? new URL(location, url) : location;
-      const target = checkUrl(next, this.#allowPrivateNetwork);
+      const target = checkUrl(next, this.allowsPrivateNetwork);
       request = redirected(request, url, target, response.status);
       url = target;
     }
@@ -242,7 +251,7 @@ class CheckedOutbound implements Outbound {
   };
 
   async #resolveAllowed(hostname: string): Promise<{ address: string; family: number }[]> {
-    const addresses = await (this.#allowPrivateNetwork ? this.#resolve(hostname) : this.#resolvePublic(hostname));
+    const addresses = await (this.allowsPrivateNetwork ? this.#resolve(hostname) : this.#resolvePublic(hostname));
     if (addresses.length === 0) throw new OutboundError(`${hostname} has no address`);
     return addresses.map((address) => ({ address, family: isIP(address) }));
   }

@@ -18,7 +18,7 @@ import { READ_FEED } from './policy.ts';
 import type { FeedEntryRow } from './queries.ts';
 import { FEED_TEXTS, FEED_TYPE_TEXTS } from './texts.ts';
 
-const TypeEnum = enumOf('FeedEntryType', 'What has changed.', FEED_TYPES, FEED_TYPE_TEXTS);
+export const FeedEntryTypeEnum = enumOf('FeedEntryType', 'What has changed.', FEED_TYPES, FEED_TYPE_TEXTS);
 
 const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
   description: 'An entry of the feed of an organization: a change that others may wait for.',
@@ -29,7 +29,7 @@ const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
     databaseId: t.exposeInt('id', {
       description: `The id that REST uses. ${FEED_TEXTS.id} \`feed(after:)\` takes it.`,
     }),
-    type: t.expose('type', { type: TypeEnum, description: FEED_TEXTS.type }),
+    type: t.expose('type', { type: FeedEntryTypeEnum, description: FEED_TEXTS.type }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: FEED_TEXTS.createdAt }),
     subjectType: t.exposeString('subjectType', {
       description: `Type of the changed object: ${FEED_SUBJECTS.map((name) => `\`${name}\``).join(', ')}.`,
@@ -83,7 +83,10 @@ builder.subscriptionField('feed', (t) =>
         description:
           'The last entry seen: its `databaseId` as a number or text, or its cursor. When absent, entries are sent from the first one that is kept. The header `Last-Event-ID` takes precedence.',
       }),
-      types: t.arg({ type: [TypeEnum], description: 'Entries of any of these types. When absent, of all types.' }),
+      types: t.arg({
+        type: [FeedEntryTypeEnum],
+        description: 'Entries of any of these types. When absent, of all types.',
+      }),
     },
     subscribe: (_, { after, types }, context) => subscribeToFeed(context, after, types),
     resolve: (entry) => entry,

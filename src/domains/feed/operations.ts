@@ -17,6 +17,7 @@ import { READ_FEED, visibleTypes } from './policy.ts';
 import {
   type FeedConditions,
   type FeedEntryRow,
+  type FeedReader,
   countFeedEntries,
   findFeedEntries,
   findFeedEntriesById,
@@ -31,7 +32,7 @@ export interface FeedPage {
 
 /** A page of the entries after an id. Its cursor also passes entries that the caller cannot read, up to the end of the feed. */
 export async function readFeedPage(
-  context: OperationContext,
+  context: FeedReader,
   { after, limit, types }: { after: number; limit: number; types: readonly FeedType[] | null | undefined },
 ): Promise<FeedPage> {
   const conditions = { types: visibleTypes(context.actor, types) };

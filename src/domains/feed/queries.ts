@@ -28,6 +28,11 @@ export type FeedEntryRow = Omit<
   'id' | 'readerId' | 'key' | 'recordedAt' | 'position'
 > & { readonly id: number };
 
+/** An entry as REST shows it, and messages to webhooks. */
+export function feedEntryOf({ id, type, createdAt, subjectType, subjectId, data }: FeedEntryRow) {
+  return { id, type, createdAt, subjectType, subjectId, data };
+}
+
 const COLUMNS = ['organizationId', 'id', 'createdAt', 'type', 'subjectType', 'subjectId', 'data'] as const;
 
 /** The types that the caller can see, and when the entries were created. */
@@ -107,6 +112,9 @@ const counts = preparedByShape<Given, { readonly role: Role }>()((value, { role 
   db.selectNoFrom(counted(entriesOf(value, role)).as('count')),
 );
 
+/** Who reads, and where from. */
+export type FeedReader = Pick<OperationContext, 'actor' | 'em' | 'sql'>;
+
 const ALL = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 export interface FoundEntries {
@@ -118,7 +126,7 @@ export interface FoundEntries {
 
 /** A page of the entries that the caller can read. New entries are numbered first. */
 export async function findFeedEntries(
-  { actor, em, sql: reader }: OperationContext,
+  { actor, em, sql: reader }: FeedReader,
   { types, createdFrom, createdBefore }: FeedConditions,
   { after, before, limit, isBackward = false }: FeedWindow,
 ): Promise<FoundEntries> {
@@ -147,7 +155,7 @@ export async function findFeedEntries(
 
 /** The entries with these ids that the caller can read, in any order. */
 export function findFeedEntriesById(
-  { actor, sql: reader }: OperationContext,
+  { actor, sql: reader }: Pick<FeedReader, 'actor' | 'sql'>,
   types: readonly FeedType[],
   ids: readonly number[],
 ): Promise<FeedEntryRow[]> {
@@ -162,6 +170,19 @@ export async function countFeedEntries(
   const { role, ...caller } = callerOf(actor);
   const row = await reader.first(counts({ role }, { ...caller, ...ALL, ...conditions }));
   return row?.count ?? 0;
+}
+
+/** The last id of a feed. */
+export async function readFeedHead({ actor, sql: reader }: Pick<FeedReader, 'actor' | 'sql'>): Promise<number> {
+  const { organizationId } = callerOf(actor);
+  const stream = db.selectFrom('feed_stream as s').select('s.last_id as lastId');
+  return (await reader.primary.first(stream.where('s.organization_id', '=', organizationId)))?.lastId ?? 0;
+}
+
+/** The same after the entries that are committed now got their ids. */
+export async function readNumberedFeedHead(context: FeedReader): Promise<number> {
+  await numberFeed(context.em, callerOf(context.actor).organizationId);
+  return readFeedHead(context);
 }
 
 /** The entries of an organization without a number. */

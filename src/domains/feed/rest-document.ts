@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import { FEED_SUBJECTS, FEED_TYPES } from '../../core/feed.ts';
 import { documentOf } from '../../core/http/documents.ts';
-import type { FeedEntryRow } from './queries.ts';
 import { FEED_TEXTS } from './texts.ts';
 
-/** An entry as REST and webhooks show it. */
+/** An entry as REST shows it, and messages to webhooks. */
 export const feedEntryDocument = documentOf(FEED_TEXTS, {
   id: z.int(),
   type: z.enum(FEED_TYPES),
@@ -13,8 +12,3 @@ export const feedEntryDocument = documentOf(FEED_TEXTS, {
   subjectId: z.uuid().nullable(),
   data: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
 }).meta({ id: 'FeedEntry' });
-
-export function feedEntryOf(row: Omit<FeedEntryRow, 'organizationId'>): z.input<typeof feedEntryDocument> {
-  const { id, type, createdAt, subjectType, subjectId, data } = row;
-  return { id, type, createdAt, subjectType, subjectId, data };
-}

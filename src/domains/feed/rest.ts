@@ -14,8 +14,8 @@ import { cursorId, idOf } from '../session-events/public.ts';
 import type { ListFeedInput } from './input.ts';
 import { tailFeed } from './live.ts';
 import { listFeed } from './operations.ts';
-import type { FeedEntryRow } from './queries.ts';
-import { feedEntryDocument, feedEntryOf } from './rest-document.ts';
+import { type FeedEntryRow, feedEntryOf } from './queries.ts';
+import { feedEntryDocument } from './rest-document.ts';
 
 const pageDocument = z
   .strictObject({

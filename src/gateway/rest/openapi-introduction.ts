@@ -11,6 +11,11 @@ export const TAGS: readonly { readonly name: string; readonly description: strin
       'What has changed in the organization, for programs that wait for it: sessions, MCP connections, event definitions, occurrences and members. Poll pages, or follow the stream.',
   },
   {
+    name: 'Webhooks',
+    description:
+      'Addresses that get the entries of the feed as signed messages (Standard Webhooks), one request at a time and in their order. Only administrators see them. `docs/webhooks.md` describes receivers.',
+  },
+  {
     name: 'Sessions',
     description:
       'Runs of coding agents, and the events that their runners record. All members of the organization can read a `public` session; only its creator and administrators can read a `private` one. Only the creator and administrators can change a session.',

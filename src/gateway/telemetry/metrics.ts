@@ -13,7 +13,14 @@ export interface MetricSources {
   readonly health: Pick<DatabaseHealth, 'isAway'>;
   /** Unfinished jobs by queue and state, with the longest waiting time of a due job. Missing combinations mean 0. */
   readonly countJobs: () => Promise<readonly JobCount[]>;
+  readonly countWebhooks: () => Promise<readonly WebhookState[]>;
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
+}
+
+interface WebhookState {
+  readonly state: string;
+  readonly count: number;
+  readonly waitSeconds: number | null;
 }
 
 interface JobCount {
@@ -24,6 +31,7 @@ interface JobCount {
 }
 
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const WEBHOOK_STATES = ['enabled', 'failing', 'disabled'] as const;
 const JOB_STATES = ['created', 'retry', 'active'] as const;
 
 type Registers = readonly [Registry];
@@ -32,7 +40,7 @@ type Registers = readonly [Registry];
  * The Prometheus metrics of the gateway; `docs/operations.md` lists them. The values of labels are bounded: operations,
  * fields of the schema, statuses and codes, but never ids, hosts or texts of callers.
  */
-export function createMetrics({ pool, health, countJobs, replicas }: MetricSources) {
+export function createMetrics({ pool, health, countJobs, countWebhooks, replicas }: MetricSources) {
   const registry = new Registry();
   const registers = [registry] as const;
   collectDefaultMetrics({ register: registry });
@@ -42,6 +50,7 @@ export function createMetrics({ pool, health, countJobs, replicas }: MetricSourc
   addDatabase(registers, health);
   addPool(registers, pool);
   addJobs(registers, countJobs);
+  addWebhooks(registers, countWebhooks);
   if (replicas) addReplicas(registers, replicas);
   return { registry, ...requestMetrics(registers), ...graphqlMetrics(registers), ...workMetrics(registers) };
 }
@@ -138,6 +147,13 @@ function workMetrics([...registers]: Registers) {
       buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 600],
       registers,
     }),
+    webhookDeliveries: new Histogram({
+      name: 'gateway_webhook_delivery_duration_seconds',
+      help: 'Duration of requests to webhooks, by kind of delivery and outcome: succeeded, failed.',
+      labelNames: ['kind', 'outcome'] as const,
+      buckets: SECONDS,
+      registers,
+    }),
     jobRuns: new Histogram({
       name: 'gateway_job_duration_seconds',
       help: 'Run time of jobs in this process, by queue and outcome.',
@@ -215,6 +231,39 @@ function addJobs([...registers]: Registers, count: MetricSources['countJobs']): 
         const waits = counts.filter((each) => each.queue === queue && each.state !== 'active');
         this.set({ queue }, Math.max(0, ...waits.map(({ waitSeconds }) => waitSeconds)));
       }
+    },
+  });
+}
+
+function addWebhooks([...registers]: Registers, count: MetricSources['countWebhooks']): void {
+  // Both metrics share one query.
+  let counting: Promise<readonly WebhookState[] | undefined> | undefined;
+  const countStates = () =>
+    (counting ??= count()
+      .catch(() => undefined)
+      .finally(() => (counting = undefined)));
+  void new Gauge({
+    name: 'gateway_webhooks',
+    help: 'Webhooks by state: enabled, failing (the last delivery failed), disabled; absent while the database is unreachable.',
+    labelNames: ['state'] as const,
+    registers,
+    async collect() {
+      this.reset();
+      const counts = await countStates();
+      if (!counts) return;
+      for (const state of WEBHOOK_STATES) this.set({ state }, 0);
+      for (const each of counts) this.set({ state: each.state }, each.count);
+    },
+  });
+  void new Gauge({
+    name: 'gateway_webhook_wait_seconds',
+    help: 'Age of the earliest entry of a feed that waits for a webhook whose last delivery did not fail; 0 when none waits, absent while the database is unreachable.',
+    registers,
+    async collect() {
+      this.reset();
+      const counts = await countStates();
+      if (!counts) return;
+      this.set(counts.find(({ state }) => state === 'enabled')?.waitSeconds ?? 0);
     },
   });
 }

@@ -86,6 +86,8 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
       'sessionId',
       'artifactId',
       'mcpConnectionId',
+      'webhookId',
+      'deliveryId',
       'messageId',
       'eventName',
       'propertyName',
@@ -121,6 +123,9 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   ),
   // The tools of the MCP server of the workspace, and one that it lacks.
   callMcpTool: { name: fc.constantFrom('now', 'add', 'absent') },
+  createWebhook: { url: fc.constantFrom('https://example.com/hooks', 'http://127.0.0.1:9/hooks') },
+  updateWebhook: { url: fc.constantFrom(undefined, 'https://example.com/other') },
+  replayWebhook: { after: fc.nat({ max: 3 }) },
   listBroadcasts: { after: reference('broadcast_guid') },
   searchEventDefinitions: { after: reference('listCursor') },
   searchEventOccurrences: {

@@ -18,6 +18,7 @@ import { recordedPullRequestExample } from '../../../src/domains/sessions/rest-e
 import { createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+import { recordWebhook } from '../../support/fixtures/webhooks.ts';
 
 /** `Idempotency-Key` on REST: a repeated request does not run again and gets the same bytes. */
 
@@ -102,6 +103,33 @@ const WRITES: Readonly<Record<string, () => Write | Promise<Write>>> = {
     body: { name: 'now' },
   }),
   deleteMcpConnection: async () => ({ method: 'DELETE', path: `/v1/mcp-connections/${await connectionId()}` }),
+  createWebhook: () => ({ method: 'POST', path: '/v1/webhooks', body: { url: 'https://example.com/hooks' } }),
+  updateWebhook: async () => ({
+    method: 'PATCH',
+    path: `/v1/webhooks/${(await recordWebhook(gateway, key)).webhookId}`,
+    body: { isEnabled: false },
+  }),
+  rotateWebhookSecret: async () => ({
+    method: 'POST',
+    path: `/v1/webhooks/${(await recordWebhook(gateway, key)).webhookId}/rotate-secret`,
+  }),
+  pingWebhook: async () => ({
+    method: 'POST',
+    path: `/v1/webhooks/${(await recordWebhook(gateway, key)).webhookId}/ping`,
+  }),
+  replayWebhook: async () => ({
+    method: 'POST',
+    path: `/v1/webhooks/${(await recordWebhook(gateway, key)).webhookId}/replay`,
+    body: { after: 0 },
+  }),
+  redeliverWebhook: async () => {
+    const { webhookId, webhookDeliveryId } = await recordWebhook(gateway, key);
+    return { method: 'POST', path: `/v1/webhooks/${webhookId}/deliveries/${webhookDeliveryId}/redeliver` };
+  },
+  deleteWebhook: async () => ({
+    method: 'DELETE',
+    path: `/v1/webhooks/${(await recordWebhook(gateway, key)).webhookId}`,
+  }),
   createSession: () => ({ method: 'POST', path: '/v1/sessions', body: { title: 'Mend the test' } }),
   appendSessionEvents: async () => ({
     method: 'POST',

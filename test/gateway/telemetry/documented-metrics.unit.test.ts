@@ -10,6 +10,7 @@ test('docs/operations.md lists exactly the metrics of the gateway, each with its
     pool,
     health: { isAway: () => false },
     countJobs: async () => [],
+    countWebhooks: async () => [],
     replicas: { states: () => [] },
   });
   const names = registry.getMetricsAsArray().map(({ name }) => name);

@@ -107,6 +107,24 @@ export async function useEverything(given: Given) {
   const usage = good(await client.GET('/v1/sessions/{sessionId}/usage', ofBegun));
   const exported = good(await client.GET('/v1/sessions/{sessionId}/export', { ...ofBegun, parseAs: 'text' }));
   const feed = good(await client.GET('/v1/feed', { params: { query: { types: ['session.state_changed'] } } }));
+  const hook = good(
+    await client.POST('/v1/webhooks', { body: { url: 'https://example.com/hooks', types: ['session.created'] } }),
+  );
+  const ofHook = { params: { path: { webhookId: hook.id } } };
+  const hookPath = '/v1/webhooks/{webhookId}';
+  const hooks = good(await client.GET('/v1/webhooks'));
+  good(await client.PATCH(hookPath, { ...ofHook, body: { types: null, isEnabled: false } }));
+  const disabled = good(await client.GET(hookPath, ofHook));
+  const rotated = good(await client.POST(`${hookPath}/rotate-secret`, ofHook));
+  const ping = good(await client.POST(`${hookPath}/ping`, ofHook));
+  good(
+    await client.POST(`${hookPath}/deliveries/{deliveryId}/redeliver`, {
+      params: { path: { webhookId: hook.id, deliveryId: ping.id } },
+    }),
+  );
+  good(await client.POST(`${hookPath}/replay`, { ...ofHook, body: { after: 0 } }));
+  const deliveries = good(await client.GET(`${hookPath}/deliveries`, ofHook));
+  good(await client.DELETE(hookPath, ofHook));
   const recorded = good(await client.GET('/v1/sessions/{sessionId}', ofBegun));
   const pullRequests = good(await client.GET('/v1/sessions/{sessionId}/pull-requests', ofBegun));
   const titles: string[] = [];
@@ -216,6 +234,12 @@ export async function useEverything(given: Given) {
         events: [appended.firstId, appended.lastId],
         pullRequests: pullRequests.items.map(({ diff }) => diff),
         titles,
+      },
+      webhook: {
+        listed: hooks.items.length,
+        reason: disabled.disabledReason,
+        isRotated: rotated.secret !== hook.secret,
+        deliveries: deliveries.items.map(({ type }) => type),
       },
       keys: keys.items.some((one) => one.id === created.id),
       eventIds,

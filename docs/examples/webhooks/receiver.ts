@@ -1,0 +1,30 @@
+// A receiver with Node.js and the package of Standard Webhooks: npm install standardwebhooks
+// WEBHOOK_SECRET=whsec_… PORT=8080 node receiver.ts
+import { createServer } from 'node:http';
+import { Webhook } from 'standardwebhooks';
+
+const webhook = new Webhook(process.env['WEBHOOK_SECRET'] ?? '');
+/** The ids of messages that were handled. Keep them in your database, in the transaction that handles the message. */
+const handled = new Set<string>();
+
+const server = createServer(async (request, response) => {
+  const chunks: Buffer[] = [];
+  for await (const chunk of request) chunks.push(chunk as Buffer);
+  const body = Buffer.concat(chunks).toString();
+  try {
+    // Checks the signature and the time, of the body exactly as it arrived.
+    webhook.verify(body, request.headers as Record<string, string>);
+  } catch {
+    response.writeHead(400).end('the signature is not valid');
+    return;
+  }
+  const id = String(request.headers['webhook-id']);
+  if (!handled.has(id)) {
+    handled.add(id);
+    const { type, data } = JSON.parse(body) as { type: string; data: Record<string, unknown> };
+    console.log(type, JSON.stringify(data));
+  }
+  // Answer at once, and do what takes long afterwards.
+  response.writeHead(204).end();
+});
+server.listen(Number(process.env['PORT'] ?? 8080), '127.0.0.1', () => console.log('ready', server.address()));

@@ -1,0 +1,65 @@
+import type { Logger } from 'pino';
+import { isDatabaseAway } from '../../core/postgres/failures.ts';
+import { type DeliveryContext, deliverNext, renewLeases } from './delivery.ts';
+import { type WebhookReference, findDue } from './delivery-queries.ts';
+
+/** Number of webhooks to which this process sends at once. An organization has at most 20. */
+const AT_ONCE = 64;
+/** Messages to one webhook before others have their turn. */
+const TURN = 100;
+
+export interface LoopContext extends Omit<DeliveryContext, 'leases'> {
+  readonly log: Logger;
+}
+
+/**
+ * Sends messages until none is due. Webhooks do not wait for each other: while one does not answer, the others are looked for again in the
+ * usual interval.
+ * @returns 0
+ */
+export async function deliverDue(given: LoopContext, signal: AbortSignal): Promise<number> {
+  const context = { ...given, leases: new Map<string, WebhookReference>() };
+  const { sql, now, timing } = context;
+  const running = new Map<string, Promise<void>>();
+  try {
+    while (!signal.aborted) {
+      const due = running.size < AT_ONCE ? await findDue(sql, now(), AT_ONCE) : [];
+      for (const webhook of due.slice(0, AT_ONCE - running.size)) {
+        if (running.has(webhook.id)) continue;
+        const turn = deliver(context, webhook, signal).finally(() => running.delete(webhook.id));
+        running.set(webhook.id, turn);
+      }
+      if (running.size === 0) break;
+      await firstOf([...running.values()], timing.webhookPollMs);
+      await renewLeases(context);
+    }
+  } finally {
+    await Promise.all(running.values());
+  }
+  return 0;
+}
+
+async function deliver(
+  context: LoopContext & DeliveryContext,
+  webhook: WebhookReference,
+  signal: AbortSignal,
+): Promise<void> {
+  try {
+    for (let sent = 0; sent < TURN && !signal.aborted; sent += 1)
+      if (!(await deliverNext(context, webhook, signal))) return;
+  } catch (error) {
+    if (!signal.aborted && !isDatabaseAway(error))
+      context.log.error(
+        { err: error, webhookId: webhook.id },
+        'a delivery to a webhook was not completed; it is sent again',
+      );
+  }
+}
+
+/** Waits until one of them ends, or for this time. */
+async function firstOf(running: readonly Promise<void>[], ms: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  await Promise.race([...running, promise]);
+  clearTimeout(timer);
+}

@@ -1,0 +1,113 @@
+import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
+import type { FeedType } from '../../core/feed.ts';
+import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
+import { columnNames } from '../../core/postgres/reading/queries.ts';
+import { Organization } from '../organizations/public.ts';
+
+/** Why a webhook is disabled. */
+export const DISABLED_REASONS = ['requested', 'gone', 'failing'] as const;
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
+
+export const DELIVERY_KINDS = ['entry', 'replay', 'redelivery', 'ping'] as const;
+export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
+
+export const DELIVERY_STATES = ['queued', 'succeeded', 'failed'] as const;
+export type DeliveryState = (typeof DELIVERY_STATES)[number];
+
+/** The type of the message of a ping. */
+export const PING = 'webhook.ping';
+
+const WebhookSchema = defineEntity({
+  name: 'Webhook',
+  tableName: 'webhook',
+  properties: {
+    id: p.uuid().$type<WebhookId>().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    url: p.text(),
+    /** Null for all types. */
+    types: p.array<FeedType>().nullable(),
+    /** Id of the last entry of the feed that was delivered, given up, or is not for this webhook. */
+    cursor: p.bigint('number'),
+    /** A replay that was asked for: the cursor that the next delivery begins with. */
+    requestedCursor: p.bigint('number').nullable(),
+    /** Entries up to this id are replayed. They do not count as health. */
+    replayUntil: p.bigint('number').nullable(),
+    /** Failed tries of the entry after the cursor. */
+    attempts: p.integer(),
+    nextAttemptAt: p.datetime().nullable(),
+    /** The first failure since the last success. */
+    failingSince: p.datetime().nullable(),
+    lastDeliveredAt: p.datetime().nullable(),
+    disabledAt: p.datetime().nullable(),
+    disabledReason: p.enum(DISABLED_REASONS).nullable(),
+    /** Until then the previous secret signs too. */
+    previousSecretExpiresAt: p.datetime().nullable(),
+    /** The process with this lease sends the next request, and no other one does until then. */
+    leaseId: p.uuid().nullable(),
+    leaseUntil: p.datetime().nullable(),
+    createdAt: p.datetime(),
+    updatedAt: p.datetime(),
+  },
+  indexes: [{ name: 'webhook_organization_index', properties: ['organization', 'createdAt', 'id'] }],
+});
+
+/** An address that gets the entries of the feed as they are added: a cursor on the feed, and how its deliveries go. */
+export class Webhook extends WebhookSchema.class {
+  /** Forgets the failures, so that the next entry is sent at once. */
+  startAgain(): void {
+    this.attempts = 0;
+    this.nextAttemptAt = null;
+    this.failingSince = null;
+  }
+
+  enable(): void {
+    this.disabledAt = null;
+    this.disabledReason = null;
+    this.startAgain();
+  }
+
+  disable(reason: DisabledReason, at: Date): void {
+    this.disabledAt = at;
+    this.disabledReason = reason;
+  }
+}
+WebhookSchema.setClass(Webhook);
+
+const WebhookDeliverySchema = defineEntity({
+  name: 'WebhookDelivery',
+  tableName: 'webhook_delivery',
+  properties: {
+    id: p.uuid().$type<WebhookDeliveryId>().primary(),
+    /** Neither is a foreign key: rows of a deleted webhook expire, because they can be too many for one transaction. */
+    organizationId: p.uuid().$type<OrganizationId>(),
+    webhookId: p.uuid().$type<WebhookId>(),
+    kind: p.enum(DELIVERY_KINDS),
+    state: p.enum(DELIVERY_STATES),
+    type: p.text(),
+    /** Null for a ping. The entry is read from the feed again, so that nothing of it is kept here. */
+    feedEntryId: p.bigint('number').nullable(),
+    attempt: p.integer(),
+    status: p.integer().nullable(),
+    error: p.text().nullable(),
+    answer: p.text().nullable(),
+    durationMs: p.integer().nullable(),
+    createdAt: p.datetime(),
+  },
+  indexes: [
+    { name: 'webhook_delivery_webhook_index', properties: ['webhookId', 'createdAt', 'id'] },
+    { name: 'webhook_delivery_organization_index', properties: ['organizationId'] },
+    { name: 'webhook_delivery_queued_index', properties: ['webhookId'], where: `state = 'queued'` },
+    { name: 'webhook_delivery_created_index', properties: ['createdAt'] },
+  ],
+});
+
+/** A try to deliver a message, or a message that somebody asked for and that waits. Read as rows, never as entities. */
+export class WebhookDelivery extends WebhookDeliverySchema.class {}
+WebhookDeliverySchema.setClass(WebhookDelivery);
+
+export type WebhookTables = InferKyselyDB<typeof WebhookSchema | typeof WebhookDeliverySchema>;
+export const WEBHOOK_COLUMNS = columnNames<WebhookTables, 'webhook'>(WebhookSchema, 'webhook');
+export const DELIVERY_COLUMNS = columnNames<WebhookTables, 'webhook_delivery'>(
+  WebhookDeliverySchema,
+  'webhook_delivery',
+);

@@ -1,0 +1,289 @@
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { connectionType, resolveConnection } from '../../core/graphql/connections.ts';
+import { filterType } from '../../core/graphql/derived-inputs.ts';
+import { enumOf } from '../../core/graphql/enums.ts';
+import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
+import { mutation } from '../../core/graphql/mutations.ts';
+import { nodeType } from '../../core/graphql/nodes.ts';
+import { orderType } from '../../core/graphql/orders.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
+import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { FeedEntryTypeEnum } from '../feed/graphql.ts';
+import { organizationList } from '../organizations/graphql/organization-list.ts';
+import { DELIVERY_KINDS, DELIVERY_STATES, DISABLED_REASONS } from './entity.ts';
+import { deliveryFilter, webhookFilter } from './input.ts';
+import { messageIdOf, pingIdOf } from './message.ts';
+import {
+  createWebhook,
+  deleteWebhook,
+  listWebhooks,
+  pingWebhook,
+  readWebhookDeliveries,
+  readWebhooks,
+  redeliverWebhook,
+  replayWebhook,
+  rotateWebhookSecret,
+  updateWebhook,
+} from './operations.ts';
+import { MANAGE_WEBHOOKS } from './policy.ts';
+import {
+  type DeliveryOrderField,
+  type DeliveryRow,
+  type WebhookOrderField,
+  type WebhookRow,
+  countsOfDeliveries,
+  pagesOfDeliveries,
+  webhookRow,
+} from './queries.ts';
+import {
+  DELIVERY_KIND_TEXTS,
+  DELIVERY_STATE_TEXTS,
+  DELIVERY_TEXTS,
+  DISABLED_REASON_TEXTS,
+  SECRET_TEXT,
+  WEBHOOK_TEXTS,
+} from './texts.ts';
+
+const DisabledReasonEnum = enumOf(
+  'WebhookDisabledReason',
+  'Why a webhook is disabled.',
+  DISABLED_REASONS,
+  DISABLED_REASON_TEXTS,
+);
+const KindEnum = enumOf(
+  'WebhookDeliveryKind',
+  'Why a message is sent to a webhook.',
+  DELIVERY_KINDS,
+  DELIVERY_KIND_TEXTS,
+);
+const StateEnum = enumOf(
+  'WebhookDeliveryState',
+  'Whether a message was delivered to a webhook.',
+  DELIVERY_STATES,
+  DELIVERY_STATE_TEXTS,
+);
+
+const DeliveryType = nodeType<DeliveryRow>('WebhookDelivery', {
+  description:
+    'A request to a webhook with its result, or a message that waits. Kept for 30 days. Only administrators of the organization can see it.',
+  keyOf: ({ id }) => id,
+  load: (context, keys, selected) => readWebhookDeliveries(context, uuidsOf(keys), selected),
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    kind: t.expose('kind', { type: KindEnum, description: DELIVERY_TEXTS.kind }),
+    state: t.expose('state', { type: StateEnum, description: DELIVERY_TEXTS.state }),
+    type: t.exposeString('type', { description: DELIVERY_TEXTS.type }),
+    messageId: t.string({
+      description: DELIVERY_TEXTS.messageId,
+      extensions: needs<DeliveryRow>('id', 'organizationId', 'feedEntryId'),
+      resolve: ({ id, organizationId, feedEntryId }) =>
+        feedEntryId === null ? pingIdOf(id) : messageIdOf(organizationId, feedEntryId),
+    }),
+    feedEntryId: t.exposeInt('feedEntryId', { nullable: true, description: DELIVERY_TEXTS.feedEntryId }),
+    attempt: t.exposeInt('attempt', { description: DELIVERY_TEXTS.attempt }),
+    status: t.exposeInt('status', { nullable: true, description: DELIVERY_TEXTS.status }),
+    error: t.exposeString('error', { nullable: true, description: DELIVERY_TEXTS.error }),
+    answer: t.exposeString('answer', { nullable: true, description: DELIVERY_TEXTS.answer }),
+    durationMs: t.exposeInt('durationMs', { nullable: true, description: DELIVERY_TEXTS.durationMs }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: DELIVERY_TEXTS.createdAt }),
+  }),
+});
+
+const DeliveryConnection = connectionType(DeliveryType, { of: 'deliveries' });
+const DeliveryFilterInput = filterType('WebhookDeliveryFilter', deliveryFilter);
+const DELIVERY_ORDER = orderType<DeliveryOrderField>('WebhookDelivery', {
+  of: 'deliveries',
+  fields: { CREATED_AT: 'When the message was sent, or since when it waits.' },
+  otherwise: { field: 'CREATED_AT', direction: 'DESC' },
+});
+
+const WebhookType = nodeType<WebhookRow>('Webhook', {
+  description:
+    'An address that gets the entries of the feed as they are added, in their order. Only administrators of the organization can see it.',
+  keyOf: ({ id }) => id,
+  load: (context, keys, selected) => readWebhooks(context, uuidsOf(keys), selected),
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    url: t.expose('url', { type: 'URL', description: WEBHOOK_TEXTS.url }),
+    types: t.expose('types', { type: [FeedEntryTypeEnum], nullable: true, description: WEBHOOK_TEXTS.types }),
+    isEnabled: t.boolean({
+      description: WEBHOOK_TEXTS.isEnabled,
+      extensions: needs<WebhookRow>('disabledAt'),
+      resolve: ({ disabledAt }) => disabledAt === null,
+    }),
+    disabledAt: t.expose('disabledAt', { type: 'DateTime', nullable: true, description: WEBHOOK_TEXTS.disabledAt }),
+    disabledReason: t.expose('disabledReason', {
+      type: DisabledReasonEnum,
+      nullable: true,
+      description: WEBHOOK_TEXTS.disabledReason,
+    }),
+    cursor: t.int({
+      description: WEBHOOK_TEXTS.cursor,
+      extensions: needs<WebhookRow>('cursor', 'requestedCursor'),
+      resolve: ({ cursor, requestedCursor }) => requestedCursor ?? cursor,
+    }),
+    attempts: t.exposeInt('attempts', { description: WEBHOOK_TEXTS.attempts }),
+    nextAttemptAt: t.expose('nextAttemptAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: WEBHOOK_TEXTS.nextAttemptAt,
+    }),
+    failingSince: t.expose('failingSince', {
+      type: 'DateTime',
+      nullable: true,
+      description: WEBHOOK_TEXTS.failingSince,
+    }),
+    lastDeliveredAt: t.expose('lastDeliveredAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: WEBHOOK_TEXTS.lastDeliveredAt,
+    }),
+    previousSecretExpiresAt: t.expose('previousSecretExpiresAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: WEBHOOK_TEXTS.previousSecretExpiresAt,
+    }),
+    deliveries: t.connection(
+      {
+        type: DeliveryType,
+        description: 'The log of 30 days: each request with its result, and the messages that wait.',
+        args: {
+          filter: t.arg({
+            type: DeliveryFilterInput,
+            description: 'Conditions on the deliveries. When absent, all deliveries are listed.',
+          }),
+          orderBy: t.arg(DELIVERY_ORDER.argument),
+        },
+        extensions: needs<WebhookRow>('id'),
+        resolve: ({ id }, args, context, info) => {
+          const { filter, orderBy, ...page } = args;
+          const selected = selectedColumns<DeliveryRow>(info, 'WebhookDelivery');
+          const list = {
+            filter: filter ?? {},
+            order: DELIVERY_ORDER.orderOf(orderBy),
+            page,
+            ...(selected && { columns: selected }),
+          };
+          return resolveConnection({ context, info, args }, id, {
+            pages: pagesOfDeliveries(context, list),
+            counts: countsOfDeliveries(context, list.filter),
+            countedBy: list.filter,
+            columns: selected,
+          });
+        },
+      },
+      DeliveryConnection,
+    ),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: WEBHOOK_TEXTS.createdAt }),
+    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: WEBHOOK_TEXTS.updatedAt }),
+  }),
+});
+
+organizationList('webhooks', {
+  ...listWebhooks.declaration,
+  type: WebhookType,
+  connection: connectionType(WebhookType, { of: 'webhooks' }),
+  filter: {
+    type: filterType('WebhookFilter', webhookFilter),
+    description: 'Conditions on the webhooks. When absent, all webhooks are listed.',
+  },
+  order: orderType<WebhookOrderField>('Webhook', {
+    of: 'webhooks',
+    fields: { CREATED_AT: 'When the webhook was created.', UPDATED_AT: 'When somebody last changed it.' },
+    otherwise: { field: 'CREATED_AT', direction: 'ASC' },
+  }),
+  list: listWebhooks,
+});
+
+builder.queryField('webhook', (t) =>
+  t.field({
+    type: WebhookType,
+    nullable: true,
+    description: 'One webhook. Null when the caller can see no such webhook.',
+    extensions: { ...OWN_STATEMENT, ...refusable(MANAGE_WEBHOOKS) },
+    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the webhook.' }) },
+    resolve: async (_, { id }, context, info) => {
+      const keys = uuidsOf([String(keyFromId('Webhook', id))]);
+      return (await readWebhooks(context, keys, selectedColumns<WebhookRow>(info, 'Webhook')))[0] ?? null;
+    },
+  }),
+);
+
+const ids = { webhookId: 'Webhook' };
+
+mutation(createWebhook, {
+  payload: (t) => ({
+    webhook: t.field({
+      type: WebhookType,
+      description: 'The new webhook, without its secret.',
+      resolve: ({ webhook }) => webhookRow(webhook),
+    }),
+    secret: t.exposeString('secret', { description: SECRET_TEXT }),
+  }),
+});
+
+mutation(updateWebhook, {
+  ids,
+  payload: (t) => ({
+    webhook: t.field({
+      type: WebhookType,
+      description: 'The updated webhook.',
+      resolve: (webhook) => webhookRow(webhook),
+    }),
+  }),
+});
+
+mutation(rotateWebhookSecret, {
+  ids,
+  payload: (t) => ({
+    webhook: t.field({
+      type: WebhookType,
+      description: 'The webhook, without its secrets.',
+      resolve: ({ webhook }) => webhookRow(webhook),
+    }),
+    secret: t.exposeString('secret', { description: SECRET_TEXT }),
+  }),
+});
+
+mutation(deleteWebhook, {
+  ids,
+  payload: (t) => ({
+    deletedId: t.id({
+      description: 'Global id of the deleted webhook.',
+      resolve: ({ id }) => toGlobalId('Webhook', id),
+    }),
+  }),
+});
+
+mutation(replayWebhook, {
+  ids,
+  payload: (t) => ({
+    webhook: t.field({
+      type: WebhookType,
+      description: 'The webhook, whose `cursor` is the given id.',
+      resolve: (webhook) => webhookRow(webhook),
+    }),
+  }),
+});
+
+mutation(pingWebhook, {
+  ids,
+  payload: (t) => ({
+    delivery: t.field({
+      type: DeliveryType,
+      description: 'The message, which waits. Its result is in the log.',
+      resolve: (delivery) => delivery,
+    }),
+  }),
+});
+
+mutation(redeliverWebhook, {
+  ids: { ...ids, deliveryId: 'WebhookDelivery' },
+  payload: (t) => ({
+    delivery: t.field({
+      type: DeliveryType,
+      description: 'The message, which waits. Its result is in the log.',
+      resolve: (delivery) => delivery,
+    }),
+  }),
+});

@@ -1,0 +1,4 @@
+// What other nouns, the gateway and the operator use of webhooks.
+
+export { type LoopContext, deliverDue } from './delivery-loop.ts';
+export { countWebhookStates } from './delivery-queries.ts';

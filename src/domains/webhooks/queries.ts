@@ -1,0 +1,231 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
+import { requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { countOf } from '../../core/postgres/reading/counts.ts';
+import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
+import { pagesOf } from '../../core/postgres/reading/pages.ts';
+import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
+import { DELIVERY_COLUMNS, WEBHOOK_COLUMNS, type Webhook, type WebhookTables } from './entity.ts';
+import type { DeliveryFilter, WebhookFilter } from './input.ts';
+import { deleteWebhookSecrets } from './secrets.ts';
+
+const db = queriesOn<WebhookTables>();
+type Tables = Readable<WebhookTables>;
+type Reader = Pick<OperationContext, 'sql' | 'actor'>;
+
+const INTERNAL = ['leaseId', 'leaseUntil', 'replayUntil'] as const;
+type Internal = (typeof INTERNAL)[number];
+const isInternal = (name: string): name is Internal => INTERNAL.some((each) => each === name);
+
+/** A row has the selected columns only; without a selection it has all columns. */
+export type WebhookRow = Omit<RowOf<Tables['webhook']>, Internal>;
+export type DeliveryRow = RowOf<Tables['webhook_delivery']>;
+
+const SHOWN = WEBHOOK_COLUMNS.filter((name): name is keyof WebhookRow => !isInternal(name));
+const KEPT_MS = 30 * DAY_MS;
+
+export type WebhookOrderField = 'CREATED_AT' | 'UPDATED_AT';
+export type DeliveryOrderField = 'CREATED_AT';
+
+const CREATED_AT = { property: 'createdAt', type: 'timestamptz' } as const;
+const WEBHOOKS_BY = {
+  name: 'WEBHOOK',
+  prefix: 'w.',
+  columns: { CREATED_AT, UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' } },
+} as const;
+const DELIVERIES_BY = { name: 'WEBHOOK_DELIVERY', prefix: 'd.', columns: { CREATED_AT } } as const;
+
+interface List<Filter, Field extends string, Row> {
+  readonly filter: Filter;
+  readonly order: Order<Field>;
+  readonly page: PageArguments;
+  readonly columns?: Columns<Row>;
+}
+export type WebhookList = List<WebhookFilter, WebhookOrderField, WebhookRow>;
+export type DeliveryList = List<DeliveryFilter, DeliveryOrderField, DeliveryRow>;
+
+function webhooksThat({ actor }: Reader, { isEnabled, createdFrom, createdBefore }: WebhookFilter) {
+  let found = db.selectFrom('webhook as w').where('w.organization_id', '=', requireOrganization(actor).id);
+  if (isEnabled != null) found = found.where('w.disabled_at', isEnabled ? 'is' : 'is not', null);
+  if (createdFrom != null) found = found.where('w.created_at', '>=', createdFrom);
+  if (createdBefore != null) found = found.where('w.created_at', '<', createdBefore);
+  return found;
+}
+
+/** A page of the webhooks of the acting organization. */
+export async function pageOfWebhooks(
+  context: Reader,
+  { filter, order, page, columns: asked }: WebhookList,
+): Promise<Page<WebhookRow>> {
+  const ordering = orderingBy<WebhookRow, WebhookOrderField>(WEBHOOKS_BY, order);
+  const plan = planPage(ordering, page);
+  const names = withColumns<WebhookRow>(asked, SHOWN, 'id', ordering.property);
+  return plan.toPage(await context.sql.page(plan.apply(webhooksThat(context, filter).select(columns('w', names)))));
+}
+
+export function countWebhooks(context: Reader, filter: WebhookFilter): Promise<number> {
+  return countOf(context.sql, webhooksThat(context, filter));
+}
+
+/** The webhooks of the acting organization with these ids, in any order. */
+export function findWebhooks(
+  context: Reader,
+  ids: readonly WebhookId[],
+  asked?: Columns<WebhookRow>,
+): Promise<WebhookRow[]> {
+  const names = withColumns<WebhookRow>(asked, SHOWN, 'id');
+  return context.sql.all(webhooksThat(context, {}).select(columns('w', names)).where('w.id', '=', anyOf('uuid', ids)));
+}
+
+function deliveriesThat({ actor }: Reader, { states, kinds, createdFrom, createdBefore }: DeliveryFilter) {
+  let found = db.selectFrom('webhook_delivery as d').where('d.organization_id', '=', requireOrganization(actor).id);
+  if (states != null) found = found.where('d.state', '=', anyOf('text', states));
+  if (kinds != null) found = found.where('d.kind', '=', anyOf('text', kinds));
+  if (createdFrom != null) found = found.where('d.created_at', '>=', createdFrom);
+  if (createdBefore != null) found = found.where('d.created_at', '<', createdBefore);
+  return found;
+}
+
+/** A page of the deliveries of each webhook. */
+export function pagesOfDeliveries(
+  context: Reader,
+  { filter, order, page, columns: asked }: DeliveryList,
+): (webhookIds: readonly WebhookId[]) => Promise<Map<WebhookId, Page<DeliveryRow>>> {
+  const ordering = orderingBy<DeliveryRow, DeliveryOrderField>(DELIVERIES_BY, order);
+  const plan = planPage(ordering, page);
+  const names = withColumns<DeliveryRow>(asked, DELIVERY_COLUMNS, 'id', ordering.property);
+  return (webhookIds) =>
+    pagesOf(context.sql, plan, webhookIds, (webhookId) =>
+      deliveriesThat(context, filter).select(columns('d', names)).where('d.webhook_id', '=', webhookId),
+    );
+}
+
+/** The number of deliveries of each webhook. */
+export function countsOfDeliveries(
+  context: Reader,
+  filter: DeliveryFilter,
+): (webhookIds: readonly WebhookId[]) => Promise<Map<WebhookId, number>> {
+  return async (webhookIds) => {
+    const rows = await context.sql.all(
+      deliveriesThat(context, filter)
+        .select(['d.webhook_id as id', ({ fn }) => fn.countAll<number>().as('count')])
+        .where('d.webhook_id', '=', anyOf('uuid', webhookIds))
+        .groupBy('d.webhook_id'),
+    );
+    return new Map(rows.map(({ id, count }) => [id, count]));
+  };
+}
+
+/** The deliveries of existing webhooks of the acting organization with these ids, in any order. */
+export function findDeliveries(
+  context: Reader,
+  ids: readonly WebhookDeliveryId[],
+  asked?: Columns<DeliveryRow>,
+): Promise<DeliveryRow[]> {
+  const names = withColumns<DeliveryRow>(asked, DELIVERY_COLUMNS, 'id');
+  return context.sql.all(
+    deliveriesThat(context, {})
+      .innerJoin('webhook as w', (join) =>
+        join.onRef('w.organization_id', '=', 'd.organization_id').onRef('w.id', '=', 'd.webhook_id'),
+      )
+      .select(columns('d', names))
+      .where('d.id', '=', anyOf('uuid', ids)),
+  );
+}
+
+const tablesOf = (em: EntityManager) => em.getKysely<Tables>();
+
+/** The number of messages of a webhook that somebody asked for and that wait. */
+export async function countQueued(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  webhookId: WebhookId,
+): Promise<number> {
+  const { count } = await tablesOf(em)
+    .selectFrom('webhook_delivery')
+    .select(({ fn }) => fn.countAll<string>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('webhook_id', '=', webhookId)
+    .where('state', '=', 'queued')
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Adds a delivery that waits, in the transaction of the caller. */
+export async function insertDelivery(em: EntityManager, row: DeliveryRow): Promise<void> {
+  await tablesOf(em)
+    .insertInto('webhook_delivery')
+    .values({
+      id: row.id,
+      organization_id: row.organizationId,
+      webhook_id: row.webhookId,
+      kind: row.kind,
+      state: row.state,
+      type: row.type,
+      feed_entry_id: row.feedEntryId,
+      attempt: row.attempt,
+      status: row.status,
+      error: row.error,
+      answer: row.answer,
+      duration_ms: row.durationMs,
+      created_at: row.createdAt,
+    })
+    .execute();
+}
+
+/** Deletes a batch of the deliveries that are older than 30 days. @returns how many. */
+export async function deleteOldDeliveries(em: EntityManager, at: Date, batch: number): Promise<number> {
+  const tables = tablesOf(em);
+  const before = new Date(at.getTime() - KEPT_MS).toISOString();
+  const some = tables
+    .selectFrom('webhook_delivery')
+    .select(['organization_id', 'id'])
+    .where('created_at', '<', before)
+    .orderBy('created_at')
+    .limit(batch);
+  const { numDeletedRows } = await tables
+    .deleteFrom('webhook_delivery')
+    .where((eb) => eb(eb.refTuple('organization_id', 'id'), 'in', some.$asTuple('organization_id', 'id')))
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Deletes a batch of the deliveries of an organization. @returns how many. */
+export async function deleteDeliveriesOf(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  batch: number,
+): Promise<number> {
+  const tables = tablesOf(em);
+  const some = tables
+    .selectFrom('webhook_delivery')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .limit(batch);
+  const { numDeletedRows } = await tables
+    .deleteFrom('webhook_delivery')
+    .where('organization_id', '=', organizationId)
+    .where('id', 'in', some)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Deletes the webhooks of an organization with their secrets. @returns their ids. */
+export async function deleteWebhooksOf(em: EntityManager, organizationId: OrganizationId): Promise<WebhookId[]> {
+  const deleted = await tablesOf(em)
+    .deleteFrom('webhook')
+    .where('organization_id', '=', organizationId)
+    .returning('id')
+    .execute();
+  const ids = deleted.map(({ id }) => id);
+  await deleteWebhookSecrets(em, ids);
+  return ids;
+}
+
+/** The row of a webhook that was just written. */
+export function webhookRow({ organization, ...properties }: Webhook): WebhookRow {
+  return asRow({ ...properties, organizationId: organization.id }, SHOWN);
+}
