@@ -2,7 +2,8 @@ import type { VNode } from 'preact';
 import { run } from './api.ts';
 import { useSettled } from './filters.ts';
 import { CheckField, SelectField, TextField } from './form-fields.ts';
-import { FormButton, FormDialog, useForm } from './form.ts';
+import type { DialogProps } from './form-button.ts';
+import { FormDialog, useForm } from './form.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { goTo } from './navigation.ts';
@@ -29,15 +30,6 @@ const OBJECTS = [
   'NO_OBJECT',
 ] as const satisfies readonly PrimaryObject[];
 
-/** The button and form that create an event definition. */
-export function CreateDefinition(): VNode {
-  return html`<${FormButton}
-    label="New event definition"
-    isPlain=${false}
-    dialog=${(close: () => void) => html`<${CreateDialog} onClose=${close} />`}
-  />`;
-}
-
 const EMPTY = {
   label: '',
   name: '',
@@ -47,7 +39,8 @@ const EMPTY = {
   includeDefaultProperties: true,
 };
 
-function CreateDialog({ onClose }: { readonly onClose: () => void }): VNode {
+/** The form that creates an event definition. */
+export function CreateDefinition({ onClose }: DialogProps): VNode {
   const form = useForm({
     initial: EMPTY,
     send: ({ name, description, customObjectName, ...values }, { idempotencyKey }) => {
@@ -103,21 +96,12 @@ function NameHelp({ label }: { readonly label: string }): VNode {
   ${name && html` Left empty, it is <code>${name}</code>.`}`;
 }
 
-interface DefinitionProps {
+interface DefinitionProps extends DialogProps {
   readonly definition: Definition;
   readonly onDone: () => void;
 }
 
-/** The buttons that change and delete an event definition. */
-export function DefinitionActions({ definition, onDone }: DefinitionProps): VNode {
-  const edit = (close: () => void) =>
-    html`<${EditDialog} definition=${definition} onDone=${onDone} onClose=${close} />`;
-  const remove = (close: () => void) => html`<${DeleteDialog} definition=${definition} onClose=${close} />`;
-  return html`${definition.viewerCanUpdate && html`<${FormButton} label="Edit" dialog=${edit} />`}
-  ${definition.viewerCanDelete && html`<${FormButton} label="Delete…" dialog=${remove} />`}`;
-}
-
-function EditDialog({ definition, onDone, onClose }: DefinitionProps & { readonly onClose: () => void }): VNode {
+export function EditDefinition({ definition, onDone, onClose }: DefinitionProps): VNode {
   const { name: eventName, updatedAt } = definition;
   const values = { label: definition.label, description: definition.description ?? '' };
   const form = useForm({
@@ -139,10 +123,7 @@ function EditDialog({ definition, onDone, onClose }: DefinitionProps & { readonl
   <//>`;
 }
 
-function DeleteDialog({
-  definition: { name, label },
-  onClose,
-}: Pick<DefinitionProps, 'definition'> & { readonly onClose: () => void }): VNode {
+export function DeleteDefinition({ definition: { name, label }, onClose }: DefinitionProps): VNode {
   const { data, faults, isLoading } = useQuery('EventDefinitionDeletionPreview', { name });
   const preview = data?.eventDefinition?.deletionPreview;
   const form = useForm({

@@ -1,8 +1,7 @@
 import type { VNode } from 'preact';
 import { DayChart } from './day-chart.ts';
-import { DefinitionActions } from './event-definition-forms.ts';
-import { AddProperty, PropertyActions } from './event-property-forms.ts';
 import { EventViolations } from './event-violations.ts';
+import { FormButton } from './form-button.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
@@ -13,6 +12,13 @@ type Property = Definition['properties'][number];
 type Occurrence = NonNullable<Definition['occurrences']>['nodes'][number];
 
 const OPTIONS_SHOWN = 8;
+
+const EDIT = async () => (await import('./event-definition-forms.ts')).EditDefinition;
+const DELETE = async () => (await import('./event-definition-forms.ts')).DeleteDefinition;
+const ADD_PROPERTY = async () => (await import('./event-property-forms.ts')).AddProperty;
+const EDIT_PROPERTY = async () => (await import('./event-property-forms.ts')).EditProperty;
+const CHANGE_TYPE = async () => (await import('./event-property-forms.ts')).ChangePropertyType;
+const DELETE_PROPERTY = async () => (await import('./event-property-forms.ts')).DeleteProperty;
 
 export function EventDefinitionPage({ name }: { readonly name: string }): VNode {
   const { data, faults, isLoading, reload } = useQuery('EventDefinition', { name });
@@ -28,7 +34,9 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
   }
   const own = definition.properties.filter(({ isDefault }) => !isDefault);
   const others = definition.properties.filter(({ isDefault }) => isDefault);
-  const actions = html`<${DefinitionActions} definition=${definition} onDone=${reload} />`;
+  const shared = { definition, onDone: reload };
+  const actions = html`${definition.viewerCanUpdate && html`<${FormButton} label="Edit" load=${EDIT} props=${shared} />`}
+  ${definition.viewerCanDelete && html`<${FormButton} label="Delete…" load=${DELETE} props=${shared} />`}`;
   const change = { eventName: definition.name, onDone: reload };
   return html`<${PageFrame} title=${definition.label} intro=${definition.description ?? ''} actions=${actions}>
     <${Faults} faults=${faults} />
@@ -37,7 +45,7 @@ export function EventDefinitionPage({ name }: { readonly name: string }): VNode 
     <${DayChart} days=${definition.occurrencesPerDay ?? []} />
     <div class="section-head">
       <h2>Properties</h2>
-      ${definition.viewerCanUpdate && html`<${AddProperty} ...${change} />`}
+      ${definition.viewerCanUpdate && html`<${FormButton} label="Add a property" load=${ADD_PROPERTY} props=${change} />`}
     </div>
     ${own.length > 0 ? html`<${Properties} label="Properties" properties=${own} change=${change} />` : html`<p class="soft">None but the default ones.</p>`}
     ${
@@ -116,10 +124,26 @@ function Properties({ label, properties, change }: PropertiesProps): VNode {
       <td><code class="name">${property.name}</code></td>
       <td>${wordsOf(property.type)}</td>
       <td class="wide">${optionsShown(property)}</td>
-      ${change && html`<td class="end"><${PropertyActions} property=${property} ...${change} /></td>`}
+      ${change && html`<td class="end">${propertyActions({ property, ...change })}</td>`}
     </tr>`;
   const head = ['Label', 'Name', 'Type', 'Options', ...(change ? [''] : [])];
   return html`<${Table} label=${label} head=${head} rows=${properties} row=${row} />`;
+}
+
+function propertyActions(props: {
+  readonly property: Property;
+  readonly eventName: string;
+  readonly onDone: () => void;
+}) {
+  const { viewerCanUpdate, viewerCanDelete } = props.property;
+  return html`<div class="actions">
+    ${
+      viewerCanUpdate &&
+      html`<${FormButton} label="Edit" load=${EDIT_PROPERTY} props=${props} />
+        <${FormButton} label="Change type" load=${CHANGE_TYPE} props=${props} />`
+    }
+    ${viewerCanDelete && html`<${FormButton} label="Delete" load=${DELETE_PROPERTY} props=${props} />`}
+  </div>`;
 }
 
 function optionsShown({ options }: Property): string {

@@ -4,13 +4,15 @@ import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Empty, List, PageFrame } from './parts.ts';
-import { CreateDefinition } from './event-definition-forms.ts';
+import { FormButton } from './form-button.ts';
 import { objectOf } from './event-definition-page.ts';
 import { useScope } from './caller.ts';
 
 type Row = NonNullable<
   NonNullable<Answers['EventDefinitions']['viewer']['organization']>['eventDefinitions']
 >['nodes'][number];
+
+const CREATE = async () => (await import('./event-definition-forms.ts')).CreateDefinition;
 
 export function EventDefinitionsPage(): VNode {
   const mayCreate = useScope('BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE');
@@ -35,7 +37,7 @@ export function EventDefinitionsPage(): VNode {
   return html`<${PageFrame}
     title="Event definitions"
     intro="The custom events that this organization records."
-    actions=${mayCreate && html`<${CreateDefinition} />`}
+    actions=${mayCreate && html`<${FormButton} label="New event definition" isPlain=${false} load=${CREATE} props=${{}} />`}
   >
     <${Filters}><${SearchField} label="Name" value=${search} onChange=${setSearch} /><//>
     <${List}

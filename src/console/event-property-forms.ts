@@ -2,7 +2,8 @@ import type { VNode } from 'preact';
 import { run } from './api.ts';
 import { SelectField, TextField } from './form-fields.ts';
 import { EMPTY_OPTION, type Option, OptionsField } from './event-options-field.ts';
-import { FormButton, FormDialog, useForm } from './form.ts';
+import type { DialogProps } from './form-button.ts';
+import { FormDialog, useForm } from './form.ts';
 import { html } from './html.ts';
 import { confirmDone } from './notices.ts';
 import type { Answers, Variables } from './operation-types.ts';
@@ -30,23 +31,13 @@ const NAMES: Readonly<Record<PropertyType, string>> = {
 };
 const TYPE_CHOICES = TYPES.map((type) => [type, `${NAMES[type]} (${wordsOf(type)})`] as const);
 
-interface EventProps {
+interface EventProps extends DialogProps {
   readonly eventName: string;
   /** Loads the definition again. */
   readonly onDone: () => void;
 }
 
-interface DialogProps extends EventProps {
-  readonly onClose: () => void;
-}
-
-/** The button and form that add a property to an event definition. */
-export function AddProperty({ eventName, onDone }: EventProps): VNode {
-  const dialog = (close: () => void) => html`<${AddDialog} eventName=${eventName} onDone=${onDone} onClose=${close} />`;
-  return html`<${FormButton} label="Add a property" dialog=${dialog} />`;
-}
-
-function AddDialog({ eventName, onDone, onClose }: DialogProps): VNode {
+export function AddProperty({ eventName, onDone, onClose }: EventProps): VNode {
   const form = useForm({
     initial: { label: '', name: '', type: 'STRING' as PropertyType, description: '', options: [EMPTY_OPTION] },
     send: ({ label, name, type, description, options }, { idempotencyKey }) => {
@@ -83,24 +74,7 @@ interface PropertyProps extends EventProps {
   readonly property: Property;
 }
 
-/** The buttons that change and delete a property. */
-export function PropertyActions({ eventName, property, onDone }: PropertyProps): VNode {
-  const shared = { eventName, property, onDone };
-  const edit = (close: () => void) => html`<${EditDialog} ...${shared} onClose=${close} />`;
-  const replace = (close: () => void) => html`<${TypeDialog} ...${shared} onClose=${close} />`;
-  const remove = (close: () => void) => html`<${DeleteDialog} ...${shared} onClose=${close} />`;
-  return html`<div class="actions">
-    ${
-      property.viewerCanUpdate &&
-      html`<${FormButton} label="Edit" dialog=${edit} /><${FormButton} label="Change type" dialog=${replace} />`
-    }
-    ${property.viewerCanDelete && html`<${FormButton} label="Delete" dialog=${remove} />`}
-  </div>`;
-}
-
-type PropertyDialogProps = PropertyProps & { readonly onClose: () => void };
-
-function EditDialog({ eventName, property, onDone, onClose }: PropertyDialogProps): VNode {
+export function EditProperty({ eventName, property, onDone, onClose }: PropertyProps): VNode {
   const { name, type, label, description, options, updatedAt } = property;
   const values = { label, description: description ?? '', options };
   const form = useForm({
@@ -125,7 +99,7 @@ function EditDialog({ eventName, property, onDone, onClose }: PropertyDialogProp
   <//>`;
 }
 
-function TypeDialog({ eventName, property, onDone, onClose }: PropertyDialogProps): VNode {
+export function ChangePropertyType({ eventName, property, onDone, onClose }: PropertyProps): VNode {
   const { name, type: before, updatedAt } = property;
   const others = TYPE_CHOICES.filter(([type]) => type !== before);
   const values = { type: others[0]?.[0] ?? before, options: [EMPTY_OPTION] };
@@ -153,7 +127,7 @@ function TypeDialog({ eventName, property, onDone, onClose }: PropertyDialogProp
   <//>`;
 }
 
-function DeleteDialog({ eventName, property: { name, label }, onDone, onClose }: PropertyDialogProps): VNode {
+export function DeleteProperty({ eventName, property: { name, label }, onDone, onClose }: PropertyProps): VNode {
   const form = useForm({
     initial: {},
     send: (_, { idempotencyKey }) => run('DeleteEventProperty', { eventName, name }, { idempotencyKey }),

@@ -240,23 +240,3 @@ export function FormDialog({ title, onClose, ...props }: FormDialogProps): VNode
     }
   </dialog>`;
 }
-
-interface FormButtonProps {
-  readonly label: string;
-  readonly isPlain?: boolean;
-  /** The dialog that it opens. */
-  readonly dialog: (close: () => void) => VNode;
-}
-
-/** A button that opens the dialog of a form. */
-export function FormButton({ label, isPlain = true, dialog }: FormButtonProps): VNode {
-  const [isOpen, setOpen] = useState(false);
-  const button = useRef<HTMLButtonElement>(null);
-  const close = () => {
-    setOpen(false);
-    button.current?.focus();
-  };
-  return html`<button ref=${button} class=${`button small ${isPlain ? 'plain' : ''}`} onClick=${() => setOpen(true)}>
-      ${label}</button
-    >${isOpen && dialog(close)}`;
-}

@@ -1,6 +1,6 @@
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
-  id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate
+  id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate viewerCanRecord
   state { current } project { name } creator { name email }`;
 
 const EVENT = `
@@ -75,6 +75,24 @@ export const OPERATIONS = {
 
   RenameSession: `mutation RenameSession($id: ID!, $title: String!) {
     updateSession(input: { sessionId: $id, title: $title }) { __typename ... on UpdateSessionPayload { session { id title } } ${FAULT} }
+  }`,
+
+  CreateSession: `mutation CreateSession($input: CreateSessionInput!) {
+    createSession(input: $input) { __typename ... on CreateSessionPayload { session { id databaseId } } ${FAULT} }
+  }`,
+
+  SessionForm: `query SessionForm($id: ID!) {
+    session(id: $id) {
+      id title description visibility mode agent baseBranch branchName targetBranch updatedAt state { current }
+    }
+  }`,
+
+  UpdateSession: `mutation UpdateSession($input: UpdateSessionInput!) {
+    updateSession(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  TransitionSession: `mutation TransitionSession($id: ID!, $state: SessionStateName!) {
+    transitionSession(input: { sessionId: $id, state: $state }) { __typename ${FAULT} }
   }`,
 
   PinSession: `mutation PinSession($id: ID!, $isPinned: Boolean!) {

@@ -6,6 +6,7 @@ import { refusalOf, useQuery } from './hooks.ts';
 import { html, visibleText } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
+import { SessionForms } from './session-actions.ts';
 import { Timeline } from './session-timeline.ts';
 
 type Session = NonNullable<Answers['Session']['session']>;
@@ -26,7 +27,8 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
       ${isLoading ? html`<${Loading} />` : faults.length === 0 && missing}
     <//>`;
   }
-  const actions = session.viewerCanUpdate && html`<${Actions} session=${session} onChange=${reload} />`;
+  const actions = html`${session.viewerCanUpdate && html`<${Actions} session=${session} onChange=${reload} />`}
+    <${SessionForms} session=${session} onChange=${reload} />`;
   return html`<${PageFrame} title=${session.title} actions=${actions}>
     <p><${Badge} value=${session.state.current} /></p>
     <${Faults} faults=${faults} />

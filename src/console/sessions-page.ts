@@ -1,10 +1,12 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type FollowState, follow, run } from './api.ts';
+import { useScope } from './caller.ts';
 import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { type Pages, refusalOf, usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
+import { CreateSessionButton, SessionForms } from './session-actions.ts';
 import { Action, Badge, Empty, Faults, List, PageFrame, Time, wordsOf } from './parts.ts';
 
 type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
@@ -23,6 +25,7 @@ interface Wanted {
 }
 
 export function SessionsPage(): VNode {
+  const mayCreate = useScope('SESSIONS_RECORD');
   const [title, setTitle] = useFilter('title');
   const [state, setState] = useFilter('state');
   const [visibility, setVisibility] = useFilter('visibility');
@@ -44,10 +47,16 @@ export function SessionsPage(): VNode {
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session matches this filter.<//>`
-    : html`<${Empty} command='mutation { createSession(input: { title: "First session" }) { __typename } }'
-        >No sessions yet. Create one in <a href="/graphql">GraphiQL</a>, or let your agent runner do it:<//
+    : html`<${Empty}
+        command="curl -o record.mjs ${location.origin}/record.mjs && node record.mjs -- codex exec --json …"
+        >No sessions yet. ${mayCreate && 'Create one here, or record an agent: '}
+        <a href="/docs">every way to record</a><//
       >`;
-  return html`<${PageFrame} title="Sessions" intro="The sessions of your agents. The list updates itself.">
+  return html`<${PageFrame}
+    title="Sessions"
+    intro="The sessions of your agents. The list updates itself."
+    actions=${mayCreate && html`<${CreateSessionButton} />`}
+  >
     <${Filters}>
       <${SearchField} label="Title" value=${title} onChange=${setTitle} />
       <${ChoiceField} label="State" value=${state} onChange=${setState} choices=${choicesOf(STATES)} />
@@ -92,7 +101,12 @@ function rowOf(session: Row, onDone: () => void): VNode {
     <td><${Badge} value=${session.state.current} /></td>
     <td>${session.agent ?? html`<span class="soft">–</span>`}</td>
     <td><${Time} at=${session.updatedAt} /></td>
-    <td class="end">${session.viewerCanUpdate && html`<${PinAction} session=${session} onDone=${onDone} />`}</td>
+    <td class="end">
+      <div class="actions">
+        <${SessionForms} session=${session} onChange=${onDone} />
+        ${session.viewerCanUpdate && html`<${PinAction} session=${session} onDone=${onDone} />`}
+      </div>
+    </td>
   </tr>`;
 }
 

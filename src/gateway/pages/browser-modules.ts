@@ -8,8 +8,11 @@ import { publishAt, readFromPackage } from './files.ts';
 export interface BrowserModules {
   /** The main module. */
   readonly main: string;
-  /** All modules, so that the browser can preload them instead of following imports one by one. */
-  readonly all: readonly string[];
+  /**
+   * The modules that the main module imports, directly or not, so that the browser can preload them instead of following imports one by one.
+   * Those of an `import()` are loaded when they are needed.
+   */
+  readonly imported: readonly string[];
 }
 
 /** The package that parses server-sent events, for pages with subscriptions. */
@@ -44,10 +47,21 @@ export function publishModules(
     .update(JSON.stringify([...contents]))
     .digest('hex')
     .slice(0, 16);
-  const addresses = [...contents].map(([name, content]) =>
-    publishAt(`/assets/${hash}/${name}`, content, 'text/javascript; charset=utf-8'),
-  );
-  return { main: addresses[0] ?? '', all: addresses };
+  const addressOf = new Map<string, string>();
+  for (const [name, content] of contents)
+    addressOf.set(name, publishAt(`/assets/${hash}/${name}`, content, 'text/javascript; charset=utf-8'));
+  const imported = [...importedBy(names[0].replace(/\.ts$/, '.js'), contents)].map((name) => addressOf.get(name) ?? '');
+  return { main: imported[0] ?? '', imported };
+}
+
+/** A module and all that it imports, without those of an `import()`. */
+function importedBy(main: string, contents: ReadonlyMap<string, string>): ReadonlySet<string> {
+  const found = new Set([main]);
+  // A set also visits what is added meanwhile.
+  for (const name of found)
+    for (const [, imported = ''] of (contents.get(name) ?? '').matchAll(/\b(?:from|import)\s*['"]\.\/([^'"\n]+)['"]/g))
+      if (contents.has(imported)) found.add(imported);
+  return found;
 }
 
 /** Replaces imports by relative file addresses for the browser. `within` is the file when the code is from a package. */

@@ -49,6 +49,6 @@ let assets: ReturnType<typeof publishAssets> | undefined;
 
 function publishAssets() {
   const others = readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && name !== 'main.ts');
-  const { main, all } = publishModules(FOLDER, ['main.ts', ...others], PACKAGES);
-  return { style: publish('console.css', readFileSync(new URL('console.css', FOLDER))), main, modules: all };
+  const { main, imported } = publishModules(FOLDER, ['main.ts', ...others], PACKAGES);
+  return { style: publish('console.css', readFileSync(new URL('console.css', FOLDER))), main, modules: imported };
 }

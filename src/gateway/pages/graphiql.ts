@@ -30,7 +30,7 @@ const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
 let assets: ReturnType<typeof publishAssets> | undefined;
 
 function publishAssets() {
-  const { main, all } = publishModules(
+  const { main, imported } = publishModules(
     new URL('browser/', import.meta.url),
     ['graphiql.ts', 'graphiql-examples.ts', 'graphiql-requests.ts', 'organization-choice.ts'],
     EVENT_STREAM_PARSER,
@@ -43,6 +43,6 @@ function publishAssets() {
       'graphiql/graphiql.min.js',
     ].map(publishFromPackage),
     main,
-    modules: all,
+    modules: imported,
   };
 }

@@ -1,0 +1,99 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { createSession, mutate } from '../support/fixtures/sessions.ts';
+import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+
+/** Sessions are created and changed in forms, on the list and on the page of a session. */
+
+const site = await startSite();
+const { key } = await site.createKey();
+const dialog = (page: Page) => page.getByRole('dialog');
+
+async function isGood(page: Page, name: string): Promise<void> {
+  await saveScreenshot(page, name);
+  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
+}
+
+test.each(VIEWS)(
+  '%s: a session is created, changed and moved to other states, and its page shows it at once',
+  async (name, view) => {
+    const { page, problems } = await site.open('/sessions', { ...view, key });
+    await page.getByRole('button', { name: 'New session' }).focus();
+    await page.keyboard.press('Enter');
+    await dialog(page).waitFor();
+    await page.keyboard.press('Enter');
+    const title = dialog(page).getByLabel('Title');
+    await expect.poll(() => title.getAttribute('aria-invalid')).toBe('true');
+    await expect.poll(() => title.evaluate((field) => field === document.activeElement)).toBe(true);
+    await isGood(page, `session-faults-${name}`);
+    const long = `\u05D0\u05D1\u05D2${'w'.repeat(987)}`;
+    await title.fill(long);
+    await dialog(page).getByLabel('Description').fill(long);
+    await dialog(page).getByLabel('Who can read it').selectOption('PUBLIC');
+    await title.press('Enter');
+    await page.getByRole('heading', { name: long, level: 1 }).waitFor();
+    await page.getByText('The session was created.').waitFor();
+    await isGood(page, `session-created-${name}`);
+
+    await page.getByRole('button', { name: 'Edit', exact: true }).click();
+    await title.fill(`Short ${name}`);
+    await dialog(page).getByLabel('Branch (optional)', { exact: true }).fill('feature');
+    await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('heading', { name: `Short ${name}`, level: 1 }).waitFor();
+    await page.getByText('feature', { exact: true }).waitFor();
+
+    const move = async (state: string, badge: string) => {
+      await page.getByRole('button', { name: 'Change state' }).click();
+      await dialog(page).getByLabel('New state').selectOption(state);
+      await dialog(page).getByRole('button', { name: 'Change state' }).click();
+      await page.locator('.badge', { hasText: badge }).first().waitFor();
+    };
+    await move('IN_PROGRESS', 'In progress');
+    await move('FAILED', 'Failed');
+    await move('QUEUED', 'Queued');
+    await move('CANCELLED', 'Cancelled');
+    expect(problems).toEqual([]);
+  },
+);
+
+test('a row of the list changes its session; a state that somebody else has changed is refused at its field', async () => {
+  const id = await createSession(site, key, { title: 'In the list', description: 'kept', agent: 'codex' });
+  const { page, problems } = await site.open('/sessions?title=list', { key });
+  const row = page.getByRole('table', { name: 'Sessions' }).getByRole('row', { name: /list/i });
+  await row.getByRole('button', { name: 'Edit' }).click();
+  await dialog(page).getByLabel('Agent').fill('');
+  await dialog(page).getByLabel('Title').fill('Still in the list');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('link', { name: 'Still in the list' }).waitFor();
+  await expect.poll(() => row.getByText('codex').count()).toBe(0);
+
+  await row.getByRole('button', { name: 'Change state' }).click();
+  await dialog(page).getByLabel('New state').selectOption('IN_PROGRESS');
+  await mutate(site, key, 'transitionSession', { sessionId: id, state: 'CANCELLED' });
+  await dialog(page).getByRole('button', { name: 'Change state' }).click();
+  await dialog(page)
+    .getByText(/a session that is CANCELLED can become QUEUED/)
+    .waitFor();
+  expect(await dialog(page).getByLabel('New state').getAttribute('aria-invalid')).toBe('true');
+  const read = await site.rest<{ description: string; agent: string | null }>('GET', `/v1/sessions/${id}`, { key });
+  expect([read.body.description, read.body.agent]).toEqual(['kept', null]);
+  expect(problems).toEqual([]);
+});
+
+test('an empty list offers the form; a key that only reads is offered none', async () => {
+  const { key: fresh } = await site.createKey();
+  const { page } = await site.open('/sessions', { key: fresh });
+  await page.getByText('No sessions yet.').waitFor();
+  expect(await page.getByRole('button', { name: 'New session' }).count()).toBe(1);
+  const reader = await mutate<{ key: string }>(
+    site,
+    fresh,
+    'createApiKey',
+    { name: 'reader', scopes: ['SESSIONS_READ'] },
+    'key',
+  );
+  await createSession(site, fresh, { title: 'Read only', visibility: 'PUBLIC' });
+  const { page: other } = await site.open('/sessions', { key: reader.key });
+  await other.getByRole('link', { name: 'Read only' }).waitFor();
+  expect(await other.getByRole('button', { name: /New session|Edit|Change state/ }).count()).toBe(0);
+});
