@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Scope } from '../../../src/core/access.ts';
+import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { callTool, connectClient, resultOf } from '../../support/fixtures/mcp-client.ts';
 import { type ServedGateway, startServedGateway } from '../../support/fixtures/served-gateway.ts';
 
@@ -14,6 +15,7 @@ const READS = [
   'list_sessions',
   'read_session',
   'read_session_events',
+  'search_sessions',
 ];
 const WRITES = [
   'append_session_events',
@@ -67,6 +69,20 @@ describe.each(['auto', 'legacy'] as const)('the official client, mode %s', (mode
     });
     expect(await resultOf(client, 'read_session_events', { sessionId, last: 1 })).toMatchObject({
       sessionEvents: { nodes: [{ databaseId: 2, eventData: { accumulatedText: 'It fails.' } }] },
+    });
+    while ((await indexSessions(gateway.dependencies.database.em)) > 0);
+    expect(await resultOf(client, 'search_sessions', { text: '"it fails" IT', first: 1 })).toMatchObject({
+      viewer: {
+        organization: {
+          sessionSearch: {
+            nodes: [{ session: { databaseId: sessionId, title: 'Fix it' }, eventId: 2, excerpt: 'It fails.' }],
+            pageInfo: { hasNextPage: true },
+          },
+        },
+      },
+    });
+    expect(await resultOf(client, 'read_session_events', { sessionId, first: 1, text: 'fails' })).toMatchObject({
+      sessionEvents: { nodes: [{ databaseId: 1 }], pageInfo: { hasNextPage: true } },
     });
     await resultOf(client, 'create_event_definition', {
       label: 'Seen',
@@ -147,7 +163,12 @@ test('each tool has a description, annotations and a schema whose arguments are 
 
 test('a key sees the tools for which it has the scopes, and a call of another one is refused', async () => {
   const seen = async (scopes: readonly Scope[]) => toolNames((await gateway.createKey({ scopes })).key);
-  expect(await seen(['sessions.read'])).toEqual(['list_sessions', 'read_session', 'read_session_events']);
+  expect(await seen(['sessions.read'])).toEqual([
+    'list_sessions',
+    'read_session',
+    'read_session_events',
+    'search_sessions',
+  ]);
   expect(await seen(['analytics.behavioral_events.send'])).toEqual(['send_event_occurrences']);
   expect(await seen(['social'])).toEqual([]);
   const { key } = await gateway.createKey({ scopes: ['social'] });
@@ -194,6 +215,10 @@ test('hostile arguments get typed errors, and change nothing', async () => {
     ['read_session', { sessionId: null }, /^INVALID_INPUT: /],
     ['list_sessions', { states: ['LOST'] }, /^INVALID_INPUT: /],
     ['list_sessions', { after: '\u0000' }, /^INVALID_INPUT: /],
+    ['search_sessions', { text: '' }, /^INVALID_INPUT: text: /],
+    ['search_sessions', { text: '" \u0000 !' }, /^INVALID_INPUT: text: /],
+    ['search_sessions', { text: 'x'.repeat(10_000) }, /^INVALID_INPUT: text: /],
+    ['search_sessions', { text: { like: '%' } }, /^INVALID_INPUT: /],
     ['list_sessions', { query: '{ viewer { user { email } } }' }, /^INVALID_INPUT: query: is not an argument/],
     ['list_sessions', { __proto__: null, constructor: 1 }, /^INVALID_INPUT: constructor: is not an argument/],
     ['create_session', { title: 'x'.repeat(100_000) }, /^INVALID_INPUT: title: /],
