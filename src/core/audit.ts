@@ -88,22 +88,23 @@ export interface NewAuditEntry {
   readonly changedFields: readonly string[] | null;
 }
 
+/** The kinds of objects that entries name and GraphQL has as nodes. */
+export const AUDITED_NODES = [
+  'ApiKey',
+  'DeletionJob',
+  'EventDefinition',
+  'McpServer',
+  'ObjectIdentifier',
+  'Organization',
+  'OrganizationInvitation',
+  'PullRequest',
+  'Session',
+  'User',
+  'Webhook',
+] as const;
+
 /** The kinds of objects that entries name: the GraphQL type, or the REST noun if it is not in GraphQL. */
-export type AuditTargetType =
-  | 'ApiKey'
-  | 'Broadcast'
-  | 'BroadcastChannel'
-  | 'DeletionJob'
-  | 'EventDefinition'
-  | 'McpServer'
-  | 'ObjectIdentifier'
-  | 'Organization'
-  | 'OrganizationInvitation'
-  | 'PullRequest'
-  | 'Secret'
-  | 'Session'
-  | 'User'
-  | 'Webhook';
+export type AuditTargetType = (typeof AUDITED_NODES)[number] | 'Broadcast' | 'BroadcastChannel' | 'Secret';
 
 /** The changed object: its kind and its REST id. */
 export interface AuditTarget {

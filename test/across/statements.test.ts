@@ -74,6 +74,8 @@ interface Measured {
   readonly compiled: number;
   /** Statements that the cost of the document counts for the field. */
   readonly counted: number;
+  /** Whether the field sends a statement for each type of its objects, which depend on the rows: at most as many as are counted. */
+  readonly isOfSeveralTypes: boolean;
   /** A list of an organization that the caller does not act in. */
   readonly isRefused: boolean;
   readonly fault?: string;
@@ -155,6 +157,8 @@ function countAt(data: unknown, path: readonly string[]): number {
   return name === undefined ? 1 : countAt((data as Record<string, unknown>)[name], rest);
 }
 
+const FOUND_BY_ID: ReadonlySet<string> = new Set(['Query.node', 'AuditEntry.target']);
+
 const OTHER_ORGANIZATION = /^a request acts in one organization: send the header X-Organization-Id/;
 
 async function measure(
@@ -176,6 +180,7 @@ async function measure(
     statements: asked.statements - without.statements,
     compiled: compiled.statements,
     counted: costOf(whole) - costOf(base),
+    isOfSeveralTypes: Number(field.extensions['ownStatements']) > 1,
     selection: selection.replaceAll(/ids: \["[^\]]*\]/g, 'ids: […]'),
     isRefused: asked.errors.length > 0,
     ...(unexpected !== undefined && { fault: `${unexpected}: {${whole}}` }),
@@ -221,8 +226,8 @@ async function walk(place: Place, found: Measured[], gaps: Set<string>): Promise
       found.push(measured);
       isRefused ||= measured.isRefused;
     }
-    // The nodes of edges are measured as nodes of their page, and the objects of `node` below `nodes`.
-    if (isRefused || isEdge(place.type) || coordinateOf(place, field) === 'Query.node') continue;
+    // The nodes of edges are measured as nodes of their page, and the objects that are found by their ids below `nodes`.
+    if (isRefused || isEdge(place.type) || FOUND_BY_ID.has(coordinateOf(place, field))) continue;
     for (const next of below(place, field)) if (!isAskedElsewhere(place, next)) await walk(next, found, gaps);
   }
 }
@@ -261,9 +266,12 @@ test('the walk has queried every field, and each field below a list with few and
 });
 
 test('every field sends the same number of statements for many parents as for few', () => {
-  const faults = many.found.flatMap(({ fault, coordinate, parents, statements, compiled, selection }, index) => {
+  const faults = many.found.flatMap((measured, index) => {
+    const { fault, coordinate, parents, statements, compiled, selection, isOfSeveralTypes } = measured;
     const before = few.found[index];
     if (fault !== undefined) return fault;
+    // test/domains/audit-log/targets.test.ts compares many objects of the same types. That no more are sent than are counted is tested below.
+    if (isOfSeveralTypes) return [];
     if (before?.statements === statements && before.compiled === compiled) return [];
     return `${coordinate}: ${before?.statements} statements for ${before?.parents} parents and ${statements} for ${parents}, compiled ${before?.compiled} and ${compiled} in all; read it for all parents at once (src/core/graphql/batches.ts): {${selection}}`;
   });
@@ -279,7 +287,8 @@ test('the cost of a field counts a statement exactly if the field sends one', ()
         `${coordinate}: ${statements} statements, but it costs as ${counted}; mark what sends them with OWN_STATEMENT of src/core/graphql/builder.ts: {${selection}}`,
     );
   // At some places, a field is read together with its parent; but a field that is marked must send a statement somewhere.
-  const wronglyMarked = Object.entries(Object.groupBy(answered, ({ coordinate }) => coordinate))
+  const ofOneType = answered.filter(({ isOfSeveralTypes }) => !isOfSeveralTypes);
+  const wronglyMarked = Object.entries(Object.groupBy(ofOneType, ({ coordinate }) => coordinate))
     .filter(([, places = []]) => places.every(({ statements, counted }) => statements < counted))
     .map(([coordinate]) => `${coordinate} costs as a statement and sends none: take the mark OWN_STATEMENT from it`);
   expect([...faults, ...wronglyMarked].join('\n')).toBe('');

@@ -82,6 +82,39 @@ test('the audit log can be filtered by operation and links to the changed sessio
   await page.getByText(`events import --session ${id}`).waitFor();
 });
 
+test('the page of an event definition shows which occurrences were refused, by hour, property, reason and key, without values', async () => {
+  const { key: sender, organization } = await site.createKey();
+  const property = { label: 'Price', type: 'NUMBER' };
+  await mutate(site, sender, 'createEventDefinition', { label: 'Order paid', propertyDefinitions: [property] });
+  await mutate(site, sender, 'createEventDefinition', { label: 'Other' });
+  const other = await site.createKey({ organization });
+  const send = (by: string, occurrence: object) =>
+    site.rest('POST', '/events/2026-03/send', { key: by, body: { email: 'ann@example.com', ...occurrence } });
+  site.setClock(new Date('2026-03-01T10:30:00Z'));
+  await send(sender, { eventName: 'order_paid', properties: { price: 'much' } });
+  await send(sender, { eventName: 'order_paid', properties: { price: 'Secret-4711' } });
+  site.setClock(new Date('2026-03-01T11:30:00Z'));
+  await send(other.key, { eventName: 'order_paid', properties: { '<b>prize': 1 } });
+  await send(sender, { eventName: 'other', properties: { unknown: 1 } });
+  site.setClock(undefined);
+  const { page, problems } = await site.open('/event-definitions/order_paid', { key: sender });
+  const table = page.getByRole('table', { name: 'Refused occurrences' });
+  await table.waitFor();
+  const rows = await table.locator('tbody tr').all();
+  const cells = await Promise.all(rows.map((row) => row.getByRole('cell').allTextContents()));
+  expect(cells.map(([, ...rest]) => rest.map((text) => text.trim()))).toEqual([
+    ['–', 'Unknown field', expect.any(String), '1'],
+    ['price', 'Bad format', expect.any(String), '2'],
+  ]);
+  const times = await table.locator('time').evaluateAll((found) => found.map((time) => time.getAttribute('datetime')));
+  expect(times).toEqual(['2026-03-01T11:00:00.000Z', '2026-03-01T10:00:00.000Z']);
+  expect(await page.content()).not.toContain('4711');
+  await mutate(site, sender, 'createEventDefinition', { label: 'Fine' });
+  await page.goto(`${site.url}/event-definitions/fine`);
+  await page.getByText('None in the last 30 days.').waitFor();
+  expect(problems).toEqual([]);
+});
+
 test('a timeline reports a lost connection, and after reconnecting it continues and shows each event once', async () => {
   const once = await serve(createGateway(site.dependencies), { host: '127.0.0.1', port: 0 });
   const { port } = new URL(once.url);

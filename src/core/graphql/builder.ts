@@ -23,8 +23,12 @@ export const CALLS_OUT = { callsOut: true };
 /** Marks fields that a retry with the same `Idempotency-Key` never runs again. */
 export const AT_MOST_ONCE = { isAtMostOnce: true };
 
-/** Marks fields that need a separate statement, one for all their parents. Connections and counts need no mark. */
-export const OWN_STATEMENT = { ownStatement: true };
+/** Marks fields that need separate statements for all their parents together, at most this many. Connections and counts need no mark. */
+export function ownStatements(count: number): { readonly ownStatements: number } {
+  return { ownStatements: count };
+}
+
+export const OWN_STATEMENT = ownStatements(1);
 
 export interface SchemaTypes {
   Context: GraphQLContext;

@@ -61,5 +61,25 @@ function plainIdOf(type: string | undefined, given: unknown): unknown {
 
 /** Makes a schema accept global ids in these fields, too. */
 export function acceptingIds<Schema extends z.ZodType>(schema: Schema, types: Readonly<Record<string, string>>) {
-  return z.preprocess((value) => withPlainIds(value, types), schema);
+  return z.unknown().transform((value, context): z.output<Schema> => {
+    const parsed = schema.safeParse(withPlainIds(value, types), { reportInput: true });
+    if (parsed.success) return parsed.data;
+    for (const issue of parsed.error.issues) {
+      const message = idMessage(types, issue.path.map(String)) ?? issue.message;
+      const isId = issue.code === 'invalid_format' && issue.format === 'uuid';
+      // An issue with its input is a raw issue; the types differ in the input.
+      context.issues.push({ ...issue, ...(isId && { message }) } as z.core.$ZodRawIssue);
+    }
+    return z.NEVER;
+  });
+}
+
+/** The message for a value that is no id, in a field, or in a list in a field; undefined if the field takes no ids. */
+export function idMessage(
+  types: Readonly<Record<string, string>>,
+  [field = '', item = '0', ...more]: readonly string[],
+): string | undefined {
+  const type = types[field];
+  if (type === undefined || more.length > 0 || !/^\d+$/.test(item)) return undefined;
+  return type === 'Node' ? 'must be an id' : `must be an id of the type ${type}`;
 }

@@ -5,7 +5,7 @@ import { AT_MOST_ONCE, CALLS_OUT, type GraphQLContext, type SchemaTypes, builder
 import { type ErrorClass, type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
 import { parseInput } from '../input/validation.ts';
 import { type InputDifferences, mutationInput } from './derived-inputs.ts';
-import { withPlainIds } from './global-ids.ts';
+import { idMessage, withPlainIds } from './global-ids.ts';
 import type { Access } from '../access.ts';
 import type { DeclaredOperation } from '../operation.ts';
 import type { Message } from '../text/wording.ts';
@@ -122,9 +122,8 @@ async function runMutation<Input, Payload extends object>(
       const [field = '', ...rest] = fault.path;
       const shown = names?.[field] ? [names[field], ...rest] : fault.path;
       const path = pathOf?.(fault, given) ?? shown;
-      const isId = path.length === 1 && fault.code === 'BAD_FORMAT';
-      const type = isId ? (ids[field] ?? ids[path[0] ?? '']) : undefined;
-      return { ...fault, path, ...(type && { message: `must be an id of the type ${type}` }) };
+      const message = fault.code === 'BAD_FORMAT' && (idMessage(ids, fault.path) ?? idMessage(ids, path));
+      return { ...fault, path, ...(message && { message }) };
     });
   }
 }

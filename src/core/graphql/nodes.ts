@@ -3,6 +3,7 @@ import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from '../errors.ts';
+import { resolveBatched } from './batches.ts';
 import { parseGlobalId, toGlobalId } from './global-ids.ts';
 import type { Columns } from '../postgres/reading/columns.ts';
 import { selectedColumns } from './selection.ts';
@@ -87,6 +88,21 @@ async function loadVisible(
     if (error instanceof DomainError && (error.kind === 'forbidden' || error.kind === 'invalid')) return new Map();
     throw error;
   }
+}
+
+/**
+ * Resolves a reference to an object of any type, together with those of all other parents: one statement for each type. Null if there is no
+ * such object, or none that the caller may see.
+ */
+export function resolveNode(
+  { context, info }: { readonly context: GraphQLContext; readonly info: GraphQLResolveInfo },
+  typename: string,
+  key: string | null,
+): Promise<object | null> {
+  if (key === null || !loaders.has(typename)) return Promise.resolve(null);
+  const load = (keys: readonly string[]) => loadVisible(context, typename, keys, info);
+  const detail = [typename, ...(selectedColumns(info, typename) ?? ['*'])];
+  return resolveBatched({ context, info }, key, load, detail, null);
 }
 
 const MAX_NODES = 100;

@@ -1,16 +1,17 @@
 import {
+  AUDITED_NODES,
   AUDIT_SOURCES,
   type AuditedToolCall,
   REFUSALS,
   REQUEST_ID_ORIGINS,
   TOOL_CALL_OUTCOMES,
 } from '../../core/audit.ts';
-import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder, ownStatements } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { connectionType } from '../../core/graphql/connections.ts';
 import { placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
-import { nodeType } from '../../core/graphql/nodes.ts';
+import { nodeType, resolveNode } from '../../core/graphql/nodes.ts';
 import { orderType } from '../../core/graphql/orders.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
@@ -105,6 +106,15 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
         'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
       extensions: needs<AuditEntryRow>('targetType', 'targetId'),
       resolve: ({ targetType, targetId }) => targetId && toGlobalId(targetType, targetId),
+    }),
+    target: t.field({
+      type: builder.nodeInterfaceRef(),
+      nullable: true,
+      description:
+        'The changed object, as `node` finds it by `targetId`. Null like `targetId`, when the object has been deleted since, when the caller cannot read it, and for types that `node` does not find.',
+      // The entries of a page can name objects of all these types.
+      extensions: { ...ownStatements(AUDITED_NODES.length), ...needs<AuditEntryRow>('targetType', 'targetId') },
+      resolve: ({ targetType, targetId }, _, context, info) => resolveNode({ context, info }, targetType, targetId),
     }),
     actor: t.field({
       type: UserType,

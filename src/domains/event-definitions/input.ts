@@ -114,6 +114,9 @@ export const eventDefinitionFilter = z
     search: eventDefinitionSearch
       .nullish()
       .describe('Whose name contains this text. Case is ignored; there are no wildcards.'),
+    label: text({ max: 1000 })
+      .nullish()
+      .describe('Whose label contains this text. Case is ignored; there are no wildcards.'),
     primaryObjects: z
       .array(z.enum([...PRIMARY_OBJECTS, CUSTOM_OBJECT]))
       .max(100)

@@ -19,6 +19,7 @@ import {
   type ValueOf,
   anyOf,
   columns,
+  contains,
   preparedByShape,
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
@@ -182,15 +183,24 @@ export interface EventDefinitionList {
 interface Listed {
   readonly organizationId: OrganizationId;
   readonly search: string | undefined;
+  readonly label: string | undefined;
   readonly primaryObjects: readonly string[];
   readonly createdFrom: string | null | undefined;
   readonly createdBefore: string | null | undefined;
 }
 
 /** Which conditions a list has, without their values. Queries with the same shape share a prepared statement. */
-function shapeOf({ search, primaryObjects, customObjectNames, hasCustomMatchingId, ...times }: EventDefinitionFilter) {
+function shapeOf({
+  search,
+  label,
+  primaryObjects,
+  customObjectNames,
+  hasCustomMatchingId,
+  ...times
+}: EventDefinitionFilter) {
   return {
     hasSearch: Boolean(search),
+    hasLabel: Boolean(label),
     hasPrimaryObjects: primaryObjects != null || customObjectNames != null,
     // CUSTOM_OBJECT without names means any custom object.
     hasAnyCustomObject: customObjectNames == null && (primaryObjects ?? []).includes(CUSTOM_OBJECT),
@@ -204,12 +214,13 @@ type ListShape = ReturnType<typeof shapeOf>;
 
 function listedOf(
   organizationId: OrganizationId,
-  { search, primaryObjects, customObjectNames, createdFrom, createdBefore }: EventDefinitionFilter,
+  { search, label, primaryObjects, customObjectNames, createdFrom, createdBefore }: EventDefinitionFilter,
 ): Listed {
   return {
     organizationId,
     // Names are lower-case, so the search ignores case.
     search: search?.replaceAll('\0', ' ').toLowerCase(),
+    label: label ?? undefined,
     primaryObjects: [...(primaryObjects ?? []), ...(customObjectNames ?? [])],
     createdFrom,
     createdBefore,
@@ -221,11 +232,12 @@ const isCustomObject = sql<boolean>`d.primary_object <> all(${sql.lit(`{${PRIMAR
 function definitionsThat<Row>(
   query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
   value: ValueOf<Listed>,
-  { hasSearch, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ListShape,
+  { hasSearch, hasLabel, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ListShape,
 ): typeof query {
   let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
   // strpos has no wildcards, unlike LIKE.
   if (hasSearch) found = found.where(sql<number>`strpos(d.name, ${value('search')})`, '>', 0);
+  if (hasLabel) found = found.where(contains(sql`d.label`, value('label')));
   if (hasPrimaryObjects)
     found = found.where((eb) =>
       eb.or([

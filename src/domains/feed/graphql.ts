@@ -10,7 +10,7 @@ import { withAccess } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import type { Resumption } from '../../core/live-tails.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
-import { cursorId } from '../session-events/public.ts';
+import { cursorId, relayCursorId } from '../session-events/public.ts';
 import { type FeedFilter, feedFilter } from './input.ts';
 import { tailFeed } from './live.ts';
 import { pageOfFeed, readFeedEntries } from './operations.ts';
@@ -102,7 +102,7 @@ async function* subscribeToFeed(
   types: FeedFilter['types'],
 ): AsyncGenerator<FeedEntryRow, void, undefined> {
   const { signal, resumption = withoutResumption() } = context;
-  const given = cursorId(after == null ? after : String(after), 'after');
+  const given = relayCursorId(after, 'after');
   const last = cursorId(resumption.lastEventId, 'Last-Event-ID') ?? given ?? 0;
   for await (const entries of await tailFeed(context, { after: last, types, signal }))
     for (const entry of entries) {

@@ -8,10 +8,11 @@ import {
   type Page,
   type PageArguments,
   isBackward,
+  isGiven,
   mirrored,
   mirroredPage,
 } from '../../core/postgres/reading/keyset.ts';
-import { cursorId, idOf } from '../session-events/public.ts';
+import { idOf, relayCursorId } from '../session-events/public.ts';
 import { DEFAULT_PAGE, type FeedFilter, MAX_PAGE, listFeedInput } from './input.ts';
 import { READ_FEED, visibleTypes } from './policy.ts';
 import {
@@ -88,7 +89,7 @@ async function readPage(
   const [code, limit] = size > MAX_PAGE ? (['TOO_LARGE', MAX_PAGE] as const) : (['TOO_SMALL', 1] as const);
   if (size < 1 || size > MAX_PAGE)
     throw invalid(isFromEnd ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`, code, limit);
-  const window = { after: cursorId(page.after, 'after'), before: cursorId(page.before, 'before') };
+  const window = { after: relayCursorId(page.after, 'after'), before: relayCursorId(page.before, 'before') };
   const { entries: found } = await findFeedEntries(context, conditions, {
     ...window,
     limit: size + 1,
@@ -97,8 +98,8 @@ async function readPage(
   const isFull = found.length > size;
   return {
     rows: isFull ? (isFromEnd ? found.slice(1) : found.slice(0, size)) : found,
-    hasNextPage: isFromEnd ? page.before != null : isFull,
-    hasPreviousPage: isFromEnd ? isFull : page.after != null,
+    hasNextPage: isFromEnd ? isGiven(page.before) : isFull,
+    hasPreviousPage: isFromEnd ? isFull : isGiven(page.after),
     cursorOf: ({ id }) => String(id),
   };
 }

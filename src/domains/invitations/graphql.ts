@@ -1,3 +1,4 @@
+import { resolveBatched } from '../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
 import { connectionType } from '../../core/graphql/connections.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
@@ -9,7 +10,7 @@ import { orderType } from '../../core/graphql/orders.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
-import { organizationRow } from '../organizations/public.ts';
+import { organizationRow, readOrganizations } from '../organizations/public.ts';
 import { UserType } from '../users/graphql.ts';
 import { readUsers } from '../users/public.ts';
 import { invitationFilter } from './input.ts';
@@ -21,11 +22,11 @@ import {
   revokeOrganizationInvitation,
 } from './operations.ts';
 import { mayRevoke } from './policy.ts';
-import { type InvitationOrderField, type InvitationRow, invitationRow } from './queries.ts';
+import { type InvitationOrderField, type InvitationRow, invitationRow, organizationNames } from './queries.ts';
 
-const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
+export const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   description:
-    'An open invitation to join an organization. It is not accepted, revoked or expired, and its inviter is still an administrator. Only administrators of the organization can see it.',
+    'An open invitation to join an organization. It is not accepted, revoked or expired, and its inviter is still an administrator. Administrators of the organization can see it, and the user with the invited e-mail address.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readInvitations(context, uuidsOf(keys), selected),
   fields: (t) => ({
@@ -34,10 +35,25 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
       description: 'The invited e-mail address, in lower case. Only a user with this address can accept.',
     }),
     role: t.expose('role', { type: RoleEnum, description: 'Role of the new member.' }),
+    organization: t.field({
+      type: OrganizationType,
+      nullable: true,
+      description: 'The organization that the invitation is for. Null when the caller is not a member of it.',
+      extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('organizationId') },
+      resolve: ({ organizationId }, _, context, info) =>
+        resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
+    }),
+    organizationName: t.string({
+      description: 'Name of the organization, also for invited users who are not members of it.',
+      extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('organizationId') },
+      resolve: ({ organizationId }, _, context, info) =>
+        resolveBatched({ context, info }, organizationId, (ids) => organizationNames(context, ids), [], ''),
+    }),
     invitedBy: t.field({
       type: UserType,
       nullable: true,
-      description: 'The administrator who created the invitation. Null when that user is no longer a member.',
+      description:
+        'The administrator who created the invitation. Null when that user is no longer a member of the organization that the request acts in.',
       extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('inviterId') },
       resolve: ({ inviterId }, _, context, info) => resolveReference({ context, info }, 'User', inviterId, readUsers),
     }),
@@ -55,22 +71,22 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   }),
 });
 
-const FilterInput = filterType('OrganizationInvitationFilter', invitationFilter);
+export const InvitationFilter = filterType('OrganizationInvitationFilter', invitationFilter);
 
-const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation', {
+export const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation', {
   of: 'invitations',
   fields: { CREATED_AT: 'When the invitation was created.', EMAIL: 'The e-mail address.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
-const InvitationConnection = connectionType(InvitationType, { of: 'invitations' });
+export const InvitationConnection = connectionType(InvitationType, { of: 'invitations' });
 
 organizationList('invitations', {
   ...listInvitations.declaration,
   type: InvitationType,
   connection: InvitationConnection,
   filter: {
-    type: FilterInput,
+    type: InvitationFilter,
     description: 'Conditions on the invitations. When absent, all open invitations are listed.',
   },
   order: INVITATION_ORDER,

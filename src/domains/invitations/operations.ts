@@ -3,7 +3,7 @@ import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, NotFoundError, notFound } from '../../core/errors.ts';
 import type { InvitationId, OrganizationId } from '../../core/ids.ts';
-import { type Role, SCOPES, requireOrganization } from '../../core/access.ts';
+import { ANYBODY, type Role, SCOPES, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
@@ -18,7 +18,13 @@ import {
   inviteOrganizationMemberInput,
   revokeOrganizationInvitationInput,
 } from './input.ts';
-import { ACCEPT_INVITATIONS, MANAGE_INVITATIONS, READ_INVITATIONS } from './policy.ts';
+import {
+  ACCEPT_INVITATIONS,
+  MANAGE_INVITATIONS,
+  READ_INVITATIONS,
+  READ_OWN_INVITATIONS,
+  readableInvitations,
+} from './policy.ts';
 import {
   type InvitationList,
   type InvitationRow,
@@ -57,7 +63,10 @@ export const inviteOrganizationMember = defineOperation({
     if (await isMember(em, organization.id, email))
       throw new ConflictError('NAME_TAKEN', `${email} is already a member of the organization`, ['email']);
     await em.nativeDelete(Invitation, { organization: organization.id, email });
-    if ((await countInvitations(context, { organizationId: organization.id, filter: {} })) >= MAX_OPEN_INVITATIONS)
+    if (
+      (await countInvitations(context, { reach: { organizationId: organization.id }, filter: {} })) >=
+      MAX_OPEN_INVITATIONS
+    )
       throw new ConflictError(
         'LIMIT_REACHED',
         `an organization has at most ${MAX_OPEN_INVITATIONS} open invitations; revoke one first`,
@@ -225,23 +234,39 @@ export const listInvitations = defineOperation({
   access: READ_INVITATIONS,
   run: async (
     context: OperationContext,
-    { page, ...list }: InvitationList & { readonly page: PageArguments },
+    { organizationId, ...list }: AskedInvitations & { readonly organizationId: OrganizationId },
     selected?: Columns<InvitationRow>,
   ): Promise<CountedPage<InvitationRow>> => {
-    requireOrganization(context.actor, list.organizationId);
-    return {
-      page: await pageOfInvitations(context, list, page, selected),
-      total: () => countInvitations(context, list),
-    };
+    requireOrganization(context.actor, organizationId);
+    return countedPage(context, { ...list, reach: { organizationId } }, selected);
   },
 });
 
-/** The open invitations with these ids in the acting organization. */
+export const listOwnInvitations = defineOperation({
+  name: 'listOwnInvitations',
+  description:
+    "Open invitations of the caller's own e-mail address, to any organization, newest first by default. To accept one, the caller needs the token that its inviter has passed on.",
+  access: READ_OWN_INVITATIONS,
+  run: (context: OperationContext, list: AskedInvitations, selected?: Columns<InvitationRow>) =>
+    countedPage(context, { ...list, reach: { invitedUserId: context.actor.userId } }, selected),
+});
+
+type AskedInvitations = Omit<InvitationList, 'reach'> & { readonly page: PageArguments };
+
+async function countedPage(
+  context: OperationContext,
+  { page, ...list }: InvitationList & { readonly page: PageArguments },
+  selected: Columns<InvitationRow>,
+): Promise<CountedPage<InvitationRow>> {
+  return { page: await pageOfInvitations(context, list, page, selected), total: () => countInvitations(context, list) };
+}
+
+/** The open invitations with these ids that the caller can read. */
 export const readInvitations = guarded(
-  READ_INVITATIONS,
+  ANYBODY,
   (
     context: OperationContext,
     ids: readonly InvitationId[],
     selected?: Columns<InvitationRow>,
-  ): Promise<InvitationRow[]> => findInvitations(context, requireOrganization(context.actor).id, ids, selected),
+  ): Promise<InvitationRow[]> => findInvitations(context, readableInvitations(context.actor), ids, selected),
 );

@@ -1,5 +1,5 @@
-import type { OrganizationId } from '../../core/ids.ts';
-import type { Access, Actor } from '../../core/access.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
+import { type Access, type Actor, hasAccess, requireAccess } from '../../core/access.ts';
 import { READ_MEMBERS } from '../memberships/public.ts';
 import { ADMINISTER_ORGANIZATION, mayAdminister } from '../organizations/public.ts';
 
@@ -8,6 +8,25 @@ export const MANAGE_INVITATIONS: Access = ADMINISTER_ORGANIZATION;
 export const READ_INVITATIONS: Access = { ...READ_MEMBERS, role: 'admin' };
 /** No acting organization is required to join an organization. */
 export const ACCEPT_INVITATIONS: Access = { scopes: ['organizations.write'], inOrganization: false };
+
+/** Access to the open invitations of the caller's own e-mail address. */
+export const READ_OWN_INVITATIONS: Access = ACCEPT_INVITATIONS;
+
+/** Whose invitations a caller can read: those of the acting organization, those of their own e-mail address, or both. */
+export interface InvitationReach {
+  readonly organizationId?: OrganizationId;
+  readonly invitedUserId?: UserId;
+}
+
+/** @throws what {@link requireAccess} throws for the invitations of the organization, if the caller can read none at all. */
+export function readableInvitations(actor: Actor): InvitationReach {
+  const isInvited = hasAccess(actor, READ_OWN_INVITATIONS);
+  if (!isInvited) requireAccess(actor, READ_INVITATIONS);
+  return {
+    ...(isInvited && { invitedUserId: actor.userId }),
+    ...(actor.organization && hasAccess(actor, READ_INVITATIONS) && { organizationId: actor.organization.id }),
+  };
+}
 
 /** Whether the caller can revoke an invitation that they can see. */
 export function mayRevoke(actor: Actor, { organizationId }: { readonly organizationId: OrganizationId }): boolean {

@@ -1,3 +1,4 @@
 // What other nouns, the gateway and the operator use of invitations.
 
-export { deleteInvitationsOf, deleteInvitationsTo } from './queries.ts';
+export { listOwnInvitations } from './operations.ts';
+export { type InvitationRow, deleteInvitationsOf, deleteInvitationsTo } from './queries.ts';

@@ -19,6 +19,7 @@ import type { OrganizationTables } from '../organizations/public.ts';
 import type { UserTables } from '../users/public.ts';
 import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './entity.ts';
 import type { InvitationFilter } from './input.ts';
+import type { InvitationReach } from './policy.ts';
 
 type Tables = ApiKeyTables & InvitationTables & OrganizationTables & UserTables;
 type Aliased = Readable<Tables> & { i: Readable<Tables>['invitation'] };
@@ -49,19 +50,38 @@ function isOpen(at: Date) {
 
 const openInvitations = (now: OperationContext['now']) => db.selectFrom('invitation as i').where(isOpen(now()));
 
-/** The open invitations with these ids in the organization, in any order. */
+/** The open invitations with these ids that the caller can read, in any order. */
 export function findInvitations(
   { sql: reader, now }: OperationContext,
-  organizationId: OrganizationId,
+  reach: InvitationReach,
   ids: readonly InvitationId[],
   asked?: Columns<InvitationRow>,
 ): Promise<InvitationRow[]> {
   return reader.all(
-    openInvitations(now)
-      .select(shown(asked))
-      .where('i.organization_id', '=', organizationId)
-      .where('i.id', '=', anyOf('uuid', ids)),
+    openInvitations(now).select(shown(asked)).where(isWithin(reach)).where('i.id', '=', anyOf('uuid', ids)),
   );
+}
+
+/** Whether an invitation is within the reach of a caller. */
+function isWithin({ organizationId, invitedUserId }: InvitationReach) {
+  return (eb: ExpressionBuilder<Aliased, 'i'>) =>
+    eb.or([
+      ...(organizationId === undefined ? [] : [eb('i.organization_id', '=', organizationId)]),
+      ...(invitedUserId === undefined
+        ? []
+        : [eb('i.email', '=', eb.selectFrom('user_account as u').select('u.email').where('u.id', '=', invitedUserId))]),
+    ]);
+}
+
+/** The names of the organizations with these ids. Whoever can read an invitation can read the name of its organization. */
+export async function organizationNames(
+  { sql: reader }: OperationContext,
+  ids: readonly OrganizationId[],
+): Promise<Map<OrganizationId, string>> {
+  const rows = await reader.all(
+    db.selectFrom('organization as o').select(['o.id', 'o.name']).where('o.id', '=', anyOf('uuid', ids)),
+  );
+  return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
 export type InvitationOrderField = 'CREATED_AT' | 'EMAIL';
@@ -76,18 +96,15 @@ const ORDERED_BY = {
 } as const;
 
 export interface InvitationList {
-  readonly organizationId: OrganizationId;
+  readonly reach: InvitationReach;
   readonly filter: InvitationFilter;
   readonly order: Order<InvitationOrderField>;
 }
 
 /** The open invitations that meet the filter. */
-function invitationsThat(
-  now: OperationContext['now'],
-  { organizationId, filter }: Pick<InvitationList, 'organizationId' | 'filter'>,
-) {
+function invitationsThat(now: OperationContext['now'], { reach, filter }: Pick<InvitationList, 'reach' | 'filter'>) {
   const { roles, search, createdFrom, createdBefore } = filter;
-  let found = openInvitations(now).where('i.organization_id', '=', organizationId);
+  let found = openInvitations(now).where(isWithin(reach));
   if (roles != null) found = found.where('i.role', '=', anyOf('text', roles));
   if (search != null) found = found.where(contains(sql`i.email`, search));
   if (createdFrom != null) found = found.where('i.created_at', '>=', createdFrom);
@@ -95,7 +112,7 @@ function invitationsThat(
   return found;
 }
 
-/** A page of the open invitations of an organization. */
+/** A page of the open invitations that the caller can read. */
 export async function pageOfInvitations(
   { sql: reader, now }: OperationContext,
   list: InvitationList,
@@ -110,7 +127,7 @@ export async function pageOfInvitations(
 
 export function countInvitations(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
-  list: Pick<InvitationList, 'organizationId' | 'filter'>,
+  list: Pick<InvitationList, 'reach' | 'filter'>,
 ): Promise<number> {
   return countOf(reader, invitationsThat(now, list));
 }

@@ -16,6 +16,7 @@ import {
   withDefault,
 } from '../../core/input/validation.ts';
 import { AUTH_TYPES, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from './entity.ts';
+import { STATUSES } from './status.ts';
 import { newSettings } from './settings-input.ts';
 import { MCP_CONNECTION_TEXTS as TEXTS } from './texts.ts';
 
@@ -307,6 +308,7 @@ export const mcpConnectionFilter = z
   .strictObject({
     types: z.array(z.enum(TYPES)).max(100).nullish().describe('Of any of these types.'),
     visibilities: z.array(z.enum(VISIBILITIES)).max(100).nullish().describe('With any of these visibilities.'),
+    statuses: z.array(z.enum(STATUSES)).max(100).nullish().describe('With any of these statuses.'),
     search: text({ max: 200 })
       .nullish()
       .describe('Whose name contains this text. Case is ignored; there are no wildcards.'),

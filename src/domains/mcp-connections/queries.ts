@@ -99,12 +99,17 @@ export interface McpConnectionList {
   readonly order?: Order<McpConnectionOrderField>;
 }
 
+/** The status that `standingOf` gives. */
+const currentStatus = (at: Date) => sql<string>`case when c.status = 'PENDING_AUTHORIZATION'
+  and c.authorization_expires_at <= ${at.toISOString()}::timestamptz then 'AUTHORIZATION_REQUIRED' else c.status end`;
+
 /** The conditions of a list. strpos has no wildcards, unlike LIKE. */
-function fits({ types, visibilities, search, createdFrom, createdBefore }: McpConnectionFilter) {
+function fits({ types, visibilities, statuses, search, createdFrom, createdBefore }: McpConnectionFilter, at: Date) {
   return (eb: ExpressionBuilder<Aliased, 'c'>) =>
     eb.and([
       ...(types ? [eb('c.type', '=', anyOf('text', types))] : []),
       ...(visibilities ? [eb('c.visibility', '=', anyOf('text', visibilities))] : []),
+      ...(statuses ? [eb(currentStatus(at), '=', anyOf('text', statuses))] : []),
       ...(search == null ? [] : [contains(sql`c.name`, search)]),
       ...(createdFrom == null ? [] : [eb('c.created_at', '>=', createdFrom)]),
       ...(createdBefore == null ? [] : [eb('c.created_at', '<', createdBefore)]),
@@ -120,15 +125,15 @@ export async function pageOfConnections(
   const ordering = orderingBy<McpConnectionRow, McpConnectionOrderField>(ORDERED_BY, order);
   const plan = planPage(ordering, page);
   const names = withColumns<McpConnectionRow>(asked, ALL, 'id', ordering.property);
-  const connections = connectionsWith(names, context).where(fits(filter));
+  const connections = connectionsWith(names, context).where(fits(filter, context.now()));
   return plan.toPage(await context.sql.page(plan.apply(connections)));
 }
 
 export function countConnections(
-  { sql: reader, actor }: OperationContext,
+  { sql: reader, actor, now }: OperationContext,
   filter: McpConnectionFilter,
 ): Promise<number> {
-  return countOf(reader, visibleConnections(actor).where(fits(filter)));
+  return countOf(reader, visibleConnections(actor).where(fits(filter, now())));
 }
 
 /** The connections with these ids that the caller can see, in any order. */

@@ -15,6 +15,11 @@ export function cursorId(cursor: string | null | undefined, argument: string): n
   return idOf(cursor);
 }
 
+/** The id in a cursor of GraphQL, where an empty one is none, as in other lists. */
+export function relayCursorId(cursor: string | number | null | undefined, argument: string): number | null {
+  return cursor === '' || cursor == null ? null : cursorId(String(cursor), argument);
+}
+
 /** Converts digits to an id. Larger ids than any stored one are all equivalent, so they are reduced to a safe integer. */
 export function idOf(digits: string): number {
   return Math.min(Number(digits), Number.MAX_SAFE_INTEGER);

@@ -5,7 +5,8 @@ import { sessionEventRoutes } from './rest.ts';
 
 export const sessionEvents = {
   entities: [SessionEventBatch, SessionEvent, SessionText],
-  graphql: () => Promise.all([import('./graphql/operations.ts'), import('./graphql/search.ts')]),
+  graphql: () =>
+    Promise.all([import('./graphql/operations.ts'), import('./graphql/search.ts'), import('./graphql/event-types.ts')]),
   routes: [...sessionEventRoutes, ...searchRoutes],
   pages: [],
   jobs: () => [],

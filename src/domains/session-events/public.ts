@@ -8,4 +8,4 @@ export { pruneSessionEvents } from './prune.ts';
 export { purgeEvents } from './purge.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';
 export { indexSessions } from './search-index.ts';
-export { cursorId, cursorSchema, idOf } from './cursor.ts';
+export { cursorId, cursorSchema, idOf, relayCursorId } from './cursor.ts';

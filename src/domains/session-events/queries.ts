@@ -22,7 +22,7 @@ import type { PageRows } from '../../core/postgres/reading/sql.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
-import { cursorId } from './cursor.ts';
+import { relayCursorId } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
 import { hasPhrases } from './search-phrases.ts';
@@ -257,8 +257,8 @@ export function windowOf(page: PageArguments, defaultSize: number): { window: Se
     throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`, code, limit);
   return {
     window: {
-      after: cursorId(page.after, 'after'),
-      before: cursorId(page.before, 'before'),
+      after: relayCursorId(page.after, 'after'),
+      before: relayCursorId(page.before, 'before'),
       limit: size + 1,
       backward,
     },

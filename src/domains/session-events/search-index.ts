@@ -14,6 +14,8 @@ import { searchedText, wordsOf } from './search-text.ts';
 
 const SESSIONS = 20;
 const EVENTS = 500;
+/** A session with more event types is not a reason to offer more. */
+const MAX_EVENT_TYPES = 100;
 
 type Tables = Readable<SessionEventTables & SessionTables>;
 const tablesOf = (em: EntityManager) => em.getKysely<Tables>();
@@ -63,7 +65,7 @@ async function indexEvents(
   if (!session) return;
   const events = await tables
     .selectFrom('session_event')
-    .select(['id', 'created_at as createdAt', sql<string>`event_data::text`.as('eventData')])
+    .select(['id', 'created_at as createdAt', 'event_type as eventType', sql<string>`event_data::text`.as('eventData')])
     .where('session_id', '=', sessionId)
     .where('id', '>', indexedId)
     .orderBy('id')
@@ -78,9 +80,12 @@ async function indexEvents(
   }
   await storeTexts(em, { sessionId, organizationId }, [...rows.values()]);
   const isComplete = events.length < EVENTS;
+  const eventTypes = listOf('text', [...new Set(events.map(({ eventType }) => eventType))]);
   await tables
     .updateTable('session_search')
     .set({
+      event_types: sql<string[] | null>`case when ${eventTypes} <@ event_types then event_types
+        else (array(select distinct t from unnest(event_types || ${eventTypes}) as t order by t))[1:${sql.lit(MAX_EVENT_TYPES)}] end`,
       indexed_id: sql<number>`greatest(indexed_id, ${events.at(-1)?.id ?? indexedId}::bigint)`,
       // Another version was noted meanwhile: there is more to index.
       version: isComplete ? sql<string | null>`nullif(version, ${version}::uuid)` : sql<string | null>`version`,

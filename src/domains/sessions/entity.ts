@@ -153,6 +153,8 @@ const SessionSearchSchema = defineEntity({
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
     /** Id of the last event whose text was indexed. */
     indexedId: p.bigint('number'),
+    /** The different event types of the indexed events, at most 100; null for none. */
+    eventTypes: p.array().nullable(),
     /** Changes with each event and title. Null when everything is indexed. */
     version: p.uuid().nullable(),
   },

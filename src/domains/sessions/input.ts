@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { listInput } from '../../core/input/lists.ts';
-import { createdBetween } from '../../core/input/moments.ts';
+import { createdBetween, momentInput } from '../../core/input/moments.ts';
 import type { ArtifactId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
@@ -283,6 +283,22 @@ export const projectFilter = z
   })
   .describe('Conditions on projects. A project is listed when it meets all of them.');
 export type ProjectFilter = z.output<typeof projectFilter>;
+
+/** Conditions on the sessions of what is listed. */
+export const sessionsCreated = {
+  createdFrom: momentInput().nullish().describe('Of sessions created at this time or later.'),
+  createdBefore: momentInput().nullish().describe('Of sessions created before this time.'),
+};
+
+export const agentFilter = z
+  .strictObject({
+    name: text({ max: 500 })
+      .nullish()
+      .describe('Agents whose name contains this text. Case is ignored; there are no wildcards.'),
+    ...sessionsCreated,
+  })
+  .describe('Conditions on the agents of sessions. An agent is listed when it meets all of them.');
+export type AgentFilter = z.output<typeof agentFilter>;
 
 export const sessionReference = z.strictObject({ sessionId });
 

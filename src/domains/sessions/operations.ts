@@ -4,6 +4,7 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
+import { type NameList, pageOfNames } from '../../core/postgres/reading/names.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
@@ -14,12 +15,13 @@ import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session, type SessionTables } from './entity.ts';
-import { MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
+import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import { type ProjectList, type ProjectRow, countProjects, pageOfProjects, projectsOf } from './project-queries.ts';
 import {
   type SessionList,
   type SessionRow,
+  agentsOf,
   countSessions,
   findSessions,
   findStreamHead,
@@ -73,6 +75,20 @@ export const listProjects = defineOperation({
   ): Promise<CountedPage<ProjectRow>> => {
     requireOrganization(context.actor, organizationId);
     return { page: await pageOfProjects(context, list), total: () => countProjects(context, list.filter) };
+  },
+});
+
+export const listSessionAgents = defineOperation({
+  name: 'listSessionAgents',
+  description:
+    'Lists the agents of the sessions that the caller can read, by name: the values of `SessionFilter.agents`.',
+  access: READ_SESSIONS,
+  run: async (
+    context,
+    { organizationId, ...list }: NameList & { filter: AgentFilter; organizationId: OrganizationId },
+  ) => {
+    requireOrganization(context.actor, organizationId);
+    return pageOfNames(context.sql, 'SESSION_AGENT', agentsOf(context.actor, list.filter), list);
   },
 });
 

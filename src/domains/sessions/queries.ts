@@ -12,8 +12,9 @@ import {
   paged,
   planPage,
 } from '../../core/postgres/reading/keyset.ts';
-import type { Role } from '../../core/access.ts';
+import type { Actor, Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import type { NamedRow } from '../../core/postgres/reading/names.ts';
 import {
   type Readable,
   type RowOf,
@@ -27,7 +28,7 @@ import {
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
-import type { SessionFilter } from './input.ts';
+import type { AgentFilter, SessionFilter } from './input.ts';
 import { type McpServerViewer, visibleMcpServers } from './mcp-servers.ts';
 import { callerOf, readableBy } from './policy.ts';
 
@@ -191,6 +192,27 @@ const sessionCounts = preparedByShape<Listed, ListShape>()((value, shape) =>
 export async function countSessions({ actor, sql: reader }: OperationContext, filter: SessionFilter): Promise<number> {
   const { role, ...caller } = callerOf(actor);
   return readCount(reader, sessionCounts({ role, conditions: namesIn(filter) }, { ...filter, ...caller }));
+}
+
+/** The agents of the sessions that the caller can read, with repetitions. */
+export function agentsOf(actor: Actor, filter: AgentFilter) {
+  return db
+    .selectFrom('session as s')
+    .select('s.agent as name')
+    .where(within(readableBy(callerOf(actor)), 's'))
+    .where(isCreatedWithin('s', filter))
+    .where('s.agent', 'is not', null)
+    .$castTo<NamedRow>();
+}
+
+/** Whether the session was created within the times, each of which can be absent. */
+export function isCreatedWithin(
+  alias: string,
+  { createdFrom = null, createdBefore = null }: Pick<AgentFilter, 'createdFrom' | 'createdBefore'>,
+): RawBuilder<boolean> {
+  const createdAt = sql.ref(`${alias}.created_at`);
+  return sql<boolean>`${createdAt} >= coalesce(${createdFrom}::timestamptz, '-infinity')
+    and ${createdAt} < coalesce(${createdBefore}::timestamptz, 'infinity')`;
 }
 
 /** The head of the event stream of a session; undefined when the caller cannot read the session. */

@@ -2,9 +2,7 @@ import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { DeletionJobId, OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import type { DeletionQuestionnaire } from './input.ts';
-
-export const DELETION_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const;
-export type DeletionState = (typeof DELETION_STATES)[number];
+import { DELETION_STATES, type DeletionState } from './states.ts';
 
 const DeletionJobSchema = defineEntity({
   name: 'DeletionJob',

@@ -1,34 +1,28 @@
 import { withAccess, refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { NotFoundError } from '../../core/errors.ts';
-import { inputType } from '../../core/graphql/derived-inputs.ts';
+import { connectionType } from '../../core/graphql/connections.ts';
+import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
+import { enumOf } from '../../core/graphql/enums.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
+import { orderType } from '../../core/graphql/orders.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
-import type { DeletionState } from './entity.ts';
-import { deletionQuestionnaire } from './input.ts';
+import { deletionJobFilter, deletionQuestionnaire } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
 import { READ_DELETION_JOBS } from './policy.ts';
 import { type DeletionJobRow, deletionJobRow } from './queries.ts';
+import { DELETION_STATES } from './states.ts';
 import { followDeletionJob } from './subscription.ts';
 
-const DeletionJobStateEnum = builder.enumType('DeletionJobState', {
-  description: 'State of a deletion.',
-  values: {
-    QUEUED: {
-      value: 'queued',
-      description:
-        'The deletion waits for a worker. The deletion of an account also waits for the end of the grace period, and can be canceled until it runs.',
-    },
-    RUNNING: { value: 'running', description: 'The deletion is running and can no longer be canceled.' },
-    DONE: { value: 'done', description: 'The account or organization is deleted.' },
-    FAILED: {
-      value: 'failed',
-      description: 'The deletion was refused before it began. Nothing was deleted; `error` contains the reason.',
-    },
-    CANCELLED: { value: 'cancelled', description: 'The user canceled the deletion. Nothing was deleted.' },
-  } satisfies Record<string, { value: DeletionState; description: string }>,
+const DeletionJobStateEnum = enumOf('DeletionJobState', 'State of a deletion.', DELETION_STATES, {
+  queued:
+    'The deletion waits for a worker. The deletion of an account also waits for the end of the grace period, and can be canceled until it runs.',
+  running: 'The deletion is running and can no longer be canceled.',
+  done: 'The account or organization is deleted.',
+  failed: 'The deletion was refused before it began. Nothing was deleted; `error` contains the reason.',
+  cancelled: 'The user canceled the deletion. Nothing was deleted.',
 });
 
 export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
@@ -66,6 +60,16 @@ export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
     }),
   }),
 });
+
+export const DeletionJobFilter = filterType('DeletionJobFilter', deletionJobFilter);
+
+export const DELETION_JOB_ORDER = orderType<'CREATED_AT'>('DeletionJob', {
+  of: 'deletions',
+  fields: { CREATED_AT: 'When the deletion was requested.' },
+  otherwise: { field: 'CREATED_AT', direction: 'DESC' },
+});
+
+export const DeletionJobConnection = connectionType(DeletionJobType, { of: 'deletions' });
 
 builder.queryField('deletionJob', (t) =>
   t.field({

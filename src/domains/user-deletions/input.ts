@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { DeletionJobId } from '../../core/ids.ts';
+import { createdBetween } from '../../core/input/moments.ts';
 import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
+import { DELETION_STATES } from './states.ts';
 
 export const deletionQuestionnaire = z
   .strictObject({
@@ -17,6 +19,17 @@ export const deleteUserInput = z.strictObject({
   userId: text({ min: 1, max: 255 }).describe('Id of the caller. Other users are refused.'),
   deletionQuestionnaire: optional(deletionQuestionnaire).describe('Why the user leaves.'),
 });
+
+/** Conditions on a list of deletions. All that are given must be met; null is the same as absent; an empty list matches nothing. */
+export const deletionJobFilter = z
+  .strictObject({
+    states: z.array(z.enum(DELETION_STATES)).max(100).nullish().describe('Deletions in any of these states.'),
+    ...createdBetween,
+  })
+  .describe(
+    'Conditions on deletions. A deletion is listed when it meets all of them. A condition with an empty list matches nothing.',
+  );
+export type DeletionJobFilter = z.output<typeof deletionJobFilter>;
 
 export const cancelUserDeletionInput = z.strictObject({
   deletionJobId: idSchema<DeletionJobId>().describe('Id of the deletion job.'),

@@ -5,11 +5,18 @@ import { cancelJob, enqueueJob } from '../../core/jobs.ts';
 import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { lockUser } from '../users/public.ts';
 import { DeletionJob } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { DELETE_USER, READ_DELETION_JOBS, onlyAdminConflict } from './policy.ts';
-import { type DeletionJobRow, findDeletionJobs } from './queries.ts';
+import {
+  type DeletionJobList,
+  type DeletionJobRow,
+  countDeletionJobs,
+  findDeletionJobs,
+  pageOfDeletionJobs,
+} from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
@@ -92,6 +99,21 @@ export const cancelUserDeletion = defineOperation({
     context.notifier.publish(deletionJobTopic(job.id));
     return job;
   },
+});
+
+export const listDeletionJobs = defineOperation({
+  name: 'listDeletionJobs',
+  description:
+    'Lists the deletions that the caller requested, of their account and of organizations, newest first by default. Finished ones stay in the list.',
+  access: READ_DELETION_JOBS,
+  run: async (
+    context,
+    list: DeletionJobList,
+    selected?: Columns<DeletionJobRow>,
+  ): Promise<CountedPage<DeletionJobRow>> => ({
+    page: await pageOfDeletionJobs(context, list, selected),
+    total: () => countDeletionJobs(context, list.filter),
+  }),
 });
 
 /** The deletions with these ids that the caller requested, of their account and of organizations. */

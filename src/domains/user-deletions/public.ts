@@ -2,5 +2,6 @@
 
 export { deleteContents, deleteRest, lockJob, purgeSessions } from './deletion-operations.ts';
 export { DeletionJob } from './entity.ts';
-export { deletionJobRow } from './queries.ts';
+export { listDeletionJobs } from './operations.ts';
+export { type DeletionJobRow, deletionJobRow } from './queries.ts';
 export { deletionJobTopic } from './topics.ts';

@@ -35,8 +35,8 @@ export interface CostedRequest {
 /**
  * The cost of one operation, calculated before execution. An object costs 1, a scalar 0. `edges` and `nodes` of a
  * connection, with everything below, are multiplied by the page size: the larger of `first` and `last`, else 50. Any
- * other list is multiplied by 5, or by the number of its `ids` if that is larger. A field that needs its own statement
- * costs 10 more, once for all parents. Introspection costs the same.
+ * other list is multiplied by 5, or by the number of its `ids` if that is larger. A field that needs its own
+ * statements costs 10 more for each, once for all parents. Introspection costs the same.
  *
  * The result is an upper bound of at most `Number.MAX_SAFE_INTEGER`: `@skip` and `@include` are ignored, every branch
  * of a union counts, and a repeated field counts twice. It never throws: parts that validation or coercion will refuse
@@ -153,7 +153,7 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   const field = isCompositeType(parent) ? costing.schema.getField(parent, node.name.value) : undefined;
   const type = field && getNamedType(field.type);
   if (!field || !type) return FREE;
-  const own = hasOwnStatement(field, type, parent) ? STATEMENT_COST : 0;
+  const own = ownStatementsOf(field, type, parent) * STATEMENT_COST;
   if (!node.selectionSet || !isCompositeType(type)) return own === 0 ? FREE : { ...FREE, statements: own };
 
   const selection = selectionCost(node.selectionSet, type, costing);
@@ -169,14 +169,16 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   return { once: isPage ? 0 : total, perItem: isPage ? total : 0, statements, dearest: { path, cost } };
 }
 
-/** Whether the field needs its own statement: every connection and count, and every field that is marked. */
-function hasOwnStatement(
+/** How many statements the field needs at most: one for every connection and count, and for other fields what they are marked with. */
+function ownStatementsOf(
   { name, extensions }: GraphQLField<unknown, unknown>,
   type: GraphQLNamedType,
   parent: GraphQLNamedType | undefined,
-): boolean {
+): number {
   const isCount = name === 'totalCount' && parent?.name.endsWith('Connection') === true;
-  return isCount || type.name.endsWith('Connection') || extensions['ownStatement'] === true;
+  if (isCount || type.name.endsWith('Connection')) return 1;
+  const { ownStatements } = extensions;
+  return typeof ownStatements === 'number' ? ownStatements : 0;
 }
 
 function pageSizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, costing: Costing): number {

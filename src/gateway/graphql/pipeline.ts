@@ -1,6 +1,6 @@
 import type { DocumentNode, ExecutionArgs, GraphQLSchema, ValidationRule } from 'graphql';
 import { validate } from 'graphql';
-import { type GraphQLParams, type Plugin, createYoga } from 'graphql-yoga';
+import { type GraphQLParams, type Plugin, type YogaInitialContext, createYoga } from 'graphql-yoga';
 import type { HttpRequest } from '../../core/http/messages.ts';
 import { schema } from '../schema.ts';
 import type { Result } from './answer.ts';
@@ -8,6 +8,7 @@ import { withoutFoundValue } from './errors.ts';
 import type { Execution, GraphQLCall } from './execution.ts';
 import { createKnownDocuments } from './known-documents.ts';
 import { checkDocument, explained, parseWithinLimits, withoutRepeats } from './limits.ts';
+import { requireOperation } from './operation-name.ts';
 
 /** Parses, validates and executes a request, for all operations and media types. */
 export type Pipeline = (params: GraphQLParams, request: HttpRequest, call: GraphQLCall) => Result | Promise<Result>;
@@ -52,6 +53,10 @@ function documents(): Plugin {
       const document = known.get(String(params.source));
       if (document) setParsedDocument(document);
       else setParseFn(parseDocument);
+      return ({ result, context }) => {
+        if (result && !(result instanceof Error))
+          requireOperation(result as DocumentNode, (context as Partial<YogaInitialContext>).params?.operationName);
+      };
     },
     onValidate({ params: { documentAST }, setResult, setValidationFn }) {
       if (valid.has(documentAST as DocumentNode)) return setResult([]);

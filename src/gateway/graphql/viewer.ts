@@ -6,6 +6,7 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import type { Actor } from '../../core/access.ts';
 import { ifKnown } from '../../core/postgres/reading/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
+import { inGraphQL } from '../../core/text/wording.ts';
 import {
   API_KEY_ORDER,
   ApiKeyConnection,
@@ -14,9 +15,23 @@ import {
   ScopeEnum,
 } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/public.ts';
+import {
+  INVITATION_ORDER,
+  InvitationConnection,
+  InvitationFilter,
+  InvitationType,
+} from '../../domains/invitations/graphql.ts';
+import { type InvitationRow, listOwnInvitations } from '../../domains/invitations/public.ts';
 import { ORGANIZATION_ORDER, OrganizationFilter } from '../../domains/organizations/graphql/organization-filter.ts';
 import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import { type OrganizationRow, listOrganizations, readActingOrganization } from '../../domains/organizations/public.ts';
+import {
+  DELETION_JOB_ORDER,
+  DeletionJobConnection,
+  DeletionJobFilter,
+  DeletionJobType,
+} from '../../domains/user-deletions/graphql.ts';
+import { type DeletionJobRow, listDeletionJobs } from '../../domains/user-deletions/public.ts';
 import { UserType } from '../../domains/users/graphql.ts';
 import { type UserRow, readUsers } from '../../domains/users/public.ts';
 
@@ -120,6 +135,56 @@ builder.objectField(ViewerType, 'apiKeys', (t) =>
       },
     },
     ApiKeyConnection,
+  ),
+);
+
+builder.objectField(ViewerType, 'invitations', (t) =>
+  t.connection(
+    {
+      type: InvitationType,
+      description: inGraphQL(listOwnInvitations.declaration.description),
+      args: {
+        filter: t.arg({
+          type: InvitationFilter,
+          description: 'Conditions on the invitations. When absent, all open invitations are listed.',
+        }),
+        orderBy: t.arg(INVITATION_ORDER.argument),
+      },
+      extensions: refusable(listOwnInvitations.access),
+      resolve: ({ userId }, args, context, info) => {
+        const { filter, orderBy, ...page } = args;
+        const selected = selectedColumns<InvitationRow>(info, 'OrganizationInvitation');
+        const asked = { filter: filter ?? {}, order: INVITATION_ORDER.orderOf(orderBy), page };
+        const list = () => listOwnInvitations(context, asked, selected);
+        return resolveList({ context, info, args }, userId, list, selected);
+      },
+    },
+    InvitationConnection,
+  ),
+);
+
+builder.objectField(ViewerType, 'deletionJobs', (t) =>
+  t.connection(
+    {
+      type: DeletionJobType,
+      description: inGraphQL(listDeletionJobs.declaration.description),
+      args: {
+        filter: t.arg({
+          type: DeletionJobFilter,
+          description: 'Conditions on the deletions. When absent, all deletions are listed.',
+        }),
+        orderBy: t.arg(DELETION_JOB_ORDER.argument),
+      },
+      extensions: refusable(listDeletionJobs.access),
+      resolve: ({ userId }, args, context, info) => {
+        const { filter, orderBy, ...page } = args;
+        const selected = selectedColumns<DeletionJobRow>(info, 'DeletionJob');
+        const asked = { filter: filter ?? {}, order: DELETION_JOB_ORDER.orderOf(orderBy), page };
+        const list = () => listDeletionJobs(context, asked, selected);
+        return resolveList({ context, info, args }, userId, list, selected);
+      },
+    },
+    DeletionJobConnection,
   ),
 );
 

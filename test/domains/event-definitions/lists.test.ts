@@ -323,7 +323,7 @@ describe('the GraphQL connection', () => {
       { last: 101 },
       { first: 1, last: 1 },
       { after: 'x' },
-      { before: '' },
+      { before: 'x=' },
       { after: cursor, orderBy: { field: 'NAME', direction: 'DESC' } },
       { after: cursor, orderBy: { field: 'CREATED_AT' } },
       {

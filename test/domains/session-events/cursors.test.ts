@@ -81,7 +81,17 @@ test.for([
   expect(await restTail('', { 'Last-Event-ID': cursor })).toEqual(ids);
 });
 
-test.for(['', 'x', '-1', '1.5', ' 1', '1 ', '1e3', '0x1', '１', '٣', "1'--", '1\n'])(
+test('an empty cursor is none in GraphQL, where some clients send one for an empty page, and refused in REST', async () => {
+  const ids = [1, 2, 3, 4, 5];
+  const { page, tail, ...relay } = await everywhere('');
+  expect([page, tail]).toEqual([
+    [400, `cursor: ${REFUSED}`],
+    [400, `cursor: ${REFUSED}`],
+  ]);
+  expect(relay).toEqual({ graphqlPage: ids, graphqlTail: ids });
+});
+
+test.for(['x', '-1', '1.5', ' 1', '1 ', '1e3', '0x1', '１', '٣', "1'--", '1\n'])(
   'the cursor %j is refused with the same message on both APIs, in pages and tails',
   async (cursor) => {
     const rest = [400, `cursor: ${REFUSED}`];

@@ -130,3 +130,25 @@ test('messages contain the enum values of the GraphQL schema', async () => {
     'remote.clientId: is required for oauthRegistration PRE_REGISTERED',
   );
 });
+
+test('a value that is no id is refused with the type whose ids are accepted, in filters and in mutations', async () => {
+  const messageOf = async (list: string) =>
+    (await gateway.graphql(key, `{ viewer { organization { ${list} { totalCount } } } }`)).errors?.[0]?.message;
+  expect([
+    await messageOf('sessions(filter: { creatorIds: ["x"] })'),
+    await messageOf('auditLog(filter: { targetIds: ["x"] })'),
+    await messageOf('auditLog(filter: { actorIds: ["x"], operations: [""] })'),
+    await messageOf('eventViolations(filter: { eventDefinitionIds: ["x"] })'),
+  ]).toEqual([
+    'filter.creatorIds.0: must be an id of the type User',
+    'filter.targetIds.0: must be an id',
+    'filter.actorIds.0: must be an id of the type User',
+    'filter.eventDefinitionIds.0: must be an id of the type EventDefinition',
+  ]);
+  expect(await refusal('pinSession', { sessionId: 'x' })).toMatchObject({
+    message: 'sessionId: must be an id of the type Session',
+  });
+  expect(await refusal('removeObjectIdentifiers', { ids: ['x'] })).toMatchObject({
+    message: 'ids.0: must be an id of the type ObjectIdentifier',
+  });
+});

@@ -82,6 +82,32 @@ describe('GraphQL over HTTP', () => {
     expect([status, body.errors?.[0]?.extensions]).toEqual([200, { code: 'OPERATION_RESOLUTION_FAILURE' }]);
   });
 
+  test('an error about the operation names what was asked for and what the document has, over POST and GET', async () => {
+    const cases: [query: string, operationName: string | undefined, message: string][] = [
+      [
+        'query A { a: __typename } query B { b: __typename }',
+        undefined,
+        'The document has 2 operations; name one of them in operationName: "A", "B".',
+      ],
+      [
+        'query A { a: __typename } mutation B { __typename }',
+        'C',
+        'operationName: the document has no operation named "C"; it has "A", "B".',
+      ],
+      ['{ __typename }', 'C', 'operationName: the document has no operation named "C"; it has none with a name.'],
+      ['fragment F on Query { __typename }', undefined, 'The document has no operation, only fragments.'],
+    ];
+    for (const [query, operationName, message] of cases) {
+      const posted = await ask({ query, operationName }, RESPONSE);
+      const search = new URLSearchParams({ query, ...(operationName !== undefined && { operationName }) });
+      const got = await send(gateway, 'GET', `/graphql?${search}`, { key });
+      for (const { body } of [posted, got]) expect([query, body]).toMatchObject([query, { errors: [{ message }] }]);
+    }
+    const many = Array.from({ length: 12 }, (_, index) => `query Q${index} { __typename }`).join(' ');
+    const { body } = await ask({ query: many, operationName: 'x'.repeat(5000) }, RESPONSE);
+    expect(body.errors?.[0]?.message).toMatch(/^.{140,180} it has "Q0", .*"Q9" and 2 more\.$/);
+  });
+
   test('an empty operationName is none, over POST and GET', async () => {
     expect((await ask({ query: '{ __typename }', operationName: '' })).body.data).toEqual({ __typename: 'Query' });
     const search = new URLSearchParams({ query: '{ __typename }', operationName: '', variables: '', extensions: '' });

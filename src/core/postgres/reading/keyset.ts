@@ -104,7 +104,7 @@ export function planPage<Row>(
   const { backward, size } = sizeOf(page, max);
   const cursors = BOUNDS.flatMap((bound) => {
     const cursor = page[bound];
-    return cursor == null ? [] : [{ bound, values: parseCursor(ordering, cursor, bound) }];
+    return !isGiven(cursor) ? [] : [{ bound, values: parseCursor(ordering, cursor, bound) }];
   });
   const values: PageValues = Object.assign(
     { 'page.limit': size + 1 },
@@ -185,10 +185,15 @@ function toPage<Row>(
   const kept = rows.length > size ? rows.slice(0, size) : rows;
   return {
     rows: backward ? kept.toReversed() : kept,
-    hasNextPage: backward ? page.before != null : more,
-    hasPreviousPage: backward ? more : page.after != null,
+    hasNextPage: backward ? isGiven(page.before) : more,
+    hasPreviousPage: backward ? more : isGiven(page.after),
     cursorOf: (row) => formatCursor(ordering, row),
   };
+}
+
+/** Whether a cursor is given. An empty one is none: some clients send the `endCursor` of an empty page as empty text. */
+export function isGiven(cursor: string | null | undefined): cursor is string {
+  return cursor != null && cursor !== '';
 }
 
 /** Relay's arguments (Relay Cursor Connections Specification, section 4). */

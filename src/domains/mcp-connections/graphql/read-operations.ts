@@ -12,11 +12,12 @@ import { listMcpConnections, readMcpConnections } from '../operations.ts';
 import { READ_MCP_CONNECTIONS } from '../policy.ts';
 import type { McpConnectionOrderField, McpConnectionRow } from '../queries.ts';
 import { type McpConnectionChange, followMcpConnection } from '../subscription.ts';
+import { StatusEnum } from './enums.ts';
 import { McpServerType } from './types.ts';
 
 const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
 
-const FilterInput = filterType('McpServerFilter', mcpConnectionFilter);
+const FilterInput = filterType('McpServerFilter', mcpConnectionFilter, { types: { statuses: StatusEnum } });
 
 const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
   of: 'MCP connections',

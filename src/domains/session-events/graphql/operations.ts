@@ -19,7 +19,7 @@ import type { PageArguments } from '../../../core/postgres/reading/keyset.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
-import { cursorId } from '../cursor.ts';
+import { cursorId, relayCursorId } from '../cursor.ts';
 import { type EventData, recordedEventFields } from '../event-data.ts';
 import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from '../texts.ts';
 import { EventDataType } from './types.ts';
@@ -198,8 +198,7 @@ async function subscribeToEvents(
       'filter.text',
       'is not possible in a subscription, because new events are indexed after they were sent',
     );
-  const last =
-    cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? cursorId(after == null ? after : String(after), 'after') ?? 0;
+  const last = cursorId(resumption?.lastEventId, 'Last-Event-ID') ?? relayCursorId(after, 'after') ?? 0;
   const { pages, hasEnded } = await tailSessionEvents(context, { sessionId, after: last, filter, signal });
   if (resumption) resumption.hasEnded = hasEnded;
   return eventsOf(pages, resumption);

@@ -119,9 +119,11 @@ const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').imple
       description: `${TOOL_RESULT_TEXTS.exitCode} ${NULL_IF_LARGE}`,
       resolve: ({ exitCode }) => asInt(exitCode),
     }),
-    error: t.exposeString('error', {
+    error: t.string({
       nullable: true,
       description: recorded(TOOL_RESULT_TEXTS.error),
+      args: excerptArguments,
+      resolve: ({ error }, args) => (error == null ? null : excerptOf(error, args)),
     }),
   }),
 });

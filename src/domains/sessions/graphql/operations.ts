@@ -8,12 +8,20 @@ import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
+import type { NamedRow } from '../../../core/postgres/reading/names.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { SessionType } from './types.ts';
-import { agentGoal, agentOptions, projectFilter, sessionFilter } from '../input.ts';
+import { agentFilter, agentGoal, agentOptions, projectFilter, sessionFilter } from '../input.ts';
 import type { ProjectOrderField } from '../project-queries.ts';
 import { ProjectType } from './source-types.ts';
-import { listProjects, listSessions, pinSession, readSessions, updateSession } from '../operations.ts';
+import {
+  listProjects,
+  listSessionAgents,
+  listSessions,
+  pinSession,
+  readSessions,
+  updateSession,
+} from '../operations.ts';
 import type { SessionOrderField, SessionRow } from '../queries.ts';
 
 const SESSION_ORDER = orderType<SessionOrderField>('Session', {
@@ -60,6 +68,27 @@ organizationList('projects', {
     otherwise: { field: 'NAME', direction: 'ASC' },
   }),
   list: listProjects,
+});
+
+const AgentType = builder.objectRef<NamedRow>('SessionAgent').implement({
+  description: 'An agent that sessions name. It has no other properties, because agents are free text.',
+  fields: (t) => ({ name: t.exposeString('name', { description: 'Name of the agent, as `Session.agent`.' }) }),
+});
+
+organizationList('agents', {
+  ...listSessionAgents.declaration,
+  type: AgentType,
+  connection: connectionType(AgentType, { of: 'agents' }),
+  filter: {
+    type: filterType('SessionAgentFilter', agentFilter),
+    description: 'Conditions on the agents. When absent, all agents are included.',
+  },
+  order: orderType<'NAME'>('SessionAgent', {
+    of: 'agents',
+    fields: { NAME: 'Name of the agent.' },
+    otherwise: { field: 'NAME', direction: 'ASC' },
+  }),
+  list: listSessionAgents,
 });
 
 builder.queryField('session', (t) =>

@@ -1,4 +1,5 @@
 import { builder } from '../../../core/graphql/builder.ts';
+import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import type { SessionStateFlags } from '../computed-fields.ts';
 import type { AgentOptions, DiffSummary } from '../entity.ts';
 import { SessionStateEnum } from './enums.ts';
@@ -51,9 +52,11 @@ const AgentGoalType = builder.objectRef<NonNullable<AgentOptions['goal']>>('Agen
       nullable: true,
       description: 'Whether the agent works towards the goal. Null when it was not given.',
     }),
-    objective: t.exposeString('objective', {
+    objective: t.string({
       nullable: true,
       description: 'The goal in words, at most 100,000 characters. Null when it was not given.',
+      args: excerptArguments,
+      resolve: ({ objective }, args) => (objective == null ? null : excerptOf(objective, args)),
     }),
   }),
 });

@@ -1,0 +1,37 @@
+import { type Expression, sql } from 'kysely';
+import { countOf } from './counts.ts';
+import { type CountedPage, type Order, type PageArguments, planPage } from './keyset.ts';
+import { contains, queriesOn } from './queries.ts';
+import type { Sql } from './sql.ts';
+
+/** Lists of the different names that rows have, such as the agents of sessions: what a front end offers as the values of a filter. */
+
+export interface NamedRow {
+  readonly name: string;
+}
+
+export interface NameList {
+  readonly filter: { readonly name?: string | null | undefined };
+  readonly order: Order<'NAME'>;
+  readonly page: PageArguments;
+}
+
+const db = queriesOn<object>();
+
+/** A page of the names that a query selects. `list` distinguishes cursors of other lists. */
+export async function pageOfNames(
+  reader: Sql,
+  list: string,
+  names: Expression<NamedRow>,
+  { filter: { name: part }, order: { direction }, page }: NameList,
+): Promise<CountedPage<NamedRow>> {
+  const distinct = sql<NamedRow>`(select distinct name from (${names}) as given)`;
+  const all = db.selectFrom(distinct.as<'n'>(sql`n`)).$castTo<NamedRow>();
+  const found = part ? all.where(contains(sql`n.name`, part)) : all;
+  const columns = [{ sql: 'n.name', type: 'text' as const, of: ({ name }: NamedRow) => name }];
+  const plan = planPage<NamedRow>({ name: list, direction, columns }, page);
+  return {
+    page: plan.toPage(await reader.page(plan.apply(found.select('n.name')))),
+    total: () => countOf(reader, found),
+  };
+}
