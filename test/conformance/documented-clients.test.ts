@@ -76,6 +76,32 @@ test('urql: pages, typed errors in a form, events', async () => {
   expect(seen).toEqual([1, 2, 3, 4, 5]);
 });
 
+/** Two screens that show different parts of the same object. */
+const PARTS = (id: string | undefined) =>
+  [
+    ['{ viewer { id user { id name } } }', '{ viewer { id organization { id slug } } }'],
+    [`{ session(id: "${id}") { id state { current } } }`, `{ session(id: "${id}") { id state { isCancelled } } }`],
+    [
+      '{ viewer { id organization { id members { nodes { id } } } } }',
+      '{ viewer { id organization { id members { totalCount } } } }',
+    ],
+  ] as const;
+
+test('urql: two screens send two requests, and none to be shown again', async () => {
+  const { key, ids } = await workspace();
+  const client = (await example('urql.ts')).createUrqlClient(url, key);
+  const requests = vi.spyOn(globalThis, 'fetch');
+  for (const [one, other] of PARTS(ids[0])) {
+    requests.mockClear();
+    const read = async (text: string) => (await client.query(parse(text), {}).toPromise()).data as object | undefined;
+    const shown = await Promise.all([one, other].map(read));
+    expect(requests).toHaveBeenCalledTimes(2);
+    expect([await read(one), await read(other), await read(one)]).toEqual([...shown, shown[0]]);
+    expect(requests).toHaveBeenCalledTimes(2);
+  }
+  requests.mockRestore();
+});
+
 describe('Apollo', () => {
   test('shows pages, and a change before its answer; reverts the change when it is refused', async () => {
     const { key } = await workspace();
@@ -99,18 +125,12 @@ describe('Apollo', () => {
     list.stop();
   });
 
-  test('parts of the viewer and of a state that two screens load are kept beside each other: two requests, and none to read them again', async () => {
+  test('parts of the viewer, of a state and of a list that two screens load are kept beside each other: two requests, and none to read them again', async () => {
     const { key, ids } = await workspace();
     const apollo = await example('apollo.ts');
     const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
     const requests = vi.spyOn(globalThis, 'fetch');
-    for (const [one, other] of [
-      ['{ viewer { id user { id name } } }', '{ viewer { id organization { id slug } } }'],
-      [
-        `{ session(id: "${ids[0]}") { id state { current } } }`,
-        `{ session(id: "${ids[0]}") { id state { isCancelled } } }`,
-      ],
-    ] as const) {
+    for (const [one, other] of PARTS(ids[0])) {
       requests.mockClear();
       const shown = [one, other].map((text) => client.watchQuery({ query: parse(text) }));
       const watching = shown.map((watched) => watched.subscribe(() => undefined));

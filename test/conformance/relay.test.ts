@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { proof } from '../support/proof.ts';
 import { append, createSession, eventsOf, moveTo } from '../support/fixtures/sessions.ts';
@@ -26,6 +26,7 @@ interface App {
   create(title: string, connectionId: string): Promise<unknown>;
   rename(sessionId: string, title: string): Promise<unknown>;
   refetchRow(id: string): Promise<void>;
+  showAgain(first: number, id: string, window: { first: number }): Promise<unknown[]>;
   openPage(id: string, window: { first: number; after?: string }): Promise<Pages<{ databaseId: number }>>;
   follow(sessionId: string, after: string, connectionId: string): Promise<void>;
 }
@@ -89,6 +90,17 @@ test('a loaded part of a list grows forward and backward without gaps or duplica
   await page.loadPrevious(3);
   await page.loadNext(3);
   expect([numbers(page), page.hasPrevious(), page.hasNext()]).toEqual([range(1, 20), false, false]);
+});
+
+test('two screens send two requests, and none to be shown again', async () => {
+  const requests = vi.spyOn(globalThis, 'fetch');
+  const id = globalId(await createSession(gateway, key, { title: 'shown' }));
+  await app.openList(2);
+  await app.openPage(id, { first: 3 });
+  expect(requests).toHaveBeenCalledTimes(2);
+  expect(await app.showAgain(2, id, { first: 3 })).toEqual([email, 'Session']);
+  expect(requests).toHaveBeenCalledTimes(2);
+  requests.mockRestore();
 });
 
 test('a created row is added to a connection, and its global id changes it everywhere and reads it again', async () => {

@@ -37,6 +37,8 @@ export function createApolloClient(url: string, key: string, possibleTypes: Reco
         Organization: { fields: { sessions: relayStylePagination() } },
         // Objects without an id are parts of the object that has them. Without this, a query replaces what another one has loaded of them.
         SessionState: { merge: true },
+        // Likewise each list of which screens load different parts, such as its items and its `totalCount`.
+        OrganizationMemberConnection: { merge: true },
       },
     }),
     link: ApolloLink.split(

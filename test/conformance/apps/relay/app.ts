@@ -99,6 +99,14 @@ export function createApp(url: string, key: string) {
       };
     },
 
+    /** `useLazyLoadQuery` of screens that are shown again. */
+    async showAgain(first: number, id: string, window: { first: number }) {
+      const fromStore = { fetchPolicy: 'store-or-network' } as const;
+      const list = await fetchQuery<sessionListQuery>(environment, listQuery, { first }, fromStore).toPromise();
+      const page = await fetchQuery<sessionPageQuery>(environment, pageQuery, { id, ...window }, fromStore).toPromise();
+      return [list?.viewer.user.email, page?.node?.__typename];
+    },
+
     create: (title: string, connectionId: string) =>
       change<sessionListCreateMutation>(createMutation, { input: { title }, connections: [connectionId] }),
 
