@@ -2,7 +2,7 @@ import { ConflictError } from '../errors.ts';
 import { momentInput } from './moments.ts';
 
 export const EXPECTED_UPDATED_AT =
-  'The `updatedAt` that you have read. If the stored one differs, nothing is changed, and the answer is a conflict with the reason `CHANGED_MEANWHILE`.';
+  'The `updatedAt` that you have read. If the stored one differs, nothing is changed, and the answer is a conflict: the status 409 in REST, the reason `CHANGED_MEANWHILE` in GraphQL.';
 
 /** The `updatedAt` that the client has read. If the stored value differs, the change is refused. */
 export const expectedUpdatedAtInput = momentInput().nullish().describe(EXPECTED_UPDATED_AT);

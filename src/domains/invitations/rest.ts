@@ -21,7 +21,7 @@ export const invitationRoutes = [
     operationId: 'acceptOrganizationInvitation',
     access: 'keyless',
     tag: 'Organizations',
-    summary: 'Accept an invitation without an API key, which creates an account.',
+    summary: 'Accepts an invitation without an API key, which creates an account.',
     description:
       'Creates the account of the invited e-mail address, makes it a member of the organization, and answers its first key, which is unbound and has every scope. The key is shown here and never again. Used, expired, revoked and unknown tokens are 404. 409 when the address has an account already: it accepts with its key, by the GraphQL mutation `acceptOrganizationInvitation`. Invitations are made by the GraphQL mutation `inviteOrganizationMember`. `Authorization` is not read. If the answer is lost, send the request again: until the key was used, the token gets a new key, which replaces it. `Idempotency-Key` is not needed.',
     input: acceptInvitationWithoutKeyInput,

@@ -36,7 +36,7 @@ export const readMcpConnectionSettings = defineOperation({
 export const updateMcpConnectionSettings = defineOperation({
   name: 'updateMcpConnectionSettings',
   description: sentences(
-    'Updates the settings of an MCP connection without calling its server. An absent field does not change; null clears a nullable field. What concerns the authorization counts from the next one.',
+    'Updates the settings of an MCP connection without calling its server. An absent field does not change; null clears a nullable field. Settings of the authorization apply from the next authorization on.',
     ADMINS_MANAGE_SHARED,
   ),
   access: WRITE_MCP_CONNECTIONS,

@@ -77,8 +77,7 @@ function ofSession(id: SessionId): AuditTarget {
 /** No events can be appended to a finished session until it is queued again. */
 export const transitionSession = defineOperation({
   name: 'transitionSession',
-  description:
-    'Moves a session to another state. Allowed are `QUEUED` to `IN_PROGRESS` or `CANCELLED`, `IN_PROGRESS` to `COMPLETED`, `FAILED` or `CANCELLED`, and each of these three back to `QUEUED`. Only the creator and administrators can change a session.',
+  description: wording`Moves a session to another state. A session that is \`${enumValue('queued')}\` can become \`${enumValue('inProgress')}\` or \`${enumValue('cancelled')}\`; one that is \`${enumValue('inProgress')}\` can become \`${enumValue('completed')}\`, \`${enumValue('failed')}\` or \`${enumValue('cancelled')}\`; and one in any of these three states can become \`${enumValue('queued')}\` again. Only the creator and administrators can change a session.`,
   access: RECORD_SESSIONS,
   input: transitionSessionInput,
   errors: [NotFoundError, ConflictError],
