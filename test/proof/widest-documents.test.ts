@@ -15,6 +15,7 @@ import {
   issueKey,
   startGateway,
 } from '../support/processes/process.ts';
+import { worstWaitBeside } from '../support/processes/neighbor.ts';
 import { proof } from '../support/proof.ts';
 import { createMetricsReader } from '../support/processes/metrics.ts';
 
@@ -22,7 +23,6 @@ const metrics = createMetricsReader();
 
 const GOAL_MS = 500;
 const GOAL_MIB = 512;
-const ASK_EVERY_MS = 20;
 const MIB = 1024 * 1024;
 
 let gateway: GatewayProcess;
@@ -74,30 +74,8 @@ async function peakMib(): Promise<number> {
   return Math.round(Number(/^VmHWM:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024);
 }
 
-/** The longest latency of a small query that is sent every 20 ms during `work`. */
-async function worstWaitBeside(work: () => Promise<unknown>): Promise<number> {
-  const waits: Promise<number>[] = [];
-  const statuses = new Set<number>();
-  let isOver = false;
-  const asking = (async () => {
-    while (!isOver) {
-      const began = performance.now();
-      waits.push(
-        ask(neighbor, '{ viewer { role } }').then(({ status }) => {
-          statuses.add(status);
-          return performance.now() - began;
-        }),
-      );
-      await delay(ASK_EVERY_MS);
-    }
-  })();
-  await work();
-  isOver = true;
-  await asking;
-  const worst = Math.round(Math.max(...(await Promise.all(waits))));
-  expect([...statuses]).toEqual([200]);
-  return worst;
-}
+const worstWait = (work: () => Promise<unknown>) =>
+  worstWaitBeside(async () => (await ask(neighbor, '{ viewer { role } }')).status, work);
 
 const LARGE = '7 events of 1 MB';
 const special: WidestDocument[] = [
@@ -130,7 +108,7 @@ test('measures how long others wait for two of the widest documents at once, and
     const answers: Awaited<ReturnType<typeof ask>>[] = [];
     await longestPauseMs();
     // Four rounds, because a repeated document is compiled.
-    const wait = await worstWaitBeside(async () => {
+    const wait = await worstWait(async () => {
       for (let round = 0; round < 4; round += 1)
         answers.push(...(await Promise.all([ask(wide, query), ask(wide, query)])));
     });
@@ -165,7 +143,7 @@ test('fifty clients that request a large answer and never read it do not end the
   const { hostname, port } = new URL(gateway.url);
   const sockets: Socket[] = [];
   const query = special.find(({ name }) => name === LARGE)?.query ?? '';
-  const wait = await worstWaitBeside(async () => {
+  const wait = await worstWait(async () => {
     for (let index = 0; index < 50; index += 1) {
       const socket = connect(Number(port), hostname);
       sockets.push(socket);

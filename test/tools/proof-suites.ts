@@ -101,6 +101,11 @@ const LOAD: readonly Suite[] = [
     test: 'test/proof/widest-inputs.test.ts',
   },
   {
+    suite: 'Token refreshes beside a misbehaving server',
+    claim: 'No server is asked for tokens more than once in 10 s, and none delays the refreshes of others.',
+    test: 'test/proof/token-refreshes.test.ts',
+  },
+  {
     suite: 'Readers that never read',
     claim: 'Fifty clients that never read their large answers cannot exhaust memory.',
     test: 'test/proof/widest-documents.test.ts',

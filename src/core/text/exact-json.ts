@@ -24,10 +24,12 @@ const MARK = randomUUID();
 
 /**
  * `JSON.parse` that returns an `ExactNumber` for each number that would be changed. It does not use the reviver of `JSON.parse`, which takes
- * seconds for a list of millions of values. @throws SyntaxError for malformed JSON, or for more than 10,000 levels.
+ * seconds for a list of millions of values. @throws SyntaxError for malformed JSON, or for more levels than `maxLevels`, by
+ * default 10,000 in a document that is not short.
  */
-export function parseExactJson(text: string): unknown {
-  requireBoundedDepth(text);
+export function parseExactJson(text: string, maxLevels?: number): unknown {
+  // A short document is parsed quickly, however deep it is.
+  if (maxLevels !== undefined || text.length >= MAY_BE_DEEP) requireBoundedDepth(text, maxLevels ?? MAX_LEVELS);
   const marked = withMarks(text);
   const value: unknown = JSON.parse(marked);
   if (marked === text) return value;
@@ -40,18 +42,16 @@ export function parseExactJson(text: string): unknown {
 export class NestingError extends SyntaxError {}
 
 const MAX_LEVELS = 10_000;
-/** A shorter document is parsed quickly, however deep it is. */
 const MAY_BE_DEEP = 64 * 1024;
 
 /** Parsing millions of levels takes several times as long as any other document of the same size. @throws NestingError */
-function requireBoundedDepth(json: string): void {
-  if (json.length < MAY_BE_DEEP) return;
+function requireBoundedDepth(json: string, maxLevels: number): void {
   let levels = 0;
   for (let at = 0; at < json.length; at += 1) {
     const character = json.charCodeAt(at);
     if (character === OPENS_LIST || character === OPENS_OBJECT) {
       levels += 1;
-      if (levels > MAX_LEVELS) throw new NestingError(`must not be nested deeper than ${MAX_LEVELS} levels`);
+      if (levels > maxLevels) throw new NestingError(`must not be nested deeper than ${maxLevels} levels`);
     } else if (character === CLOSES_LIST || character === CLOSES_OBJECT) levels -= 1;
     else if (character === QUOTE) at = endOfText(json, at);
   }

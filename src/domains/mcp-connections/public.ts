@@ -9,6 +9,7 @@ export type { McpConnectionRow } from './queries.ts';
 export { allowsTool } from './settings-operations.ts';
 export { readTool } from './remote/tools.ts';
 export { AuthorizationNeeded } from './remote/errors.ts';
+export { headerProblemIn } from './remote/header-declarations.ts';
 export {
   type CurrentAccess,
   type StdioConnection,

@@ -32,6 +32,9 @@ export class Deadline {
   /** The server has sent something. */
   readonly onBytes = (): void => void this.#silence?.refresh();
 
+  /** Ends the exchange for another reason. */
+  readonly abort = (reason: Error): void => this.#abort.abort(reason);
+
   /** The exchange has ended. */
   readonly end = (): void => {
     clearTimeout(this.#silence);

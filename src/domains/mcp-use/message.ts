@@ -34,6 +34,9 @@ export class MessageFault extends Error {
   }
 }
 
+/** Maximum length of an id, in characters. */
+const MAX_ID = 1000;
+
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** @throws MessageFault unless the bytes are one JSON-RPC message. */
@@ -46,7 +49,10 @@ export function parseMessage(body: Uint8Array): Message {
   }
   if (!isObject(document) || document['jsonrpc'] !== '2.0')
     throw new MessageFault(INVALID_REQUEST, 'the body must be one JSON-RPC 2.0 message; batches are not supported');
-  const { id, method, params } = document;
+  const { id = null, method, params } = document;
+  // Every event of a stream is compared with it.
+  if (id !== null && typeof id !== 'number' && !(typeof id === 'string' && id.length <= MAX_ID))
+    throw new MessageFault(INVALID_REQUEST, `id: must be a number, or a string of at most ${MAX_ID} characters`);
   return {
     id: id ?? undefined,
     method: typeof method === 'string' ? method : undefined,
@@ -68,8 +74,6 @@ export function outcomeOf(response: unknown): 'OK' | 'TOOL_ERROR' | 'JSON_RPC_ER
 /** Whether a message is the response to the request with this id. */
 export function isResponseTo(id: unknown, message: unknown): boolean {
   return (
-    isObject(message) &&
-    ('result' in message || 'error' in message) &&
-    (JSON.stringify(message['id']) === JSON.stringify(id) || message['id'] === null)
+    isObject(message) && ('result' in message || 'error' in message) && (message['id'] === id || message['id'] === null)
   );
 }

@@ -1,5 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
+import { headerProblemIn } from '../mcp-connections/public.ts';
 import { encodeValue } from './headers.ts';
 import type { ServerSession, ServerTarget } from './server-session.ts';
 import { MAX_ANSWER_BYTES, answerTooLarge } from './upstream.ts';
@@ -12,13 +14,29 @@ interface Declaration {
   readonly path: readonly string[];
 }
 
-/** The declarations of the tools of a server, as a key has seen them. */
+/** The declarations of the tools of a server, as a key has seen them, by the name of the tool; or what is wrong with them. */
+type Declared = ReadonlyMap<string, readonly Declaration[] | string>;
+
+/** Names are chosen by servers, so what is kept of all together is bounded by its characters. */
 const newDeclarations = () =>
-  new LRUCache<string, ReadonlyMap<string, readonly Declaration[]>>({ max: 1000, ttl: 5 * 60_000 });
+  new LRUCache<string, Declared>({ max: 1000, ttl: 5 * 60_000, maxSize: 8 * 1024 * 1024, sizeCalculation: sizeOf });
+
+function sizeOf(declared: Declared): number {
+  let size = 1;
+  for (const [name, found] of declared)
+    size +=
+      name.length +
+      (typeof found === 'string' ? found : found.flatMap(({ header, path }) => [header, ...path]).join('')).length;
+  return size;
+}
 
 const MAX_PAGES = 16;
+const MAX_TOOLS = 2000;
 
-/** The headers for a call of a tool; none for a server of an older generation. */
+/**
+ * The headers for a call of a tool; none for a server of an older generation.
+ * @throws RemoteFailedError for a tool whose declarations break a rule of the protocol, which no client may use.
+ */
 export async function parameterHeaders(
   { context, connection }: ServerTarget,
   session: ServerSession,
@@ -30,8 +48,11 @@ export async function parameterHeaders(
   const key = `${connection.id} ${connection.serverUrl} ${context.actor.keyId}`;
   let declared = cache.get(key);
   if (!declared?.has(name)) cache.set(key, (declared = await readDeclarations(session)));
+  const found = declared.get(name) ?? [];
+  if (typeof found === 'string')
+    throw new RemoteFailedError(`the tool ${name} cannot be called: in its inputSchema, x-mcp-header ${found}`);
   return Object.fromEntries(
-    (declared.get(name) ?? []).flatMap(({ header, path }): [string, string][] => {
+    found.flatMap(({ header, path }): [string, string][] => {
       const value = path.reduce<unknown>((inner, member) => (isObject(inner) ? inner[member] : undefined), args);
       const isPrimitive = typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value);
       return isPrimitive ? [[`mcp-param-${header.toLowerCase()}`, encodeValue(String(value))]] : [];
@@ -39,16 +60,16 @@ export async function parameterHeaders(
   );
 }
 
-async function readDeclarations(session: ServerSession): Promise<ReadonlyMap<string, readonly Declaration[]>> {
-  const declared = new Map<string, readonly Declaration[]>();
+async function readDeclarations(session: ServerSession): Promise<Declared> {
+  const declared = new Map<string, readonly Declaration[] | string>();
   for (const tool of await listAllTools(session)) {
     const { name, inputSchema } = tool;
-    if (typeof name === 'string') declared.set(name, declarationsIn(inputSchema));
+    if (typeof name === 'string') declared.set(name, headerProblemIn(inputSchema) ?? declarationsIn(inputSchema));
   }
   return declared;
 }
 
-/** The tools of a server as it describes them, at most 16 pages. @throws UpstreamError for more than 4 MiB. */
+/** The tools of a server as it describes them, at most 2,000 on 16 pages. @throws UpstreamError for more than 4 MiB. */
 export async function listAllTools(session: ServerSession): Promise<Readonly<Record<string, unknown>>[]> {
   const tools: Readonly<Record<string, unknown>>[] = [];
   let cursor: unknown;
@@ -58,21 +79,20 @@ export async function listAllTools(session: ServerSession): Promise<Readonly<Rec
     if ((sum += bytes) > MAX_ANSWER_BYTES) throw answerTooLarge();
     if (!isObject(result)) break;
     const listed = result['tools'];
-    if (Array.isArray(listed)) tools.push(...listed.filter(isObject));
+    if (Array.isArray(listed))
+      for (const tool of listed) if (isObject(tool) && tools.length < MAX_TOOLS) tools.push(tool);
     cursor = result['nextCursor'];
-    if (typeof cursor !== 'string') break;
+    if (typeof cursor !== 'string' || tools.length === MAX_TOOLS) break;
   }
   return tools;
 }
 
-/** RFC 9110, section 5.6.2. */
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const MAX_DEPTH = 10;
 
 function declarationsIn(schema: unknown, path: readonly string[] = []): readonly Declaration[] {
   if (!isObject(schema) || path.length > MAX_DEPTH) return [];
   const header = schema['x-mcp-header'];
-  const own = typeof header === 'string' && TOKEN.test(header) ? [{ header, path }] : [];
+  const own = typeof header === 'string' ? [{ header, path }] : [];
   const properties = isObject(schema['properties']) ? Object.entries(schema['properties']) : [];
   return [...own, ...properties.flatMap(([name, inner]) => declarationsIn(inner, [...path, name]))];
 }

@@ -22,6 +22,7 @@ import {
   parseMessage,
 } from './message.ts';
 import { passedStream } from './passed-stream.ts';
+import { watchRights } from './rights-watch.ts';
 import { SESSION_HEADER, openSessionId, sealSessionId } from './protocol-session.ts';
 import { answerFailure } from './rest-json-rpc.ts';
 import { bodyFor, requireAllowedTool, withAllowedTools } from './tool-policy.ts';
@@ -152,6 +153,7 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
   let response: unknown;
   let canResume = false;
   const isAwaited = message?.id !== undefined;
+  const endChecks = watchRights(context, connection, deadline);
   return passedStream({
     answer,
     deadline,
@@ -169,6 +171,7 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
         ? undefined
         : `event: message\ndata: ${errorText(message.id, SERVER_ERROR, error.message, { code: error.upstreamCode })}\n\n`,
     onEnd: async (bytes) => {
+      endChecks();
       end();
       await record?.end({ outcome: response === undefined ? 'TRANSPORT_ERROR' : outcomeOf(response), bytes });
     },

@@ -208,6 +208,9 @@ async function exchange(
   return { ...response, text: body.toString(), bytes: body.length };
 }
 
+/** So many requests of a server are answered while it answers one, because each answer is a request to it. */
+const MAX_REFUSED = 100;
+
 /** Reads a stream up to the response to the request. Requests of the server are refused, because nobody can answer them. */
 async function readEvents(
   target: ServerTarget,
@@ -223,6 +226,7 @@ async function readEvents(
 ): Promise<ServerResponse | undefined> {
   const splitter = new EventSplitter();
   let bytes = 0;
+  let refused = 0;
   try {
     for await (const chunk of answer.body) {
       target.deadline.onBytes();
@@ -239,7 +243,7 @@ async function readEvents(
         const { id: requestId, method } = message;
         if (typeof method !== 'string') continue;
         if (requestId === undefined) onNotification?.(text);
-        else await refuse(target, { id: requestId, method }, headers);
+        else if ((refused += 1) <= MAX_REFUSED) await refuse(target, { id: requestId, method }, headers);
       }
     }
   } catch (error) {

@@ -217,6 +217,14 @@ function shapeFault(value: unknown, levels: number): JsonFault | undefined {
       message: `must not be nested deeper than ${MAX_EVENT_DEPTH} levels`,
       limit: MAX_EVENT_DEPTH,
     };
+  // No keys are made for the items of a list, of which there can be hundreds of thousands.
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) {
+      const fault = shapeFault(value[index], levels - 1);
+      if (fault) return within(String(index), fault);
+    }
+    return undefined;
+  }
   // `Object.keys` is a third faster here than `Object.entries`, and this runs for all recorded data.
   for (const key of Object.keys(value)) {
     if (key === '__proto__') return { path: [key], code: 'NOT_ALLOWED', message: 'is not an allowed property name' };

@@ -59,21 +59,22 @@ export async function redactSecrets(
   documents: readonly string[],
   groupOf: (index: number) => number = (index) => index,
 ): Promise<Redacted> {
-  const parsed = documents.map(parseExactJson);
-  const replacements = await findReplacements(parsed);
+  const replacements = await findReplacements(documents);
   if (replacements.size === 0) return { documents, secrets: 0 };
   const found = new Set<string>();
-  const redacted = documents.map((document, index) => {
+  const redacted: string[] = [];
+  for (const [index, document] of documents.entries()) {
+    if (document.length > LONG) await setImmediate();
     let isChanged = false;
-    const value = withTexts(parsed[index], (text, label) => {
+    const value = withTexts(parseExactJson(document), (text, label) => {
       const replacement = replacements.get(label + text);
       if (!replacement) return text;
       isChanged = true;
       for (const secret of replacement.secrets) found.add(`${groupOf(index)}:${secret}`);
       return replacement.text;
     });
-    return isChanged ? JSON.stringify(value) : document;
-  });
+    redacted.push(isChanged ? JSON.stringify(value) : document);
+  }
   return { documents: redacted, secrets: found.size };
 }
 
@@ -83,13 +84,14 @@ interface Replacement {
 }
 
 /** The replacement of each text with a secret. Equal texts are searched once. */
-async function findReplacements(values: readonly unknown[]): Promise<Map<string, Replacement>> {
+async function findReplacements(documents: readonly string[]): Promise<Map<string, Replacement>> {
   const searched = new Map<string, { readonly labelLength: number }>();
-  for (const value of values)
-    withTexts(value, (text, label) => {
+  for (const document of documents) {
+    if (document.length > LONG) await setImmediate();
+    visitTexts(parseExactJson(document), (text, label) => {
       if (text.length >= MIN_SECRET) searched.set(label + text, { labelLength: label.length });
-      return text;
     });
+  }
   const ranges = await findSecrets([...searched.keys()].join(SEPARATOR));
   const replacements = new Map<string, Replacement>();
   let [start, next] = [0, 0];
@@ -108,6 +110,9 @@ async function findReplacements(values: readonly unknown[]): Promise<Map<string,
   }
   return replacements;
 }
+
+/** Other requests have their turn before a document of this length. */
+const LONG = 64 * 1024;
 
 /** No rule matches a shorter text. */
 const MIN_SECRET = 8;
@@ -190,6 +195,30 @@ const labelOf = (name: string) => (name.length < 100 && TELLING_NAME.test(name) 
 /** Returns the text to store. `label` is what precedes the text where it is searched. */
 type Change = (text: string, label: string) => string;
 
+/** Calls the function for each text in which secrets are searched, without a copy of the value, which can have hundreds of thousands of members. */
+function visitTexts(value: unknown, visit: (text: string, label: string) => void, label = ''): void {
+  if (typeof value === 'string') {
+    const inner = isJsonObject(value) ? parsedIfJson(value) : undefined;
+    if (inner === undefined) visit(value, isJsonObject(value) ? '' : label);
+    else visitTexts(inner, visit);
+  } else if (Array.isArray(value)) {
+    for (const item of value) visitTexts(item, visit, label);
+  } else if (typeof value === 'object' && value !== null && !isExactNumber(value)) {
+    for (const [name, item] of Object.entries(value)) visitTexts(item, visit, labelOf(name));
+  }
+}
+
+const MAX_INNER_LEVELS = 200;
+
+/** The value of a JSON text; undefined if it is none, or so deep that it is searched as a text. */
+function parsedIfJson(text: string): unknown {
+  try {
+    return parseExactJson(text, MAX_INNER_LEVELS);
+  } catch {
+    return undefined;
+  }
+}
+
 /** A copy of a JSON value with other texts. */
 function withTexts(value: unknown, change: Change, label = ''): unknown {
   if (typeof value === 'string') return isJsonObject(value) ? withInnerTexts(value, change) : change(value, label);
@@ -203,12 +232,8 @@ function withTexts(value: unknown, change: Change, label = ''): unknown {
 const isJsonObject = (text: string) => text.startsWith('{') && text.endsWith('}');
 
 function withInnerTexts(text: string, change: Change): string {
-  let inner: unknown;
-  try {
-    inner = parseExactJson(text);
-  } catch {
-    return change(text, '');
-  }
+  const inner = parsedIfJson(text);
+  if (inner === undefined) return change(text, '');
   let isChanged = false;
   const value = withTexts(inner, (before, label) => {
     const after = change(before, label);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type UseFixture, post, readerOf, startUseFixture, toolCall } from '../../support/fixtures/mcp-use.ts';
+import { mcpHandler } from '../../support/peers/mcp-server.ts';
 
 /** Streams of a server, which the test writes. Silence ends late; comments come often. */
 let fixture: UseFixture;
@@ -151,4 +152,41 @@ test('the stream of GET is passed through, and is no call', async () => {
   const closed = once(server, 'close');
   leaving.abort();
   await closed;
+});
+
+test('a stream ends when its key is revoked, or its connection is deleted', async () => {
+  const { gateway, organization, key, connect } = fixture;
+  const { key: other, keyId } = await gateway.createKey({ organization });
+  fixture.peer.handler = mcpHandler();
+  const connectionId = await connect();
+  const losses = [
+    { by: other, on: fixture.connectionId, lose: () => gateway.rest('DELETE', `/v1/api-keys/${keyId}`, { key }) },
+    { by: key, on: connectionId, lose: () => gateway.rest('DELETE', `/v1/mcp-connections/${connectionId}`, { key }) },
+  ];
+  for (const { by, on, lose } of losses) {
+    const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+    fixture.peer.handler = (request, response) => {
+      request.resume();
+      response.writeHead(200, HEAD).flushHeaders();
+      resolve(response);
+    };
+    const answer = await post({ ...fixture, key: by, connectionId: on }, toolCall());
+    const server = await promise;
+    const closed = once(server, 'close');
+    const reader = readerOf(answer);
+    await reader.until((text) => text !== '');
+    expect((await lose()).status).toBeLessThan(300);
+    await expect(reader.toEnd()).rejects.toThrow('terminated');
+    await closed;
+  }
+});
+
+test('an id that would be compared with each event is a number or a short text', async () => {
+  for (const id of ['x'.repeat(1001), { a: 1 }, [1], true]) {
+    const answer = await post(fixture, toolCall('add', {}, id));
+    expect([answer.status, await answer.json()]).toMatchObject([
+      400,
+      { id: null, error: { code: -32600, message: 'id: must be a number, or a string of at most 1000 characters' } },
+    ]);
+  }
 });

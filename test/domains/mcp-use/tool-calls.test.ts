@@ -183,6 +183,65 @@ test('headers that repeat arguments are derived from the schema of the tool, for
   expect(seen.at(-1)).toBe(`=?base64?${Buffer.from('größe').toString('base64')}?=`);
 });
 
+/** A server of the newest generation with these tools, whose calls it counts. */
+function modernServer(tools: string, onCall: () => void): Handler {
+  return (request, response) => {
+    let body = '';
+    request.on('data', (chunk) => (body += String(chunk)));
+    request.on('end', () => {
+      const { id, method } = JSON.parse(body) as { id: unknown; method: string };
+      if (method === 'tools/call') onCall();
+      const result =
+        method === 'server/discover'
+          ? '{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}'
+          : method === 'tools/list'
+            ? `{"tools":${tools}}`
+            : '{"content":[]}';
+      response
+        .writeHead(200, { 'Content-Type': 'application/json' })
+        .end(`{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${result}}`);
+    });
+  };
+}
+
+test('a tool whose header declarations break the protocol is not called', async () => {
+  let calls = 0;
+  const schema = '{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"A"}}}';
+  fixture.peer.handler = modernServer(`[{"name":"odd","inputSchema":${schema}}]`, () => (calls += 1));
+  connectionId = await fixture.connect();
+  const { status, body } = await rest({ name: 'odd', arguments: { a: 1 } });
+  const error =
+    'the tool odd cannot be called: in its inputSchema, x-mcp-header is only allowed for string, integer and boolean';
+  expect([status, body, calls]).toEqual([502, { error }, 0]);
+});
+
+test('a list of hundreds of thousands of tools is read up to 2,000', async () => {
+  let calls = 0;
+  const tools = `[${'{},'.repeat(1_000_000)}{"name":"last","inputSchema":{"type":"object"}}]`;
+  fixture.peer.handler = modernServer('[]', () => (calls += 1));
+  connectionId = await fixture.connect();
+  fixture.peer.handler = modernServer(tools, () => (calls += 1));
+  expect([(await rest({ name: 'last' })).status, calls]).toEqual([200, 1]);
+});
+
+test('a server that asks without end is answered 100 times', async () => {
+  let refusals = 0;
+  fixture.peer.handler = legacyServer((response, body) => {
+    const { id } = JSON.parse(body) as { id: number };
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    for (let count = 0; count < 300; count += 1)
+      response.write(`data: {"jsonrpc":"2.0","id":"s${count}","method":"roots/list"}\n\n`);
+    response.end(`data: {"jsonrpc":"2.0","id":${id},"result":{"content":[]}}\n\n`);
+  });
+  const serve = fixture.peer.handler;
+  fixture.peer.handler = (request, response) => {
+    request.on('data', (chunk) => (refusals += String(chunk).split('-32601').length - 1));
+    serve(request, response);
+  };
+  expect((await rest(SUM)).status).toBe(200);
+  expect(refusals).toBe(100);
+});
+
 describe('failures', () => {
   test('502, 504 and 429 have their causes; a stdio connection and input for a person are conflicts', async () => {
     const cases: [Handler, object, number, string, string][] = [

@@ -164,3 +164,21 @@ test('other data keeps its text: long numbers, spaces and the order of fields', 
   });
   expect((await redactSecrets([secret, secret], () => 0)).secrets).toBe(1);
 });
+
+test('JSON in a text that is nested deeply loses no event, and a secret in it is found', async () => {
+  const sessionId = await createSession(gateway, key);
+  const secret = SECRETS['GitHub token'] ?? '';
+  for (const levels of [1_000, 30_000]) {
+    const text = `{"a":${'['.repeat(levels)}"${secret}"${']'.repeat(levels)}}`;
+    const { documents, secrets } = await redactSecrets([JSON.stringify({ type: 't', text })]);
+    expect({ secrets, text: (JSON.parse(documents[0] ?? '') as { text: string }).text }).toEqual({
+      secrets: 1,
+      text: text.replace(secret, '[redacted]'),
+    });
+    const path = `/v1/sessions/${sessionId}/events`;
+    const events = [{ eventType: 'e', provider: 'p', eventData: { type: 't', text } }];
+    expect((await gateway.rest('POST', path, { key, body: { events } })).status).toBe(201);
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson; format=codex' };
+    expect((await gateway.fetch(path, { method: 'POST', headers, body: text })).status).toBe(201);
+  }
+});
