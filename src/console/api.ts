@@ -1,4 +1,4 @@
-import { EventSourceParserStream } from 'eventsource-parser/stream';
+import { organization } from './address.ts';
 import { OPERATIONS, type OperationName } from './operations.ts';
 import type { Answers, Variables } from './operation-types.ts';
 
@@ -12,35 +12,38 @@ export interface Fault {
 export interface Answer<Data> {
   readonly data: Data | null;
   readonly faults: readonly Fault[];
+  /** Set if the request failed for a reason that passes. */
+  readonly pause?: Pause | undefined;
 }
 
-const ORGANIZATION = 'organization';
-
-/** The selected organization, for keys of several; stored in this browser. */
-export const organization = {
-  get: () => localStorage.getItem(ORGANIZATION),
-  set: (id: string) => localStorage.setItem(ORGANIZATION, id),
-  clear: () => localStorage.removeItem(ORGANIZATION),
-};
-
-interface SendOptions {
-  readonly accept: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal;
+/** Why a request cannot be answered at present, and when it can be repeated. */
+export interface Pause {
+  /** The limits of the minute are used up; the gateway is not ready; it cannot be reached. */
+  readonly reason: 'limited' | 'unavailable' | 'unreachable';
+  /** Milliseconds to wait. Undefined if the gateway named none. */
+  readonly waitMs: number | undefined;
 }
 
-function send(name: OperationName, variables: object, { accept, headers, signal }: SendOptions): Promise<Response> {
-  const chosen = organization.get();
+export interface RunOptions {
+  /** The slug or id of another organization than that of this tab. */
+  readonly organization?: string | null;
+  /** With it, a repeated mutation gets the answer of the first one. */
+  readonly idempotencyKey?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+function send(name: OperationName, variables: object, options: RunOptions): Promise<Response> {
+  const { organization: chosen = organization.get(), idempotencyKey, signal } = options;
   return fetch('/graphql', {
-    signal,
     method: 'POST',
     headers: {
       'Content-Type': 'application/json',
-      Accept: accept,
+      Accept: 'application/graphql-response+json, application/json',
       ...(chosen && { 'X-Organization-Id': chosen }),
-      ...headers,
+      ...(idempotencyKey !== undefined && { 'Idempotency-Key': idempotencyKey }),
     },
     body: JSON.stringify({ query: OPERATIONS[name], operationName: name, variables }),
+    ...(signal && { signal }),
   });
 }
 
@@ -50,7 +53,7 @@ interface Body {
   readonly extensions?: { readonly cost?: { readonly limit: number; readonly remaining?: number } };
 }
 
-/** What remains of the limits of the key in this minute, according to the latest answer; undefined without a limit. */
+/** What remains of the limits of this browser in this minute, according to the latest answer; undefined without a limit. */
 export interface Left {
   readonly limit: number;
   readonly remaining: number;
@@ -58,49 +61,113 @@ export interface Left {
 
 export const budget: { requests?: Left; cost?: Left } = {};
 
-function noteBudget({ headers }: Response, cost: Left | undefined): void {
-  const [limit, remaining] = ['RateLimit-Limit', 'RateLimit-Remaining'].map((name) => headers.get(name));
-  if (limit && remaining) budget.requests = { limit: Number(limit), remaining: Number(remaining) };
-  if (cost) budget.cost = cost;
+function noteBudget({ headers }: Response, { limit, remaining }: Partial<Left> = {}): void {
+  const [most, left] = ['RateLimit-Limit', 'RateLimit-Remaining'].map((name) => headers.get(name));
+  if (most && left) budget.requests = { limit: Number(most), remaining: Number(left) };
+  if (limit !== undefined && remaining !== undefined) budget.cost = { limit, remaining };
 }
 
-/** Executes a query or mutation with the sign-in cookie. Without a valid sign-in the browser goes to the sign-in page. */
+/**
+ * Executes an operation once, with the sign-in cookie, in the organization of this tab. Without a valid sign-in the browser goes to the sign-in
+ * page. Use it for mutations; `query` also waits and tries again.
+ */
 export async function run<Name extends OperationName>(
   name: Name,
   variables: Variables[Name],
-  { idempotencyKey }: { readonly idempotencyKey?: string } = {},
+  options: RunOptions = {},
 ): Promise<Answer<Answers[Name]>> {
   try {
-    const accept = 'application/graphql-response+json, application/json';
-    const headers = idempotencyKey === undefined ? undefined : { 'Idempotency-Key': idempotencyKey };
-    const response = await send(name, variables, { accept, headers });
-    if (response.status === 401) return signInAgain();
-    if (name === 'Viewer' && isForeignOrganization(response)) {
-      organization.clear();
-      return await run(name, variables);
-    }
-    const { data, errors = [], extensions } = (await response.json()) as Body;
-    const { limit, remaining } = extensions?.cost ?? {};
-    noteBudget(response, limit !== undefined && remaining !== undefined ? { limit, remaining } : undefined);
-    return { data: (data ?? null) as Answers[Name] | null, faults: errors };
-  } catch (error) {
-    return { data: null, faults: [{ message: `The gateway cannot be reached (${String(error)}).` }] };
+    const response = await send(name, variables, options);
+    if (response.status === 401) return await signInAgain();
+    const body = await bodyOf(response);
+    noteBudget(response, body.extensions?.cost);
+    const data = (body.data ?? null) as Answers[Name] | null;
+    const faults = body.errors ?? (data ? [] : [{ message: `The gateway answered ${response.status}.` }]);
+    return { data, faults, ...(!data && { pause: pauseOf(response) }) };
+  } catch {
+    // `fetch` gives no reason. An aborted request is not shown.
+    const message = 'The gateway cannot be reached. Check your connection, then try again.';
+    return { data: null, faults: [{ message }], pause: { reason: 'unreachable', waitMs: undefined } };
   }
 }
 
-/** Whether the stored organization does not belong to this key. */
-function isForeignOrganization({ status }: Response): boolean {
-  return [400, 403, 404].includes(status) && organization.get() !== null;
+/** A proxy can answer with something else than JSON. */
+async function bodyOf(response: Response): Promise<Body> {
+  const body: unknown = await response.json().catch((error: unknown) => {
+    if (error instanceof SyntaxError) return {};
+    throw error;
+  });
+  return body ?? {};
+}
+
+function pauseOf({ status, headers }: Response): Pause | undefined {
+  if (status !== 429 && status < 500) return undefined;
+  if (status === 500) return undefined;
+  const seconds = Number(headers.get('Retry-After') ?? Number.NaN);
+  return {
+    reason: status === 429 ? 'limited' : 'unavailable',
+    waitMs: seconds > 0 ? seconds * 1000 : undefined,
+  };
+}
+
+export interface QueryOptions extends RunOptions {
+  /** Called before each pause with its reason and the time when the query is sent again, and without arguments when it has been answered. */
+  readonly onPause?: (pause?: Paused) => void;
+}
+
+/** A query that waits. */
+export interface Paused {
+  readonly reason: Pause['reason'];
+  /** When it is sent again, in milliseconds of the epoch. */
+  readonly until: number;
+  /** Sends it now. */
+  readonly retry: () => void;
+}
+
+/** Executes a query. While it fails for a reason that passes, it waits, as long as the gateway says, and is sent again. */
+export async function query<Name extends OperationName>(
+  name: Name,
+  variables: Variables[Name],
+  { onPause, ...options }: QueryOptions = {},
+): Promise<Answer<Answers[Name]>> {
+  for (let failures = 0; ; failures++) {
+    const answer = await run(name, variables, options);
+    if (!answer.pause || options.signal?.aborted) {
+      onPause?.();
+      return answer;
+    }
+    const { reason, waitMs = backOff(failures) } = answer.pause;
+    await pause(waitMs, options.signal, (retry) => onPause?.({ reason, until: Date.now() + waitMs, retry }));
+  }
+}
+
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 30_000;
+
+/** How long to wait after so many failures: twice as long each time, with a random part so that not all tabs ask at once. */
+export function backOff(failures: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** failures, LONGEST_WAIT_MS) * (0.75 + Math.random() / 2);
+}
+
+/** Waits for a time, until `retry` is called, until the machine is back in a network, or until the signal is aborted. */
+export function pause(ms: number, signal?: AbortSignal, onStart?: (retry: () => void) => void): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      removeEventListener('online', end);
+      resolve();
+    };
+    const timer = setTimeout(end, ms);
+    addEventListener('online', end);
+    signal?.addEventListener('abort', end, { once: true });
+    onStart?.(end);
+  });
 }
 
 /** The name or e-mail address of the signed-in user; null for nobody. */
 export async function whoIsSignedIn(): Promise<string | null> {
-  const response = await send('Viewer', {}, { accept: 'application/graphql-response+json, application/json' });
-  if (!response.ok) {
-    if (!isForeignOrganization(response)) return null;
-    organization.clear();
-    return await whoIsSignedIn();
-  }
+  const response = await send('Viewer', {}, { organization: null });
+  if (!response.ok) return null;
   const { data } = (await response.json()) as { readonly data: Answers['Viewer'] | null };
   const user = data?.viewer.user;
   return user?.email ?? user?.name ?? null;
@@ -119,90 +186,9 @@ export async function signIn(key: string): Promise<string | undefined> {
     : `The gateway answered ${response.status}.`;
 }
 
+/** Goes to the sign-in page, and from there back to this page with its filters and its place. */
 function signInAgain(): Promise<never> {
-  location.assign(`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`);
+  const { pathname, search, hash } = location;
+  location.assign(`/sign-in?next=${encodeURIComponent(pathname + search + hash)}`);
   return new Promise(() => undefined);
-}
-
-export interface Follower<Data> {
-  /** Called with the answer and the id of the event, if it has one. */
-  readonly onData: (data: Data) => void;
-  /** Called with the reason when the gateway refuses to go on, which is final. */
-  readonly onState: (state: FollowState, refusal?: string) => void;
-}
-
-export type FollowState = 'live' | 'reconnecting' | 'ended' | 'refused';
-
-const RETRY_MS = 2000;
-/** Errors that pass. */
-const PASSING: ReadonlySet<string | undefined> = new Set(['RATE_LIMITED', 'INTERNAL', 'UNAVAILABLE']);
-
-class Refusal extends Error {}
-
-/** The error of a fault: final, unless it passes. */
-function failureOf({ message = 'no data', extensions }: Partial<Fault> = {}): Error {
-  return PASSING.has(extensions?.code) ? new Error(message) : new Refusal(message);
-}
-
-/** Checks the answer to a subscription. @throws Refusal for a status that stays the same. */
-async function requireStream(response: Response): Promise<void> {
-  if (response.status === 401) await signInAgain();
-  if (response.ok) return;
-  const { status } = response;
-  if (status === 429 || status >= 500) throw new Error(`status ${status}`);
-  const { errors } = (await response.json().catch(() => ({}))) as Body;
-  throw new Refusal(errors?.[0]?.message ?? `The gateway answered ${status}.`);
-}
-
-/**
- * Follows a subscription over server-sent events until it ends, is refused or is stopped. After a lost connection it resumes from the last
- * event (`Last-Event-ID`), so that no event is missed or repeated.
- * @returns a function that stops it
- */
-export function follow<Name extends OperationName>(
-  name: Name,
-  variables: Variables[Name],
-  { onData, onState }: Follower<Answers[Name]>,
-): () => void {
-  const stopped = new AbortController();
-  let lastId: string | undefined;
-  const attempt = async (): Promise<void> => {
-    const headers: Record<string, string> = lastId === undefined ? {} : { 'Last-Event-ID': lastId };
-    const response = await send(name, variables, { accept: 'text/event-stream', headers, signal: stopped.signal });
-    await requireStream(response);
-    // 204: it has ended meanwhile.
-    if (!response.body) return;
-    onState('live');
-    const events = response.body
-      .pipeThrough(new TextDecoderStream())
-      .pipeThrough(new EventSourceParserStream())
-      .getReader();
-    for (;;) {
-      const { done, value } = await events.read();
-      if (done) break;
-      const { event, data, id } = value;
-      lastId = id ?? lastId;
-      if (event === 'complete') return;
-      const body = JSON.parse(data) as Body;
-      if (body.data) onData(body.data as Answers[Name]);
-      else if (body.errors?.[0]?.extensions?.code === 'UNAUTHENTICATED') await signInAgain();
-      else throw failureOf(body.errors?.[0]);
-    }
-    throw new Error('the stream was interrupted');
-  };
-  const loop = async (): Promise<void> => {
-    while (!stopped.signal.aborted) {
-      try {
-        await attempt();
-        return onState('ended');
-      } catch (error) {
-        if (stopped.signal.aborted) return;
-        if (error instanceof Refusal) return onState('refused', error.message);
-        onState('reconnecting');
-        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
-      }
-    }
-  };
-  void loop();
-  return () => stopped.abort();
 }

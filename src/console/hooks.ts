@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { type Fault, run } from './api.ts';
+import { type Fault, type Paused, query } from './api.ts';
 import type { OperationName } from './operations.ts';
 import type { Answers, Variables } from './operation-types.ts';
 
@@ -7,6 +7,8 @@ export interface Loaded<Data> {
   readonly data: Data | null;
   readonly faults: readonly Fault[];
   readonly isLoading: boolean;
+  /** Set while the query waits because the gateway cannot answer it at present. It continues by itself. */
+  readonly paused: Paused | undefined;
   readonly reload: () => void;
 }
 
@@ -16,18 +18,19 @@ export function useQuery<Name extends OperationName>(name: Name, variables: Vari
     data: null,
     faults: [],
     isLoading: true,
+    paused: undefined,
   });
   const [round, setRound] = useState(0);
   const key = JSON.stringify(variables);
   useEffect(() => {
-    let isCurrent = true;
+    const left = new AbortController();
+    const { signal } = left;
+    const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
     setState((before) => ({ ...before, isLoading: true }));
-    void run(name, JSON.parse(key) as Variables[Name]).then((answer) => {
-      if (isCurrent) setState({ ...answer, isLoading: false });
+    void query(name, JSON.parse(key) as Variables[Name], { signal, onPause }).then(({ data, faults }) => {
+      if (!signal.aborted) setState({ data, faults, isLoading: false, paused: undefined });
     });
-    return () => {
-      isCurrent = false;
-    };
+    return () => left.abort();
   }, [name, key, round]);
   return { ...state, reload: useCallback(() => setRound((count) => count + 1), []) };
 }
@@ -36,6 +39,7 @@ export interface Pages<Row> {
   readonly rows: readonly Row[];
   readonly faults: readonly Fault[];
   readonly isLoading: boolean;
+  readonly paused: Paused | undefined;
   readonly hasMore: boolean;
   readonly loadMore: () => void;
   readonly reload: () => void;
@@ -54,6 +58,7 @@ interface PagesState<Row> {
   readonly rows: readonly Row[];
   readonly faults: readonly Fault[];
   readonly isLoading: boolean;
+  readonly paused: Paused | undefined;
   readonly end: string | null;
   readonly hasMore: boolean;
 }
@@ -68,6 +73,7 @@ export function usePages<Name extends OperationName, Row>(
     rows: [],
     faults: [],
     isLoading: true,
+    paused: undefined,
     end: null,
     hasMore: false,
   });
@@ -75,12 +81,15 @@ export function usePages<Name extends OperationName, Row>(
   /** Changes since the list was requested, whose answer may be older. Undefined once it is loaded. */
   const changes = useRef<Change<Row>[] | undefined>(undefined);
   const key = JSON.stringify(variables);
-  const load = async (after: string | null, isCurrent: () => boolean) => {
+  const left = useRef(new AbortController());
+  const load = async (after: string | null) => {
+    const { signal } = left.current;
     if (after === null) changes.current = [];
     setState((before) => ({ ...before, isLoading: true }));
     const asked = { ...(JSON.parse(key) as object), after } as unknown as Variables[Name];
-    const { data, faults } = await run(name, asked);
-    if (!isCurrent()) return;
+    const onPause = (paused?: Paused) => signal.aborted || setState((before) => ({ ...before, paused }));
+    const { data, faults } = await query(name, asked, { signal, onPause });
+    if (signal.aborted) return;
     const page = data && pageOf(data);
     const nodes = page?.nodes ?? [];
     const missed = changes.current ?? [];
@@ -89,20 +98,19 @@ export function usePages<Name extends OperationName, Row>(
       rows: after === null ? missed.reduce((rows, change) => change(rows), nodes) : [...before.rows, ...nodes],
       faults,
       isLoading: false,
+      paused: undefined,
       end: page?.pageInfo.endCursor ?? null,
       hasMore: page?.pageInfo.hasNextPage ?? false,
     }));
   };
   useEffect(() => {
-    let isCurrent = true;
-    void load(null, () => isCurrent);
-    return () => {
-      isCurrent = false;
-    };
+    left.current = new AbortController();
+    void load(null);
+    return () => left.current.abort();
   }, [name, key, round]);
   return {
     ...state,
-    loadMore: () => void load(state.end, () => true),
+    loadMore: () => void load(state.end),
     reload: useCallback(() => setRound((count) => count + 1), []),
     update: useCallback((change) => {
       changes.current?.push(change);

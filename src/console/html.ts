@@ -1,5 +1,6 @@
 import htm from 'htm';
 import { type ComponentChild, Fragment, type VNode, h } from 'preact';
+import { withOrganization } from './address.ts';
 
 /** Markup as a tagged template, because this code runs in the browser without a build step. Values are text or components, never HTML. */
 export const html: (strings: TemplateStringsArray, ...values: unknown[]) => VNode = (strings, ...values) => {
@@ -12,8 +13,14 @@ const { bind } = htm as unknown as {
   readonly bind: (create: typeof h) => (strings: TemplateStringsArray, ...values: unknown[]) => VNode | VNode[];
 };
 const create = (type: Parameters<typeof h>[0], props: object | null, ...children: ComponentChild[]): VNode =>
-  h(type as string, props, ...children.map(withVisibleControls));
+  h(type as string, type === 'a' ? linkProps(props) : props, ...children.map(withVisibleControls));
 const bound = bind.call(htm, create as typeof h);
+
+/** Links stay in the organization of this tab. */
+function linkProps(props: object | null): object | null {
+  if (!props || !('href' in props) || typeof props.href !== 'string') return props;
+  return { ...props, href: withOrganization(props.href) };
+}
 
 /** Characters that change the direction of the text after them, so that a name could look like another one. */
 const DIRECTION = /[\u202A-\u202E\u2066-\u2069]/g;

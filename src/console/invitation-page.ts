@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { organization, run, signIn, whoIsSignedIn } from './api.ts';
+import { run, signIn, whoIsSignedIn } from './api.ts';
 import { refusalOf } from './hooks.ts';
 import { html, valueOf } from './html.ts';
 import { Empty, Loading, PageFrame, Secret } from './parts.ts';
@@ -22,6 +22,7 @@ function takeToken(): string {
 
 interface Joined {
   readonly name: string;
+  readonly organizationId?: string;
   /** The first key of a new account. */
   readonly key?: string;
 }
@@ -74,8 +75,8 @@ function AcceptAs({ person, token, onJoined }: StepProps & { readonly person: st
     const { data, faults } = await run('AcceptInvitation', { token });
     const result = data?.acceptOrganizationInvitation;
     if (result?.__typename !== 'AcceptOrganizationInvitationPayload') return refusalOf(result, faults);
-    if (result.organization) organization.set(result.organization.databaseId);
-    onJoined({ name: result.organization?.name ?? 'the organization' });
+    const { name = 'the organization', databaseId: organizationId } = result.organization ?? {};
+    onJoined({ name, ...(organizationId && { organizationId }) });
     return undefined;
   };
   return html`<section class="panel">
@@ -111,8 +112,7 @@ function CreateAccount({ token, onJoined }: StepProps): VNode {
       if (!joined || !apiKey) return error ?? `The gateway answered ${status}.`;
       // The key is shown even if signing in fails, because its first use makes the token invalid.
       await signIn(apiKey.key).catch(() => undefined);
-      organization.set(joined.id);
-      onJoined({ name: joined.name, key: apiKey.key });
+      onJoined({ name: joined.name, organizationId: joined.id, key: apiKey.key });
       return undefined;
     } catch (cause) {
       return `The gateway cannot be reached (${String(cause)}). Try again.`;
@@ -145,11 +145,12 @@ function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }): VNode {
   </section>`;
 }
 
-function Welcome({ joined: { name, key } }: { readonly joined: Joined }): VNode {
+function Welcome({ joined: { name, organizationId, key } }: { readonly joined: Joined }): VNode {
+  const search = organizationId === undefined ? '' : `?organization=${organizationId}`;
   return html`<${PageFrame} title="Welcome">
     <p>You are now a member of <strong>${name}</strong>, and signed in.</p>
     ${key !== undefined && html`<${Secret} label="Your API key. It signs you in here, and your programs elsewhere." value=${key} />`}
-    <p><a class="button" href="/sessions">Continue to the console</a></p>
+    <p><a class="button" href=${`/sessions${search}`}>Continue to the console</a></p>
   <//>`;
 }
 

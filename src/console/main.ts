@@ -1,20 +1,22 @@
 import { type VNode, render } from 'preact';
 import { useEffect, useState, useRef } from 'preact/hooks';
-import { organization } from './api.ts';
+import { isElsewhere, openIn, organization } from './address.ts';
+import { type Fault, type Paused, query } from './api.ts';
 import { ApiKeysPage } from './api-keys-page.ts';
 import { CallerContext } from './caller.ts';
 import { AuditLogPage } from './audit-log-page.ts';
 import { EventDefinitionPage } from './event-definition-page.ts';
 import { EventDefinitionsPage } from './event-definitions-page.ts';
-import { useQuery } from './hooks.ts';
 import { html, valueOf } from './html.ts';
 import { InvitationPage } from './invitation-page.ts';
 import { McpConnectionsPage } from './mcp-connections-page.ts';
 import { MembersPage } from './members-page.ts';
 import { Notices } from './notices.ts';
-import { Empty, Faults, PageFrame, personOf } from './parts.ts';
+import type { Answers } from './operation-types.ts';
+import { Empty, Faults, Loading, PageFrame, personOf } from './parts.ts';
 import { SessionPage } from './session-page.ts';
 import { SessionsPage } from './sessions-page.ts';
+import { followAs } from './streams.ts';
 import { UsagePage } from './usage-page.ts';
 
 const PAGES = [
@@ -72,6 +74,8 @@ function usePath(): string {
       const link = event.target instanceof Element ? event.target.closest('a') : null;
       const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
       if (!link || !isPlain || link.origin !== location.origin || !isConsolePath(link.pathname)) return;
+      // Another organization is another page.
+      if (isElsewhere(link.search)) return;
       if (link.pathname === location.pathname && link.hash !== '') return;
       event.preventDefault();
       history.pushState(null, '', link.href);
@@ -92,14 +96,67 @@ function isConsolePath(path: string): boolean {
   return path === '/' || PAGES.some(([prefix]) => path === prefix || path.startsWith(`${prefix}/`));
 }
 
+type Viewer = Answers['Viewer']['viewer'];
+
+/** What a tab needs before it shows a page. */
+interface Beginning {
+  readonly viewer?: Viewer | undefined;
+  readonly faults: readonly Fault[];
+}
+
+const FIND = {
+  sessions: 'FindSession',
+  'event-definitions': 'FindEventDefinition',
+  'mcp-connections': 'FindMcpServer',
+} as const;
+
+/** Finds out who is signed in, and fixes the organization of this tab: that of the address, of the object in the address, or the latest one. */
+async function begin(onPause: (paused?: Paused) => void): Promise<Beginning> {
+  const { data, faults } = await query('Viewer', {}, { onPause });
+  if (!data) return { faults };
+  const { viewer } = data;
+  const organizations = organizationsOf(viewer);
+  const isOneOfSeveral = organizations.length > 1;
+  if (viewer.user) followAs(viewer.user.id);
+  if (viewer.organization) organization.use(viewer.organization, { isOneOfSeveral });
+  if (viewer.organization || !organizations[0]) return { viewer, faults };
+  organization.use(await organizationOf(location.pathname, organizations), { isOneOfSeveral });
+  return begin(onPause);
+}
+
+/** The organizations in which this tab can act: one for a bound key. */
+function organizationsOf({ apiKey, organization: only, organizations }: Viewer): readonly Organization[] {
+  if (apiKey.organization) return only ? [only] : [];
+  return organizations?.nodes ?? [];
+}
+
+/** The organization that has the object of a path, or else the latest one. A link without an organization can come from anybody. */
+async function organizationOf(path: string, organizations: readonly Organization[]): Promise<Organization> {
+  const latest = organizations.find(({ slug, databaseId }) => [slug, databaseId].includes(organization.latest()));
+  const [, section = '', name] = path.split('/');
+  const sorted = [...new Set([...(latest ? [latest] : []), ...organizations])];
+  for (const one of name && section in FIND ? sorted : []) {
+    // Checked by the condition above.
+    const operation = FIND[section as keyof typeof FIND];
+    const { data } = await query(operation, { id: decoded(name ?? '') }, { organization: one.databaseId });
+    if (Object.values(data ?? {}).some(Boolean)) return one;
+  }
+  // There is at least one.
+  return sorted[0] as Organization;
+}
+
+function useBeginning(): Beginning & { readonly isLoading: boolean; readonly paused: Paused | undefined } {
+  const [beginning, setBeginning] = useState<Beginning>();
+  const [paused, setPaused] = useState<Paused>();
+  useEffect(() => void begin(setPaused).then(setBeginning), []);
+  return { faults: [], ...beginning, isLoading: !beginning, paused };
+}
+
 function Console(): VNode {
   const path = usePath();
-  const { data, faults, isLoading } = useQuery('Viewer', {});
-  const viewer = data?.viewer;
+  const { viewer, faults, isLoading, paused } = useBeginning();
   const shown = useRef(path);
   useEffect(() => {
-    const name = PAGES.find(([prefix]) => path.startsWith(prefix))?.[1] ?? 'Sessions';
-    document.title = `${name} – Workspace gateway`;
     const title = document.querySelector<HTMLElement>('#page-title');
     // If the user moves the focus while the first page loads, it stays.
     if (title && (shown.current !== path || document.activeElement === document.body)) {
@@ -109,13 +166,10 @@ function Console(): VNode {
     // On a phone the navigation is one line, which scrolls.
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [path, viewer === undefined]);
-  const organizations = viewer?.organizations?.nodes ?? [];
-  const needsChoice = !isLoading && viewer && !viewer.organization && organizations.length > 0;
-  if (needsChoice && organizations[0]) choose(organizations[0].databaseId);
   return html`<div class="console">
     <header class="side">
       <a class="brand" href="/"><img src=${ICON} alt="" width="26" height="26" />Workspace gateway</a>
-      <${OrganizationChoice} current=${viewer?.organization} organizations=${organizations} />
+      ${viewer && html`<${OrganizationChoice} current=${viewer.organization} organizations=${organizationsOf(viewer)} />`}
       <nav aria-label="Console">
         <ul>
           ${PAGES.map(([href, name]) => html`<li key=${href}><a href=${href} aria-current=${isAt(path, href) ? 'page' : undefined}>${name}</a></li>`)}
@@ -123,10 +177,11 @@ function Console(): VNode {
       </nav>
     </header>
     <main id="content">
-      ${!viewer && !isLoading && html`<${Faults} faults=${faults} />`}
       <${Notices} />
+      ${isLoading && html`<${Loading} paused=${paused} />`}
+      ${!viewer && !isLoading && html`<${NotHere} faults=${faults} />`}
       <${CallerContext.Provider} value=${viewer}>
-        ${viewer && (viewer.organization || organizations.length > 0 ? pageAt(path) : html`<${NoOrganization} />`)}
+        ${viewer && (viewer.organization ? pageAt(path) : html`<${NoOrganization} />`)}
       <//>
     </main>
     <footer class="side-foot">
@@ -140,6 +195,19 @@ function Console(): VNode {
   </div>`;
 }
 
+/** Shown if the address names an organization in which this sign-in cannot act. */
+function NotHere({ faults }: { readonly faults: readonly Fault[] }): VNode {
+  if (organization.named === null) return html`<${Faults} faults=${faults} />`;
+  return html`<${PageFrame} title="Another organization">
+    <${Faults} faults=${faults} />
+    <p>
+      This link leads to the organization <strong>${organization.named}</strong>, in which your sign-in cannot act. Sign
+      in with a key that can, or go to your own organization.
+    </p>
+    <p><button class="button" onClick=${() => openIn(null, '/')}>My organization</button></p>
+  <//>`;
+}
+
 function isAt(path: string, href: string): boolean {
   return path === href || path.startsWith(`${href}/`) || (path === '/' && href === '/sessions');
 }
@@ -149,6 +217,7 @@ const ICON = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href;
 interface Organization {
   readonly databaseId: string;
   readonly name: string;
+  readonly slug: string | null;
 }
 
 interface OrganizationChoiceProps {
@@ -158,7 +227,14 @@ interface OrganizationChoiceProps {
 
 function OrganizationChoice({ current, organizations }: OrganizationChoiceProps): VNode {
   if (organizations.length < 2) return html`<p class="organization">${current?.name}</p>`;
-  const changed = (event: Event) => choose(valueOf(event));
+  const changed = (event: Event) => {
+    const chosen = organizations.find(({ databaseId }) => databaseId === valueOf(event));
+    // An object belongs to one organization, so the list of its kind is opened.
+    const [, section = ''] = location.pathname.split('/');
+    if (chosen) openIn(chosen.slug ?? chosen.databaseId, `/${section}`);
+    // The page can come back with the back button.
+    if (event.target instanceof HTMLSelectElement) event.target.value = current?.databaseId ?? '';
+  };
   return html`<label class="organization"
     ><span class="visually-hidden">Organization</span>
     <select value=${current?.databaseId} onChange=${changed}>
@@ -170,8 +246,10 @@ function OrganizationChoice({ current, organizations }: OrganizationChoiceProps)
 function NoOrganization(): VNode {
   return html`<${PageFrame} title="No organization yet">
     <${Empty} command='mutation { createOrganization(input: { name: "Example Works" }) { __typename } }'
-      >You belong to no organization. <a href="/invitations/accept">Accept an invitation</a>, or create one in
-      <a href="/graphql">GraphiQL</a>:<//
+      >You belong to no organization. <a href="/invitations/accept">Accept an invitation</a>, or create one in${' '}<a
+        href="/graphql"
+        >GraphiQL</a
+      >:<//
     >
   <//>`;
 }
@@ -182,11 +260,6 @@ function Invitation({ isStranger }: { readonly isStranger: boolean }): VNode {
     <a class="brand" href="/"><img src=${ICON} alt="" width="28" height="28" />Workspace gateway</a>
     <${InvitationPage} isStranger=${isStranger} />
   </main>`;
-}
-
-function choose(id: string): void {
-  organization.set(id);
-  location.reload();
 }
 
 const root = document.querySelector('#console');

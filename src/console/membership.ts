@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { organization as chosen, run } from './api.ts';
+import { openIn } from './address.ts';
+import { run } from './api.ts';
 import { refusalOf, useQuery } from './hooks.ts';
 import { html, valueOf } from './html.ts';
 import { Action, Faults, Loading } from './parts.ts';
@@ -49,7 +50,7 @@ function DeletionForm({
   organization: { id, databaseId, name, slug },
   onCancel,
 }: OrganizationProps & { readonly onCancel: () => void }): VNode {
-  const { data, faults, isLoading } = useQuery('DeletionPreview', {});
+  const { data, faults, isLoading, paused } = useQuery('DeletionPreview', {});
   const [typed, setTyped] = useState('');
   const [fault, setFault] = useState<string>();
   const wanted = slug ?? databaseId;
@@ -73,7 +74,7 @@ function DeletionForm({
     : [];
   return html`<form class="panel danger-zone" onSubmit=${remove} aria-label="Delete the organization">
     <p>Deleting “${name}” revokes its keys at once and deletes everything in it. This cannot be undone.</p>
-    ${isLoading && html`<${Loading} />`}<${Faults} faults=${faults} />
+    ${isLoading && html`<${Loading} paused=${paused} />`}<${Faults} faults=${faults} />
     <dl class="counts">
       ${lost.map(
         ([what, count]) =>
@@ -97,6 +98,5 @@ function DeletionForm({
 
 /** Reloads the console, in another organization of the key. Without one, or without the key, it shows what to do. */
 function goHome(): void {
-  chosen.clear();
-  location.assign('/');
+  openIn(null, '/');
 }

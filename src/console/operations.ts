@@ -33,10 +33,17 @@ export const OPERATIONS = {
       user { id name email }
       role
       scopes
+      apiKey { id organization { id } }
       organization { id databaseId name slug }
       organizations(first: 100) { nodes { id databaseId name slug } }
     }
   }`,
+
+  FindSession: `query FindSession($id: ID!) { session(id: $id) { id } }`,
+
+  FindEventDefinition: `query FindEventDefinition($id: String!) { eventDefinition(name: $id) { id } }`,
+
+  FindMcpServer: `query FindMcpServer($id: ID!) { mcpServer(id: $id) { id } }`,
 
   Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter) {
     viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: { field: UPDATED_AT, direction: DESC }) {

@@ -1,30 +1,13 @@
 import { type ComponentChildren, type VNode, cloneElement, isValidElement, toChildArray } from 'preact';
-import { useState } from 'preact/hooks';
-import type { Fault } from './api.ts';
+import { useEffect, useState } from 'preact/hooks';
+import type { Fault, Paused } from './api.ts';
 import type { Pages } from './hooks.ts';
 import { ConfirmDialog } from './dialogs.ts';
-import { html } from './html.ts';
+import { html, visibleText } from './html.ts';
+
+export { Time } from './time.ts';
 
 /** Shared components of the pages. */
-
-const UNITS = [
-  ['year', 31_536_000],
-  ['month', 2_592_000],
-  ['day', 86_400],
-  ['hour', 3600],
-  ['minute', 60],
-] as const;
-const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const exact = new Intl.DateTimeFormat('en', { dateStyle: 'medium', timeStyle: 'medium' });
-
-export function Time({ at }: { readonly at: string | null | undefined }): VNode {
-  if (!at) return html`<span class="soft">–</span>`;
-  const seconds = (Date.parse(at) - Date.now()) / 1000;
-  const [unit, size] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1];
-  return html`<time datetime=${at} title=${exact.format(new Date(at))}
-    >${relative.format(Math.round(seconds / size), unit)}</time
-  >`;
-}
 
 const TONES: Readonly<Record<string, string>> = {
   COMPLETED: 'good',
@@ -68,8 +51,13 @@ export function personOf(
 
 export function Faults({ faults }: { readonly faults: readonly Fault[] }): VNode | null {
   if (faults.length === 0) return null;
-  const messages = [...new Set(faults.map(({ message }) => message))];
+  const messages = [...new Set(faults.map(({ message }) => sentenceOf(message)))];
   return html`<div class="notice" role="alert">${messages.map((message) => html`<p>${message}</p>`)}</div>`;
+}
+
+/** The messages of the API begin with a lower-case letter, except for names. */
+function sentenceOf(message: string): string {
+  return /^[a-z]+ /.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
 }
 
 interface PageProps {
@@ -79,7 +67,13 @@ interface PageProps {
   readonly children?: ComponentChildren;
 }
 
+const MAX_TITLE = 80;
+
 export function PageFrame({ title, intro, actions, children }: PageProps): VNode {
+  useEffect(() => {
+    const name = title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1)}…` : title;
+    document.title = visibleText(`${name} – Workspace gateway`);
+  }, [title]);
   return html`<section aria-labelledby="page-title">
     <div class="page-head">
       <div>
@@ -106,8 +100,31 @@ export function Empty({
   </div>`;
 }
 
-export function Loading(): VNode {
-  return html`<p class="soft" role="status">Loading…</p>`;
+/** What is shown while a query runs, and why it waits if it does. */
+export function Loading({ paused }: { readonly paused?: Paused | undefined }): VNode {
+  return paused ? html`<${Waiting} paused=${paused} />` : html`<p class="soft" role="status">Loading…</p>`;
+}
+
+const PAUSE_WORDS: Readonly<Record<Paused['reason'], string>> = {
+  limited: 'Too many requests in this minute.',
+  unavailable: 'The gateway is not ready.',
+  unreachable: 'The gateway cannot be reached.',
+};
+
+/** Why a query waits, and when it continues. */
+export function Waiting({ paused: { reason, until, retry } }: { readonly paused: Paused }): VNode {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Math.max(0, Math.ceil((until - now) / 1000));
+  return html`<div class="notice waiting">
+    <p>
+      <span role="status">${PAUSE_WORDS[reason]}</span> Loading continues ${seconds > 0 ? `in ${seconds} s` : 'now'}.
+    </p>
+    <button class="button small plain" onClick=${retry}>Try now</button>
+  </div>`;
 }
 
 /** A list of facts with their names; absent ones are omitted. */
@@ -171,11 +188,12 @@ interface ListProps<Row> {
 
 /** The table of a list, with its errors, its empty state and a button for the next page. */
 export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VNode {
-  const { rows, faults, isLoading, hasMore, loadMore } = list;
+  const { rows, faults, isLoading, paused, hasMore, loadMore } = list;
   const table = html`<${Table} label=${label} head=${head} rows=${rows} row=${row} isBusy=${isLoading} />`;
   return html`<div>
     <${Faults} faults=${faults} />
-    ${rows.length > 0 ? table : isLoading ? html`<${Loading} />` : faults.length === 0 && empty}
+    ${rows.length > 0 ? table : isLoading ? html`<${Loading} paused=${paused} />` : faults.length === 0 && empty}
+    ${rows.length > 0 && paused && html`<${Waiting} paused=${paused} />`}
     ${hasMore && html`<button class="button plain more" disabled=${isLoading} onClick=${loadMore}>Load more</button>`}
   </div>`;
 }

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { type Fault, type FollowState, follow, run } from './api.ts';
+import { type Fault, run } from './api.ts';
+import { type FollowState, follow } from './streams.ts';
 import type { TimelineEvent } from './timeline.ts';
 
 /** Loads the events of a session page by page, and follows them live once the latest ones are loaded. */
@@ -96,7 +97,7 @@ function useLiveEvents({ id, loaded, append, onEnd }: LiveEvents): LiveState {
     };
     const onState = (state: LiveState) => {
       setLive(state);
-      if (state === 'ended' || state === 'refused') onEnd();
+      if (state === 'ended' || state === 'refused' || state === 'gone') onEnd();
     };
     const stop = follow('FollowSession', { id, after: cursorOf(lastIdOf(loaded)) }, { onData, onState });
     return () => {

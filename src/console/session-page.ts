@@ -1,9 +1,8 @@
 import type { VNode } from 'preact';
-import { useEffect } from 'preact/hooks';
 import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
 import { refusalOf, useQuery } from './hooks.ts';
-import { html, visibleText } from './html.ts';
+import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 import { SessionForms } from './session-actions.ts';
@@ -13,18 +12,15 @@ type Session = NonNullable<Answers['Session']['session']>;
 type Artifacts = Session['artifacts'];
 
 export function SessionPage({ id }: { readonly id: string }): VNode {
-  const { data, faults, isLoading, reload } = useQuery('Session', { id });
+  const { data, faults, isLoading, paused, reload } = useQuery('Session', { id });
   const session = data?.session;
-  useEffect(() => {
-    if (session) document.title = visibleText(`${session.title} – Workspace gateway`);
-  }, [session?.title]);
   if (!session) {
     const missing = html`<${Empty}
       >There is no such session, or you cannot read it. <a href="/sessions">All sessions</a><//
     >`;
     return html`<${PageFrame} title="Session">
       <${Faults} faults=${faults} />
-      ${isLoading ? html`<${Loading} />` : faults.length === 0 && missing}
+      ${isLoading ? html`<${Loading} paused=${paused} />` : faults.length === 0 && missing}
     <//>`;
   }
   const actions = html`${session.viewerCanUpdate && html`<${Actions} session=${session} onChange=${reload} />`}

@@ -10,8 +10,10 @@ const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
   loading: 'Loading…',
   live: 'Live: new events appear by themselves.',
   reconnecting: 'The connection was lost; reconnecting…',
+  paused: 'New events wait: the limit of this minute is used up.',
   ended: 'The session is finished.',
-  refused: 'This session no longer sends you its events.',
+  refused: 'You cannot follow this session.',
+  gone: 'This session no longer sends you its events.',
 };
 
 export function Timeline({ id, onEnd }: { readonly id: string; readonly onEnd: () => void }): VNode {

@@ -1,13 +1,14 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type FollowState, follow, run } from './api.ts';
+import { run } from './api.ts';
 import { useScope } from './caller.ts';
 import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { type Pages, refusalOf, usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { CreateSessionButton, SessionForms } from './session-actions.ts';
-import { Action, Badge, Empty, Faults, List, PageFrame, Time, wordsOf } from './parts.ts';
+import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
+import { type FollowState, follow } from './streams.ts';
 
 type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
 type StateName = Row['state']['current'];
@@ -43,7 +44,7 @@ export function SessionsPage(): VNode {
     ...(wanted.isPinned && { isPinned: true }),
   };
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
-  const refusal = useLiveRows(list, wanted);
+  const live = useLiveRows(list, wanted);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session matches this filter.<//>`
@@ -69,7 +70,7 @@ export function SessionsPage(): VNode {
         />Pinned</label
       >
     <//>
-    <${Faults} faults=${refusal === undefined ? [] : [{ message: `The list no longer updates itself: ${refusal}` }]} />
+    ${live !== undefined && html`<p class="notice" role="status">${live}</p>`}
     <${List}
       label="Sessions"
       list=${list}
@@ -113,10 +114,10 @@ function rowOf(session: Row, onDone: () => void): VNode {
 /**
  * Moves changed sessions to the top. The list is loaded again whenever the subscription starts, at first and after a
  * lost connection, because earlier changes would be missing.
- * @returns why the subscription was refused, if it was
+ * @returns why the list does not follow at present, if it does not
  */
 function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | undefined {
-  const [refusal, setRefusal] = useState<string | undefined>(undefined);
+  const [words, setWords] = useState<string | undefined>(undefined);
   const current = useRef(wanted);
   current.current = wanted;
   useEffect(() => {
@@ -125,14 +126,22 @@ function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | u
         const others = rows.filter(({ id }) => id !== changed.id);
         return !changed.left && isWanted(changed, current.current) ? [changed, ...others] : others;
       });
-    const onState = (state: FollowState, reason?: string) => {
+    const onState = (state: FollowState, reason = 'no reason was given') => {
       if (state === 'live') reload();
-      setRefusal(reason);
+      setWords(LIVE_WORDS[state]?.(reason));
     };
     return follow('SessionChanged', {}, { onData, onState });
   }, [update, reload]);
-  return refusal;
+  return words;
 }
+
+const LIVE_WORDS: Readonly<Partial<Record<FollowState, (reason: string) => string>>> = {
+  reconnecting: () => 'The connection was lost. The list is updated as soon as it is back.',
+  paused: (reason) => `The list waits before it updates itself again: ${reason}`,
+  ended: () => 'The list no longer updates itself. Reload the page.',
+  refused: (reason) => `The list does not update itself: ${reason}`,
+  gone: (reason) => `The list no longer updates itself, because you may not read it any more: ${reason}`,
+};
 
 /** Applies the filter of the list to a session from the subscription. */
 function isWanted(session: Row, { title, state, visibility, isPinned }: Wanted): boolean {

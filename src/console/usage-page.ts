@@ -12,7 +12,7 @@ const whole = new Intl.NumberFormat('en');
 const monthName = new Intl.DateTimeFormat('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
 
 export function UsagePage(): VNode {
-  const { data, faults, isLoading } = useQuery('Usage', {});
+  const { data, faults, isLoading, paused } = useQuery('Usage', {});
   const organization = data?.viewer.organization;
   const counts: readonly (readonly [name: string, count: number | undefined])[] = [
     ['Members', organization?.memberCount],
@@ -23,7 +23,7 @@ export function UsagePage(): VNode {
   ];
   return html`<${PageFrame} title="Usage" intro="What this organization uses, against its limits.">
     <${Faults} faults=${faults} />
-    ${isLoading && !organization && html`<${Loading} />`}
+    ${isLoading && !organization && html`<${Loading} paused=${paused} />`}
     <div class="panels">
       ${organization?.monthlyOccurrenceUsage && html`<${OccurrencePanel} usage=${organization.monthlyOccurrenceUsage} />`}
       ${organization && html`<${KeyPanel} />`}

@@ -23,10 +23,11 @@ test('filters of a list are in its URL: they survive a reload, and live changes 
   await expect.poll(() => titles(page)).toEqual(['Blue wait']);
   expect(new URL(page.url()).search).toBe('?title=blue&state=QUEUED');
 
-  // After the answer to this request begins, the page receives later changes.
-  const followed = page.waitForRequest((request) => /SessionChanged/.test(request.postData() ?? ''));
+  // The list is loaded again when its subscription has started: from then on the page receives later changes.
+  let loads = 0;
+  page.on('response', (response) => (loads += Number(/query Sessions/.test(response.request().postData() ?? ''))));
   await page.reload();
-  await (await followed).response();
+  await expect.poll(() => loads).toBe(2);
   await expect.poll(() => titles(page)).toEqual(['Blue wait']);
   expect(await page.getByLabel('Title').inputValue()).toBe('blue');
   await createSession(site, key, { title: 'Green again' });
@@ -166,19 +167,28 @@ test('a page whose subscription is refused says why, and a revoked key leads to 
   const admin = await site.createKey();
   const member = await site.createKey({ organization: admin.organization });
   const context = await site.newContext({ key: member.key });
-  await context.route('**/graphql', async (route, request) => {
-    const refused = { errors: [{ message: 'not for you', extensions: { code: 'FORBIDDEN' } }] };
-    const isSubscription = /SessionChanged/.test(request.postData() ?? '');
-    await (isSubscription ? route.fulfill({ status: 403, json: refused }) : route.continue());
+  // Without a worker the page itself has the connection, which the test answers.
+  await context.addInitScript(() => Object.defineProperty(window, 'SharedWorker', { value: undefined }));
+  const page = await context.newPage();
+  let connections = 0;
+  await page.routeWebSocket(/\/graphql$/, (socket) => {
+    connections += 1;
+    socket.onMessage((text) => {
+      const { type, id } = JSON.parse(String(text)) as { type: string; id?: string };
+      const refused = [{ message: 'not for you', extensions: { code: 'FORBIDDEN' } }];
+      socket.send(
+        JSON.stringify(type === 'subscribe' ? { id, type: 'error', payload: refused } : { type: 'connection_ack' }),
+      );
+    });
   });
-  const { page } = await site.open('/sessions', {}, context);
-  const refused = page.getByText('The list no longer updates itself: not for you');
-  await expect.poll(() => refused.count()).toBe(1);
-  await context.unroute('**/graphql');
-  await page.reload();
-  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  await page.goto(`${site.url}/sessions`);
+  await page.getByText('The list does not update itself: not for you').waitFor();
+  expect(connections).toBe(1);
+  await page.close();
+  const { page: next } = await site.open('/sessions', {}, context);
+  await next.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
   await mutate(site, admin.key, 'revokeApiKey', { apiKeyId: member.keyId });
-  await page.waitForURL(/\/sign-in\?/);
+  await next.waitForURL(/\/sign-in\?/);
   await context.close();
 });
 

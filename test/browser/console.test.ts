@@ -130,17 +130,24 @@ describe('a session', () => {
 
 test('the list of sessions shows sessions that others create, also before its subscription begins', async () => {
   const context = await site.newContext({ key });
-  const mayFollow = Promise.withResolvers<void>();
+  const isLoaded = Promise.withResolvers<void>();
+  const mayShow = Promise.withResolvers<void>();
+  let loads = 0;
+  // The first answer arrives before the others, without what is created meanwhile.
   await context.route('**/graphql', async (route, request) => {
-    if (/SessionChanged/.test(request.postData() ?? '')) await mayFollow.promise;
+    if (/query Sessions/.test(request.postData() ?? '') && ++loads === 2) {
+      isLoaded.resolve();
+      await mayShow.promise;
+    }
     await route.continue();
   });
   const shown = (page: Page, title: string) => page.getByRole('link', { name: title }).waitFor();
   await createSession(site, key, { title: 'Made before' });
   const { page, problems } = await site.open('/sessions', {}, context);
   await shown(page, 'Made before');
+  await isLoaded.promise;
   await createSession(site, key, { title: 'Made meanwhile' });
-  mayFollow.resolve();
+  mayShow.resolve();
   await shown(page, 'Made meanwhile');
   await createSession(site, key, { title: 'Made elsewhere' });
   await shown(page, 'Made elsewhere');
@@ -153,13 +160,18 @@ test('a new key is shown once, and its revocation ends the sign-in with it', asy
   await page.getByRole('button', { name: 'Create key' }).click();
   const made = await page.locator('.secret code').textContent();
   expect(made).toMatch(/^wgk_[0-9A-Za-z]{36}$/);
-  const other = await site.open('/api-keys', { key: String(made) });
+  const other = await site.newContext({ key: String(made) });
+  const open = await site.open('/api-keys', {}, other);
+  await open.page.getByRole('row', { name: /runner/ }).waitFor();
   await page
     .getByRole('row', { name: /runner/ })
     .getByRole('button', { name: 'Revoke' })
     .click();
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await expect.poll(() => page.getByRole('row', { name: /runner/ }).count()).toBe(0);
-  await other.page.getByRole('link', { name: 'Usage', exact: true }).click();
-  await other.page.waitForURL(/\/sign-in\?/);
+  // The next request of an open page, and that of a new one.
+  await open.page.evaluate(() => document.querySelector<HTMLElement>('a[href^="/usage"]')?.click());
+  await open.page.waitForURL(/\/sign-in\?/);
+  const { page: next } = await site.open('/usage', {}, other);
+  await next.waitForURL(/\/sign-in\?/);
 });

@@ -55,6 +55,7 @@ export function createSockets(parts: SocketParts): OpenSocket {
     onSubscribe: ({ extra }, _, payload) => startOperation(extra, payload, parts),
     execute: startedBy,
     subscribe: startedBy,
+    onOperation: ({ extra }, _, { extensions }) => acknowledge(extra, extensions?.['acknowledge']),
     onNext: ({ extra }, _, __, ___, result) => extra.payloadOf(String(result.extensions?.['json'])),
     onError: ({ extra }, _, __, errors) => {
       const formatted = errors.flatMap(refusalOf);
@@ -81,6 +82,18 @@ export function createSockets(parts: SocketParts): OpenSocket {
       void closed(code, reason);
     };
   };
+}
+
+/** Longer tokens are not sent back. */
+const MAX_TOKEN_CHARACTERS = 100;
+
+/**
+ * Reports that an operation has started, if its client asked for that: a subscription then receives all that happens, so that what the client
+ * loads from now on has no gap. The protocol has no such message, but a ping may have a payload.
+ */
+function acknowledge({ socket }: Connection, token: unknown): void {
+  if (typeof token !== 'string' || token.length > MAX_TOKEN_CHARACTERS) return;
+  void socket.send(JSON.stringify({ type: 'ping', payload: { acknowledged: token } }));
 }
 
 /** A message for the library, which takes objects too: it would change long numbers, and wants a `query` beside the id of a document. */

@@ -15,10 +15,15 @@ export interface BrowserModules {
   readonly imported: readonly string[];
 }
 
-/** The package that parses server-sent events, for pages with subscriptions. */
-export const EVENT_STREAM_PARSER = {
-  'eventsource-parser': 'eventsource-parser/dist/index.js',
-  'eventsource-parser/stream': 'eventsource-parser/dist/stream.js',
+/** The package for pages with subscriptions. The name of its shared part changes with its version. */
+export const SUBSCRIPTION_CLIENT = {
+  'graphql-ws/client': 'graphql-ws/dist/client.js',
+  'graphql-ws/common': 'graphql-ws/dist/common-CGW11Fyb.js',
+};
+
+/** A worker has the policy of its own file: it may load its modules, and connect to the gateway. */
+const WORKER_HEADERS = {
+  'Content-Security-Policy': "default-src 'none'; script-src 'self'; connect-src 'self'; frame-ancestors 'none'",
 };
 
 /**
@@ -48,8 +53,10 @@ export function publishModules(
     .digest('hex')
     .slice(0, 16);
   const addressOf = new Map<string, string>();
-  for (const [name, content] of contents)
-    addressOf.set(name, publishAt(`/assets/${hash}/${name}`, content, 'text/javascript; charset=utf-8'));
+  for (const [name, content] of contents) {
+    const headers = name.endsWith('-worker.js') ? WORKER_HEADERS : {};
+    addressOf.set(name, publishAt(`/assets/${hash}/${name}`, content, 'text/javascript; charset=utf-8', headers));
+  }
   const imported = [...importedBy(names[0].replace(/\.ts$/, '.js'), contents)].map((name) => addressOf.get(name) ?? '');
   return { main: imported[0] ?? '', imported };
 }

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { answerHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
-import { EVENT_STREAM_PARSER, publishModules } from './browser-modules.ts';
+import { SUBSCRIPTION_CLIENT, publishModules } from './browser-modules.ts';
 import { publish } from './files.ts';
 import { layout } from './layout.ts';
 
@@ -12,7 +12,7 @@ const PACKAGES = {
   preact: 'preact/dist/preact.mjs',
   'preact/hooks': 'preact/hooks/dist/hooks.mjs',
   htm: 'htm/dist/htm.module.js',
-  ...EVENT_STREAM_PARSER,
+  ...SUBSCRIPTION_CLIENT,
 };
 
 const SECTIONS = /^\/(?:$|(?:sessions|event-definitions|mcp-connections|api-keys|members|audit-log|usage)(?:\/|$))/;

@@ -12,8 +12,13 @@ export function fileAt(address: string): StaticFile | undefined {
 }
 
 /** Publishes a file at an address, which must change with its content. */
-export function publishAt(address: string, content: Buffer | string, type: string): string {
-  files.set(address, staticFile(content, type, { isImmutable: true }));
+export function publishAt(
+  address: string,
+  content: Buffer | string,
+  type: string,
+  headers: Readonly<Record<string, string>> = {},
+): string {
+  files.set(address, staticFile(content, type, { isImmutable: true, headers }));
   return address;
 }
 

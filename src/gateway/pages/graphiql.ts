@@ -1,6 +1,6 @@
 import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
-import { EVENT_STREAM_PARSER, publishModules } from './browser-modules.ts';
+import { SUBSCRIPTION_CLIENT, publishModules } from './browser-modules.ts';
 import { publishFromPackage, publishOwn } from './files.ts';
 import { HEADER_STYLE, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
@@ -33,7 +33,7 @@ function publishAssets() {
   const { main, imported } = publishModules(
     new URL('browser/', import.meta.url),
     ['graphiql.ts', 'graphiql-examples.ts', 'graphiql-requests.ts', 'organization-choice.ts'],
-    EVENT_STREAM_PARSER,
+    SUBSCRIPTION_CLIENT,
   );
   return {
     styles: [publishFromPackage('graphiql/graphiql.min.css'), publishOwn('graphiql.css')],

@@ -42,7 +42,7 @@ function signedIn({ organizations }: NonNullable<Visitor>): string {
   const where =
     organizations.length > 1
       ? `<label for="organization">Organization</label>
-    <select id="organization">${organizations.map((each) => `<option value="${each.id}">${nameOf(each)}</option>`).join('')}</select>`
+    <select id="organization">${organizations.map((each) => `<option value="${each.id}"${each.slug === null ? '' : ` data-slug="${escapeHtml(each.slug)}"`}>${nameOf(each)}</option>`).join('')}</select>`
       : `<span>Signed in${only ? `, ${nameOf(only)}` : ''}</span>`;
   return `<form class="key" method="post" action="/sign-out">
     ${where}

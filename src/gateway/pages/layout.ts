@@ -31,12 +31,12 @@ ${body}
 }
 
 /** A page with one card in the middle, for sign-in and errors. */
-export function smallPage(title: string, card: string): string {
+export function smallPage(title: string, card: string, head = ''): string {
   const body = `<main>
       <a class="brand" href="/"><img src="${FAVICON}" alt="" width="28" height="28">Workspace gateway</a>
       <div class="card">
 ${card}
       </div>
     </main>`;
-  return layout({ title: `${title} – Workspace gateway`, body, bodyClass: 'small-page' });
+  return layout({ title: `${title} – Workspace gateway`, head, body, bodyClass: 'small-page' });
 }

@@ -9,6 +9,7 @@ import type { BrowserSessions, SignInRequest } from '../admission/browser-sessio
 import type { KnownKey } from '../admission/api-key-lookup.ts';
 import type { Sender } from '../admission/rate-limits.ts';
 import type { SignInLinks } from '../admission/sign-in-links.ts';
+import { publishModules } from './browser-modules.ts';
 import { smallPage } from './layout.ts';
 
 /** A request for a page. */
@@ -162,6 +163,7 @@ function signInPage({
 </form>
 <div class="help soft">No key yet? Make one on the gateway's machine:
 <pre>npm run --silent cli -- keys create --email you@example.com --organization demo</pre></div>`,
+    signInScript(),
   );
   return answerHtml(html, { status, headers: status === 401 ? unauthenticated().headers : {} });
 }
@@ -171,8 +173,16 @@ function signedInPage(next: string): HttpAnswer {
     'Signed in',
     `<h1>You are signed in</h1>
 <p class="soft">Until you sign out, the key is revoked, or 12 hours have passed.</p>
-<p><a class="button wide" href="${escapeHtml(next)}">Continue</a></p>
+<p><a class="button wide next" href="${escapeHtml(next)}">Continue</a></p>
 <form method="post" action="/sign-out"><button class="button plain wide" type="submit">Sign out</button></form>`,
+    signInScript(),
   );
   return answerHtml(html);
+}
+
+let script: string | undefined;
+
+function signInScript(): string {
+  script ??= publishModules(new URL('browser/', import.meta.url), ['sign-in.ts']).main;
+  return `<script type="module" src="${script}"></script>`;
 }

@@ -1,6 +1,6 @@
 // Starts GraphiQL in the browser, with the published schema, the examples, and the function that sends requests.
 import { EXAMPLES, type Example, LATEST } from './graphiql-examples.ts';
-import { organizationHeader } from './organization-choice.ts';
+import { inOrganization, organizationHeader } from './organization-choice.ts';
 import { type FetcherParams, request, subscribe } from './graphiql-requests.ts';
 
 type Element = object | string | null;
@@ -89,7 +89,8 @@ const MAX_ADDRESS = 6000;
 function remember(name: 'query' | 'variables', text: string): void {
   if (text.trim() === '') address.searchParams.delete(name);
   else address.searchParams.set(name, text);
-  const shown = address.href.length > MAX_ADDRESS ? address.pathname : address.href;
+  const { href } = inOrganization(address);
+  const shown = href.length > MAX_ADDRESS ? inOrganization(new URL(address.pathname, address)).href : href;
   history.replaceState(null, '', shown);
   const next = document.querySelector<HTMLInputElement>('input[name=next]');
   if (next) next.value = shown.length > 2000 ? '/graphql' : address.pathname + address.search;

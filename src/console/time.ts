@@ -1,0 +1,79 @@
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { html } from './html.ts';
+
+/** Times in the locale and the time zone of the reader. */
+
+/** The languages of the browser, of which `Intl` takes the first that it knows. */
+const LOCALES = [...navigator.languages];
+const relative = new Intl.RelativeTimeFormat(LOCALES, { numeric: 'auto' });
+const exact = new Intl.DateTimeFormat(LOCALES, { dateStyle: 'full', timeStyle: 'long' });
+const thisYear = new Intl.DateTimeFormat(LOCALES, {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+});
+const otherYear = new Intl.DateTimeFormat(LOCALES, { dateStyle: 'medium', timeStyle: 'short' });
+const language = relative.resolvedOptions().locale;
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const DAYS_OF_MONTH = 30;
+const DAYS_OF_YEAR = 365;
+
+/** How long ago something was, or how soon it is. Days are those of the calendar, so that "yesterday" is yesterday. */
+export function relativeTime(at: Date, now: Date): string {
+  const ms = at.getTime() - now.getTime();
+  if (Math.abs(ms) < MINUTE_MS) return relative.format(Math.trunc(ms / 1000), 'second');
+  if (Math.abs(ms) < HOUR_MS) return relative.format(Math.trunc(ms / MINUTE_MS), 'minute');
+  const days = Math.round((dayOf(at) - dayOf(now)) / DAY_MS);
+  if (days === 0) return relative.format(Math.trunc(ms / HOUR_MS), 'hour');
+  if (Math.abs(days) < DAYS_OF_MONTH) return relative.format(days, 'day');
+  if (Math.abs(days) < DAYS_OF_YEAR) return relative.format(Math.trunc(days / DAYS_OF_MONTH), 'month');
+  return relative.format(Math.trunc(days / DAYS_OF_YEAR), 'year');
+}
+
+/** Midnight of the local day, as if it were UTC, because days of the calendar can have 23 or 25 hours. */
+function dayOf(at: Date): number {
+  return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate());
+}
+
+/** Date and time; the year only if it is another one. */
+export function shortTime(at: Date, now: Date): string {
+  return (at.getFullYear() === now.getFullYear() ? thisYear : otherYear).format(at);
+}
+
+const TICK_MS = 5_000;
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+
+/** The current time. The component is rendered again when it has changed; all share one timer. */
+function useNow(): Date {
+  const [now, setNow] = useState(() => new Date());
+  useEffect(() => {
+    const tick = () => setNow(new Date());
+    listeners.add(tick);
+    timer ??= setInterval(() => {
+      for (const listener of listeners) listener();
+    }, TICK_MS);
+    return () => {
+      listeners.delete(tick);
+      if (listeners.size > 0) return;
+      clearInterval(timer);
+      timer = undefined;
+    };
+  }, []);
+  return now;
+}
+
+/** Date, time and how long ago that is. */
+export function Time({ at }: { readonly at: string | null | undefined }): VNode {
+  const now = useNow();
+  if (!at) return html`<span class="soft">–</span>`;
+  const date = new Date(at);
+  return html`<time datetime=${at} title=${exact.format(date)} lang=${language}
+    >${shortTime(date, now)} <span class="ago">${relativeTime(date, now)}</span></time
+  >`;
+}
