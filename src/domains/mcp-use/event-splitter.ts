@@ -64,6 +64,16 @@ export function dataOf(event: Buffer): string | undefined {
   return lines.length === 0 ? undefined : lines.join('\n');
 }
 
+/** The event with other data, of one line, and its other fields. */
+export function withData(event: Buffer, data: Buffer): Buffer {
+  const others = event
+    .toString()
+    .split(/\r?\n/)
+    .filter((line) => line !== '' && !/^data(?::|$)/.test(line))
+    .map((line) => `${line}\n`);
+  return Buffer.concat([Buffer.from(`${others.join('')}data: `), data, Buffer.from('\n\n')]);
+}
+
 /** Whether an event has an id, from which a client can resume. */
 export function hasId(event: Buffer): boolean {
   return /(?:^|\n)id:/.test(event.toString('latin1'));

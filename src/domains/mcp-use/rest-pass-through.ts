@@ -8,7 +8,7 @@ import { type UsableConnection, findUsableConnection, noteUse } from '../mcp-con
 import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
 import { type CallRecord, beginRecord } from './call-record.ts';
 import { Deadline, boundsOfCall, boundsOfStream } from './deadline.ts';
-import { dataOf, hasId } from './event-splitter.ts';
+import { dataOf, hasId, withData } from './event-splitter.ts';
 import { forwardedHeaders, requireAgreement } from './headers.ts';
 import { beginCall, beginStream } from './limits.ts';
 import {
@@ -25,7 +25,7 @@ import { passedStream } from './passed-stream.ts';
 import { watchRights } from './rights-watch.ts';
 import { SESSION_HEADER, openSessionId, sealSessionId } from './protocol-session.ts';
 import { answerFailure } from './rest-json-rpc.ts';
-import { bodyFor, requireAllowedTool, withAllowedTools } from './tool-policy.ts';
+import { bodyFor, isRestricted, requireAllowedTool, withAllowedTools } from './tool-policy.ts';
 import { MAX_ANSWER_BYTES, readAnswer, sendUpstream } from './upstream.ts';
 
 /** Streamable HTTP, passed through: the bytes of requests and answers do not change, and credentials do not leave the gateway. */
@@ -163,8 +163,9 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
       canResume ||= hasId(event);
       const found = isAwaited && response === undefined ? responseOf(event, message.id) : undefined;
       response ??= found;
-      const allowed = withAllowedTools(connection, message, found);
-      return allowed ? Buffer.concat([Buffer.from('data: '), allowed, Buffer.from('\n\n')]) : event;
+      const isLate = !message && isRestricted(connection);
+      const allowed = withAllowedTools(connection, message, isLate ? documentIn(event) : found);
+      return allowed ? withData(event, allowed) : event;
     },
     lastEvent: (error) =>
       !isAwaited || (canResume && error.upstreamCode === 'UPSTREAM_UNREACHABLE')
@@ -179,7 +180,11 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
 }
 
 function responseOf(event: Buffer, id: unknown): unknown {
-  const data = dataOf(event);
-  const document = data === undefined ? undefined : parsed(data);
+  const document = documentIn(event);
   return isResponseTo(id, document) ? document : undefined;
+}
+
+function documentIn(event: Buffer): unknown {
+  const data = dataOf(event);
+  return data === undefined ? undefined : parsed(data);
 }

@@ -7,7 +7,7 @@ import { INVALID_PARAMS, INVALID_REQUEST, type Message, MessageFault } from './m
 
 type Policed = Pick<UsableConnection, 'toolPolicy'>;
 
-function isRestricted({ toolPolicy }: Policed): boolean {
+export function isRestricted({ toolPolicy }: Policed): boolean {
   return toolPolicy.mode !== 'ALL';
 }
 
@@ -42,9 +42,12 @@ export function bodyFor(connection: Policed, body: Uint8Array, message: Message)
   return Buffer.from(JSON.stringify(document));
 }
 
-/** A response to `tools/list` without the tools that are not allowed; undefined if nothing has to be removed. */
+/**
+ * A response to `tools/list` without the tools that are not allowed; undefined if nothing has to be removed. Without a message it is the
+ * response to an earlier one, which a client resumes to read.
+ */
 export function withAllowedTools({ toolPolicy }: Policed, message: Message | undefined, response: unknown) {
-  if (toolPolicy.mode === 'ALL' || message?.method !== 'tools/list') return undefined;
+  if (toolPolicy.mode === 'ALL' || (message && message.method !== 'tools/list')) return undefined;
   const result = isObject(response) ? response['result'] : undefined;
   if (!isObject(response) || !isObject(result) || !Array.isArray(result['tools'])) return undefined;
   const tools = result['tools'].filter(

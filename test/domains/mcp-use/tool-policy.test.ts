@@ -48,6 +48,17 @@ test('the list shows only what is allowed, as a stream and as JSON', async () =>
   expect(await (await post(fixture, list)).text()).toBe(`data: ${shown}\n\n`);
 });
 
+test('a list that a client resumes with GET shows only what is allowed, with the ids of its events', async () => {
+  const list = '{"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"now"},{"name":"add"}]}}';
+  const other = 'id: 8\ndata: {"jsonrpc":"2.0","method":"notifications/message"}\n\n';
+  fixture.peer.handler = answering(`event: message\nid: 7\ndata: ${list}\n\n${other}`, {
+    headers: { 'Content-Type': 'text/event-stream' },
+  });
+  const resumed = await post(fixture, '', { 'Last-Event-ID': '6' }, { method: 'GET', body: null });
+  const shown = '{"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"add"}]}}';
+  expect(await resumed.text()).toBe(`event: message\nid: 7\ndata: ${shown}\n\n${other}`);
+});
+
 test('the body decides, and no server can read another tool in it than the gateway', async () => {
   let received = '';
   fixture.peer.handler = (request, response) => {
