@@ -3,12 +3,10 @@ const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate viewerCanRecord
   state { current } project { name } creator { name email }`;
 
-const EVENT = `
-  databaseId createdAt eventType messageId
-  eventData {
-    type deltaType responsePhase accumulatedText itemId index toolName
-    scope { kind } toolResult { status output error exitCode } event { event message }
-  }`;
+/** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
+const EVENT = 'databaseId createdAt eventType messageId eventDataJson(maxLength: 10000)';
+
+const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
 
 const MCP_SERVER = `
   id databaseId name type authType visibility status statusReason nextAction serverUrl command lastCheckedAt connectedAt
@@ -57,23 +55,50 @@ export const OPERATIONS = {
   Session: `query Session($id: ID!) {
     session(id: $id) {
       ${SESSION_ROW}
-      description mode sessionType baseBranch branchName targetBranch lastSeenAt externalUrl
+      description(maxLength: 20000) lastSeenAt baseBranch branchName targetBranch externalUrl
       diffSummary { additions deletions }
-      artifacts(last: 50) { pageInfo { hasPreviousPage } nodes { pullRequests(last: 50) { pageInfo { hasPreviousPage } nodes { databaseId title url status } } } }
+      usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
     }
   }`,
 
-  SessionEvents: `query SessionEvents($id: ID!, $first: Int, $after: String, $last: Int, $before: String) {
-    session(id: $id) { id state { current } events(first: $first, after: $after, last: $last, before: $before) {
-      nodes { ${EVENT} }
-      pageInfo { hasNextPage hasPreviousPage startCursor endCursor }
+  FollowSessionRow: `subscription FollowSessionRow($filter: SessionFilter) { sessionChanged(filter: $filter) { id } }`,
+
+  Artifacts: `query Artifacts($id: ID!, $after: String) {
+    session(id: $id) { id artifacts(first: 10, after: $after) {
+      nodes { id databaseId type createdAt pullRequests(first: 10) { nodes { ${PULL_REQUEST} } pageInfo { hasNextPage endCursor } } }
+      pageInfo { hasNextPage endCursor }
     } }
   }`,
 
-  SessionEventJson: `query SessionEventJson($id: ID!, $after: String!) {
-    session(id: $id) { id events(first: 1, after: $after) { nodes {
-      databaseId eventType provider messageId createdAt eventDataJson
+  PullRequests: `query PullRequests($id: ID!, $after: String) {
+    node(id: $id) { ... on Artifact { pullRequests(first: 50, after: $after) {
+      nodes { ${PULL_REQUEST} }
+      pageInfo { hasNextPage endCursor }
     } } }
+  }`,
+
+  PullRequestDiff: `query PullRequestDiff($id: ID!) {
+    node(id: $id) { ... on PullRequest { diff { data(maxLength: 100000) } } }
+  }`,
+
+  History: `query History($id: ID!, $first: Int!, $after: String, $operations: [String!]) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: { targetIds: [$id], operations: $operations }) {
+      nodes { id databaseId occurredAt operation source changedFields refusal actor { id name email } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  SessionEvents: `query SessionEvents($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
+    sessionEvents(sessionId: $id, first: $first, after: $after, last: $last, before: $before, filter: $filter) {
+      nodes { ${EVENT} }
+      pageInfo { hasNextPage hasPreviousPage endCursor }
+    }
+  }`,
+
+  SessionEventJson: `query SessionEventJson($id: ID!, $after: String!) {
+    sessionEvents(sessionId: $id, first: 1, after: $after) { nodes {
+      databaseId eventType provider messageId createdAt eventDataJson
+    } }
   }`,
 
   FollowSession: `subscription FollowSession($id: ID!, $after: ID) {

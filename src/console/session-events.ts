@@ -1,15 +1,16 @@
-import { useEffect, useState } from 'preact/hooks';
-import { type Fault, run } from './api.ts';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Fault, type Paused, query } from './api.ts';
+import type { TimelineEvent } from './event-content.ts';
 import { type FollowState, follow } from './streams.ts';
-import type { TimelineEvent } from './timeline.ts';
 
 /** Loads the events of a session page by page, and follows them live once the latest ones are loaded. */
 
-const PAGE = 200;
+/** So many pages use up the requests of a minute about when their events use up its cost. */
+const PAGE = 250;
 /** Maximum number of loaded events. Adding more removes some at the other end, which are loaded again when the reader scrolls back. */
 const MAX_EVENTS = 4000;
-/** Number of events to load before the one in the URL. */
-const BEFORE_WANTED = 20;
+/** Number of events to load before the wanted one. */
+const BEFORE_WANTED = 40;
 
 export interface LoadedEvents {
   readonly events: readonly TimelineEvent[];
@@ -18,6 +19,9 @@ export interface LoadedEvents {
 }
 
 export type LiveState = 'loading' | FollowState;
+
+/** Where the timeline begins. */
+export type Start = 'first' | 'latest' | number;
 
 interface Page {
   readonly first?: number;
@@ -29,61 +33,120 @@ interface Page {
 interface SessionEvents {
   readonly loaded: LoadedEvents;
   readonly faults: readonly Fault[];
+  /** Set while a page waits because the gateway cannot answer at present. It continues by itself. */
+  readonly paused: Paused | undefined;
   readonly live: LiveState;
-  readonly loadLatest: () => Promise<void>;
+  /** The wanted event, if it does not exist; then the latest events are loaded. */
+  readonly missing: number | undefined;
+  /** Number of events that arrived since the page was opened. */
+  readonly arrived: number;
+  /** Loads the events at another place, unless they are loaded already. */
+  readonly goTo: (start: Start) => Promise<void>;
   readonly loadLater: () => Promise<void>;
   readonly loadEarlier: () => Promise<void>;
 }
 
+interface Options {
+  readonly start: Start;
+  /** Changes when the session is finished or queued again. */
+  readonly isFinished: boolean;
+  /** Called before loaded events are added or removed. */
+  readonly onChange: () => void;
+}
+
 const NOTHING: LoadedEvents = { events: [], hasEarlier: false, hasLater: false };
 
-/** Starts shortly before the event `wanted`, or with the first event if it is 0. `onEnd` is called when the session has ended or can no longer be read. */
-export function useSessionEvents(id: string, wanted: number, onEnd: () => void): SessionEvents {
+export function useSessionEvents(id: string, { start, isFinished, onChange }: Options): SessionEvents {
   const [loaded, setLoaded] = useState(NOTHING);
   const [faults, setFaults] = useState<readonly Fault[]>([]);
+  const [paused, setPaused] = useState<Paused>();
+  const [missing, setMissing] = useState<number>();
+  const [arrived, setArrived] = useState(0);
+  /** Aborted when the reader goes elsewhere. */
+  const place = useRef(new AbortController());
   const load = async (page: Page) => {
-    const { data, faults: found } = await run('SessionEvents', { id, ...page });
+    const { signal } = place.current;
+    const onPause = (next?: Paused) => {
+      if (!signal.aborted) setPaused(next);
+    };
+    const { data, faults: found } = await query('SessionEvents', { id, ...page }, { signal, onPause });
+    if (signal.aborted) return null;
     setFaults(found);
-    return data?.session?.events ?? null;
+    return data?.sessionEvents ?? null;
   };
-  const restart = async (page: Page) => {
-    setLoaded(NOTHING);
-    const found = await load(page);
+  const leave = () => {
+    place.current.abort();
+    place.current = new AbortController();
+    setPaused(undefined);
+  };
+  const goTo = async (next: Start) => {
+    const isLoaded =
+      next === 'latest' ? isAtEnd(loaded) : next === 'first' ? !loaded.hasEarlier : hasEvent(loaded, next);
+    if (isLoaded && loaded !== NOTHING) return setMissing(undefined);
+    leave();
+    const found = await load(pageAt(next));
     if (!found) return;
-    const { hasPreviousPage, hasNextPage } = found.pageInfo;
-    setLoaded({ events: found.nodes, hasEarlier: hasPreviousPage || page.after !== undefined, hasLater: hasNextPage });
+    const isMissing = typeof next === 'number' && !found.nodes.some(({ databaseId }) => databaseId >= next);
+    const shown = isMissing ? await load({ last: PAGE }) : found;
+    if (!shown) return;
+    setMissing(isMissing ? next : undefined);
+    const { hasPreviousPage, hasNextPage } = shown.pageInfo;
+    const isAfter = !isMissing && pageAt(next).after !== undefined;
+    setLoaded({ events: shown.nodes, hasEarlier: hasPreviousPage || isAfter, hasLater: hasNextPage });
   };
   const loadLater = async () => {
     const found = await load({ first: PAGE, after: cursorOf(lastIdOf(loaded)) });
-    if (found) setLoaded((before) => withLater(before, found.nodes, found.pageInfo.hasNextPage));
+    if (!found) return;
+    onChange();
+    setLoaded((before) => withLater(before, found.nodes, found.pageInfo.hasNextPage));
   };
   const loadEarlier = async () => {
     const found = await load({ last: PAGE, before: cursorOf(loaded.events[0]?.databaseId ?? 1) });
-    if (found) setLoaded((before) => withEarlier(before, found.nodes, found.pageInfo.hasPreviousPage));
+    if (!found) return;
+    onChange();
+    setLoaded((before) => withEarlier(before, found.nodes, found.pageInfo.hasPreviousPage));
   };
   useEffect(() => {
-    const isFar = wanted > BEFORE_WANTED;
-    void restart({ first: PAGE, ...(isFar && { after: cursorOf(wanted - BEFORE_WANTED) }) });
+    setLoaded(NOTHING);
+    void goTo(start);
+    return () => place.current.abort();
   }, [id]);
-  const append = (events: readonly TimelineEvent[]) =>
+  const append = (events: readonly TimelineEvent[]) => {
+    onChange();
+    setArrived((count) => count + events.length);
     setLoaded((before) => withLater(before, events, before.hasLater));
-  const live = useLiveEvents({ id, loaded, append, onEnd });
-  return { loaded, faults, live, loadLatest: () => restart({ last: PAGE }), loadLater, loadEarlier };
+  };
+  const live = useLiveEvents({ id, loaded, isFinished, append });
+  return { loaded, faults, paused, live, missing, arrived, goTo, loadLater, loadEarlier };
+}
+
+function pageAt(start: Start): Page {
+  if (start === 'latest') return { last: PAGE };
+  const after = start === 'first' ? 0 : start - 1 - BEFORE_WANTED;
+  return after > 0 ? { first: PAGE, after: cursorOf(after) } : { first: PAGE };
+}
+
+function isAtEnd(loaded: LoadedEvents): boolean {
+  return loaded !== NOTHING && !loaded.hasLater;
+}
+
+function hasEvent({ events }: LoadedEvents, id: number): boolean {
+  return id >= (events[0]?.databaseId ?? Infinity) && id <= (events.at(-1)?.databaseId ?? 0);
 }
 
 interface LiveEvents {
   readonly id: string;
   readonly loaded: LoadedEvents;
+  readonly isFinished: boolean;
   readonly append: (events: readonly TimelineEvent[]) => void;
-  readonly onEnd: () => void;
 }
 
 /** Follows the session while its latest events are loaded. Events that arrive within one frame are appended together. */
-function useLiveEvents({ id, loaded, append, onEnd }: LiveEvents): LiveState {
+function useLiveEvents({ id, loaded, isFinished, append }: LiveEvents): LiveState {
   const [live, setLive] = useState<LiveState>('loading');
-  const isAtEnd = loaded !== NOTHING && !loaded.hasLater;
+  const canFollow = isAtEnd(loaded);
   useEffect(() => {
-    if (!isAtEnd) return undefined;
+    if (!canFollow) return undefined;
     let waiting: TimelineEvent[] = [];
     let frame = 0;
     const draw = () => {
@@ -95,16 +158,13 @@ function useLiveEvents({ id, loaded, append, onEnd }: LiveEvents): LiveState {
       waiting.push(sessionEvents);
       frame ||= requestAnimationFrame(draw);
     };
-    const onState = (state: LiveState) => {
-      setLive(state);
-      if (state === 'ended' || state === 'refused' || state === 'gone') onEnd();
-    };
-    const stop = follow('FollowSession', { id, after: cursorOf(lastIdOf(loaded)) }, { onData, onState });
+    const from = { id, after: cursorOf(lastIdOf(loaded)) };
+    const stop = follow('FollowSession', from, { onData, onState: (state) => setLive(state) });
     return () => {
       stop();
       cancelAnimationFrame(frame);
     };
-  }, [id, isAtEnd]);
+  }, [id, canFollow, isFinished]);
   return live;
 }
 
@@ -118,7 +178,8 @@ function lastIdOf({ events }: LoadedEvents): number {
 
 /** Appends later events, and removes the earliest ones if there are too many. */
 function withLater(before: LoadedEvents, later: readonly TimelineEvent[], hasLater: boolean): LoadedEvents {
-  const events = [...before.events, ...later];
+  const known = lastIdOf(before);
+  const events = [...before.events, ...later.filter(({ databaseId }) => databaseId > known)];
   const isTooMany = events.length > MAX_EVENTS;
   return { events: events.slice(-MAX_EVENTS), hasEarlier: before.hasEarlier || isTooMany, hasLater };
 }

@@ -1,19 +1,29 @@
 import type { VNode } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { organization, withOrganization } from './address.ts';
 import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
+import { durationOf, usageOf } from './event-content.ts';
+import { useFilter } from './filters.ts';
+import { SessionHistory } from './history.ts';
 import { refusalOf, useQuery } from './hooks.ts';
-import { html } from './html.ts';
+import { html, visibleText } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 import { SessionForms } from './session-actions.ts';
+import { Results } from './session-results.ts';
 import { Timeline } from './session-timeline.ts';
+import { type FollowState, follow } from './streams.ts';
+import { failureIn, withEvents } from './timeline.ts';
 
 type Session = NonNullable<Answers['Session']['session']>;
-type Artifacts = Session['artifacts'];
 
 export function SessionPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, paused, reload } = useQuery('Session', { id });
   const session = data?.session;
+  useEffect(() => {
+    if (session) document.title = visibleText(`${shortTitle(session.title)} – Workspace gateway`);
+  }, [session?.title]);
   if (!session) {
     const missing = html`<${Empty}
       >There is no such session, or you cannot read it. <a href="/sessions">All sessions</a><//
@@ -23,20 +33,68 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
       ${isLoading ? html`<${Loading} paused=${paused} />` : faults.length === 0 && missing}
     <//>`;
   }
-  const actions = html`${session.viewerCanUpdate && html`<${Actions} session=${session} onChange=${reload} />`}
-    <${SessionForms} session=${session} onChange=${reload} />`;
-  return html`<${PageFrame} title=${session.title} actions=${actions}>
-    <p><${Badge} value=${session.state.current} /></p>
+  return html`<${Content} session=${session} reload=${reload} faults=${faults} />`;
+}
+
+const MAX_TITLE = 80;
+
+function shortTitle(title: string): string {
+  return title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE).toWellFormed()}…` : title;
+}
+
+interface ContentProps {
+  readonly session: Session;
+  readonly reload: () => void;
+  readonly faults: Parameters<typeof Faults>[0]['faults'];
+}
+
+function Content({ session, reload, faults }: ContentProps): VNode {
+  const [view, setView] = useFilter('view');
+  const { databaseId: id, state } = session;
+  const hasFailed = state.current === 'FAILED';
+  const failure = useFailure(id, hasFailed);
+  useChanges(session, reload);
+  const onArrival = useReloads(reload);
+  const isHistory = view === 'history';
+  const start = failure?.id ?? (hasFailed ? 'latest' : 'first');
+  return html`<section class="session" aria-labelledby="page-title">
+    <${SessionHead} session=${session} reason=${failure?.text} />
+    <div class="actions session-actions">
+      ${session.viewerCanUpdate && html`<${Changes} session=${session} onChange=${reload} />`}
+      <${SessionForms} session=${session} onChange=${reload} />
+      <${Exports} id=${id} />
+    </div>
     <${Faults} faults=${faults} />
     ${session.description && html`<p class="description">${session.description}</p>`}
     <${Facts} facts=${factsOf(session)} />
-    <${PullRequests} artifacts=${session.artifacts} />
-    <${Timeline} id=${session.databaseId} onEnd=${reload} />
-  <//>`;
+    <${Results} id=${id} version=${session.updatedAt} />
+    <div class="views" role="group" aria-label="Views">
+      <button class="view" aria-pressed=${!isHistory} onClick=${() => setView('')}>Timeline</button>
+      <button class="view" aria-pressed=${isHistory} onClick=${() => setView('history')}>History</button>
+    </div>
+    ${
+      isHistory
+        ? html`<${SessionHistory} id=${id} />`
+        : (!hasFailed || failure !== undefined) &&
+          html`<${Timeline} id=${id} isFinished=${isFinished(session)} start=${start} onArrival=${onArrival} />`
+    }
+  </section>`;
+}
+
+/** What stays in view: which session it is, how it is, and what it has cost. */
+function SessionHead({ session, reason }: { readonly session: Session; readonly reason: string | undefined }): VNode {
+  return html`<header class="session-head">
+    <h1 id="page-title" tabindex="-1" title=${visibleText(session.title)}>${session.title}</h1>
+    <p class="session-state">
+      <${Badge} value=${session.state.current} />
+      ${reason && html`<span class="fault reason">${reason}</span>`}
+      ${session.usage && html`<span class="soft totals">${usageOf(session.usage)}</span>`}
+    </p>
+  </header>`;
 }
 
 /** The actions of users who may change the session. */
-function Actions({ session, onChange }: { readonly session: Session; readonly onChange: () => void }): VNode {
+function Changes({ session, onChange }: { readonly session: Session; readonly onChange: () => void }): VNode {
   const rename = async (title: string) => {
     const answer = await run('RenameSession', { id: session.id, title });
     onChange();
@@ -51,7 +109,41 @@ function Actions({ session, onChange }: { readonly session: Session; readonly on
     <${Action} label=${session.isPinned ? 'Unpin' : 'Pin'} run=${pin} />`;
 }
 
+const FILES = [
+  ['markdown', 'md', 'Export as Markdown'],
+  ['ndjson', 'ndjson', 'Export as NDJSON'],
+] as const;
+
+/** The files come over REST, with the sign-in of the browser. */
+function Exports({ id }: { readonly id: string }): VNode {
+  return html`${FILES.map(([format, extension, label]) => {
+    const path = `/v1/sessions/${id}/export?format=${format}`;
+    // A link cannot name the organization of this tab; a request can.
+    if (withOrganization(path) !== path)
+      return html`<${Action} label=${label} run=${() => save(path, `session-${id}.${extension}`)} />`;
+    return html`<a class="button small plain" href=${path} download>${label}</a>`;
+  })}`;
+}
+
+async function save(path: string, name: string): Promise<string | undefined> {
+  const response = await fetch(path, { headers: { 'X-Organization-Id': organization.get() ?? '' } });
+  if (!response.ok) return `The gateway answered ${response.status}.`;
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+  return undefined;
+}
+
+function isFinished({ state }: Session): boolean {
+  return state.current !== 'QUEUED' && state.current !== 'IN_PROGRESS';
+}
+
 function factsOf(session: Session): readonly (readonly [string, unknown])[] {
+  const { createdAt, lastSeenAt } = session;
+  const hasEnded = isFinished(session);
+  const took = Date.parse(lastSeenAt) - Date.parse(createdAt);
   return [
     ['Agent', session.agent],
     ['Created by', session.creator && personOf(session.creator)],
@@ -59,22 +151,57 @@ function factsOf(session: Session): readonly (readonly [string, unknown])[] {
     ['Visibility', wordsOf(session.visibility)],
     ['Branch', session.branchName],
     ['Changes', session.diffSummary && `+${session.diffSummary.additions} −${session.diffSummary.deletions}`],
-    ['Updated', html`<${Time} at=${session.updatedAt} />`],
+    ['Created', html`<${Time} at=${createdAt} />`],
+    [hasEnded ? 'Finished' : 'Last recorded', html`<${Time} at=${lastSeenAt} />`],
+    ['Took', hasEnded && took > 0 ? durationOf(took) : undefined],
   ];
 }
 
-function PullRequests({ artifacts }: { readonly artifacts: Artifacts }): VNode | null {
-  const lists = artifacts?.nodes.flatMap(({ pullRequests }) => pullRequests ?? []) ?? [];
-  const pulls = lists.flatMap(({ nodes }) => nodes);
-  const hasEarlier = artifacts?.pageInfo.hasPreviousPage || lists.some(({ pageInfo }) => pageInfo.hasPreviousPage);
-  if (pulls.length === 0) return null;
-  return html`${hasEarlier && html`<p class="soft">Only the latest pull requests are shown.</p>`}
-    <ul class="pulls" aria-label="Pull requests">
-      ${pulls.map(({ databaseId, title, url, status }) => html`<li key=${databaseId}><${Badge} value=${status} /> <a href=${safeLink(url)} rel="noreferrer">${title}</a></li>`)}
-    </ul>`;
+interface Failure {
+  readonly id?: number;
+  readonly text?: string;
 }
 
-/** The URL if it is HTTP. A runner wrote it, and other schemes could run a script. */
-function safeLink(url: string): string | undefined {
-  return /^https?:/i.test(url) ? url : undefined;
+const NO_FAILURE: Failure = {};
+
+/** The last error of a failed session; an empty object if none was recorded, undefined until that is known. */
+function useFailure(id: string, hasFailed: boolean): Failure | undefined {
+  const [failure, setFailure] = useState<Failure>();
+  useEffect(() => {
+    if (!hasFailed) return setFailure(undefined);
+    return void run('SessionEvents', { id, last: 1, filter: { isError: true } }).then(({ data }) =>
+      setFailure(failureIn(withEvents([], data?.sessionEvents?.nodes ?? [])) ?? NO_FAILURE),
+    );
+  }, [id, hasFailed]);
+  return hasFailed ? failure : NO_FAILURE;
+}
+
+/** Loads the session again when anybody changed it, and whenever the subscription starts, because earlier changes would be missing. */
+function useChanges({ databaseId, id, createdAt }: Session, reload: () => void): void {
+  useEffect(() => {
+    // Almost only this session was created at that time.
+    const filter = { createdFrom: createdAt, createdBefore: new Date(Date.parse(createdAt) + 1).toISOString() };
+    const onData = ({ sessionChanged: changed }: Answers['FollowSessionRow']) => {
+      if (changed.id === id) reload();
+    };
+    const onState = (state: FollowState) => {
+      if (state === 'live') reload();
+    };
+    return follow('FollowSessionRow', { filter }, { onData, onState });
+  }, [databaseId, reload]);
+}
+
+const RELOAD_MS = 5000;
+
+/** Loads the session again a moment after events have arrived, for its totals. */
+function useReloads(reload: () => void): (count: number) => void {
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return (count) => {
+    if (count === 0 || timer.current !== undefined) return;
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      reload();
+    }, RELOAD_MS);
+  };
 }

@@ -1,10 +1,16 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { counted } from './event-content.ts';
+import { useFilter } from './filters.ts';
 import { html } from './html.ts';
-import { Empty, Faults } from './parts.ts';
-import { type LiveState, useSessionEvents } from './session-events.ts';
-import { type TimelineEvent, type TimelineItem, withEvents } from './timeline.ts';
-import { TimelineRow, dayOf, isSameDay } from './timeline-row.ts';
+import { LoadMore } from './load-more.ts';
+import { Empty, Faults, Loading, Waiting } from './parts.ts';
+import { type LiveState, type Start, useSessionEvents } from './session-events.ts';
+import { FoundEvents } from './session-search.ts';
+import { usePlace } from './session-place.ts';
+import { type Search, TimelineHead } from './timeline-head.ts';
+import { TimelineItems, useItems } from './timeline-items.ts';
+import { eventInAddress, useWanted } from './wanted-event.ts';
 
 const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
   loading: 'Loading…',
@@ -16,97 +22,97 @@ const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
   gone: 'This session no longer sends you its events.',
 };
 
-export function Timeline({ id, onEnd }: { readonly id: string; readonly onEnd: () => void }): VNode {
-  const wanted = Number(/^#event-(\d+)$/.exec(location.hash)?.[1] ?? 0);
-  const { loaded, faults, live, loadLatest, loadLater, loadEarlier } = useSessionEvents(id, wanted, onEnd);
-  const items = useItems(loaded.events);
+interface TimelineProps {
+  readonly id: string;
+  readonly isFinished: boolean;
+  /** Where to begin if the address names no event. */
+  readonly start: Start;
+  /** Called with the number of events that have arrived. */
+  readonly onArrival: (count: number) => void;
+}
+
+/** The events of a session, or those that a search has found. */
+export function Timeline(props: TimelineProps): VNode {
+  const [text, setText] = useFilter('text');
+  const [errors, setErrors] = useFilter('errors');
+  const search: Search = {
+    text,
+    setText,
+    isErrorsOnly: errors !== '',
+    setErrorsOnly: (isOn) => setErrors(isOn ? 'yes' : ''),
+  };
   useEffect(() => {
-    if (wanted > 0) document.getElementById(`event-${wanted}`)?.scrollIntoView({ block: 'center' });
-  }, [loaded.events.length > 0]);
+    // The link of a found event leads to its place in the session.
+    const stopSearching = () => {
+      setText('');
+      setErrors('');
+    };
+    addEventListener('hashchange', stopSearching);
+    return () => removeEventListener('hashchange', stopSearching);
+  }, []);
+  if (text.trim() === '' && !search.isErrorsOnly) return html`<${Events} ...${props} search=${search} />`;
   return html`<section class="timeline" aria-labelledby="timeline-title">
-    <div class="timeline-head">
-      <h2 id="timeline-title">Timeline</h2>
-      ${
-        loaded.hasLater
-          ? html`<button class="button small plain" onClick=${loadLatest}>Go to the latest events</button>`
-          : html`<span class="live ${live}" role="status">${LIVE_WORDS[live]}</span>`
-      }
-    </div>
-    <${Faults} faults=${faults} />
-    ${loaded.hasEarlier && html`<${More} label="Earlier events" load=${loadEarlier} />`}
-    ${loaded.events.length === 0 && live !== 'loading' && html`<${NoEvents} id=${id} />`}
-    <${Items} items=${items} sessionId=${id} wanted=${wanted} />
-    ${loaded.hasLater && html`<${More} label="Later events" load=${loadLater} isAutomatic />`}
+    <${TimelineHead} search=${search} />
+    <${FoundEvents} id=${props.id} text=${text} isErrorsOnly=${search.isErrorsOnly} />
   </section>`;
+}
+
+interface EventsProps extends TimelineProps {
+  readonly search: Search;
+}
+
+function Events({ id, isFinished, start, onArrival, search }: EventsProps): VNode {
+  const [wanted, setWanted] = useState(() => eventInAddress() ?? (typeof start === 'number' ? start : 0));
+  const keep = useRef<() => void>(undefined);
+  const { loaded, faults, paused, live, missing, arrived, goTo, loadLater, loadEarlier } = useSessionEvents(id, {
+    start: wanted > 0 ? wanted : start,
+    isFinished,
+    onChange: () => keep.current?.(),
+  });
+  const place = usePlace(loaded.events, loaded.events.length > 0 && !loaded.hasLater);
+  keep.current = place.keep;
+  const items = useItems(loaded.events);
+  useWanted({ wanted, setWanted, start, goTo, items, isMissing: missing !== undefined, place });
+  const unseen = useUnseen(arrived, place.isAtEnd);
+  useEffect(() => onArrival(arrived), [arrived]);
+  const goToLatest = async () => {
+    await goTo('latest');
+    place.goToEnd();
+  };
+  const isEmpty = loaded.events.length === 0;
+  const canGoToLatest = loaded.hasLater || (!place.isAtEnd && !isEmpty);
+  return html`<section class="timeline" aria-labelledby="timeline-title" ref=${place.section}>
+    <${TimelineHead} search=${search}>
+      ${!loaded.hasLater && html`<span class="live ${live}" role="status">${LIVE_WORDS[live]}</span>`}
+      ${canGoToLatest && html`<button class="button small plain" onClick=${goToLatest}>Go to the latest events</button>`}
+    <//>
+    <${Faults} faults=${faults} />
+    ${missing !== undefined && html`<p class="notice" role="status">${missingWords(missing, loaded.events.at(-1)?.databaseId)}</p>`}
+    ${loaded.hasEarlier && html`<${LoadMore} label="Earlier events" load=${loadEarlier} />`}
+    ${isEmpty && paused && html`<${Loading} paused=${paused} />`}
+    ${isEmpty && live !== 'loading' && html`<${NoEvents} id=${id} />`}
+    <${TimelineItems} items=${items} sessionId=${id} wanted=${wanted} />
+    ${!isEmpty && paused && html`<${Waiting} paused=${paused} />`}
+    ${loaded.hasLater && html`<${LoadMore} label="Later events" load=${loadLater} isAutomatic />`}
+    ${unseen > 0 && html`<button class="button unseen" onClick=${goToLatest}>${counted(unseen, 'new event')} ↓</button>`}
+  </section>`;
+}
+
+function missingWords(missing: number, latest: number | undefined): string {
+  const rest =
+    latest === undefined ? 'The session has no events yet.' : `These are the latest ones, up to event ${latest}.`;
+  return `Event ${missing} does not exist (yet). ${rest}`;
+}
+
+/** Number of events that arrived while the reader was not at the end. */
+function useUnseen(arrived: number, isAtEnd: boolean): number {
+  const seen = useRef(0);
+  if (isAtEnd) seen.current = arrived;
+  return arrived - seen.current;
 }
 
 function NoEvents({ id }: { readonly id: string }): VNode {
   return html`<${Empty} command=${`npm run --silent cli -- events import --session ${id} run.ndjson`}
     >No events have been recorded yet. A runner appends them over the API; or import a file:<//
   >`;
-}
-
-interface ItemsProps {
-  readonly items: readonly TimelineItem[];
-  readonly sessionId: string;
-  readonly wanted: number;
-}
-
-/** The items, with a heading for each day. */
-function Items({ items, sessionId, wanted }: ItemsProps): VNode {
-  const rows = items.flatMap((item, index) => {
-    const isWanted = wanted >= item.id && wanted <= item.lastId && wanted > 0;
-    const row = html`<${TimelineRow} key=${item.id} item=${item} sessionId=${sessionId} isWanted=${isWanted} />`;
-    if (isSameDay(item, items[index - 1])) return [row];
-    return [html`<li key=${`day ${item.id}`} class="day">${dayOf(item)}</li>`, row];
-  });
-  return html`<ol class="items">
-    ${rows}
-  </ol>`;
-}
-
-interface Made {
-  readonly events: readonly TimelineEvent[];
-  readonly items: TimelineItem[];
-}
-
-/** The timeline items of events. When events are appended, only these are processed. */
-function useItems(events: readonly TimelineEvent[]): readonly TimelineItem[] {
-  const made = useRef<Made>({ events: [], items: [] });
-  const { current: before } = made;
-  if (events !== before.events) {
-    const known = before.events.length;
-    const isAppended = known > 0 && events[0] === before.events[0] && events[known - 1] === before.events[known - 1];
-    const items = isAppended ? withEvents(before.items, events.slice(known)) : withEvents([], events);
-    made.current = { events, items };
-  }
-  return made.current.items;
-}
-
-interface MoreProps {
-  readonly label: string;
-  readonly load: () => Promise<void>;
-  readonly isAutomatic?: boolean;
-}
-
-/** A button for another page. With `isAutomatic` it loads when it scrolls into view. */
-function More({ label, load, isAutomatic = false }: MoreProps): VNode {
-  const button = useRef<HTMLButtonElement>(null);
-  const [isBusy, setBusy] = useState(false);
-  const press = async () => {
-    setBusy(true);
-    await load();
-    setBusy(false);
-  };
-  useEffect(() => {
-    if (!isAutomatic || isBusy || !button.current) return undefined;
-    const observer = new IntersectionObserver(([entry]) => void (entry?.isIntersecting && press()), {
-      rootMargin: '600px',
-    });
-    observer.observe(button.current);
-    return () => observer.disconnect();
-  });
-  return html`<button ref=${button} class="button plain more" disabled=${isBusy} onClick=${press}>
-    ${isBusy ? 'Loading…' : label}
-  </button>`;
 }

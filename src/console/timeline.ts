@@ -1,43 +1,78 @@
-import type { Answers } from './operation-types.ts';
+import {
+  type EventContent,
+  MAX_TEXT,
+  type TimelineEvent,
+  contentOf,
+  deltaOf,
+  isJson,
+  textInJson,
+} from './event-content.ts';
 
 /** Converts recorded events to timeline items: messages with their complete text, tool calls with their result, and notes. */
 
-export type TimelineEvent = Answers['FollowSession']['sessionEvents'];
-
 interface Item {
-  /** The first event of the item, also its anchor (`#event-<id>`). */
+  /** The first event of the item, which its link and its label name. */
   readonly id: number;
   readonly lastId: number;
   readonly at: string;
+  /** Who speaks. */
+  readonly speaker: string;
+  /** `subagent`, `background` or another scope; null for the agent itself. */
   readonly scope: string | null;
+  /** The tool call that started the subagent. */
+  readonly parentToolUseId: string | null;
+  /** Whether a text is longer than what was loaded. */
+  readonly isCut: boolean;
 }
 
-export type TimelineItem = Item &
-  (
-    | { readonly kind: 'message'; readonly text: string; readonly isFinal: boolean }
-    | {
-        readonly kind: 'tool';
-        readonly name: string;
-        readonly input: string;
-        readonly status: string | null;
-        readonly output: string;
-        readonly error: string | null;
-        readonly exitCode: number | null;
-      }
-    | { readonly kind: 'note'; readonly label: string; readonly isError: boolean }
-  );
+export interface Message extends Item {
+  readonly kind: 'message';
+  readonly text: string;
+  readonly isThinking: boolean;
+  readonly isFinal: boolean;
+}
 
-/** Events that only delimit a message or keep a connection alive. */
-const FRAMES = /(?:_start|_stop|\.created|\.completed|\.in_progress|\.added|\.done)$|^(?:message_delta|ping)$/;
+export interface ToolCall extends Item {
+  readonly kind: 'tool';
+  readonly callId: string | null;
+  readonly name: string;
+  readonly input: string;
+  readonly status: string | null;
+  readonly output: string;
+  readonly error: string | null;
+  readonly exitCode: number | null;
+  readonly isError: boolean;
+}
+
+export interface Note extends Item {
+  readonly kind: 'note';
+  readonly label: string;
+  readonly text: string;
+  /** The message of the provider, if it is JSON without a text for people. */
+  readonly json: string;
+  readonly isError: boolean;
+}
+
+export type TimelineItem = Message | ToolCall | Note;
+
+/** Events that only delimit a message, continue a long line or keep a connection alive. */
+const FRAMES =
+  /(?:_start|_stop|\.created|\.completed|\.in_progress|\.added|\.done)$|^(?:message_delta|ping|line_part)$/;
+/** Events of agents whose names look like frames. */
+const ITEMS = /^item\./;
+const FAILURE = /error|fail/i;
 
 /** Appends events to items. Items are immutable: changed ones are replaced, so that only these are rendered again. */
 export function withEvents(items: readonly TimelineItem[], events: readonly TimelineEvent[]): TimelineItem[] {
   const next = [...items];
   const places = new Map(next.map((item, index) => [keyOfItem.get(item) ?? '', index]));
   for (const event of events) {
-    const key = keyOf(event);
-    const index = key === undefined ? undefined : places.get(key);
-    const grown = key === undefined ? noteOf(event) : grow(index === undefined ? undefined : next[index], event);
+    const content = contentOf(event);
+    const kind = kindOf(content);
+    const key = kind === 'note' ? undefined : keyOf(kind, event, content);
+    const index = key === undefined ? continuedBy(next, kind, content) : places.get(key);
+    const before = index === undefined ? undefined : next[index];
+    const grown = CONVERSIONS[kind](event, content, before);
     if (!grown) continue;
     if (key !== undefined) keyOfItem.set(grown, key);
     if (index !== undefined) next[index] = grown;
@@ -51,69 +86,155 @@ export function withEvents(items: readonly TimelineItem[], events: readonly Time
 
 const keyOfItem = new WeakMap<TimelineItem, string>();
 
-/** The item of an event: deltas and results of one content block share an item id. */
-function keyOf({ eventData: data, messageId }: TimelineEvent): string | undefined {
-  const isTool = data.toolName !== null || data.toolResult !== null || data.deltaType === 'INPUT_JSON_DELTA';
-  if (!isTool && data.deltaType !== 'TEXT_DELTA') return undefined;
-  return `${isTool ? 'tool' : 'text'}:${data.itemId ?? `${messageId}:${data.index}`}`;
+type Kind = TimelineItem['kind'];
+
+/** Sources whose texts are messages, whatever the type of the event. */
+const SPEAKING = new Set(['user', 'assistant', 'agent', 'model']);
+
+function kindOf({ toolName, toolResult, deltaType, text, source, name }: EventContent): Kind {
+  if (toolName !== null || toolResult !== null || deltaType === 'input_json_delta') return 'tool';
+  if (deltaType === 'text_delta') return 'message';
+  return text !== null && text !== '' && SPEAKING.has(source ?? '') && !FAILURE.test(name) ? 'message' : 'note';
 }
 
-function grow(before: TimelineItem | undefined, event: TimelineEvent): TimelineItem {
-  const { eventData: data, databaseId: lastId, createdAt: at } = event;
-  const frame = before ?? { id: lastId, at, scope: data.scope?.kind ?? null };
-  const base = { id: frame.id, at: frame.at, scope: frame.scope, lastId };
-  const delta = data.deltaType === null ? '' : deltaOf(event);
-  if (data.deltaType === 'TEXT_DELTA') {
-    const text = before?.kind === 'message' ? before.text : '';
-    return {
-      ...base,
-      kind: 'message',
-      text: data.accumulatedText ?? text + delta,
-      isFinal: data.responsePhase === 'FINAL_ANSWER',
-    };
+/** Deltas and results of one content block share an item id, or their place in a message. */
+function keyOf(kind: Kind, { messageId }: TimelineEvent, { itemId, index, scope, parentToolUseId }: EventContent) {
+  const place = itemId ?? (messageId !== null && index !== null ? `${messageId}:${index}` : undefined);
+  return place === undefined ? undefined : `${kind}:${kind === 'tool' ? '' : `${scope}:${parentToolUseId}:`}${place}`;
+}
+
+/** The index of the last item, if the event continues it although it names no item. */
+function continuedBy(items: readonly TimelineItem[], kind: Kind, content: EventContent): number | undefined {
+  const last = items.at(-1);
+  if (!last || last.kind !== kind || keyOfItem.has(last) || last.scope !== scopeOf(content)) return undefined;
+  if (last.kind === 'tool') {
+    const hasEnded = last.status !== null && last.status !== 'running';
+    return !hasEnded && (content.toolName ?? last.name) === last.name && content.toolResult !== null
+      ? items.length - 1
+      : undefined;
   }
-  const tool = before?.kind === 'tool' ? before : undefined;
-  const isInput = data.deltaType === 'INPUT_JSON_DELTA';
+  if (last.kind === 'note' || last.speaker !== speakerOf(content, 'message')) return undefined;
+  const isLonger = content.text?.startsWith(last.text) ?? deltaOf(content) !== null;
+  return isLonger ? items.length - 1 : undefined;
+}
+
+type Conversion = (event: TimelineEvent, content: EventContent, before?: TimelineItem) => TimelineItem | undefined;
+
+const CONVERSIONS: Readonly<Record<Kind, Conversion>> = { message: messageOf, tool: toolOf, note: noteOf };
+
+function messageOf(event: TimelineEvent, content: EventContent, before?: TimelineItem): Message {
+  const known = before?.kind === 'message' ? before.text : '';
+  const text = content.text ?? known + (deltaOf(content) ?? plainMessage(content) ?? '');
   return {
-    ...base,
-    kind: 'tool',
-    name: data.toolName ?? tool?.name ?? 'Tool',
-    input: isInput ? (data.accumulatedText ?? (tool?.input ?? '') + delta) : (tool?.input ?? ''),
-    status: data.toolResult?.status ?? tool?.status ?? null,
-    output: data.toolResult?.output ?? tool?.output ?? '',
-    error: data.toolResult?.error ?? tool?.error ?? null,
-    exitCode: data.toolResult?.exitCode ?? tool?.exitCode ?? null,
+    ...frameOf(event, content, 'message', before),
+    kind: 'message',
+    text,
+    isThinking: content.responsePhase === 'commentary',
+    isFinal: content.responsePhase === 'final_answer',
+    isCut: isCut(text),
   };
 }
 
-/** The text of a provider's message: the message itself, or an object with a text. */
-function deltaOf({ eventData: { event } }: TimelineEvent): string {
-  try {
-    const { delta } = JSON.parse(event?.message ?? '{}') as { delta?: unknown };
-    if (typeof delta === 'string') return delta;
-    const { text, partial_json: json } = (delta ?? {}) as { text?: unknown; partial_json?: unknown };
-    return typeof text === 'string' ? text : typeof json === 'string' ? json : '';
-  } catch {
-    return '';
-  }
+function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineItem): ToolCall {
+  const tool = before?.kind === 'tool' ? before : undefined;
+  const { toolResult: result } = content;
+  const isInput = content.deltaType === 'input_json_delta' || (result === null && content.text !== null);
+  const input = isInput ? (content.text ?? (tool?.input ?? '') + (deltaOf(content) ?? '')) : (tool?.input ?? '');
+  const shown = result?.output ?? (isInput ? null : (content.text ?? plainMessage(content)));
+  const output = shown ?? tool?.output ?? '';
+  const status = result?.status ?? tool?.status ?? null;
+  const error = result?.error ?? tool?.error ?? null;
+  return {
+    ...frameOf(event, content, 'tool', before),
+    kind: 'tool',
+    callId: content.itemId ?? tool?.callId ?? null,
+    name: content.toolName ?? tool?.name ?? 'Tool',
+    input,
+    status,
+    output,
+    error,
+    exitCode: result?.exitCode ?? tool?.exitCode ?? null,
+    isError: status === 'error' || (error !== null && status !== 'completed'),
+    isCut: isCut(input) || isCut(output),
+  };
 }
 
-function noteOf({
-  databaseId: id,
-  createdAt: at,
-  eventType,
-  eventData: data,
-}: TimelineEvent): TimelineItem | undefined {
-  const provider = data.event?.event;
-  if (provider !== undefined && FRAMES.test(provider)) return undefined;
-  const label = (provider ?? (data.type === '' ? eventType : data.type)).replaceAll('_', ' ');
+function noteOf(event: TimelineEvent, content: EventContent): Note | undefined {
+  const { name, message, usage } = content;
+  const said = content.text || plainMessage(content) || textInJson(message ?? '') || content.otherText;
+  const text = [said, usage].filter(Boolean).join('\n');
+  if (text === '' && FRAMES.test(name) && !ITEMS.test(name)) return undefined;
+  const label = (name === 'line' ? 'output' : name).replaceAll(/[_.]/g, ' ');
   return {
-    id,
-    lastId: id,
-    at,
-    scope: data.scope?.kind ?? null,
+    ...frameOf(event, content, 'note'),
     kind: 'note',
     label,
-    isError: /error|fail/i.test(label),
+    text,
+    json: text === '' ? (message ?? '') : '',
+    isError: FAILURE.test(name),
+    isCut: isCut(text),
   };
+}
+
+/** The message of the provider, if it is a text for people. */
+function plainMessage({ message }: EventContent): string | null {
+  return message === null || isJson(message) ? null : message;
+}
+
+/** A text of this length has been cut, unless it happens to end there. */
+const isCut = (text: string) => text.length >= MAX_TEXT;
+
+function frameOf(event: TimelineEvent, content: EventContent, kind: Kind, before?: TimelineItem): Omit<Item, 'isCut'> {
+  const { databaseId: lastId, createdAt } = event;
+  return {
+    id: before?.id ?? lastId,
+    lastId,
+    at: before?.at ?? createdAt,
+    speaker: before?.speaker ?? speakerOf(content, kind),
+    scope: before ? before.scope : scopeOf(content),
+    parentToolUseId: before?.parentToolUseId ?? content.parentToolUseId,
+  };
+}
+
+function scopeOf({ scope }: EventContent): string | null {
+  return scope === null || scope === 'foreground' ? null : scope;
+}
+
+const SPEAKERS: Readonly<Record<string, string>> = {
+  user: 'User',
+  assistant: 'Agent',
+  agent: 'Agent',
+  model: 'Agent',
+  system: 'System',
+  runner: 'Runner',
+  tool: 'Tool',
+};
+const AGENTS: Readonly<Record<string, string>> = { subagent: 'Subagent', background: 'Background task' };
+
+function speakerOf(content: EventContent, kind: Kind): string {
+  if (kind === 'tool') return 'Tool';
+  const { source } = content;
+  const name =
+    source === null
+      ? kind === 'message'
+        ? 'Agent'
+        : 'System'
+      : Object.hasOwn(SPEAKERS, source)
+        ? (SPEAKERS[source] ?? source)
+        : source;
+  const scope = scopeOf(content);
+  return name === 'Agent' && scope !== null && Object.hasOwn(AGENTS, scope) ? (AGENTS[scope] ?? name) : name;
+}
+
+/** Why a session failed, as far as its events say: the last error. */
+export function failureIn(items: readonly TimelineItem[]): { readonly id: number; readonly text: string } | undefined {
+  const last = items.findLast((item) => item.kind !== 'message' && item.isError);
+  if (!last || last.kind === 'message') return undefined;
+  if (last.kind === 'note') return { id: last.id, text: firstLine(last.text) || last.label };
+  const reason = firstLine(last.error ?? last.output);
+  return { id: last.id, text: `${last.name}${reason === '' ? ' failed' : `: ${reason}`}` };
+}
+
+function firstLine(text: string): string {
+  return text.trim().split('\n', 1)[0] ?? '';
 }

@@ -82,6 +82,12 @@ export const sessionEventFilter = z
     messageId: z.uuid().nullish().describe('Events of this message.'),
     delivery: z.enum(DELIVERIES).nullish().describe('Events with this delivery.'),
     scope: z.enum(SCOPE_KINDS).nullish().describe('Events with this kind of scope.'),
+    isError: z
+      .boolean()
+      .nullish()
+      .describe(
+        'True lists only events that report an error: the failure of a tool call, or an event of the provider, or else a type, whose name has `error` or `fail` in it. False lists only the others. When absent, both are listed.',
+      ),
     text: searchText
       .nullish()
       .describe(

@@ -72,6 +72,10 @@ type Value = ValueOf<Given>;
 
 type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit'>;
 
+/** Data is searched as text before it is read as JSON, because most of it has neither word. */
+const REPORTS_ERROR = sql`(e.event_data::text ~* 'error|fail' and coalesce(
+    e.event_data -> 'toolResult' ->> 'status' = 'error' or coalesce(e.event_data -> 'event' ->> 'event', e.event_data ->> 'type') ~* 'error|fail', false))`;
+
 type Conditions = Readonly<Record<Condition, (value: Value, sessionId: RawBuilder<string>) => RawBuilder<SqlBool>>>;
 const CONDITIONS: Conditions = {
   eventTypes: (value) => sql`e.event_type = any(${value('eventTypes')}::text[])`,
@@ -79,6 +83,7 @@ const CONDITIONS: Conditions = {
   messageId: (value) => sql`e.message_id = ${value('messageId')}::uuid`,
   delivery: (value) => sql`e.event_data ->> 'delivery' = ${value('delivery')}`,
   scope: (value) => sql`e.event_data -> 'scope' ->> 'kind' = ${value('scope')}`,
+  isError: (value) => sql`${REPORTS_ERROR} = ${value('isError')}::boolean`,
   createdFrom: (value) => sql`e.created_at >= ${value('createdFrom')}::timestamptz`,
   createdBefore: (value) => sql`e.created_at < ${value('createdBefore')}::timestamptz`,
   // The events that were found are few, so that they are read by their ids.

@@ -359,6 +359,8 @@ describe('filters over GraphQL', () => {
     ]);
     const cases: [object, number[]][] = [
       [{}, [1, 2, 3]],
+      [{ isError: true }, []],
+      [{ isError: false }, [1, 2, 3]],
       [{ eventTypes: ['a', 'c'] }, [1, 3]],
       [{ eventTypes: [] }, []],
       [{ eventTypes: null, providers: ['openai'] }, [1]],

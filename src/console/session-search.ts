@@ -1,0 +1,36 @@
+import type { VNode } from 'preact';
+import type { TimelineEvent } from './event-content.ts';
+import { counted } from './event-content.ts';
+import { useSettled } from './filters.ts';
+import { usePages } from './hooks.ts';
+import { html } from './html.ts';
+import { LoadMore } from './load-more.ts';
+import { Empty, Faults, Loading } from './parts.ts';
+import { TimelineItems, useItems } from './timeline-items.ts';
+
+interface FoundProps {
+  readonly id: string;
+  readonly text: string;
+  readonly isErrorsOnly: boolean;
+}
+
+/** The events of a session with a text, or that report errors. The link of each leads to its place in the timeline. */
+export function FoundEvents({ id, text, isErrorsOnly }: FoundProps): VNode {
+  const settled = useSettled(text.trim());
+  const filter = { ...(settled !== '' && { text: settled }), ...(isErrorsOnly && { isError: true }) };
+  const list = usePages('SessionEvents', { id, first: 100, filter }, ({ sessionEvents }) => sessionEvents);
+  const rows: readonly TimelineEvent[] = list.rows;
+  const items = useItems(rows);
+  if (list.rows.length === 0 && list.isLoading) return html`<${Loading} />`;
+  if (list.faults.length > 0) return html`<${Faults} faults=${list.faults} />`;
+  if (list.rows.length === 0)
+    return settled === ''
+      ? html`<${Empty}>No event reports an error.<//>`
+      : html`<${Empty}>No event has this text. Events are found some seconds after they were recorded.<//>`;
+  return html`<p class="soft" role="status">
+      ${counted(list.rows.length, 'event')}${list.hasMore ? ' or more' : ''} found. The time of each leads to its place
+      in the timeline.
+    </p>
+    <${TimelineItems} items=${items} sessionId=${id} />
+    ${list.hasMore && html`<${LoadMore} label="More events" load=${async () => list.loadMore()} />`}`;
+}

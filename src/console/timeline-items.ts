@@ -1,0 +1,57 @@
+import type { VNode } from 'preact';
+import { useRef } from 'preact/hooks';
+import type { TimelineEvent } from './event-content.ts';
+import { html } from './html.ts';
+import { type TimelineItem, withEvents } from './timeline.ts';
+import { TimelineRow, dayOf, isSameDay } from './timeline-row.ts';
+
+interface ItemsProps {
+  readonly items: readonly TimelineItem[];
+  readonly sessionId: string;
+  readonly wanted?: number;
+}
+
+/** The rows of a timeline, with a heading for each day. */
+export function TimelineItems({ items, sessionId, wanted = 0 }: ItemsProps): VNode {
+  const calls = callsOf(items);
+  const rows = items.flatMap((item, index) => {
+    const isWanted = wanted >= item.id && wanted <= item.lastId && wanted > 0;
+    const parent = item.parentToolUseId === null ? undefined : calls.get(item.parentToolUseId);
+    const row = html`<${TimelineRow}
+      key=${item.id}
+      item=${item}
+      sessionId=${sessionId}
+      isWanted=${isWanted}
+      parentId=${parent?.id}
+      parentName=${parent?.name}
+    />`;
+    if (isSameDay(item, items[index - 1])) return [row];
+    return [html`<li key=${`day ${item.id}`} class="day">${dayOf(item)}</li>`, row];
+  });
+  return html`<ol class="items">
+    ${rows}
+  </ol>`;
+}
+
+/** The tool calls by their ids, which subagents name. */
+function callsOf(items: readonly TimelineItem[]): ReadonlyMap<string, TimelineItem & { readonly kind: 'tool' }> {
+  return new Map(items.flatMap((item) => (item.kind === 'tool' && item.callId !== null ? [[item.callId, item]] : [])));
+}
+
+interface Made {
+  readonly events: readonly TimelineEvent[];
+  readonly items: TimelineItem[];
+}
+
+/** The timeline items of events. When events are appended, only these are processed. */
+export function useItems(events: readonly TimelineEvent[]): readonly TimelineItem[] {
+  const made = useRef<Made>({ events: [], items: [] });
+  const { current: before } = made;
+  if (events !== before.events) {
+    const known = before.events.length;
+    const isAppended = known > 0 && events[0] === before.events[0] && events[known - 1] === before.events[known - 1];
+    const items = isAppended ? withEvents(before.items, events.slice(known)) : withEvents([], events);
+    made.current = { events, items };
+  }
+  return made.current.items;
+}

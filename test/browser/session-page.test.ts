@@ -1,0 +1,185 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
+import { REPOSITORY_ID, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
+import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+
+/** The page of a session, around and in its timeline. */
+
+const site = await startSite({ RATE_LIMIT_PER_MINUTE: '0' });
+const { key, organization, email } = await site.createKey();
+
+async function recordLines(id: string, format: string, lines: readonly string[]): Promise<void> {
+  const answer = await site.rest('POST', `/v1/sessions/${id}/events`, {
+    key,
+    body: lines.join('\n'),
+    headers: { 'Content-Type': `application/x-ndjson; format=${format}` },
+  });
+  expect([answer.status, answer.body]).toEqual([201, expect.anything()]);
+}
+
+async function recordedSession(format: keyof typeof AGENT_LINES, ...more: readonly string[]): Promise<string> {
+  const id = await createSession(site, key, { title: `A run of ${format}` });
+  await moveTo(site, key, id, 'IN_PROGRESS');
+  await recordLines(id, format, [...AGENT_LINES[format], ...more]);
+  return id;
+}
+
+const isLive = (page: Page) => page.getByText('Live: new events appear by themselves.').waitFor();
+const EDIT = JSON.stringify({
+  type: 'assistant',
+  message: {
+    id: 'msg_9',
+    content: [
+      {
+        type: 'tool_use',
+        id: 'toolu_9',
+        name: 'Edit',
+        input: { file_path: 'src/cart.ts', old_string: 'return total - 10;', new_string: 'return total * 0.9;' },
+      },
+    ],
+  },
+});
+const IMAGE = JSON.stringify({
+  type: 'user',
+  message: { content: [{ type: 'image', title: 'receipt.png', source: { type: 'base64', data: 'AAAA' } }] },
+});
+
+test('a timeline shows who speaks, thinking folded, subagents, changes of files, and images by name', async () => {
+  const id = await recordedSession('claude', EDIT, IMAGE);
+  for (const [view, options] of VIEWS) {
+    const { page, problems } = await site.open(`/sessions/${id}`, { ...options, key });
+    await isLive(page);
+    const shown = (text: string) => page.locator('.item', { hasText: text }).last();
+    const speakers = await page.locator('.item .speaker').allTextContents();
+    expect([...new Set(speakers)].toSorted()).toEqual(['Agent', 'Subagent', 'System', 'Tool', 'User']);
+    const thinking = shown('The total is wrong.');
+    expect(await thinking.locator('p.text').isVisible()).toBe(false);
+    await thinking.getByText('Thinking', { exact: true }).click();
+    expect(await thinking.locator('p.text').isVisible()).toBe(true);
+    const subagent = page.locator('.item.delegated', { hasText: 'Two callers.' }).first();
+    expect(await subagent.getByRole('link', { name: 'Task' }).getAttribute('href')).toMatch(/#event-10$/);
+    const changes = page.getByLabel('Changes of src/cart.ts');
+    expect(await changes.locator('span').allTextContents()).toEqual([
+      '-return total - 10;\n',
+      '+return total * 0.9;\n',
+    ]);
+    expect(await shown('receipt.png').locator('.speaker').textContent()).toBe('User');
+    await saveScreenshot(page, `session-of-an-agent-${view}`);
+    expect([await accessibilityFindings(page), await overflowOf(page), problems]).toEqual([[], 0, []]);
+  }
+});
+
+test.each(Object.keys(AGENT_LINES) as (keyof typeof AGENT_LINES)[])(
+  '%s: odd lines of an agent are rows like others',
+  async (format) => {
+    const id = await recordedSession(format);
+    await recordLines(id, format, ODD_LINES);
+    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    await isLive(page);
+    await page.getByText('npm warn deprecated left-pad@1.0.0').first().waitFor();
+    expect(await page.getByText('This event cannot be shown').count()).toBe(0);
+    expect([problems, await overflowOf(page)]).toEqual([[], 0]);
+  },
+);
+
+test('title, state and totals stay in view, and follow changes of others', async () => {
+  const id = await recordedSession('claude', ...Array.from({ length: 60 }, (_, index) => `line ${index}`));
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  await isLive(page);
+  await page.getByText('12 tokens in · 9,000 cached · 340 tokens out · $0.25 · 3 turns · 2 tool calls').waitFor();
+  await page.locator('.item').last().scrollIntoViewIfNeeded();
+  const title = page.getByRole('heading', { level: 1 });
+  expect((await title.boundingBox())?.y).toBeLessThan(60);
+  await mutate(site, key, 'updateSession', { sessionId: id, title: 'Another title' });
+  await page.getByRole('heading', { name: 'Another title', level: 1 }).waitFor();
+  await moveTo(site, key, id, 'COMPLETED');
+  await page.locator('.session-head').getByText('Completed').waitFor();
+  await page.getByText('Finished', { exact: true }).waitFor();
+  await moveTo(site, key, id, 'QUEUED', 'IN_PROGRESS');
+  await isLive(page);
+  await recordLines(id, 'claude', ['queued again']);
+  await page.getByText('queued again', { exact: true }).waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('a session is exported as it was recorded, and as a person reads it, with the sign-in of the browser', async () => {
+  const id = await recordedSession('claude');
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  const download = async (name: string) => {
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByText(name).click()]);
+    return readFile(await file.path(), 'utf8');
+  };
+  const events = (await download('Export as NDJSON')).trimEnd().split('\n');
+  expect(events.map((line) => (JSON.parse(line) as { id: number }).id)).toEqual(
+    Array.from({ length: 17 }, (_, index) => index + 1),
+  );
+  expect(await download('Export as Markdown')).toContain('# A run of claude');
+  expect(problems).toEqual([]);
+});
+
+test('the history says who changed what, without recording unless it is asked for', async () => {
+  const id = await recordedSession('codex');
+  const other = await site.createKey({ organization, role: 'admin' });
+  await mutate(site, other.key, 'updateSession', { sessionId: id, visibility: 'PUBLIC', branchName: 'main' });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  await page.getByRole('button', { name: 'History' }).click();
+  const rows = page.getByRole('table', { name: 'Changes' }).getByRole('row');
+  const changes = async () =>
+    (await rows.locator('td:nth-child(2), td:nth-child(3)').allTextContents()).map((text) => text.trim());
+  await expect
+    .poll(changes)
+    .toEqual([
+      'Changed branch name and visibility',
+      other.email,
+      'Changed the state',
+      email,
+      'Created the session',
+      email,
+    ]);
+  expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
+  await page.getByLabel('With recording').check();
+  await rows.filter({ hasText: 'Recorded events' }).waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('a session with many large pull requests opens; they are shown page by page, their changes on demand', async () => {
+  const id = await createSession(site, key, { title: 'Large results' });
+  const { artifact } = await mutate<{ artifact: { databaseId: string } }>(
+    site,
+    key,
+    'recordArtifact',
+    { sessionId: id, type: 'PULL_REQUEST' },
+    'artifact { databaseId }',
+  );
+  const data = `+first\n${'-x\n'.repeat(330_000)}`;
+  await mutate(site, key, 'recordPullRequest', {
+    artifactId: artifact.databaseId,
+    url: 'https://git.example.com/pull/1',
+    title: 'Pull request',
+    status: 'OPEN',
+    isDraft: false,
+    sourceBranch: 'fix',
+    baseBranch: 'main',
+    headSha: 'abc',
+    agent: 'coder',
+    diff: { additions: 1, deletions: 330_000, data },
+    author: { avatarUrl: 'https://git.example.com/a', login: 'coder' },
+    codeRepository: { id: REPOSITORY_ID, name: 'n', owner: 'o', baseBranch: 'main', provider: 'github' },
+  });
+  // Copies are made in the database, which is faster than recording each.
+  await site.dependencies.database.em.fork().execute(
+    `insert into pull_request select (jsonb_populate_record(r, jsonb_build_object('id', gen_random_uuid(), 'url', r.url || n))).*
+      from pull_request as r, generate_series(2, 34) as n where r.artifact_id = ?`,
+    [artifact.databaseId],
+  );
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  const pulls = page.getByLabel('Pull requests').getByRole('listitem');
+  await expect.poll(() => pulls.count()).toBe(10);
+  await page.getByRole('button', { name: 'More pull requests' }).click();
+  await expect.poll(() => pulls.count()).toBe(34);
+  await pulls.first().getByRole('button', { name: 'Show changes' }).click();
+  await page.locator('.diff .added', { hasText: '+first' }).waitFor();
+  expect(problems).toEqual([]);
+});

@@ -1,0 +1,212 @@
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { indexSessions } from '../../src/domains/session-events/search-index.ts';
+import { append, createSession, moveTo } from '../support/fixtures/sessions.ts';
+import { startSite } from '../support/processes/browser.ts';
+
+/** Reading a session: following it, jumping in it and searching it. */
+
+const site = await startSite({ RATE_LIMIT_PER_MINUTE: '0' });
+const { key } = await site.createKey();
+
+const said = (text: string, id: string) => ({
+  eventType: 'stream_event',
+  provider: 'anthropic',
+  eventData: { type: 'x', deltaType: 'text_delta', itemId: id, accumulatedText: text, source: 'assistant' },
+});
+const failed = (text: string) => ({
+  eventType: 'session',
+  provider: 'anthropic',
+  eventData: { type: 'runner_error', source: 'runner', message: text },
+});
+
+/** A session with messages that are numbered like their events. */
+async function sessionOf(count: number, from = 1): Promise<string> {
+  const id = await createSession(site, key, { title: 'Read' });
+  await moveTo(site, key, id, 'IN_PROGRESS');
+  await say(id, count, from);
+  return id;
+}
+
+async function say(id: string, count: number, from: number): Promise<void> {
+  for (let start = 0; start < count; start += 1000) {
+    const numbers = Array.from({ length: Math.min(1000, count - start) }, (_, index) => from + start + index);
+    await append(
+      site,
+      key,
+      id,
+      numbers.map((number) => said(`message ${number}`, `item ${number}`)),
+    );
+  }
+}
+
+const isLive = (page: Page) => page.getByText('Live: new events appear by themselves.').waitFor();
+const row = (page: Page, number: number) => page.locator(`#event-${number}`);
+/** Where a row is in the window; undefined if it is not there. */
+const topOf = async (page: Page, number: number) => {
+  const box = await row(page, number).boundingBox();
+  return box && box.y >= 0 && box.y + box.height <= (page.viewportSize()?.height ?? 0) ? Math.round(box.y) : undefined;
+};
+const isInView = (page: Page, number: number) => expect.poll(() => topOf(page, number)).toBeDefined();
+
+describe('a live timeline', () => {
+  test('stays at its end when it is there, else it stays where it is and counts new events', async () => {
+    const id = await sessionOf(60);
+    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    await isLive(page);
+    await page.getByRole('button', { name: 'Go to the latest events' }).click();
+    await isInView(page, 60);
+    await say(id, 20, 61);
+    await isInView(page, 80);
+
+    await row(page, 30).scrollIntoViewIfNeeded();
+    await expect.poll(() => page.getByRole('button', { name: 'Go to the latest events' }).count()).toBe(1);
+    const before = await topOf(page, 30);
+    await say(id, 2, 81);
+    await page.getByRole('button', { name: '2 new events' }).waitFor();
+    expect(await topOf(page, 30)).toBe(before);
+    await page.getByRole('button', { name: '2 new events' }).click();
+    await isInView(page, 82);
+    expect(await page.getByRole('button', { name: /new events/ }).count()).toBe(0);
+    expect(problems).toEqual([]);
+  });
+
+  test('goes to the last event, and earlier events appear above without moving what is read', async () => {
+    const id = await sessionOf(1000);
+    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    await page.getByText('message 1', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Go to the latest events' }).click();
+    await isInView(page, 1000);
+    await page.evaluate(() => scrollTo(0, 0));
+    const first = await page.locator('.item').first().getAttribute('id');
+    const number = Number(first?.replace('event-', '')) + 2;
+    await isInView(page, number);
+    const before = await topOf(page, number);
+    await page.getByRole('button', { name: 'Earlier events' }).evaluate((button) => (button as HTMLElement).click());
+    await expect.poll(() => page.locator('.item').first().getAttribute('id')).not.toBe(first);
+    // Heights of rows are not whole pixels.
+    await expect.poll(async () => Math.abs(Number(await topOf(page, number)) - Number(before))).toBeLessThan(3);
+    expect(problems).toEqual([]);
+  });
+
+  test('scrolled from its beginning, it loads later events by itself and then follows', async () => {
+    const id = await sessionOf(600);
+    const { page } = await site.open(`/sessions/${id}`, { key });
+    await page.getByText('message 1', { exact: true }).waitFor();
+    for (const number of [250, 500]) {
+      await row(page, number).waitFor();
+      await row(page, number).scrollIntoViewIfNeeded();
+    }
+    await row(page, 600).waitFor();
+    await isLive(page);
+    await row(page, 600).scrollIntoViewIfNeeded();
+    await page.mouse.wheel(0, 10_000);
+    await expect.poll(() => page.getByRole('button', { name: 'Go to the latest events' }).count()).toBe(0);
+    await say(id, 1, 601);
+    await isInView(page, 601);
+  });
+});
+
+describe('an event', () => {
+  test('is opened by a link, by its number, and after that by another one', async () => {
+    const id = await sessionOf(1500);
+    const { page, problems } = await site.open(`/sessions/${id}#event-700`, { key });
+    await page.locator('.item.wanted', { hasText: 'message 700' }).waitFor();
+    await isInView(page, 700);
+    const jump = page.getByLabel('Event', { exact: true });
+    await jump.fill('1400');
+    await jump.press('Enter');
+    await page.locator('.item.wanted', { hasText: 'message 1400' }).waitFor();
+    await isInView(page, 1400);
+    await page.evaluate(() => scrollTo(0, 0));
+    await jump.press('Enter');
+    await isInView(page, 1400);
+    await page.goBack();
+    await isInView(page, 700);
+    expect(problems).toEqual([]);
+  });
+
+  test('that does not exist is said to be missing, with the latest events and without a replay of the session', async () => {
+    const id = await sessionOf(1200);
+    const context = await site.newContext({ key });
+    const asked: string[] = [];
+    context.on('request', (request) => asked.push(request.postData() ?? ''));
+    const { page } = await site.open(`/sessions/${id}#event-999999`, {}, context);
+    await page.getByText('Event 999999 does not exist (yet). These are the latest ones, up to event 1200.').waitFor();
+    await isInView(page, 1200);
+    await isLive(page);
+    expect(await page.locator('.item').count()).toBeLessThan(300);
+    expect(asked.filter((text) => text.includes('query SessionEvents('))).toHaveLength(2);
+    await say(id, 1, 1201);
+    await isInView(page, 1201);
+  });
+
+  test('has a label that names the event of its link, and nothing lies on it', async () => {
+    const id = await sessionOf(1200);
+    const result = { status: 'error', output: 'x', error: 'no', exitCode: 2 };
+    const call = { eventType: 't', provider: 'p', eventData: { type: 't', itemId: 'c', toolName: 'Bash' } };
+    await append(site, key, id, [call, { ...call, eventData: { ...call.eventData, toolResult: result } }]);
+    for (const width of [1280, 390]) {
+      const { page } = await site.open(`/sessions/${id}#event-1202`, { key, width });
+      const item = row(page, 1201);
+      await item.getByText('Failed').waitFor();
+      await isInView(page, 1201);
+      expect(await item.getByRole('link').getAttribute('href')).toBe(`/sessions/${id}#event-1201`);
+      const button = item.getByRole('button', { name: 'event 1201' });
+      await button.click();
+      await item.getByText('"id": 1201').waitFor();
+      const [label, badge] = await Promise.all([button.boundingBox(), item.locator('.badge').boundingBox()]);
+      const isApart =
+        label &&
+        badge &&
+        (label.x + label.width <= badge.x || label.y + label.height <= badge.y || badge.y + badge.height <= label.y);
+      expect([width, isApart]).toEqual([width, true]);
+    }
+  });
+});
+
+describe('a failed session', () => {
+  test('opens at its failure, whose reason is beside its state', async () => {
+    const id = await sessionOf(700);
+    await append(site, key, id, [failed('The disk is full.')]);
+    await say(id, 300, 702);
+    await moveTo(site, key, id, 'FAILED');
+    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    await page.locator('.session-state', { hasText: 'The disk is full.' }).waitFor();
+    await page.locator('.item.wanted', { hasText: 'The disk is full.' }).waitFor();
+    await isInView(page, 701);
+    expect(problems).toEqual([]);
+  });
+
+  test('without a recorded error opens at its end', async () => {
+    const id = await sessionOf(700);
+    await moveTo(site, key, id, 'FAILED');
+    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    await isInView(page, 700);
+    expect(problems).toEqual([]);
+  });
+});
+
+describe('a search', () => {
+  test('finds texts and errors of a whole session; what was found leads to its place', async () => {
+    const id = await sessionOf(800);
+    await append(site, key, id, [failed('The disk is full.')]);
+    await say(id, 600, 802);
+    while ((await indexSessions(site.dependencies.database.em)) > 0);
+    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    await page.getByText('message 1', { exact: true }).waitFor();
+    await page.getByLabel('Errors only').check();
+    await page.getByText('1 event found.').waitFor();
+    expect(await page.locator('.item').allTextContents()).toEqual([expect.stringContaining('The disk is full.')]);
+    await page.getByLabel('Errors only').uncheck();
+    await page.getByLabel('Search in the session').fill('MESSAGE 1111');
+    await page.locator('.item', { hasText: 'message 1111' }).getByRole('link').click();
+    await page.locator('.item.wanted', { hasText: 'message 1111' }).waitFor();
+    await isInView(page, 1111);
+    expect(await page.getByLabel('Search in the session').inputValue()).toBe('');
+    await page.getByLabel('Search in the session').fill('nowhere');
+    await page.getByText('No event has this text.').waitFor();
+    expect(new URL(page.url()).searchParams.get('text')).toBe('nowhere');
+    expect(problems).toEqual([]);
+  });
+});

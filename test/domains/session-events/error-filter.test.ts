@@ -1,0 +1,33 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+test('events that report an error are found by the failure of a tool, or by the name of the event or its type', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const data: readonly object[] = [
+    { type: 'text', accumulatedText: 'no error here, nothing failed' },
+    { type: 'tool_result', toolResult: { status: 'error' } },
+    { type: 'tool_result', toolResult: { status: 'completed', output: 'error' } },
+    { type: 'runner_error' },
+    { type: 'x', event: { event: 'turn.FAILED', message: '' } },
+    // The name of the event says more than the type of its line.
+    { type: 'error', event: { event: 'warning', message: 'x' } },
+  ];
+  const events = data.map((eventData) => ({ eventType: 'x', provider: 'p', eventData }));
+  await append(gateway, key, id, events);
+  const query = `query($id: ID!, $isError: Boolean) { sessionEvents(sessionId: $id, filter: { isError: $isError }) { nodes { databaseId } totalCount } }`;
+  const found = async (isError: boolean | null) => (await gateway.graphql(key, query, { id, isError })).data;
+  const page = (...ids: number[]) => ({
+    sessionEvents: { nodes: ids.map((databaseId) => ({ databaseId })), totalCount: ids.length },
+  });
+  expect(await found(true)).toEqual(page(2, 4, 5));
+  expect(await found(false)).toEqual(page(1, 3, 6));
+  expect(await found(null)).toEqual(page(1, 2, 3, 4, 5, 6));
+});
