@@ -29,13 +29,13 @@ interface EventJsonProps {
 /** The first event of an item as it was recorded, and on demand the last one, which has the complete text. */
 export function EventJson({ sessionId, from, to }: EventJsonProps): VNode {
   const [id, setId] = useState(from);
-  const [text, setText] = useState('Loading…');
+  const [text, setText] = useState<string>();
   useEffect(() => {
     void load(sessionId, id).then((found) => setText(typeof found === 'string' ? found : jsonText(found)));
   }, [sessionId, id]);
   const other = id === from ? to : from;
   return html`<div class="raw">
-    <pre tabindex="0" aria-label=${`Event ${id} as it was recorded`}>${text}</pre>
+    ${text !== undefined && html`<pre tabindex="0" aria-label=${`Event ${id} as it was recorded`}>${text}</pre>`}
     ${to !== from && html`<button class="link" onClick=${() => setId(other)}>${other === to ? 'last' : 'first'}: event ${other}</button>`}
   </div>`;
 }
