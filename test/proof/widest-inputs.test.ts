@@ -9,7 +9,7 @@ import {
 import { heavyValues } from '../support/fixtures/heavy-json.ts';
 import { worstWaitBeside } from '../support/processes/neighbor.ts';
 import { type GatewayProcess, endProcesses, gatewayWithKey } from '../support/processes/process.ts';
-import { proof } from '../support/proof.ts';
+import { type Proof, proof } from '../support/proof.ts';
 
 const GOAL_MS = 500;
 /** A little less than a body may have. */
@@ -78,7 +78,7 @@ async function measure(name: string, once: () => Promise<{ readonly status: numb
   return { name, wait, status };
 }
 
-function record(suite: string, what: string, rows: readonly Row[]): void {
+function resultOf(what: string, rows: readonly Row[]): Proof {
   const sorted = rows.toSorted((one, other) => other.wait - one.wait);
   for (const row of sorted.slice(0, 20)) process.stdout.write(`${JSON.stringify(row)}\n`);
   expect(rows.filter(({ status }) => status >= 500 || status === 0)).toEqual([]);
@@ -88,10 +88,10 @@ function record(suite: string, what: string, rows: readonly Row[]): void {
     'worst wait of a neighbor, ms': worst?.wait ?? 0,
     'by the input': worst?.name ?? '',
   };
-  proof(suite, {
+  return {
     figures,
     shortfalls: (worst?.wait ?? 0) > GOAL_MS ? [`A neighbor waits more than ${GOAL_MS} ms.`] : [],
-  });
+  };
 }
 
 test('measures how long others wait for two of the widest inputs of each operation at once', async () => {
@@ -103,7 +103,7 @@ test('measures how long others wait for two of the widest inputs of each operati
       const body = bodyOf(JSON.stringify(grown(Math.floor(BODY_BYTES / each))));
       rows.push(await measure(`${operation} ${place}`, () => send(method, path, body, { accept })));
     }
-  record('Widest inputs', 'inputs of 3.9 MiB, each twice at once', rows);
+  proof('Widest inputs', { ...resultOf('inputs of 3.9 MiB, each twice at once', rows) });
 }, 1_800_000);
 
 /** The data of an event, and the argument of a tool, which may be any JSON. */
@@ -166,5 +166,5 @@ test('measures how long others wait for two requests at once with JSON that take
     const all = [...jsonRequests(sessionId, one, parts.get(kind) ?? ''), ...reads(sessionId)];
     for (const [name, request] of all) rows.push(await measure(`${name}: ${kind}`, request));
   }
-  record('Heaviest JSON', 'requests with JSON of 3 to 3.9 MiB, each twice at once', rows);
+  proof('Heaviest JSON', { ...resultOf('requests with JSON of 3 to 3.9 MiB, each twice at once', rows) });
 }, 1_800_000);
