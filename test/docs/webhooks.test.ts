@@ -20,7 +20,12 @@ afterAll(() => gateway.close());
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 
-async function receive(command: string, file: string): Promise<void> {
+const RECEIVERS = [
+  ['Node.js', process.execPath, 'receiver.ts'],
+  ...(hasPython ? ([['Python', 'python3', 'receiver.py']] as const) : []),
+] as const;
+
+test.each(RECEIVERS)('the receiver for %s handles each message once, and refuses others', async (_, command, file) => {
   const { key } = await gateway.createKey();
   // The address is changed when the receiver has a port, because it needs the secret when it starts.
   const { id, secret } = await createWebhook(gateway, key, 'http://127.0.0.1/');
@@ -58,17 +63,13 @@ async function receive(command: string, file: string): Promise<void> {
     expect((await logOf(gateway, key, other.id)).map(({ status }) => status)).toEqual([400]);
     child.kill();
     const rest: string[] = [];
-    for (let line = await lines.next(); !line.done; line = await lines.next()) rest.push(String(line.value));
+    for (let line = await lines.next(); !line.done; line = await lines.next()) rest.push(line.value);
     expect(rest.map((line) => line.split(' ')[0])).toEqual(['webhook.ping', 'member.joined', 'session.created']);
   } finally {
     child.kill();
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   }
-}
-
-test('the receiver for Node.js', () => receive(process.execPath, 'receiver.ts'));
-
-test.skipIf(!hasPython)('the receiver for Python', () => receive('python3', 'receiver.py'));
+});
 
 test('docs/webhooks.md shows these files', async () => {
   const page = await readFile(join(checkout, 'docs/webhooks.md'), 'utf8');

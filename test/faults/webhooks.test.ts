@@ -76,8 +76,8 @@ test('every change reaches the webhooks that answer, in order, while others hang
     const [before, received] = [created.length, healthy.map(({ receiver }) => receiver.received.length)];
     const writes = Array.from({ length: WRITERS }, write);
     await expect.poll(() => created.length, { interval: 5, timeout: 20_000 }).toBeGreaterThan(before + WRITERS / 2);
-    // Every second time, messages are on their way.
-    if (kill % 2 === 1)
+    // Some of the times, messages are on their way.
+    if (kill % 4 === 1)
       await Promise.any(healthy.map(({ receiver }, index) => receiver.arrived((received[index] ?? 0) + 1)));
     expect(await gateway.end('SIGKILL')).toBeNull();
     gateway = undefined;

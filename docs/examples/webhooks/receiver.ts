@@ -1,13 +1,13 @@
 // A receiver with Node.js and the package of Standard Webhooks: npm install standardwebhooks
 // WEBHOOK_SECRET=whsec_… PORT=8080 node receiver.ts
-import { createServer } from 'node:http';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 
 const webhook = new Webhook(process.env['WEBHOOK_SECRET'] ?? '');
 /** The ids of messages that were handled. Keep them in your database, in the transaction that handles the message. */
 const handled = new Set<string>();
 
-const server = createServer(async (request, response) => {
+async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   const body = Buffer.concat(chunks).toString();
@@ -26,5 +26,7 @@ const server = createServer(async (request, response) => {
   }
   // Answer at once, and do what takes long afterwards.
   response.writeHead(204).end();
-});
+}
+
+const server = createServer((request, response) => void receive(request, response));
 server.listen(Number(process.env['PORT'] ?? 8080), '127.0.0.1', () => console.log('ready', server.address()));

@@ -4,7 +4,7 @@ import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { nodeType } from '../../core/graphql/nodes.ts';
+import { type FieldsOf, nodeType } from '../../core/graphql/nodes.ts';
 import { orderType } from '../../core/graphql/orders.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
@@ -97,15 +97,9 @@ const DELIVERY_ORDER = orderType<DeliveryOrderField>('WebhookDelivery', {
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
-const WebhookType = nodeType<WebhookRow>('Webhook', {
-  description:
-    'An address that gets the entries of the feed as they are added, in their order. Only administrators of the organization can see it.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readWebhooks(context, uuidsOf(keys), selected),
-  fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    url: t.expose('url', { type: 'URL', description: WEBHOOK_TEXTS.url }),
-    types: t.expose('types', { type: [FeedEntryTypeEnum], nullable: true, description: WEBHOOK_TEXTS.types }),
+/** How the deliveries of a webhook go. */
+function stateFields(t: FieldsOf<WebhookRow>) {
+  return {
     isEnabled: t.boolean({
       description: WEBHOOK_TEXTS.isEnabled,
       extensions: needs<WebhookRow>('disabledAt'),
@@ -143,6 +137,19 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
       nullable: true,
       description: WEBHOOK_TEXTS.previousSecretExpiresAt,
     }),
+  };
+}
+
+const WebhookType = nodeType<WebhookRow>('Webhook', {
+  description:
+    'An address that gets the entries of the feed as they are added, in their order. Only administrators of the organization can see it.',
+  keyOf: ({ id }) => id,
+  load: (context, keys, selected) => readWebhooks(context, uuidsOf(keys), selected),
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    url: t.expose('url', { type: 'URL', description: WEBHOOK_TEXTS.url }),
+    types: t.expose('types', { type: [FeedEntryTypeEnum], nullable: true, description: WEBHOOK_TEXTS.types }),
+    ...stateFields(t),
     deliveries: t.connection(
       {
         type: DeliveryType,

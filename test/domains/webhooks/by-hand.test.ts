@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { deleteOldDeliveries } from '../../../src/domains/webhooks/queries.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 import {
@@ -123,8 +124,11 @@ test('a replay sends the entries after an id again under the same ids, and then 
   expect(ids).toEqual([1, 2, 3, 2, 3, 4].map((place) => cursor + place));
   expect(receiver.received[3]?.id).toBe(receiver.received[1]?.id);
   expect((await logOf(gateway, key, id)).map(({ kind }) => kind)).toEqual([
-    ...['entry', 'entry', 'entry'],
-    ...['replay', 'replay'],
+    'entry',
+    'entry',
+    'entry',
+    'replay',
+    'replay',
     'entry',
   ]);
 });
@@ -177,4 +181,10 @@ test('nothing is sent to a deleted webhook; its log is gone; the cleanup deletes
   await deliver(gateway);
   expect(receiver.received).toHaveLength(1);
   expect((await callWebhooks(gateway, key, 'GET', `/${id}/deliveries`)).status).toBe(404);
+  const left = () => gateway.dependencies.sql.query('select 1 from webhook_delivery where webhook_id = $1', [id]);
+  const { em } = gateway.dependencies.database;
+  await deleteOldDeliveries(em.fork(), new Date(Date.now() + 29 * 24 * HOUR), 1000);
+  expect(await left()).toHaveLength(2);
+  await deleteOldDeliveries(em.fork(), new Date(Date.now() + 31 * 24 * HOUR), 1000);
+  expect(await left()).toEqual([]);
 });

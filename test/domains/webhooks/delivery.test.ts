@@ -216,6 +216,13 @@ test('one that does not answer holds up no other one, and ends after 15 s', asyn
   await createSession(gateway, key);
   await other.receiver.arrived(2);
   expect(hanging.receiver.received).toHaveLength(1);
+  // No other process takes the webhook over meanwhile.
+  const leaseOf = async () => {
+    const text = 'select lease_until::text as until from webhook where id = $1';
+    return (await gateway.dependencies.sql.query<{ until: string }>(text, [hanging.id]))[0]?.until ?? '';
+  };
+  const lease = await leaseOf();
+  await expect.poll(async () => (await leaseOf()) > lease).toBe(true);
   deadlines.passThoseAfter(15_000);
   await delivering;
   const [entry] = await logOf(gateway, key, hanging.id);
