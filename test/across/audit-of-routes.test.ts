@@ -11,7 +11,7 @@ import {
   startAuditWorkspace,
 } from '../support/fixtures/audit-log.ts';
 import { invite } from '../support/fixtures/invitations.ts';
-import { answering, toolCall } from '../support/fixtures/mcp-use.ts';
+import { answering, legacyServer, toolCall } from '../support/fixtures/mcp-use.ts';
 import { visit } from '../support/fixtures/mcp-connections.ts';
 import { PLAN, plannedId } from '../support/fixtures/mutation-cases.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
@@ -178,8 +178,14 @@ const ROUTES: Readonly<Record<string, Write>> = {
     target: () => ['McpServer', workspace.createdIds['used']],
   },
   sendSessionMcpMessage: {
-    run: () =>
-      workspace.rest('POST', `/v1/sessions/${workspace.createdIds['usingSession']}/mcp`, toolCall('silent__now', {})),
+    run: () => {
+      workspace.server.handler = legacyServer('"result":{"content":[]}');
+      return workspace.rest(
+        'POST',
+        `/v1/sessions/${workspace.createdIds['usingSession']}/mcp`,
+        toolCall('silent__now', {}),
+      );
+    },
     operation: 'callMcpTool',
     target: () => ['McpServer', workspace.createdIds['silent']],
   },
