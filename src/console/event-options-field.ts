@@ -32,40 +32,16 @@ export function OptionsField(): VNode {
   const valueSent = (option: Option) => option.value || option.label;
   const isRepeated = (option: Option, index: number) =>
     isInvalid && options.findIndex((each) => valueSent(each) === valueSent(option)) < index;
-  const row = (option: Option, index: number) => {
-    const cell = (name: 'label' | 'value', text: string) =>
-      html`<input
-        aria-label=${`${text} of option ${index + 1}`}
-        aria-invalid=${
-          faults.some(({ path }) => path === `options.${index}.${name}`) ||
-          (name === 'value' && isRepeated(option, index))
-        }
-        aria-describedby=${control['aria-describedby']}
-        dir="auto"
-        placeholder=${(name === 'value' && option.label) || text}
-        value=${option[name]}
-        onInput=${(event: Event) => change(index, { [name]: valueOf(event) })}
-      />`;
-    return html`<div key=${index} class="option">
-      ${cell('label', 'Label')}${cell('value', 'Value')}
-      <label class="check"
-        ><input
-          type="checkbox"
-          aria-label=${`Option ${index + 1} is hidden`}
-          checked=${option.hidden}
-          onChange=${() => change(index, { hidden: !option.hidden })}
-        />Hidden</label
-      >
-      <button
-        type="button"
-        class="button small plain"
-        aria-label=${`Remove option ${index + 1}`}
-        onClick=${() => set(options.filter((_, at) => at !== index))}
-      >
-        Remove
-      </button>
-    </div>`;
-  };
+  const row = (option: Option, index: number) =>
+    html`<${OptionRow}
+      key=${index}
+      option=${option}
+      index=${index}
+      isRepeated=${isRepeated(option, index)}
+      describedBy=${control['aria-describedby']}
+      onChange=${(next: Partial<Option>) => change(index, next)}
+      onRemove=${() => set(options.filter((_, at) => at !== index))}
+    />`;
   return html`<fieldset class="options" tabindex="-1" data-invalid=${isInvalid}>
     <legend>Options</legend>
     ${options.slice(0, shown).map(row)} ${below}
@@ -83,4 +59,42 @@ export function OptionsField(): VNode {
       occurrences have it.
     </p>
   </fieldset>`;
+}
+
+interface OptionRowProps {
+  readonly option: Option;
+  readonly index: number;
+  /** Whether an earlier option has the same value, and the API has refused that. */
+  readonly isRepeated: boolean;
+  readonly describedBy: string | undefined;
+  readonly onChange: (next: Partial<Option>) => void;
+  readonly onRemove: () => void;
+}
+
+function OptionRow({ option, index, isRepeated, describedBy, onChange, onRemove }: OptionRowProps): VNode {
+  const { faults } = useFormState();
+  const cell = (name: 'label' | 'value', text: string) =>
+    html`<input
+      aria-label=${`${text} of option ${index + 1}`}
+      aria-invalid=${faults.some(({ path }) => path === `options.${index}.${name}`) || (name === 'value' && isRepeated)}
+      aria-describedby=${describedBy}
+      dir="auto"
+      placeholder=${(name === 'value' && option.label) || text}
+      value=${option[name]}
+      onInput=${(event: Event) => onChange({ [name]: valueOf(event) })}
+    />`;
+  return html`<div class="option">
+    ${cell('label', 'Label')}${cell('value', 'Value')}
+    <label class="check"
+      ><input
+        type="checkbox"
+        aria-label=${`Option ${index + 1} is hidden`}
+        checked=${option.hidden}
+        onChange=${() => onChange({ hidden: !option.hidden })}
+      />Hidden</label
+    >
+    <button type="button" class="button small plain" aria-label=${`Remove option ${index + 1}`} onClick=${onRemove}>
+      Remove
+    </button>
+  </div>`;
 }

@@ -31,6 +31,8 @@ const NAMES: Readonly<Record<PropertyType, string>> = {
 };
 const TYPE_CHOICES = TYPES.map((type) => [type, `${NAMES[type]} (${wordsOf(type)})`] as const);
 
+const FIRST_TYPE: PropertyType = 'STRING';
+
 interface EventProps extends DialogProps {
   readonly eventName: string;
   /** Loads the definition again. */
@@ -39,7 +41,7 @@ interface EventProps extends DialogProps {
 
 export function AddProperty({ eventName, onDone, onClose }: EventProps): VNode {
   const form = useForm({
-    initial: { label: '', name: '', type: 'STRING' as PropertyType, description: '', options: [EMPTY_OPTION] },
+    initial: { label: '', name: '', type: FIRST_TYPE, description: '', options: [EMPTY_OPTION] },
     send: ({ label, name, type, description, options }, { idempotencyKey }) => {
       const rest = { name: name || null, description: description || null, options: optionsOf(type, options) };
       return run('AddEventProperty', { input: { eventName, label, type, ...rest } }, { idempotencyKey });

@@ -185,8 +185,10 @@ export function Form({ form, submit, isDanger, isBlocked = false, onCancel, chil
   const { faults, isBusy } = form;
   useLayoutEffect(() => {
     if (faults.length === 0) return;
-    const form = element.current;
-    (form?.querySelector<HTMLElement>('[aria-invalid=true]') ?? form?.querySelector<HTMLElement>(FAULTY))?.focus();
+    const { current } = element;
+    (
+      current?.querySelector<HTMLElement>('[aria-invalid=true]') ?? current?.querySelector<HTMLElement>(FAULTY)
+    )?.focus();
   }, [faults]);
   const others = faults.filter(({ field }) => field === undefined);
   const sent = (event: Event) => {

@@ -80,9 +80,7 @@ export function useSessionEvents(id: string, { start, isFinished, onChange }: Op
     setPaused(undefined);
   };
   const goTo = async (next: Start) => {
-    const isLoaded =
-      next === 'latest' ? isAtEnd(loaded) : next === 'first' ? !loaded.hasEarlier : hasEvent(loaded, next);
-    if (isLoaded && loaded !== NOTHING) return setMissing(undefined);
+    if (isLoaded(loaded, next)) return setMissing(undefined);
     leave();
     const found = await load(pageAt(next));
     if (!found) return;
@@ -124,6 +122,12 @@ function pageAt(start: Start): Page {
   if (start === 'latest') return { last: PAGE };
   const after = start === 'first' ? 0 : start - 1 - BEFORE_WANTED;
   return after > 0 ? { first: PAGE, after: cursorOf(after) } : { first: PAGE };
+}
+
+/** Whether the events at this place are loaded. */
+function isLoaded(loaded: LoadedEvents, start: Start): boolean {
+  if (loaded === NOTHING) return false;
+  return start === 'latest' ? isAtEnd(loaded) : start === 'first' ? !loaded.hasEarlier : hasEvent(loaded, start);
 }
 
 function isAtEnd(loaded: LoadedEvents): boolean {

@@ -18,7 +18,7 @@ const OF_ORGANIZATION = ['--organization SLUG', 'only rows of this organization'
 const HELP: { readonly [Name in CommandName]: Help } = {
   migrate: { takes: '', summary: 'migrate the database to this version', details: [] },
   'keys create': {
-    takes: '--email E [--organization SLUG] [--role ROLE] [--scope S]...',
+    takes: '--email E [--organization SLUG] [--role ROLE] [--scope S]... [--name NAME] [--expires WHEN]',
     summary: 'create an API key, and its user and organization if they do not exist',
     details: [
       ['--email E', 'e-mail address of the user'],
@@ -28,9 +28,11 @@ const HELP: { readonly [Name in CommandName]: Help } = {
       ],
       [
         '--role ROLE',
-        `${ROLES.join(' or ')}; by default a new member of an existing organization is a member, the first of a new one an admin`,
+        `${ROLES.join(' or ')}; by default a new member of an existing organization is a member; the first of a new one is an admin`,
       ],
       ['--scope S', `scopes of the key, by default all: ${SCOPES.join(', ')}`],
+      ['--name NAME', 'name of the key, at most 100 characters'],
+      ['--expires WHEN', 'days or hours from now, such as 90d or 12h, or an ISO 8601 time; by default never'],
     ],
   },
   'keys list': {
@@ -122,12 +124,21 @@ const CALL = 'npm run --silent cli --';
 /** The text of `--help`: all commands, or one of them with its options. */
 export function helpOf(command?: CommandName): string {
   if (command === undefined) {
-    const width = Math.max(...Object.keys(HELP).map((name) => name.length));
-    const lines = Object.entries(HELP).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`);
-    return `Usage: ${CALL} <command>\n\n${lines.join('\n')}\n\n--help after a command lists its options; --version prints the version.\n`;
+    return `Usage: ${CALL} <command>\n\n${commandList('')}\n--help after a command lists its options; --version prints the version.\n`;
   }
   const { takes, summary, details } = HELP[command];
   const width = Math.max(0, ...details.map(([option]) => option.length));
   const lines = details.map(([option, meaning]) => `  ${option.padEnd(width)}  ${meaning}\n`);
   return `Usage: ${`${CALL} ${command} ${takes}`.trimEnd()}\n\n${summary}\n${lines.length > 0 ? '\n' : ''}${lines.join('')}`;
+}
+
+/** The commands of a noun, such as `keys`. */
+export function helpOfNoun(noun: string): string {
+  return `Usage: ${CALL} ${noun} <command>\n\n${commandList(`${noun} `)}`;
+}
+
+function commandList(prefix: string): string {
+  const commands = Object.entries(HELP).filter(([name]) => name.startsWith(prefix));
+  const width = Math.max(...commands.map(([name]) => name.length));
+  return commands.map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`).join('');
 }

@@ -2,9 +2,10 @@ import { parseArgs } from 'node:util';
 import { DAY_MS } from '../core/text/timestamps.ts';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
 import { ROLES, SCOPES } from '../core/access.ts';
+import { createApiKeyInput } from '../domains/api-keys/public.ts';
 import { FORMAT_NAMES } from '../domains/session-events/public.ts';
 import { isUuid } from '../core/text/uuids.ts';
-import { helpOf } from './command-help.ts';
+import { helpOf, helpOfNoun } from './command-help.ts';
 import type { Command, CommandName } from './command.ts';
 
 /** A mistake of the operator. The command line prints only its message, without a stack. */
@@ -21,6 +22,8 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
       organization: { type: 'string' },
       role: { type: 'string' },
       scope: { type: 'string', multiple: true },
+      name: { type: 'string' },
+      expires: { type: 'string' },
     });
     const email = required(values.email, '--email');
     const { organization } = values;
@@ -38,6 +41,8 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
       organization,
       role: values.role === undefined ? undefined : oneOf(ROLES, values.role, '--role'),
       scopes: values.scope && [...new Set(values.scope.map((scope) => oneOf(SCOPES, scope, '--scope')))],
+      label: values.name === undefined ? undefined : labelOf(values.name),
+      expires: values.expires === undefined ? undefined : expiryOf(values.expires),
     };
   },
   'keys list': (args) => {
@@ -89,7 +94,7 @@ const PARSERS: { readonly [Name in CommandName]: (args: string[]) => Command } =
     if (age === undefined && session === undefined) throw new UsageError('--older-than: is required without --session');
     return {
       name: 'events prune',
-      olderThanMs: age === undefined ? undefined : ageOf(age),
+      olderThanMs: age === undefined ? undefined : olderThan(age),
       sessionId: session === undefined ? undefined : sessionIdOf(session),
       organization,
       isDryRun,
@@ -129,12 +134,17 @@ export function parseCommandLine(args: readonly string[]): Command | Question {
   const name = [`${noun} ${verb}`, noun].find(isCommandName);
   const wantsHelp = isHelp || args.some((argument) => argument === '--help' || argument === '-h');
   if (wantsHelp) return { name: 'help', text: helpOf(name) };
+  if (!name && second === '' && isNoun(first)) throw new UsageError(helpOfNoun(first).trimEnd());
   if (!name) throw new UsageError(`unknown command '${args.slice(0, 2).join(' ')}'; --help lists them`);
   return PARSERS[name](args.slice(name.split(' ').length));
 }
 
 function isCommandName(text: string): text is CommandName {
   return Object.hasOwn(PARSERS, text);
+}
+
+function isNoun(text: string): boolean {
+  return Object.keys(PARSERS).some((name) => name.startsWith(`${text} `));
 }
 
 function withoutOptions(name: 'migrate' | 'plan export' | 'secrets rotate' | 'seed', args: string[]): Command {
@@ -166,12 +176,34 @@ function sessionIdOf(text: string): string {
   return id;
 }
 
+const KEY = createApiKeyInput.shape;
+
 const UNIT_MS = { d: DAY_MS, h: 3_600_000 } as const;
 
-function ageOf(text: string): number {
+/** Milliseconds of days or hours, such as `90d` or `12h`. */
+function spanOf(text: string): number | undefined {
   const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(text) ?? [];
-  if (count === undefined) throw new UsageError('--older-than: must be days or hours, such as 90d or 12h');
-  return Number(count) * UNIT_MS[unit === 'd' ? 'd' : 'h'];
+  return count === undefined ? undefined : Number(count) * UNIT_MS[unit === 'd' ? 'd' : 'h'];
+}
+
+function olderThan(text: string): number {
+  const span = spanOf(text);
+  if (span === undefined) throw new UsageError('--older-than: must be days or hours, such as 90d or 12h');
+  return span;
+}
+
+function expiryOf(text: string): Date | number {
+  const span = spanOf(text);
+  if (span !== undefined) return span;
+  const { data } = KEY.expiresAt.safeParse(text);
+  if (!data) throw new UsageError('--expires: must be days or hours, such as 90d or 12h, or an ISO 8601 date and time');
+  return data;
+}
+
+function labelOf(text: string): string {
+  const { data, error } = KEY.name.safeParse(text);
+  if (error) throw new UsageError(`--name: ${error.issues[0]?.message}`);
+  return data;
 }
 
 function isSlug(text: string): boolean {

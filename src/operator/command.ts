@@ -19,6 +19,10 @@ export type Command =
       readonly organization?: string;
       readonly role?: Role;
       readonly scopes?: readonly Scope[];
+      /** The name of the key. */
+      readonly label?: string | undefined;
+      /** When the key expires, or after how many milliseconds. */
+      readonly expires?: Date | number | undefined;
     }
   | ({ readonly name: 'keys list'; readonly email?: string; readonly all?: boolean } & ListOptions)
   | { readonly name: 'keys revoke'; readonly keyId: ApiKeyId }

@@ -10,7 +10,7 @@ import { setSubscription as setSubscriptionOf } from '../domains/organizations/p
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
 import { issueKey } from './issue-key.ts';
-import { listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
+import { hasOrganization, listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
 import { operationContext, workContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
@@ -46,16 +46,19 @@ export async function runCommand(
       // The database is already migrated.
       return { migrated: true };
     case 'keys create': {
-      const { name: _, ...wanted } = command;
-      return issueKey(dependencies, wanted);
+      const { name: _, label, expires, ...wanted } = command;
+      return issueKey(dependencies, { ...wanted, name: label, expiresAt: expiryOf(expires, now()) }).catch(refuse);
     }
     case 'keys list':
+      await requireOrganization(sql, command.organization);
       return listKeys(sql, { ...command, at: now() });
     case 'organizations list':
       return listOrganizations(sql);
     case 'users list':
+      await requireOrganization(sql, command.organization);
       return listUsers(sql, command.organization);
     case 'sessions list':
+      await requireOrganization(sql, command.organization);
       return listSessions(sql, command.organization);
     case 'keys revoke':
       return revokeKey(dependencies, command.keyId);
@@ -72,6 +75,17 @@ export async function runCommand(
     default:
       throw new Error('no such command', { cause: command satisfies never });
   }
+}
+
+/** @throws UsageError if there is no such organization. */
+async function requireOrganization(sql: Dependencies['sql'], slug: string | undefined): Promise<void> {
+  if (slug !== undefined && !(await hasOrganization(sql, slug))) throw new UsageError(`organization ${slug} not found`);
+}
+
+function expiryOf(expires: Date | number | undefined, at: Date): Date | undefined {
+  const expiresAt = typeof expires === 'number' ? new Date(at.getTime() + expires) : expires;
+  if (expiresAt && expiresAt <= at) throw new UsageError('--expires: must be in the future');
+  return expiresAt;
 }
 
 async function revokeKey(dependencies: Dependencies, id: string): Promise<object> {

@@ -36,11 +36,14 @@ interface WantedKey {
   /** By default all scopes. */
   readonly scopes?: readonly Scope[] | undefined;
   readonly name?: string | undefined;
+  /** By default the key does not expire. */
+  readonly expiresAt?: Date | undefined;
 }
 
 /**
- * Creates a key, and its user, organization and membership if they do not exist. A new member gets the role `member`, or `admin` in an
- * organization that is created here; without a given role an existing one is unchanged.
+ * Creates a key, and its user, organization and membership if they do not exist. The first member of an organization that is created here
+ * becomes `admin`, whatever the given role. Another new member becomes `member`; without a given role an existing one is unchanged.
+ * @throws ConflictError when the role would leave the organization without an administrator.
  */
 export function issueKey(
   dependencies: Dependencies,
@@ -51,7 +54,7 @@ export async function issueKey(
   { database, sql, config, now, newId }: Dependencies,
   wanted: WantedKey,
 ): Promise<IssuedKey> {
-  const { email, organization: slug, role, scopes = SCOPES, name = 'Created at the command line' } = wanted;
+  const { email, organization: slug, role, scopes = SCOPES, name = 'Created at the command line', expiresAt } = wanted;
   const issued = await database.em.fork().transactional(async (em) => {
     const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION };
     const { user, isNew: createdUser } = await findOrCreateUser({ em, now, newId }, email.toLowerCase());
@@ -62,10 +65,13 @@ export async function issueKey(
       (await ensureMember(
         em,
         { organization: found.organization, user },
-        { role, otherwise: found.isNew ? 'admin' : 'member', at: now() },
+        { role: found.isNew ? 'admin' : role, otherwise: 'member', at: now() },
       ));
     const organizationId = wanted.allOrganizations ? null : (found?.organization.id ?? null);
-    const { apiKey, key } = await issueApiKey({ em, now, newId }, { userId: user.id, organizationId, name, scopes });
+    const { apiKey, key } = await issueApiKey(
+      { em, now, newId },
+      { userId: user.id, organizationId, name, scopes, expiresAt },
+    );
     await recordAudit(
       em,
       operatorEntry({ now, newId }, 'createApiKey', { type: 'ApiKey', id: apiKey.id, organizationId }),

@@ -74,6 +74,11 @@ export function listKeys(reader: Sql, { organization, email, all, at }: KeyListO
   );
 }
 
+export async function hasOrganization(reader: Sql, slug: string): Promise<boolean> {
+  const row = await reader.first(db.selectFrom('organization').select('id').where('slug', '=', slug));
+  return row !== undefined;
+}
+
 export function listOrganizations(reader: Sql) {
   return pages(reader, (position) =>
     db

@@ -34,6 +34,14 @@ test.for([
     ['keys', 'create', '--email', 'a@example.com'],
     { name: 'keys create', email: 'a@example.com', organization: undefined, role: undefined, scopes: undefined },
   ],
+  [
+    'keys create --email a@example.com --name Runner --expires 90d'.split(' '),
+    { name: 'keys create', email: 'a@example.com', label: 'Runner', expires: 7_776_000_000 },
+  ],
+  [
+    'keys create --email a@example.com --expires 2040-01-01T00:00:00+01:00'.split(' '),
+    { name: 'keys create', email: 'a@example.com', expires: new Date('2039-12-31T23:00:00Z') },
+  ],
   [['keys', 'revoke', ID], { name: 'keys revoke', keyId: ID }],
   [
     ['subscriptions', 'set', '--organization=acme', '--family=sales', '--level=free'],
@@ -78,6 +86,11 @@ test.for([
     ['keys', 'create', '--email', 'a@example.com', '--organization', 'acme', '--scope', 'everything'],
     expect.stringMatching(/^--scope: must be one of mcp_connections\.read, /),
   ],
+  [['keys', 'create', '--email', 'a@example.com', '--name', ''], '--name: must not be empty'],
+  [
+    ['keys', 'create', '--email', 'a@example.com', '--expires', 'soon'],
+    '--expires: must be days or hours, such as 90d or 12h, or an ISO 8601 date and time',
+  ],
   [['keys', 'create', '--color', 'red'], "Unknown option '--color'"],
   [['keys', 'create', 'extra', '--email', 'a@example.com', '--organization', 'acme'], "unexpected argument 'extra'"],
   [['keys', 'revoke'], 'ID: is required'],
@@ -103,7 +116,12 @@ test.for([
   [['migrate', 'now'], "unexpected argument 'now'"],
   [['secrets', 'rotate', '--all'], "Unknown option '--all'"],
   [['keys', 'destroy'], "unknown command 'keys destroy'; --help lists them"],
-  [['keys'], "unknown command 'keys'; --help lists them"],
+  [
+    ['keys'],
+    expect.stringMatching(
+      /^Usage: .* keys <command>\n\n  keys create +create an API key.*\n  keys list .*\n  keys revoke +revoke an API key$/,
+    ),
+  ],
   [['constructor'], "unknown command 'constructor'; --help lists them"],
 ] as const)('%s is refused', ([args, message]) => {
   const parsing = () => parseCommandLine(args);

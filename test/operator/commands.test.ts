@@ -99,6 +99,37 @@ test('keys create: the first user of a new organization becomes its administrato
   expect([next.organizationId, raised.userId, kept.userId]).toEqual([first.organizationId, next.userId, next.userId]);
 });
 
+test('keys create: the first user of a new organization becomes its administrator whatever --role says, and its last one remains', async () => {
+  const first = await createKey('lone', '--email lone@example.com --role member --scope social');
+  expect(first).toMatchObject({ role: 'admin', createdOrganization: true });
+  await expect(run('keys create --organization lone --email lone@example.com --role member')).rejects.toThrow(
+    new UsageError(
+      'the organization must have at least one administrator; make another member an administrator first, or delete the organization',
+    ),
+  );
+  await createKey('lone', '--email second@example.com --role admin');
+  expect(await createKey('lone', '--email lone@example.com --role member')).toMatchObject({ role: 'member' });
+  expect(await query('select count(*)::int as keys from api_key where user_id = $1', [first.userId])).toEqual([
+    { keys: 2 },
+  ]);
+});
+
+test('keys create takes a name and an expiry, which must be in the future', async () => {
+  const { keyId } = await createKey('named', '--email named@example.com --name Runner --expires 12h');
+  expect(
+    await query('select name, (expires_at - created_at)::text as life from api_key where id = $1', [keyId]),
+  ).toMatchObject([{ name: 'Runner', life: expect.stringMatching(/^(?:12:00:00|11:59:59)/) as string }]);
+  await expect(
+    run('keys create --organization named --email named@example.com --expires 2001-01-01T00:00:00Z'),
+  ).rejects.toThrow(new UsageError('--expires: must be in the future'));
+});
+
+test.each(['keys', 'users', 'sessions'])('%s list names an organization that does not exist', async (noun) => {
+  await expect(run(`${noun} list --organization nowhere`)).rejects.toThrow(
+    new UsageError('organization nowhere not found'),
+  );
+});
+
 test('keys create prints which user and organization it created, the role and the scopes', async () => {
   const made = await createKey('printing', '--email printing@example.com --scope social');
   expect(made).toMatchObject({ role: 'admin', scopes: ['social'], createdUser: true, createdOrganization: true });
@@ -222,7 +253,6 @@ test('organizations, users and sessions are listed with their ids, slugs and e-m
       createdAt: expect.any(String),
     },
   ]);
-  expect(await list('sessions list --organization nowhere')).toEqual([]);
 });
 
 test('lists of more than one page are complete and have no duplicates', async () => {

@@ -50,7 +50,10 @@ async function connect(gateway: GatewayProcess, key: string, name: string, chang
   });
   expect([name, status]).toEqual([name, 201]);
   const { authorizationUrl, connection } = body as ConnectionAnswer;
-  const pages = { fetch: (path: string | Request, init?: RequestInit) => fetch(gateway.url + String(path), init) };
+  const pages = {
+    fetch: (target: string | Request, init?: RequestInit) =>
+      fetch(typeof target === 'string' ? gateway.url + target : target, init),
+  };
   expect((await visit(pages, fixture.consent(authorizationUrl ?? ''))).status).toBe(200);
   change(fixture);
   return { fixture, watched: { id: connection.id, name, times } satisfies Watched };

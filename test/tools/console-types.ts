@@ -63,7 +63,12 @@ function variablesType(schema: GraphQLSchema, { variableDefinitions = [] }: Oper
 /** The TypeScript type of an input or leaf. */
 function valueType(type: GraphQLType): string {
   if (isNonNullType(type)) return present(type.ofType);
-  return `${present(type)} | null`;
+  return orNull(present(type));
+}
+
+/** `unknown` includes null. */
+function orNull(type: string): string {
+  return type === 'unknown' ? type : `${type} | null`;
 }
 
 function present(type: GraphQLType): string {
@@ -85,7 +90,7 @@ function present(type: GraphQLType): string {
 
 function outputType(schema: GraphQLSchema, type: GraphQLOutputType, selections: readonly SelectionSetNode[]): string {
   if (isNonNullType(type)) return presentOutput(schema, type.ofType, selections);
-  return `${presentOutput(schema, type, selections)} | null`;
+  return orNull(presentOutput(schema, type, selections));
 }
 
 function presentOutput(

@@ -12,6 +12,12 @@ const NO_LOSS = 'no acknowledged write is lost or doubled';
 
 const FAILURES: readonly Suite[] = [
   {
+    suite: 'webhooks under kill -9',
+    claim:
+      'When gateways are killed at any moment, healthy webhooks get every change, in order, whatever the others answer.',
+    test: 'test/faults/webhooks.test.ts',
+  },
+  {
     suite: 'kill -9 under load',
     claim: `When gateways and the database are killed at any moment, ${NO_LOSS}.`,
     test: 'test/faults/kill.test.ts',

@@ -1,6 +1,7 @@
 // What other nouns, the gateway and the operator use of api keys.
 
 export { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
+export { createApiKeyInput } from './input.ts';
 export { hashApiKey, isWellFormedApiKey } from './key-format.ts';
 export {
   type CreatedApiKey,

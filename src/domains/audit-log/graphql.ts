@@ -79,6 +79,25 @@ const AuditedToolCallType = builder.objectRef<AuditedToolCall>('AuditedToolCall'
   }),
 });
 
+const TEXTS = {
+  operation:
+    'Name of the operation, such as `revokeApiKey`. For a refused attempt it can also be the name of a GraphQL field, or `graphql` when the request was refused before its document was read.',
+  targetType:
+    'Type of the changed object: a GraphQL type, `Broadcast`, or `BroadcastChannel`. For a refused attempt it is `ApiKey`.',
+  targetId:
+    'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
+  target:
+    'The changed object, as `node` finds it by `targetId`. Null like `targetId`, when the object has been deleted since, when the caller cannot read it, and for types that `node` does not find.',
+  actor:
+    'The user who did it, also after they left the organization. Null for a deleted account, the command line and jobs.',
+  apiKey:
+    'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key of another user.',
+  requestIdOrigin:
+    'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
+  changedFields:
+    'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
+} as const;
+
 const TOOL_CALL_TEXT =
   'For `callMcpTool`: what is recorded of the call, before it and again after it. Null for others.';
 
@@ -93,25 +112,21 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the operation took place.' }),
     source: t.expose('source', { type: SourceEnum, description: 'Where the change came from.' }),
     operation: t.exposeString('operation', {
-      description:
-        'Name of the operation, such as `revokeApiKey`. For a refused attempt it can also be the name of a GraphQL field, or `graphql` when the request was refused before its document was read.',
+      description: TEXTS.operation,
     }),
     targetType: t.exposeString('targetType', {
-      description:
-        'Type of the changed object: a GraphQL type, `Broadcast`, or `BroadcastChannel`. For a refused attempt it is `ApiKey`.',
+      description: TEXTS.targetType,
     }),
     targetId: t.id({
       nullable: true,
-      description:
-        'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
+      description: TEXTS.targetId,
       extensions: needs<AuditEntryRow>('targetType', 'targetId'),
       resolve: ({ targetType, targetId }) => targetId && toGlobalId(targetType, targetId),
     }),
     target: t.field({
       type: builder.nodeInterfaceRef(),
       nullable: true,
-      description:
-        'The changed object, as `node` finds it by `targetId`. Null like `targetId`, when the object has been deleted since, when the caller cannot read it, and for types that `node` does not find.',
+      description: TEXTS.target,
       // The entries of a page can name objects of all these types.
       extensions: { ...ownStatements(AUDITED_NODES.length), ...needs<AuditEntryRow>('targetType', 'targetId') },
       resolve: ({ targetType, targetId }, _, context, info) => resolveNode({ context, info }, targetType, targetId),
@@ -119,8 +134,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
     actor: t.field({
       type: UserType,
       nullable: true,
-      description:
-        'The user who did it, also after they left the organization. Null for a deleted account, the command line and jobs.',
+      description: TEXTS.actor,
       extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt', 'userUpdatedAt'),
       resolve: ({ userId: id, email, name, userCreatedAt: createdAt, userUpdatedAt: updatedAt }) =>
         id !== null && createdAt !== null && updatedAt !== null ? { id, email, name, createdAt, updatedAt } : null,
@@ -128,8 +142,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
     apiKey: t.field({
       type: ApiKeyType,
       nullable: true,
-      description:
-        'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key of another user.',
+      description: TEXTS.apiKey,
       extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS), ...needs<AuditEntryRow>('keyId') },
       resolve: ({ keyId }, _, context, info) => resolveReference({ context, info }, 'ApiKey', keyId, readApiKeys),
     }),
@@ -139,13 +152,11 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
     requestIdOrigin: t.expose('requestIdOrigin', {
       type: RequestIdOriginEnum,
       nullable: true,
-      description:
-        'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
+      description: TEXTS.requestIdOrigin,
     }),
     changedFields: t.exposeStringList('changedFields', {
       nullable: true,
-      description:
-        'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
+      description: TEXTS.changedFields,
     }),
     toolCall: t.expose('toolCall', { type: AuditedToolCallType, nullable: true, description: TOOL_CALL_TEXT }),
     refusal: t.expose('refusal', {

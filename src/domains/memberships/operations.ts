@@ -123,6 +123,7 @@ export const listMembers = defineOperation({
 /**
  * Makes the user a member, in the caller's transaction and without checking rights. A given role replaces that of an
  * existing membership.
+ * @throws ConflictError when that would leave the organization without an administrator.
  */
 export async function ensureMember(
   em: EntityManager,
@@ -131,7 +132,11 @@ export async function ensureMember(
 ): Promise<Membership> {
   const membership = await em.findOne(Membership, { organization, user });
   if (!membership) return em.create(Membership, { organization, user, role: role ?? otherwise, createdAt: at });
-  if (role) membership.role = role;
+  if (role === undefined || role === membership.role) return membership;
+  await lockOrganization(em, organization.id);
+  await em.refresh(membership);
+  await refuseLastAdmin(em, membership);
+  membership.role = role;
   return membership;
 }
 

@@ -155,10 +155,10 @@ test('the stream of GET is passed through, and is no call', async () => {
 });
 
 test('a stream ends when its key is revoked, or its connection is deleted', async () => {
-  const { gateway, organization, key, connect } = fixture;
+  const { gateway, organization, key } = fixture;
   const { key: other, keyId } = await gateway.createKey({ organization });
   fixture.peer.handler = mcpHandler();
-  const connectionId = await connect();
+  const connectionId = await fixture.connect();
   const losses = [
     { by: other, on: fixture.connectionId, lose: () => gateway.rest('DELETE', `/v1/api-keys/${keyId}`, { key }) },
     { by: key, on: connectionId, lose: () => gateway.rest('DELETE', `/v1/mcp-connections/${connectionId}`, { key }) },
