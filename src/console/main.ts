@@ -18,11 +18,14 @@ import { SessionPage } from './session-page.ts';
 import { SessionsPage } from './sessions-page.ts';
 import { followAs } from './streams.ts';
 import { UsagePage } from './usage-page.ts';
+import { WebhookPage } from './webhook-page.ts';
+import { WebhooksPage } from './webhooks-page.ts';
 
 const PAGES = [
   ['/sessions', 'Sessions'],
   ['/event-definitions', 'Event definitions'],
   ['/mcp-connections', 'MCP connections'],
+  ['/webhooks', 'Webhooks'],
   ['/api-keys', 'API keys'],
   ['/members', 'Members'],
   ['/audit-log', 'Audit log'],
@@ -33,6 +36,7 @@ function pageAt(path: string): VNode {
   const [, section = '', name] = path.split('/');
   if (name) {
     if (section === 'sessions') return html`<${SessionPage} key=${name} id=${decoded(name)} />`;
+    if (section === 'webhooks') return html`<${WebhookPage} key=${name} id=${decoded(name)} />`;
     if (section === 'event-definitions') return html`<${EventDefinitionPage} key=${name} name=${decoded(name)} />`;
   }
   switch (section) {
@@ -43,6 +47,8 @@ function pageAt(path: string): VNode {
       return html`<${EventDefinitionsPage} />`;
     case 'mcp-connections':
       return html`<${McpConnectionsPage} />`;
+    case 'webhooks':
+      return html`<${WebhooksPage} />`;
     case 'api-keys':
       return html`<${ApiKeysPage} />`;
     case 'members':
@@ -108,6 +114,7 @@ const FIND = {
   sessions: 'FindSession',
   'event-definitions': 'FindEventDefinition',
   'mcp-connections': 'FindMcpServer',
+  webhooks: 'FindWebhook',
 } as const;
 
 /** Finds out who is signed in, and fixes the organization of this tab: that of the address, of the object in the address, or the latest one. */

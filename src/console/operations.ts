@@ -16,6 +16,10 @@ const API_KEY = `
   id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate
   organization { id name } user { id name email }`;
 
+const WEBHOOK = `
+  id databaseId url types isEnabled disabledAt disabledReason cursor attempts nextAttemptAt failingSince lastDeliveredAt
+  previousSecretExpiresAt createdAt updatedAt`;
+
 const FAULT = '... on Error { message path } ... on ValidationError { faults { path message } }';
 
 /** For changes with `expectedUpdatedAt`. */
@@ -42,6 +46,8 @@ export const OPERATIONS = {
   FindEventDefinition: `query FindEventDefinition($id: String!) { eventDefinition(name: $id) { id } }`,
 
   FindMcpServer: `query FindMcpServer($id: ID!) { mcpServer(id: $id) { id } }`,
+
+  FindWebhook: `query FindWebhook($id: ID!) { webhook(id: $id) { id } }`,
 
   Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter) {
     viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: { field: UPDATED_AT, direction: DESC }) {
@@ -211,6 +217,50 @@ export const OPERATIONS = {
 
   OwnKey: `query OwnKey {
     viewer { user { id } apiKey { id scopes } organizations(first: 100) { nodes { id name } } }
+  }`,
+
+  Webhooks: `query Webhooks($first: Int!, $after: String) {
+    viewer { organization { id webhooks(first: $first, after: $after) {
+      nodes { ${WEBHOOK} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  Webhook: `query Webhook($id: ID!) { webhook(id: $id) { ${WEBHOOK} } }`,
+
+  WebhookDeliveries: `query WebhookDeliveries($id: ID!, $first: Int!, $after: String) {
+    webhook(id: $id) { id deliveries(first: $first, after: $after) {
+      nodes { id kind state type messageId feedEntryId attempt status error answer durationMs createdAt }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  CreateWebhook: `mutation CreateWebhook($input: CreateWebhookInput!) {
+    createWebhook(input: $input) { __typename ... on CreateWebhookPayload { secret webhook { ${WEBHOOK} } } ${FAULT} }
+  }`,
+
+  UpdateWebhook: `mutation UpdateWebhook($input: UpdateWebhookInput!) {
+    updateWebhook(input: $input) { __typename ... on UpdateWebhookPayload { webhook { ${WEBHOOK} } } ${LOCK_FAULT} }
+  }`,
+
+  RotateWebhookSecret: `mutation RotateWebhookSecret($id: ID!) {
+    rotateWebhookSecret(input: { webhookId: $id }) { __typename ... on RotateWebhookSecretPayload { secret } ${FAULT} }
+  }`,
+
+  DeleteWebhook: `mutation DeleteWebhook($id: ID!) {
+    deleteWebhook(input: { webhookId: $id }) { __typename ${FAULT} }
+  }`,
+
+  PingWebhook: `mutation PingWebhook($id: ID!) {
+    pingWebhook(input: { webhookId: $id }) { __typename ${FAULT} }
+  }`,
+
+  RedeliverWebhook: `mutation RedeliverWebhook($id: ID!, $deliveryId: ID!) {
+    redeliverWebhook(input: { webhookId: $id, deliveryId: $deliveryId }) { __typename ${FAULT} }
+  }`,
+
+  ReplayWebhook: `mutation ReplayWebhook($id: ID!, $after: Int!) {
+    replayWebhook(input: { webhookId: $id, after: $after }) { __typename ${FAULT} }
   }`,
 
   ApiKeys: `query ApiKeys($first: Int!, $after: String) {

@@ -12,6 +12,7 @@ export { Time } from './time.ts';
 const TONES: Readonly<Record<string, string>> = {
   COMPLETED: 'good',
   CONNECTED: 'good',
+  SUCCEEDED: 'good',
   FAILED: 'bad',
   UNREACHABLE: 'bad',
   MISCONFIGURED: 'bad',
@@ -19,6 +20,7 @@ const TONES: Readonly<Record<string, string>> = {
   KEY_EXPIRED: 'bad',
   KEY_REVOKED: 'bad',
   LAST_ADMINISTRATOR: 'bad',
+  QUEUED: 'busy',
   IN_PROGRESS: 'busy',
   PENDING_AUTHORIZATION: 'warn',
   AUTHORIZATION_REQUIRED: 'warn',

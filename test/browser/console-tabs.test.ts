@@ -1,13 +1,14 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
+import { receive } from '../support/fixtures/webhooks.ts';
 import { startTcpProxy } from '../support/peers/tcp-proxy.ts';
 import { startSite } from '../support/processes/browser.ts';
 import { createMetricsReader } from '../support/processes/metrics.ts';
 
 /** Several tabs of one browser, and pages that the gateway does not answer for a while. */
 
-const site = await startSite();
+const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
 const { key } = await site.createKey();
 const metrics = createMetricsReader();
 
@@ -130,6 +131,20 @@ test('a link to a session opens in the organization that has it; one to a foreig
   await refused.getByRole('heading', { name: 'Another organization', level: 1 }).waitFor();
   await refused.getByRole('button', { name: 'My organization' }).click();
   await refused.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+});
+
+test('a link to a webhook opens in the organization that has it, and the links of the page stay there', async () => {
+  const { unbound, second, keyOfSecond } = await createPeople();
+  await using webhook = await receive(site, keyOfSecond);
+  const { url } = webhook.receiver;
+  const { page } = await site.open(`/webhooks/${webhook.id}`, { key: unbound });
+  await page.getByText(url).waitFor();
+  expect(organizationIn(page)).toBe(second);
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
+  const link = page.getByRole('link', { name: url });
+  expect(await link.getAttribute('href')).toBe(`/webhooks/${webhook.id}?organization=${second}`);
+  await page.getByRole('combobox', { name: 'Organization' }).selectOption({ index: 0 });
+  await page.getByText('No webhooks yet').waitFor();
 });
 
 test('a link to an event survives the sign-in', async () => {

@@ -2,29 +2,41 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { createDemoWorkspace } from '../../src/operator/demo-workspace.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
+import { callWebhooks, deliver, receive } from '../support/fixtures/webhooks.ts';
 import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 
 const PAGES = [
   ['/sessions', 'Sessions'],
   ['/event-definitions', 'Event definitions'],
   ['/mcp-connections', 'MCP connections'],
+  ['/webhooks', 'Webhooks'],
   ['/api-keys', 'API keys'],
   ['/members', 'Members'],
   ['/audit-log', 'Audit log'],
   ['/usage', 'Usage'],
 ] as const;
 
-const site = await startSite();
+const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
 /** The demo workspace, which has almost every kind of object. */
 const demoKey = (await createDemoWorkspace(site.dependencies))?.key ?? '';
 const { key } = await site.createKey();
 await mutate(site, demoKey, 'createMcpServer', { stdio: { name: 'files', command: 'npx' } });
+const webhookId = await createWebhookWithLog();
 const demo = await site.rest<{ items: { id: string; title: string }[] }>('GET', '/v1/sessions', { key: demoKey });
 /** Pages of single objects, with their titles. */
 const DETAILS = [
   ...demo.body.items.map(({ id, title }) => [`/sessions/${id}`, title] as const),
   ['/event-definitions/product_viewed', 'Product viewed'] as const,
+  [`/webhooks/${webhookId}`, 'Webhook'] as const,
 ];
+
+async function createWebhookWithLog(): Promise<string> {
+  await using webhook = await receive(site, demoKey);
+  await callWebhooks(site, demoKey, 'POST', `/${webhook.id}/ping`);
+  await deliver(site);
+  await callWebhooks(site, demoKey, 'POST', `/${webhook.id}/ping`);
+  return webhook.id;
+}
 
 const record = (sessionId: string, eventData: object) =>
   mutate(site, key, 'appendSessionEvents', {

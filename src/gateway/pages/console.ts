@@ -15,7 +15,8 @@ const PACKAGES = {
   ...SUBSCRIPTION_CLIENT,
 };
 
-const SECTIONS = /^\/(?:$|(?:sessions|event-definitions|mcp-connections|api-keys|members|audit-log|usage)(?:\/|$))/;
+const SECTIONS =
+  /^\/(?:$|(?:sessions|event-definitions|mcp-connections|webhooks|api-keys|members|audit-log|usage)(?:\/|$))/;
 /** The page for people who have no account yet. */
 const PUBLIC = '/invitations/accept';
 

@@ -1,0 +1,133 @@
+import type { VNode } from 'preact';
+import { run } from './api.ts';
+import type { DialogProps } from './form-button.ts';
+import { SelectField, TextField, useField } from './form-fields.ts';
+import { FormDialog, useForm } from './form.ts';
+import { html } from './html.ts';
+import { confirmDone } from './notices.ts';
+import type { Variables } from './operation-types.ts';
+import { type EntryType, TYPES, type Webhook } from './webhook-types.ts';
+
+const WHICH = [
+  ['ALL', 'All changes, also those of later versions'],
+  ['SOME', 'Only these'],
+] as const;
+
+function TypesField(): VNode {
+  const [{ value, set, id, ...rest }, below] = useField('types');
+  const chosen = new Set(value as readonly EntryType[]);
+  const toggle = (type: EntryType) => {
+    if (!chosen.delete(type)) chosen.add(type);
+    set(TYPES.flatMap(([each]) => (chosen.has(each) ? [each] : [])));
+  };
+  return html`<fieldset class="field" id=${id} tabindex="-1" aria-describedby=${rest['aria-describedby']}>
+    <legend>Changes</legend>
+    ${TYPES.map(
+      ([type, text]) =>
+        html`<label key=${type} class="check"
+          ><input type="checkbox" checked=${chosen.has(type)} onChange=${() => toggle(type)} />${text}</label
+        >`,
+    )}
+    ${below}
+  </fieldset>`;
+}
+
+interface Values {
+  readonly url: string;
+  readonly which: 'ALL' | 'SOME';
+  readonly types: readonly EntryType[];
+}
+
+const inputOf = ({ url, which, types }: Values) => ({ url, types: which === 'ALL' ? null : [...types] });
+
+function Fields({ which }: Pick<Values, 'which'>): VNode {
+  return html`<div>
+    <${TextField}
+      name="url"
+      label="Address"
+      type="url"
+      isRequired
+      placeholder="https://example.com/hooks/workspace"
+      help="An https address that everybody can reach. It gets each change as a signed message."
+    />
+    <${SelectField} name="which" label="Send" choices=${WHICH} />
+    ${which === 'SOME' && html`<${TypesField} />`}
+  </div>`;
+}
+
+interface CreateProps extends DialogProps {
+  readonly onCreated: (secret: string) => void;
+}
+
+/** The form that creates a webhook. */
+export function CreateWebhook({ onClose, onCreated }: CreateProps): VNode {
+  const initial: Values = { url: '', which: 'ALL', types: [] };
+  const form = useForm({
+    initial,
+    send: (values, { idempotencyKey }) => run('CreateWebhook', { input: inputOf(values) }, { idempotencyKey }),
+    onDone: ({ secret }) => {
+      onClose();
+      onCreated(secret);
+    },
+  });
+  return html`<${FormDialog} title="New webhook" submit="Create" form=${form} onClose=${onClose}>
+    <${Fields} which=${form.values.which} />
+  <//>`;
+}
+
+interface WebhookProps extends DialogProps {
+  readonly webhook: Webhook;
+  readonly onDone: () => void;
+}
+
+const valuesOf = ({ url, types }: Webhook): Values => ({
+  url,
+  which: types === null ? 'ALL' : 'SOME',
+  types: types ?? [],
+});
+
+export function EditWebhook({ webhook, onDone, onClose }: WebhookProps): VNode {
+  const form = useForm({
+    initial: valuesOf(webhook),
+    current: { updatedAt: webhook.updatedAt, values: valuesOf(webhook) },
+    send: (values, { idempotencyKey, expectedUpdatedAt }) => {
+      const input: Variables['UpdateWebhook']['input'] = {
+        webhookId: webhook.id,
+        ...inputOf(values),
+        expectedUpdatedAt: expectedUpdatedAt ?? null,
+      };
+      return run('UpdateWebhook', { input }, { idempotencyKey });
+    },
+    onConflict: onDone,
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone('The webhook was changed.');
+    },
+  });
+  return html`<${FormDialog} title="Edit the webhook" submit="Save" form=${form} onClose=${onClose}>
+    <${Fields} which=${form.values.which} />
+  <//>`;
+}
+
+/** The form that sends entries again. */
+export function ReplayWebhook({ webhook, onDone, onClose }: WebhookProps): VNode {
+  const form = useForm({
+    initial: { after: String(webhook.cursor) },
+    send: ({ after }, { idempotencyKey }) =>
+      run('ReplayWebhook', { id: webhook.id, after: Number(after) }, { idempotencyKey }),
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone('The entries are sent again.');
+    },
+  });
+  return html`<${FormDialog} title="Replay entries" submit="Replay" form=${form} onClose=${onClose}>
+    <${TextField}
+      name="after"
+      label="After the entry with the id"
+      isRequired
+      help="The entries after it are sent, in their order, with 0 all that are kept. A later id than that of the last delivered entry skips the entries up to it."
+    />
+  <//>`;
+}

@@ -1,0 +1,169 @@
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { run } from './api.ts';
+import { FormButton } from './form-button.ts';
+import { type Pages, refusalOf, usePages, useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import { goTo } from './navigation.ts';
+import { confirmDone } from './notices.ts';
+import type { Answers } from './operation-types.ts';
+import { Action, Badge, Empty, Facts, Faults, List, Loading, PageFrame, Secret, Time, wordsOf } from './parts.ts';
+import { type Webhook, typesOf } from './webhook-types.ts';
+import { DisabledNotice, WebhookState } from './webhooks-page.ts';
+
+const EDIT = async () => (await import('./webhook-forms.ts')).EditWebhook;
+const REPLAY = async () => (await import('./webhook-forms.ts')).ReplayWebhook;
+
+type Delivery = NonNullable<Answers['WebhookDeliveries']['webhook']>['deliveries']['nodes'][number];
+
+/** A message that waits is sent within a second or two. */
+const WAITING_MS = 2_000;
+
+export function WebhookPage({ id }: { readonly id: string }): VNode {
+  const { data, faults, isLoading, reload } = useQuery('Webhook', { id });
+  const log = usePages('WebhookDeliveries', { id, first: 25 }, ({ webhook }) => webhook?.deliveries);
+  const [secret, setSecret] = useState<string>();
+  const isWaiting = log.rows.some(({ state }) => state === 'QUEUED');
+  const refresh = () => {
+    reload();
+    log.reload();
+  };
+  useEffect(() => {
+    if (!isWaiting || log.isLoading) return undefined;
+    const timer = setTimeout(refresh, WAITING_MS);
+    return () => clearTimeout(timer);
+  }, [isWaiting, log.isLoading]);
+  const webhook = data?.webhook;
+  if (!webhook) {
+    const missing = html`<${Empty}>There is no such webhook. <a href="/webhooks">All webhooks</a><//>`;
+    return html`<${PageFrame} title="Webhook">
+      <${Faults} faults=${faults} />
+      ${isLoading ? html`<${Loading} />` : faults.length === 0 && missing}
+    <//>`;
+  }
+  const actions = html`<${Actions} webhook=${webhook} onDone=${refresh} onSecret=${setSecret} />`;
+  return html`<${PageFrame} title="Webhook" intro=${webhook.url} actions=${actions}>
+    <${Faults} faults=${faults} />
+    ${secret !== undefined && html`<${Secret} label="The new secret. The previous one signs too for 24 hours." value=${secret} />`}
+    <${DisabledNotice} webhooks=${[webhook]} />
+    <${Facts} facts=${factsOf(webhook)} />
+    <div class="section-head">
+      <h2>Deliveries of 30 days</h2>
+      <button class="button small plain" onClick=${refresh}>Refresh</button>
+    </div>
+    <${Log} webhook=${webhook} list=${log} onDone=${refresh} />
+  <//>`;
+}
+
+function factsOf(webhook: Webhook): readonly (readonly [string, unknown])[] {
+  const { previousSecretExpiresAt, cursor, createdAt } = webhook;
+  return [
+    ['State', html`<${WebhookState} webhook=${webhook} />`],
+    ['Gets', typesOf(webhook)],
+    ['Last entry', `${cursor}`],
+    ['Previous secret signs until', previousSecretExpiresAt && html`<${Time} at=${previousSecretExpiresAt} />`],
+    ['Created', html`<${Time} at=${createdAt} />`],
+  ];
+}
+
+interface ActionsProps {
+  readonly webhook: Webhook;
+  readonly onDone: () => void;
+  readonly onSecret: (secret: string) => void;
+}
+
+function Actions({ webhook, onDone, onSecret }: ActionsProps): VNode {
+  const { id, isEnabled } = webhook;
+  const forms = { webhook, onDone };
+  const enable = async () => {
+    const { data, faults } = await run('UpdateWebhook', { input: { webhookId: id, isEnabled: !isEnabled } });
+    onDone();
+    return refusalOf(data?.updateWebhook, faults);
+  };
+  const ping = async () => {
+    const { data, faults } = await run('PingWebhook', { id });
+    onDone();
+    return refusalOf(data?.pingWebhook, faults);
+  };
+  const rotate = async () => {
+    const { data, faults } = await run('RotateWebhookSecret', { id });
+    const result = data?.rotateWebhookSecret;
+    if (result?.__typename === 'RotateWebhookSecretPayload') onSecret(result.secret);
+    onDone();
+    return refusalOf(result, faults);
+  };
+  const remove = async () => {
+    const { data, faults } = await run('DeleteWebhook', { id });
+    const refusal = refusalOf(data?.deleteWebhook, faults);
+    if (refusal === undefined) {
+      confirmDone('The webhook was deleted.');
+      goTo('/webhooks');
+    }
+    return refusal;
+  };
+  return html`<${Action} label="Send a ping" isPlain=${false} run=${ping} />
+    <${FormButton} label="Edit" load=${EDIT} props=${forms} />
+    <${FormButton} label="Replay" load=${REPLAY} props=${forms} />
+    <${Action}
+      label=${isEnabled ? 'Disable' : 'Enable'}
+      confirm=${isEnabled ? 'Disable this webhook? It gets nothing until it is enabled again.' : undefined}
+      run=${enable}
+    />
+    <${Action}
+      label="Rotate the secret"
+      confirm="Make a new secret? The present one signs too for 24 hours; an older one no longer does."
+      run=${rotate}
+    />
+    <${Action}
+      label="Delete"
+      confirm="Delete this webhook with its log? Nothing is sent to it any more."
+      run=${remove}
+    />`;
+}
+
+interface LogProps {
+  readonly webhook: Webhook;
+  readonly list: Pages<Delivery>;
+  readonly onDone: () => void;
+}
+
+function Log({ webhook, list, onDone }: LogProps): VNode {
+  const row = (delivery: Delivery) => {
+    const again = async () => {
+      const { data, faults } = await run('RedeliverWebhook', { id: webhook.id, deliveryId: delivery.id });
+      onDone();
+      return refusalOf(data?.redeliverWebhook, faults);
+    };
+    return html`<tr key=${delivery.id}>
+      <td class="wide">
+        <code>${delivery.type}</code>
+        <div class="soft">
+          ${wordsOf(delivery.kind)}${delivery.feedEntryId !== null && ` ${delivery.feedEntryId}`}${delivery.attempt > 1 && `, try ${delivery.attempt}`}
+        </div>
+      </td>
+      <td><${Badge} value=${delivery.state} /></td>
+      <td><${ResultOf} delivery=${delivery} /></td>
+      <td><${Time} at=${delivery.createdAt} /></td>
+      <td class="end">${delivery.state !== 'QUEUED' && html`<${Action} label="Send again" run=${again} />`}</td>
+    </tr>`;
+  };
+  return html`<${List}
+    label="Deliveries"
+    list=${list}
+    row=${row}
+    empty=${html`<${Empty}>Nothing was sent yet. Send a ping to try it.<//>`}
+    head=${['Message', 'State', 'Answer', 'When', '']}
+  />`;
+}
+
+function ResultOf({ delivery }: { readonly delivery: Delivery }): VNode {
+  const { status, error, answer, durationMs } = delivery;
+  if (error !== null) return html`<span>${error}</span>`;
+  if (status === null) return html`<span class="soft">waits</span>`;
+  const summary = html`${status} <span class="soft">in ${durationMs} ms</span>`;
+  if (!answer) return html`<span>${summary}</span>`;
+  return html`<details>
+    <summary>${summary}</summary>
+    <pre tabindex="0" dir="auto">${answer}</pre>
+  </details>`;
+}

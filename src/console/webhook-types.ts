@@ -1,0 +1,26 @@
+import type { Answers } from './operation-types.ts';
+
+export type Webhook = NonNullable<Answers['Webhook']['webhook']>;
+export type EntryType = NonNullable<Webhook['types']>[number];
+
+export const TYPES = [
+  ['SESSION_CREATED', 'A session was created'],
+  ['SESSION_STATE_CHANGED', 'A session has another state'],
+  ['SESSION_PULL_REQUEST_CHANGED', 'A pull request was recorded or changed'],
+  ['MCP_CONNECTION_STATUS_CHANGED', 'An MCP connection has another status'],
+  ['MCP_CONNECTION_DELETED', 'An MCP connection was deleted'],
+  ['EVENT_DEFINITION_CREATED', 'An event definition was created'],
+  ['EVENT_DEFINITION_CHANGED', 'An event definition was changed'],
+  ['EVENT_DEFINITION_DELETED', 'An event definition was deleted'],
+  ['EVENT_OCCURRENCES_SENT', 'Occurrences of an event were sent'],
+  ['MEMBER_JOINED', 'Somebody became a member'],
+  ['MEMBER_LEFT', 'Somebody is no longer a member'],
+  ['DELETION_JOB_FINISHED', 'The account of a former member was deleted'],
+  ['WEBHOOK_DISABLED', 'A webhook was disabled'],
+] as const satisfies readonly (readonly [EntryType, string])[];
+
+/** The types of a webhook, in words. */
+export function typesOf({ types }: Pick<Webhook, 'types'>): string {
+  if (types === null) return 'All changes';
+  return TYPES.flatMap(([type, text]) => (types.includes(type) ? [text] : [])).join(', ');
+}

@@ -1,0 +1,78 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { useScope } from './caller.ts';
+import { FormButton } from './form-button.ts';
+import { usePages } from './hooks.ts';
+import { html } from './html.ts';
+import { Empty, List, PageFrame, Secret, Time } from './parts.ts';
+import { type Webhook, typesOf } from './webhook-types.ts';
+
+const CREATE = async () => (await import('./webhook-forms.ts')).CreateWebhook;
+
+/** How the deliveries of a webhook go, in words. */
+export function WebhookState({ webhook }: { readonly webhook: Webhook }): VNode {
+  const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, lastDeliveredAt } = webhook;
+  if (!isEnabled)
+    return html`<span
+      ><span class="badge bad">Disabled</span>
+      <${Time} at=${disabledAt} />${disabledReason && `: ${REASONS[disabledReason]}`}</span
+    >`;
+  if (failingSince !== null)
+    return html`<span
+      ><span class="badge warn">Failing</span> since
+      <${Time} at=${failingSince} />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}</span
+    >`;
+  const last = lastDeliveredAt ? html`, last <${Time} at=${lastDeliveredAt} />` : ', nothing yet';
+  return html`<span><span class="badge good">Delivering</span>${last}</span>`;
+}
+
+const REASONS: Readonly<Record<NonNullable<Webhook['disabledReason']>, string>> = {
+  REQUESTED: 'an administrator disabled it.',
+  GONE: 'it answered 410, which means that nobody is there any more.',
+  FAILING: 'all its deliveries of 5 days failed.',
+};
+
+/** Shown where a webhook stopped by itself. */
+export function DisabledNotice({ webhooks }: { readonly webhooks: readonly Webhook[] }): VNode | null {
+  const stopped = webhooks.filter(({ isEnabled, disabledReason }) => !isEnabled && disabledReason !== 'REQUESTED');
+  if (stopped.length === 0) return null;
+  return html`<div class="notice" role="status">
+    <p>
+      ${stopped.length === 1 ? 'A webhook was disabled and gets' : `${stopped.length} webhooks were disabled and get`}
+      no more messages. Read the log, repair the receiver, and enable it again: it gets what was added meanwhile.
+    </p>
+  </div>`;
+}
+
+export function WebhooksPage(): VNode {
+  const mayCreate = useScope('WEBHOOKS_WRITE');
+  const [secret, setSecret] = useState<string>();
+  const list = usePages('Webhooks', { first: 50 }, ({ viewer }) => viewer.organization?.webhooks);
+  const created = (made: string) => {
+    setSecret(made);
+    list.reload();
+  };
+  const row = (webhook: Webhook) =>
+    html`<tr key=${webhook.id}>
+      <td class="wide">
+        <a href=${`/webhooks/${webhook.databaseId}`}>${webhook.url}</a>
+        <div class="soft">${typesOf(webhook)}</div>
+      </td>
+      <td><${WebhookState} webhook=${webhook} /></td>
+    </tr>`;
+  return html`<${PageFrame}
+    title="Webhooks"
+    intro="Addresses that get the changes of this organization as they happen, as signed messages."
+    actions=${mayCreate && html`<${FormButton} label="New webhook" isPlain=${false} load=${CREATE} props=${{ onCreated: created }} />`}
+  >
+    ${secret !== undefined && html`<${Secret} label="The secret of the signatures." value=${secret} />`}
+    <${DisabledNotice} webhooks=${list.rows} />
+    <${List}
+      label="Webhooks"
+      list=${list}
+      row=${row}
+      empty=${html`<${Empty}>No webhooks yet.<//>`}
+      head=${['Webhook', 'State']}
+    />
+  <//>`;
+}

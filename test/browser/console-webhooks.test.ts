@@ -1,0 +1,101 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { createSession } from '../support/fixtures/sessions.ts';
+import { createWebhook, deliver } from '../support/fixtures/webhooks.ts';
+import { WebhookReceiver } from '../support/peers/webhook-receiver.ts';
+import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+
+/** Webhooks are created, tried and repaired in the console. */
+
+const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
+
+async function isGood(page: Page, name: string): Promise<void> {
+  await saveScreenshot(page, name);
+  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
+}
+
+const dialog = (page: Page) => page.getByRole('dialog');
+const log = (page: Page) => page.getByRole('table', { name: 'Deliveries' }).getByRole('row');
+
+test.each(VIEWS)(
+  '%s: created with its secret shown once, pinged, changed, disabled and deleted',
+  async (name, view) => {
+    const { key } = await site.createKey();
+    const receiver = await new WebhookReceiver().start();
+    const { page, problems } = await site.open('/webhooks', { ...view, key });
+    await page.getByText('No webhooks yet').waitFor();
+    await page.getByRole('button', { name: 'New webhook' }).click();
+    await dialog(page).getByLabel('Address').fill('ftp://example.com');
+    await dialog(page).getByLabel('Send').selectOption('Only these');
+    await dialog(page).getByRole('button', { name: 'Create' }).click();
+    await dialog(page).getByText('must be an http or https URL').waitFor();
+    await dialog(page).getByText('must have at least 1 item').waitFor();
+    await isGood(page, `webhook-faults-${name}`);
+    await dialog(page).getByLabel('Address').fill(receiver.url);
+    await dialog(page).getByLabel('A session was created').check();
+    await dialog(page).getByRole('button', { name: 'Create' }).click();
+    const shown = page.locator('.secret code');
+    await shown.waitFor();
+    receiver.secret = (await shown.textContent()) ?? '';
+    await isGood(page, `webhook-created-${name}`);
+    await page.getByRole('link', { name: receiver.url }).click();
+    await page.getByText('Nothing was sent yet').waitFor();
+    await page.getByRole('button', { name: 'Send a ping' }).click();
+    await expect.poll(() => log(page).count()).toBe(2);
+    await log(page).getByText('waits').waitFor();
+    await deliver(site);
+    // The page follows what waits by itself.
+    await log(page).getByText('Succeeded').waitFor();
+    await log(page).getByRole('button', { name: 'Send again' }).click();
+    await expect.poll(() => log(page).count()).toBe(3);
+    await deliver(site);
+    expect(receiver.received.map(({ type }) => type)).toEqual(['webhook.ping', 'webhook.ping']);
+    await expect.poll(() => log(page).getByText('waits').count()).toBe(0);
+    await isGood(page, `webhook-${name}`);
+    await page.getByRole('button', { name: 'Edit' }).click();
+    await dialog(page).getByLabel('Send').selectOption('All changes, also those of later versions');
+    await dialog(page).getByRole('button', { name: 'Save' }).click();
+    await page.getByText('All changes', { exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await dialog(page).getByRole('button', { name: 'Disable' }).click();
+    await page.getByText('an administrator disabled it').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await dialog(page).getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No webhooks yet').waitFor();
+    expect(problems).toEqual([]);
+    await receiver.stop();
+  },
+);
+
+test('a webhook that stopped is announced, with the answer, and goes on when it is enabled', async () => {
+  const { key } = await site.createKey();
+  const receiver = await new WebhookReceiver().start();
+  const { secret } = await createWebhook(site, key, receiver.url);
+  receiver.secret = secret;
+  receiver.answer = (_, response) => response.writeHead(410).end('<b>moved away</b>');
+  await createSession(site, key);
+  await deliver(site);
+  const { page, problems } = await site.open('/webhooks', { key });
+  await page.getByText('A webhook was disabled').waitFor();
+  await page.getByText('it answered 410').waitFor();
+  await page.getByRole('link', { name: receiver.url }).click();
+  await page.getByText('A webhook was disabled').waitFor();
+  await log(page).locator('summary').click();
+  await page.getByText('<b>moved away</b>').waitFor();
+  receiver.answer = (_, response) => response.writeHead(204).end();
+  await page.getByRole('button', { name: 'Enable' }).click();
+  await page.getByText('Delivering').waitFor();
+  await deliver(site);
+  await page.getByRole('button', { name: 'Refresh' }).click();
+  await log(page).getByText('Succeeded').first().waitFor();
+  await page.getByRole('button', { name: 'Replay' }).click();
+  await dialog(page).getByLabel('After the entry with the id').fill('0');
+  await dialog(page).getByRole('button', { name: 'Replay' }).click();
+  await page.getByText('The entries are sent again').waitFor();
+  await page.getByRole('button', { name: 'Rotate the secret' }).click();
+  await dialog(page).getByRole('button', { name: 'Rotate the secret' }).click();
+  await page.getByText('The new secret').waitFor();
+  expect(await page.locator('.secret code').textContent()).not.toBe(secret);
+  expect(problems).toEqual([]);
+  await receiver.stop();
+});
