@@ -15,7 +15,9 @@ afterAll(() => gateway.close());
 
 describe('viewer', () => {
   test('returns the caller with key, scopes, role and organization', async () => {
-    const { key, keyId, userId, organizationId, organization, email } = await gateway.createKey({
+    const { organization } = await gateway.createKey();
+    const { key, keyId, userId, organizationId, email } = await gateway.createKey({
+      organization,
       role: 'member',
       scopes: ['social', 'users.delete'],
     });
