@@ -9,6 +9,7 @@ import { EventDefinitionPage } from './event-definition-page.ts';
 import { EventDefinitionsPage } from './event-definitions-page.ts';
 import { html, valueOf } from './html.ts';
 import { InvitationPage } from './invitation-page.ts';
+import { McpConnectionPage } from './mcp-connection-page.ts';
 import { McpConnectionsPage } from './mcp-connections-page.ts';
 import { MembersPage } from './members-page.ts';
 import { Notices } from './notices.ts';
@@ -37,6 +38,7 @@ function pageAt(path: string): VNode {
   if (name) {
     if (section === 'sessions') return html`<${SessionPage} key=${name} id=${decoded(name)} />`;
     if (section === 'webhooks') return html`<${WebhookPage} key=${name} id=${decoded(name)} />`;
+    if (section === 'mcp-connections') return html`<${McpConnectionPage} key=${name} id=${decoded(name)} />`;
     if (section === 'event-definitions') return html`<${EventDefinitionPage} key=${name} name=${decoded(name)} />`;
   }
   switch (section) {

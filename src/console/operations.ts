@@ -205,6 +205,50 @@ export const OPERATIONS = {
     } } }
   }`,
 
+  McpServer: `query McpServer($id: ID!) {
+    mcpServer(id: $id) {
+      ${MCP_SERVER}
+      args envKeys headerKeys clientId oauthRegistration scope grantedScopes issuer createdAt updatedAt owner { id name email }
+      handle recordToolCalls audience resource allowMissingPkceMetadata toolPolicy { mode names }
+      viewerCanUpdate viewerCanDelete
+    }
+  }`,
+
+  McpServerTools: `query McpServerTools($id: ID!) {
+    mcpServer(id: $id) { id tools { name title description inputSchema annotations problem } }
+  }`,
+
+  McpServerCalls: `query McpServerCalls($first: Int!, $after: String, $targetIds: [ID!]) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: { operations: ["callMcpTool"], targetIds: $targetIds }) {
+      nodes { id occurredAt actor { id name email } apiKey { id name } toolCall { toolName sessionId outcome durationMs bytes } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  CreateMcpServer: `mutation CreateMcpServer($input: CreateMcpServerInput!) {
+    createMcpServer(input: $input) {
+      __typename ... on CreateMcpServerPayload { authorizationUrl mcpServer { id databaseId } } ${FAULT}
+    }
+  }`,
+
+  UpdateMcpServer: `mutation UpdateMcpServer($input: UpdateMcpServerInput!) {
+    updateMcpServer(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  UpdateMcpServerSettings: `mutation UpdateMcpServerSettings($input: UpdateMcpServerSettingsInput!) {
+    updateMcpServerSettings(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  DeleteMcpServer: `mutation DeleteMcpServer($id: ID!) {
+    deleteMcpServer(input: { mcpServerId: $id }) { __typename ${FAULT} }
+  }`,
+
+  CallMcpTool: `mutation CallMcpTool($input: CallMcpToolInput!) {
+    callMcpTool(input: $input) {
+      __typename ... on CallMcpToolPayload { isError content structuredContent durationMs } ${FAULT}
+    }
+  }`,
+
   AuthorizeMcpServer: `mutation AuthorizeMcpServer($id: ID!) {
     authorizeMcpServer(input: { mcpServerId: $id }) {
       __typename ... on AuthorizeMcpServerPayload { authorizationUrl mcpServer { ${MCP_SERVER} } } ${FAULT}

@@ -20,7 +20,13 @@ const site = await startSite({ ALLOW_PRIVATE_NETWORK: 'true' });
 /** The demo workspace, which has almost every kind of object. */
 const demoKey = (await createDemoWorkspace(site.dependencies))?.key ?? '';
 const { key } = await site.createKey();
-await mutate(site, demoKey, 'createMcpServer', { stdio: { name: 'files', command: 'npx' } });
+const { mcpServer: connection } = await mutate<{ mcpServer: { databaseId: string } }>(
+  site,
+  demoKey,
+  'createMcpServer',
+  { stdio: { name: 'files', command: 'npx' } },
+  'mcpServer { databaseId }',
+);
 const webhookId = await createWebhookWithLog();
 const demo = await site.rest<{ items: { id: string; title: string }[] }>('GET', '/v1/sessions', { key: demoKey });
 /** Pages of single objects, with their titles. */
@@ -28,6 +34,7 @@ const DETAILS = [
   ...demo.body.items.map(({ id, title }) => [`/sessions/${id}`, title] as const),
   ['/event-definitions/product_viewed', 'Product viewed'] as const,
   [`/webhooks/${webhookId}`, 'Webhook'] as const,
+  [`/mcp-connections/${connection.databaseId}`, 'files'] as const,
 ];
 
 async function createWebhookWithLog(): Promise<string> {

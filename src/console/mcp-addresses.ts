@@ -1,0 +1,68 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { html } from './html.ts';
+import type { Connection } from './mcp-connection-actions.ts';
+
+/** The address of a connection for MCP clients, and the configuration of common ones. */
+
+/** The configuration of each client, with the key where the client reads it from. */
+function configurationsOf(
+  name: string,
+  url: string,
+): readonly (readonly [client: string, where: string, text: string])[] {
+  const asJson = (value: object) => JSON.stringify(value, null, 2);
+  const bearer = (key: string) => ({ Authorization: `Bearer ${key}` });
+  return [
+    [
+      'Claude Code',
+      'command',
+      `claude mcp add --transport http ${name} ${url} --header "Authorization: Bearer $GATEWAY_KEY"`,
+    ],
+    ['Codex', '~/.codex/config.toml', `[mcp_servers.${name}]\nurl = "${url}"\nbearer_token_env_var = "GATEWAY_KEY"`],
+    ['Cursor', '.cursor/mcp.json', asJson({ mcpServers: { [name]: { url, headers: bearer('${env:GATEWAY_KEY}') } } })],
+    [
+      'VS Code',
+      '.vscode/mcp.json',
+      asJson({
+        inputs: [{ type: 'promptString', id: 'gateway-key', description: 'API key of the gateway', password: true }],
+        servers: { [name]: { type: 'http', url, headers: bearer('${input:gateway-key}') } },
+      }),
+    ],
+    [
+      'Gemini CLI',
+      '~/.gemini/settings.json',
+      asJson({ mcpServers: { [name]: { httpUrl: url, headers: bearer('$GATEWAY_KEY') } } }),
+    ],
+    ['Other clients', 'transport Streamable HTTP', `${url}\nAuthorization: Bearer KEY`],
+  ];
+}
+
+export function Addresses({ server }: { readonly server: Connection }): VNode {
+  const url = `${location.origin}/v1/mcp-connections/${server.databaseId}/mcp`;
+  return html`<h2>Use it in a client</h2>
+    <p class="soft">
+      Every MCP client that speaks Streamable HTTP can use the connection, with an API key that has the scope${' '}
+      <code>mcp_connections.use</code>. Create a key for each client under <a href="/api-keys">API keys</a>.
+    </p>
+    <${Copyable} text=${url} />
+    ${configurationsOf(server.handle, url).map(
+      ([client, where, text]) =>
+        html`<details class="more-rows" key=${client}>
+          <summary>${client} <span class="soft">(${where})</span></summary>
+          <${Copyable} text=${text} />
+        </details>`,
+    )}`;
+}
+
+/** A text with a copy button if the browser allows that: over HTTPS and on localhost. */
+function Copyable({ text }: { readonly text: string }): VNode {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+  };
+  return html`<div class="copyable">
+    <pre tabindex="0">${text}</pre>
+    ${'clipboard' in navigator && html`<button class="button small plain" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button>`}
+  </div>`;
+}

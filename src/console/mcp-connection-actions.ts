@@ -1,0 +1,90 @@
+import type { VNode } from 'preact';
+import { run } from './api.ts';
+import { FormButton } from './form-button.ts';
+import { refusalOf } from './hooks.ts';
+import { html } from './html.ts';
+import { Action } from './parts.ts';
+import type { Answers } from './operation-types.ts';
+
+/** The states of MCP connections in words, and the buttons that create, authorize, test, change and delete them. */
+
+type Row = NonNullable<NonNullable<Answers['McpServers']['viewer']['organization']>['mcpServers']>['nodes'][number];
+export type Connection = NonNullable<Answers['McpServer']['mcpServer']>;
+
+const CREATE = async () => (await import('./mcp-connection-forms.ts')).CreateConnection;
+const EDIT = async () => (await import('./mcp-connection-forms.ts')).EditConnection;
+const CHANGE_SETTINGS = async () => (await import('./mcp-connection-forms.ts')).ChangeSettings;
+const DELETE = async () => (await import('./mcp-connection-forms.ts')).DeleteConnection;
+
+/** What each status means. */
+export const STATUS_TEXTS: Readonly<Record<Row['status'], string>> = {
+  STORED: 'The command is stored. The program of the agent starts it; the gateway never does.',
+  PENDING_AUTHORIZATION: 'A person has begun to authorize the connection, and has not finished.',
+  CONNECTED: 'The server accepts the credentials. Agents can use its tools.',
+  AUTHORIZATION_REQUIRED: 'A person must authorize the connection before agents can use it.',
+  UNREACHABLE: 'The server could not be reached. It is tried again with the next use.',
+  MISCONFIGURED: 'The server refuses the configuration, which must be corrected.',
+};
+
+export const NEXT_STEPS: Readonly<Record<Row['nextAction'], string>> = {
+  NONE: 'Nothing',
+  COMPLETE_AUTHORIZATION: 'Complete the authorization',
+  AUTHORIZE: 'Authorize it',
+  TEST: 'Test it',
+  UPDATE: 'Correct its configuration',
+};
+
+/** The label of the authorization button. */
+const LABELS: Readonly<Record<string, string>> = {
+  COMPLETE_AUTHORIZATION: 'Continue authorization',
+  AUTHORIZE: 'Authorize',
+};
+
+export const VISIBLE_TO: Readonly<Record<Row['visibility'], string>> = {
+  SHARED: 'The organization',
+  PERSONAL: 'Its owner',
+};
+
+interface ActionsProps {
+  readonly server: Pick<Row, 'id' | 'type' | 'authType' | 'nextAction' | 'viewerCanAuthorize'>;
+  readonly onDone: () => void;
+}
+
+export function ConnectionActions({ server, onDone }: ActionsProps): VNode {
+  const authorize = async () => {
+    const { data, faults } = await run('AuthorizeMcpServer', { id: server.id });
+    const result = data?.authorizeMcpServer;
+    if (result?.__typename === 'AuthorizeMcpServerPayload' && result.authorizationUrl !== null)
+      location.assign(result.authorizationUrl);
+    onDone();
+    return refusalOf(result, faults);
+  };
+  const test = async () => {
+    const { data, faults } = await run('TestMcpServer', { id: server.id });
+    onDone();
+    return refusalOf(data?.testMcpServer, faults);
+  };
+  return html`${server.viewerCanAuthorize && server.authType === 'OAUTH' && html`<${Action} label=${LABELS[server.nextAction] ?? 'Authorize again'} isPlain=${!(server.nextAction in LABELS)} run=${authorize} />`}
+  ${server.type === 'REMOTE' && html`<${Action} label="Test" run=${test} />`}`;
+}
+
+/** The button and form that create a connection. */
+export function CreateConnectionButton(): VNode {
+  return html`<${FormButton} label="New MCP connection" isPlain=${false} load=${CREATE} props=${{}} />`;
+}
+
+interface FormsProps {
+  readonly server: Connection;
+  readonly onDone: () => void;
+}
+
+/** The buttons and forms that change and delete a connection. */
+export function ConnectionForms(props: FormsProps): VNode {
+  const { viewerCanUpdate, viewerCanDelete } = props.server;
+  return html`${
+    viewerCanUpdate &&
+    html`<${FormButton} label="Edit" load=${EDIT} props=${props} />
+      <${FormButton} label="Settings" load=${CHANGE_SETTINGS} props=${props} />`
+  }
+  ${viewerCanDelete && html`<${FormButton} label="Delete…" load=${DELETE} props=${props} />`}`;
+}

@@ -1,0 +1,62 @@
+import type { VNode } from 'preact';
+import { FormButton } from './form-button.ts';
+import { useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import type { Connection } from './mcp-connection-actions.ts';
+import type { Answers } from './operation-types.ts';
+import { Empty, Faults, Loading, Table } from './parts.ts';
+
+/** The tools of a connection, and which of them can be used. */
+
+export type Tool = NonNullable<NonNullable<Answers['McpServerTools']['mcpServer']>['tools']>[number];
+
+const TRY = async () => (await import('./mcp-try-tool.ts')).TryTool;
+const CHOOSE = async () => (await import('./mcp-tool-policy.ts')).ChooseTools;
+
+interface ToolsProps {
+  readonly server: Connection;
+  readonly mayUse: boolean;
+  readonly onDone: () => void;
+}
+
+export function Tools({ server, mayUse, onDone }: ToolsProps): VNode {
+  const { data, faults, isLoading } = useQuery('McpServerTools', { id: server.id });
+  const tools = data?.mcpServer?.tools ?? [];
+  const { mode, names } = server.toolPolicy;
+  const isAllowed = (name: string) => mode === 'ALL' || names.includes(name);
+  const row = (tool: Tool) =>
+    html`<tr key=${tool.name}>
+      <td class="wide">
+        <code class="name">${tool.name}</code>${tool.title !== null && ` ${tool.title}`}
+        <div class="soft">${tool.description}</div>
+        ${tool.problem !== null && html`<div class="fault">${tool.problem}</div>`}
+      </td>
+      <td>${effectOf(tool)}</td>
+      <td>${isAllowed(tool.name) ? 'Yes' : 'No'}</td>
+      <td class="end">
+        ${
+          mayUse && isAllowed(tool.name) && html`<${FormButton} label="Try it" load=${TRY} props=${{ server, tool }} />`
+        }
+      </td>
+    </tr>`;
+  return html`<div class="section-head">
+      <h2>Tools</h2>
+      ${server.viewerCanUpdate && tools.length > 0 && html`<${FormButton} label="Choose allowed tools" load=${CHOOSE} props=${{ server, tools, onDone }} />`}
+    </div>
+    <${Faults} faults=${faults} />
+    ${
+      tools.length > 0
+        ? html`<${Table} label="Tools" head=${['Tool', 'Effect', 'Allowed', '']} rows=${tools} row=${row} />`
+        : isLoading
+          ? html`<${Loading} />`
+          : faults.length === 0 && html`<${Empty}>The server has no tools.<//>`
+    }`;
+}
+
+/** What a tool says of its effect. Without a hint, a tool that is not read-only may destroy something (MCP, ToolAnnotations). */
+export function effectOf({ annotations }: Pick<Tool, 'annotations'>): string {
+  if (typeof annotations !== 'object' || annotations === null) return 'Not said';
+  const hint = (name: string): unknown => Reflect.get(annotations, name);
+  if (hint('readOnlyHint') === true) return 'Reads';
+  return hint('destructiveHint') === false ? 'Writes' : 'May destroy';
+}

@@ -1,0 +1,87 @@
+import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
+import { type Answer, run } from './api.ts';
+import { CheckField, SelectField, TextField } from './form-fields.ts';
+import type { DialogProps } from './form-button.ts';
+import { FormDialog, useForm } from './form.ts';
+import { html } from './html.ts';
+import type { Connection } from './mcp-connection-actions.ts';
+import { type Tool, effectOf } from './mcp-tools.ts';
+import type { Answers } from './operation-types.ts';
+import { type Argument, JSON_ARGUMENTS, argumentsIn, readArguments } from './tool-arguments.ts';
+
+/** Calls a tool with a form that is made from the schema of its arguments. */
+
+type Result = Extract<
+  NonNullable<Answers['CallMcpTool']['callMcpTool']>,
+  { readonly __typename: 'CallMcpToolPayload' }
+>;
+
+interface TryToolProps extends DialogProps {
+  readonly server: Connection;
+  readonly tool: Tool;
+}
+
+export function TryTool({ server, tool, onClose }: TryToolProps): VNode {
+  const [result, setResult] = useState<Result>();
+  const args = argumentsIn(tool.inputSchema);
+  const form = useForm<Record<string, unknown>, Answers['CallMcpTool']>({
+    initial: args ? Object.fromEntries(args.map(({ field, initial }) => [field, initial])) : { [JSON_ARGUMENTS]: '{}' },
+    send: (values, { idempotencyKey }): Promise<Answer<Answers['CallMcpTool']>> => {
+      const read = readArguments(args, values);
+      if ('fault' in read) return Promise.resolve({ data: null, faults: [{ message: read.fault }] });
+      const input = { mcpServerId: server.id, name: tool.name, arguments: read.value };
+      return run('CallMcpTool', { input }, { idempotencyKey });
+    },
+    onDone: setResult,
+  });
+  const isDangerous = effectOf(tool) !== 'Reads';
+  return html`<${FormDialog}
+    title=${`Try ${tool.name}`}
+    submit=${isDangerous ? 'Call the tool for real' : 'Call the tool'}
+    isDanger=${isDangerous}
+    form=${form}
+    onClose=${onClose}
+  >
+    ${tool.description && html`<p class="soft">${tool.description}</p>`}
+    ${args ? args.map((each) => html`<${ArgumentField} key=${each.field} argument=${each} />`) : html`<${TextField} name=${JSON_ARGUMENTS} label="Arguments as JSON" isRequired rows=${8} />`}
+    ${args?.length === 0 && html`<p class="soft">The tool takes no arguments.</p>`}
+    ${result && html`<${ResultView} result=${result} />`}
+  <//>`;
+}
+
+function ArgumentField({ argument }: { readonly argument: Argument }): VNode {
+  const { field, name, kind, isRequired, help, choices } = argument;
+  if (kind === 'boolean' && isRequired) return html`<${CheckField} name=${field} label=${name} help=${help} />`;
+  if (choices) return html`<${SelectField} name=${field} label=${name} help=${help} choices=${choices} />`;
+  const isJson = kind === 'json';
+  return html`<${TextField}
+    name=${field}
+    label=${isJson ? `${name} as JSON` : name}
+    isRequired=${isRequired}
+    help=${help}
+    rows=${isJson ? 4 : undefined}
+  />`;
+}
+
+function ResultView({ result }: { readonly result: Result }): VNode {
+  const { isError, content, structuredContent, durationMs } = result;
+  return html`<section class="tool-result" role="status" aria-label="Result">
+    <p>
+      <strong>${isError ? 'The tool has failed' : 'The tool has answered'}</strong>
+      <span class="soft"> in ${durationMs.toLocaleString()} ms</span>
+    </p>
+    ${content.map((block) => html`<pre tabindex="0">${textOf(block)}</pre>`)}
+    ${
+      structuredContent !== null &&
+      html`<p class="soft">Structured result</p>
+        <pre tabindex="0">${JSON.stringify(structuredContent, null, 2)}</pre>`
+    }
+  </section>`;
+}
+
+/** The text of a block of text, and others as JSON. */
+function textOf(block: unknown): string {
+  const text: unknown = typeof block === 'object' && block !== null ? Reflect.get(block, 'text') : undefined;
+  return typeof text === 'string' ? text : JSON.stringify(block, null, 2);
+}
