@@ -1,4 +1,4 @@
-import { type VNode, render } from 'preact';
+import { type ComponentType, type VNode, render } from 'preact';
 import { useEffect, useState, useRef } from 'preact/hooks';
 import { isElsewhere, openIn, organization } from './address.ts';
 import { type Fault, type Paused, query } from './api.ts';
@@ -9,7 +9,7 @@ import { EventDefinitionPage } from './event-definition-page.ts';
 import { EventDefinitionsPage } from './event-definitions-page.ts';
 import { html, valueOf } from './html.ts';
 import { InvitationPage } from './invitation-page.ts';
-import { McpConnectionPage } from './mcp-connection-page.ts';
+import { LazyPage } from './lazy-page.ts';
 import { McpConnectionsPage } from './mcp-connections-page.ts';
 import { MembersPage } from './members-page.ts';
 import { Notices } from './notices.ts';
@@ -19,7 +19,6 @@ import { SessionPage } from './session-page.ts';
 import { SessionsPage } from './sessions-page.ts';
 import { followAs } from './streams.ts';
 import { UsagePage } from './usage-page.ts';
-import { WebhookPage } from './webhook-page.ts';
 import { WebhooksPage } from './webhooks-page.ts';
 
 const PAGES = [
@@ -33,12 +32,18 @@ const PAGES = [
   ['/usage', 'Usage'],
 ] as const;
 
+/** Pages of one object that few visits open. */
+const LAZY_PAGES: Readonly<Record<string, () => Promise<ComponentType<{ readonly id: string }>>>> = {
+  'mcp-connections': async () => (await import('./mcp-connection-page.ts')).McpConnectionPage,
+  webhooks: async () => (await import('./webhook-page.ts')).WebhookPage,
+};
+
 function pageAt(path: string): VNode {
   const [, section = '', name] = path.split('/');
   if (name) {
     if (section === 'sessions') return html`<${SessionPage} key=${name} id=${decoded(name)} />`;
-    if (section === 'webhooks') return html`<${WebhookPage} key=${name} id=${decoded(name)} />`;
-    if (section === 'mcp-connections') return html`<${McpConnectionPage} key=${name} id=${decoded(name)} />`;
+    const load = LAZY_PAGES[section];
+    if (load) return html`<${LazyPage} key=${path} load=${load} props=${{ id: decoded(name) }} />`;
     if (section === 'event-definitions') return html`<${EventDefinitionPage} key=${name} name=${decoded(name)} />`;
   }
   switch (section) {

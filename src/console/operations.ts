@@ -207,10 +207,9 @@ export const OPERATIONS = {
 
   McpServer: `query McpServer($id: ID!) {
     mcpServer(id: $id) {
-      ${MCP_SERVER}
+      ${MCP_SERVER} viewerCanUpdate viewerCanDelete
       args envKeys headerKeys clientId oauthRegistration scope grantedScopes issuer createdAt updatedAt owner { id name email }
       handle recordToolCalls audience resource allowMissingPkceMetadata toolPolicy { mode names }
-      viewerCanUpdate viewerCanDelete
     }
   }`,
 
@@ -226,9 +225,7 @@ export const OPERATIONS = {
   }`,
 
   CreateMcpServer: `mutation CreateMcpServer($input: CreateMcpServerInput!) {
-    createMcpServer(input: $input) {
-      __typename ... on CreateMcpServerPayload { authorizationUrl mcpServer { id databaseId } } ${FAULT}
-    }
+    createMcpServer(input: $input) { __typename ... on CreateMcpServerPayload { authorizationUrl mcpServer { id databaseId } } ${FAULT} }
   }`,
 
   UpdateMcpServer: `mutation UpdateMcpServer($input: UpdateMcpServerInput!) {
@@ -244,9 +241,7 @@ export const OPERATIONS = {
   }`,
 
   CallMcpTool: `mutation CallMcpTool($input: CallMcpToolInput!) {
-    callMcpTool(input: $input) {
-      __typename ... on CallMcpToolPayload { isError content structuredContent durationMs } ${FAULT}
-    }
+    callMcpTool(input: $input) { __typename ... on CallMcpToolPayload { isError content structuredContent durationMs } ${FAULT} }
   }`,
 
   AuthorizeMcpServer: `mutation AuthorizeMcpServer($id: ID!) {
@@ -397,9 +392,7 @@ export const OPERATIONS = {
     viewer { organization { id name memberCount
       monthlyOccurrenceUsage { month count limit resetsAt }
       subscriptions { family level }
-      sessions(first: 1) { totalCount }
-      mcpServers(first: 1) { totalCount }
-      eventDefinitions(first: 1) { totalCount }
+      sessions(first: 1) { totalCount } mcpServers(first: 1) { totalCount } eventDefinitions(first: 1) { totalCount }
     } apiKeys(first: 1) { totalCount } }
   }`,
 } as const;

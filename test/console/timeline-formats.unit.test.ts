@@ -82,7 +82,7 @@ describe('a recorded agent', () => {
         "Agent: Hello.",
         "Tool: read_file {"path":"a.ts"} error no such file",
         "Agent: Gone.",
-        "System (error): warning: loop detected",
+        "System: warning: loop detected",
         "System: result: 50 tokens in · 10 cached · 20 tokens out · 1 turn · 4 s",
       ]
     `);
