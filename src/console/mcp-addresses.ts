@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { html } from './html.ts';
-import type { Connection } from './mcp-connection-actions.ts';
+import type { Connection } from './mcp-connection-types.ts';
 
 /** The address of a connection for MCP clients, and the configuration of common ones. */
 

@@ -3,13 +3,13 @@ import { run } from './api.ts';
 import { FormButton } from './form-button.ts';
 import { refusalOf } from './hooks.ts';
 import { html } from './html.ts';
+import type { Connection } from './mcp-connection-types.ts';
 import { Action } from './parts.ts';
 import type { Answers } from './operation-types.ts';
 
 /** The states of MCP connections in words, and the buttons that create, authorize, test, change and delete them. */
 
 type Row = NonNullable<NonNullable<Answers['McpServers']['viewer']['organization']>['mcpServers']>['nodes'][number];
-export type Connection = NonNullable<Answers['McpServer']['mcpServer']>;
 
 const CREATE = async () => (await import('./mcp-connection-forms.ts')).CreateConnection;
 const EDIT = async () => (await import('./mcp-connection-forms.ts')).EditConnection;

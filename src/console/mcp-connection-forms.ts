@@ -6,7 +6,7 @@ import { FormDialog, useForm } from './form.ts';
 import { html } from './html.ts';
 import { goTo } from './navigation.ts';
 import { confirmDone } from './notices.ts';
-import type { Connection } from './mcp-connection-actions.ts';
+import type { Connection } from './mcp-connection-types.ts';
 import type { Variables } from './operation-types.ts';
 
 /** Forms that create, change and delete MCP connections. */

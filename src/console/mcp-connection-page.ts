@@ -5,14 +5,8 @@ import { html } from './html.ts';
 import { Addresses } from './mcp-addresses.ts';
 import { ToolCalls } from './mcp-tool-calls.ts';
 import { Tools } from './mcp-tools.ts';
-import {
-  type Connection,
-  ConnectionActions,
-  ConnectionForms,
-  NEXT_STEPS,
-  STATUS_TEXTS,
-  VISIBLE_TO,
-} from './mcp-connection-actions.ts';
+import { ConnectionActions, ConnectionForms, NEXT_STEPS, STATUS_TEXTS, VISIBLE_TO } from './mcp-connection-actions.ts';
+import type { Connection } from './mcp-connection-types.ts';
 import { Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 
 /** One MCP connection: its state, its tools, the configuration of its clients, and the calls of its tools. */

@@ -4,8 +4,7 @@ import type { DialogProps } from './form-button.ts';
 import { CheckField, SelectField } from './form-fields.ts';
 import { FormDialog, useForm } from './form.ts';
 import { html } from './html.ts';
-import type { Connection } from './mcp-connection-actions.ts';
-import type { Tool } from './mcp-tools.ts';
+import type { Connection, Tool } from './mcp-connection-types.ts';
 import { confirmDone } from './notices.ts';
 
 /** The form that chooses which tools of a connection can be used. */

@@ -2,13 +2,10 @@ import type { VNode } from 'preact';
 import { FormButton } from './form-button.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import type { Connection } from './mcp-connection-actions.ts';
-import type { Answers } from './operation-types.ts';
+import { type Connection, type Tool, effectOf } from './mcp-connection-types.ts';
 import { Empty, Faults, Loading, Table } from './parts.ts';
 
 /** The tools of a connection, and which of them can be used. */
-
-export type Tool = NonNullable<NonNullable<Answers['McpServerTools']['mcpServer']>['tools']>[number];
 
 const TRY = async () => (await import('./mcp-try-tool.ts')).TryTool;
 const CHOOSE = async () => (await import('./mcp-tool-policy.ts')).ChooseTools;
@@ -51,12 +48,4 @@ export function Tools({ server, mayUse, onDone }: ToolsProps): VNode {
           ? html`<${Loading} />`
           : faults.length === 0 && html`<${Empty}>The server has no tools.<//>`
     }`;
-}
-
-/** What a tool says of its effect. Without a hint, a tool that is not read-only may destroy something (MCP, ToolAnnotations). */
-export function effectOf({ annotations }: Pick<Tool, 'annotations'>): string {
-  if (typeof annotations !== 'object' || annotations === null) return 'Not said';
-  const hint = (name: string): unknown => Reflect.get(annotations, name);
-  if (hint('readOnlyHint') === true) return 'Reads';
-  return hint('destructiveHint') === false ? 'Writes' : 'May destroy';
 }

@@ -5,8 +5,7 @@ import { CheckField, SelectField, TextField } from './form-fields.ts';
 import type { DialogProps } from './form-button.ts';
 import { FormDialog, useForm } from './form.ts';
 import { html } from './html.ts';
-import type { Connection } from './mcp-connection-actions.ts';
-import { type Tool, effectOf } from './mcp-tools.ts';
+import { type Connection, type Tool, effectOf } from './mcp-connection-types.ts';
 import type { Answers } from './operation-types.ts';
 import { type Argument, JSON_ARGUMENTS, argumentsIn, readArguments } from './tool-arguments.ts';
 

@@ -152,7 +152,7 @@ test('the list of sessions shows sessions that others create, also before its su
   const isLoaded = Promise.withResolvers<void>();
   const mayShow = Promise.withResolvers<void>();
   let loads = 0;
-  // The first answer arrives before the others, without what is created meanwhile.
+  // The list is loaded once more when its subscription has begun.
   await context.route('**/graphql', async (route, request) => {
     if (/query Sessions/.test(request.postData() ?? '') && ++loads === 2) {
       isLoaded.resolve();
@@ -163,10 +163,10 @@ test('the list of sessions shows sessions that others create, also before its su
   const shown = (page: Page, title: string) => page.getByRole('link', { name: title }).waitFor();
   await createSession(site, key, { title: 'Made before' });
   const { page, problems } = await site.open('/sessions', {}, context);
-  await shown(page, 'Made before');
   await isLoaded.promise;
   await createSession(site, key, { title: 'Made meanwhile' });
   mayShow.resolve();
+  await shown(page, 'Made before');
   await shown(page, 'Made meanwhile');
   await createSession(site, key, { title: 'Made elsewhere' });
   await shown(page, 'Made elsewhere');

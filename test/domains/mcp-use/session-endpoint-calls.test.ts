@@ -13,7 +13,7 @@ import {
   startUseFixture,
   toolCall,
 } from '../../support/fixtures/mcp-use.ts';
-import { createSession, moveTo } from '../../support/fixtures/sessions.ts';
+import { createSession } from '../../support/fixtures/sessions.ts';
 import { type Handler, mcpHandler } from '../../support/peers/mcp-server.ts';
 
 /** Calls at the endpoint of a session with one server. Comments come often. */
@@ -110,15 +110,6 @@ test('a call is an entry of the audit log and two events of the session, under t
     [sessionId],
   );
   expect(rows).toEqual([{ tool: 'add', outcome: 'OK' }]);
-});
-
-test('409: a finished session takes no calls', async () => {
-  await moveTo(fixture.gateway, fixture.key, sessionId, 'IN_PROGRESS', 'COMPLETED');
-  let calls = 0;
-  fixture.peer.handler = legacyServer(() => (calls += 1));
-  const answer = await send(toCall());
-  expect([answer.status, await answer.json()]).toMatchObject([409, { error: { data: { code: 'WRONG_STATE' } } }]);
-  expect(calls).toBe(0);
 });
 
 test('progress reaches the caller before the response, and comments keep a silent stream open', async () => {

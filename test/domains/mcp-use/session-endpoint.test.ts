@@ -10,7 +10,7 @@ import {
   startUseFixture,
   toolCall,
 } from '../../support/fixtures/mcp-use.ts';
-import { createSession } from '../../support/fixtures/sessions.ts';
+import { createSession, moveTo } from '../../support/fixtures/sessions.ts';
 import { ALPHA, oddMcpHandler } from '../../support/peers/odd-mcp-server.ts';
 import { type Peer, legacyMcpHandler, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
@@ -269,4 +269,14 @@ test('only POST is served; a message that is none, a batch and one that its head
   const contradicting = { headers: modernHeaders('tools/call', 'second__now') };
   expect(await send(modern, contradicting)).toMatchObject({ status: 400, text: expect.stringContaining('-32020') });
   expect(await send(`"${'x'.repeat(5 * 2 ** 20)}"`)).toMatchObject({ status: 413 });
+});
+
+test('409: a finished session takes no calls', async () => {
+  const finished = await sessionWith('second');
+  await moveTo(fixture.gateway, fixture.key, finished, 'IN_PROGRESS', 'COMPLETED');
+  let calls = 0;
+  second.handler = legacyServer(() => (calls += 1));
+  const { status, text } = await send(toolCall('second__add'), { to: finished });
+  expect([status, JSON.parse(text)]).toMatchObject([409, { error: { data: { code: 'WRONG_STATE' } } }]);
+  expect(calls).toBe(0);
 });
