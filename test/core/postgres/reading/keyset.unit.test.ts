@@ -207,7 +207,6 @@ describe('a cursor', () => {
   });
 
   test.each([
-    ['nothing', ''],
     ['another list', cursorOf(ONE, orderingOf('CREATED_AT', 'ASC', 'others'))],
     ['another column', cursorOf(ONE, orderingOf('LABEL'))],
     ['text that is not JSON', Buffer.from('{').toString('base64url')],
@@ -229,6 +228,11 @@ describe('a cursor', () => {
     expect(() => planOf({ last: 1, before: cursor })).toThrow(
       expect.objectContaining({ faults: [{ path: ['before'], ...fault }] }),
     );
+  });
+
+  test('that is empty is the same as none', () => {
+    expect(planOf({ after: '' }).values).toEqual(planOf({}).values);
+    expect(planOf({ last: 1, before: '' }).values).toEqual(planOf({ last: 1 }).values);
   });
 
   test('has up to 4096 characters', () => {
