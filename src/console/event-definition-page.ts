@@ -20,7 +20,7 @@ const EDIT_PROPERTY = async () => (await import('./event-property-forms.ts')).Ed
 const CHANGE_TYPE = async () => (await import('./event-property-forms.ts')).ChangePropertyType;
 const DELETE_PROPERTY = async () => (await import('./event-property-forms.ts')).DeleteProperty;
 
-export function EventDefinitionPage({ name }: { readonly name: string }): VNode {
+export function EventDefinitionPage({ id: name }: { readonly id: string }): VNode {
   const { data, faults, isLoading, reload } = useQuery('EventDefinition', { name });
   const definition = data?.eventDefinition;
   if (!definition) {

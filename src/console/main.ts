@@ -1,25 +1,13 @@
 import { type ComponentType, type VNode, render } from 'preact';
 import { useEffect, useState, useRef } from 'preact/hooks';
 import { isElsewhere, openIn, organization } from './address.ts';
-import { type Fault, type Paused, query } from './api.ts';
-import { ApiKeysPage } from './api-keys-page.ts';
+import { type Fault, type Paused, backOff, pause, query } from './api.ts';
 import { CallerContext } from './caller.ts';
-import { AuditLogPage } from './audit-log-page.ts';
-import { EventDefinitionPage } from './event-definition-page.ts';
-import { EventDefinitionsPage } from './event-definitions-page.ts';
 import { html, valueOf } from './html.ts';
-import { InvitationPage } from './invitation-page.ts';
-import { LazyPage } from './lazy-page.ts';
-import { McpConnectionsPage } from './mcp-connections-page.ts';
-import { MembersPage } from './members-page.ts';
 import { Notices } from './notices.ts';
 import type { Answers } from './operation-types.ts';
 import { Empty, Faults, Loading, PageFrame, personOf } from './parts.ts';
-import { SessionPage } from './session-page.ts';
-import { SessionsPage } from './sessions-page.ts';
 import { followAs } from './streams.ts';
-import { UsagePage } from './usage-page.ts';
-import { WebhooksPage } from './webhooks-page.ts';
 
 const PAGES = [
   ['/sessions', 'Sessions'],
@@ -32,41 +20,82 @@ const PAGES = [
   ['/usage', 'Usage'],
 ] as const;
 
-/** Pages of one object that few visits open. */
-const LAZY_PAGES: Readonly<Record<string, () => Promise<ComponentType<{ readonly id: string }>>>> = {
-  'mcp-connections': async () => (await import('./mcp-connection-page.ts')).McpConnectionPage,
-  webhooks: async () => (await import('./webhook-page.ts')).WebhookPage,
-};
+/** The code of each page, which is loaded when the page is opened. */
+const LISTS: ReadonlyMap<string, () => Promise<ComponentType>> = new Map([
+  ['sessions', async () => (await import('./sessions-page.ts')).SessionsPage],
+  ['event-definitions', async () => (await import('./event-definitions-page.ts')).EventDefinitionsPage],
+  ['mcp-connections', async () => (await import('./mcp-connections-page.ts')).McpConnectionsPage],
+  ['webhooks', async () => (await import('./webhooks-page.ts')).WebhooksPage],
+  ['api-keys', async () => (await import('./api-keys-page.ts')).ApiKeysPage],
+  ['members', async () => (await import('./members-page.ts')).MembersPage],
+  ['audit-log', async () => (await import('./audit-log-page.ts')).AuditLogPage],
+  ['usage', async () => (await import('./usage-page.ts')).UsagePage],
+]);
 
-function pageAt(path: string): VNode {
+/** The pages of one object. */
+const OBJECTS: ReadonlyMap<string, () => Promise<ComponentType<{ readonly id: string }>>> = new Map([
+  ['sessions', async () => (await import('./session-page.ts')).SessionPage],
+  ['event-definitions', async () => (await import('./event-definition-page.ts')).EventDefinitionPage],
+  ['mcp-connections', async () => (await import('./mcp-connection-page.ts')).McpConnectionPage],
+  ['webhooks', async () => (await import('./webhook-page.ts')).WebhookPage],
+]);
+
+/** Shows a page whose code has been loaded. */
+type Show = () => VNode;
+
+async function pageAt(path: string): Promise<Show> {
   const [, section = '', name] = path.split('/');
   if (name) {
-    if (section === 'sessions') return html`<${SessionPage} key=${name} id=${decoded(name)} />`;
-    const load = LAZY_PAGES[section];
-    if (load) return html`<${LazyPage} key=${path} load=${load} props=${{ id: decoded(name) }} />`;
-    if (section === 'event-definitions') return html`<${EventDefinitionPage} key=${name} name=${decoded(name)} />`;
+    const Page = await OBJECTS.get(section)?.();
+    if (Page) return () => html`<${Page} key=${path} id=${decoded(name)} />`;
   }
-  switch (section) {
-    case '':
-    case 'sessions':
-      return html`<${SessionsPage} />`;
-    case 'event-definitions':
-      return html`<${EventDefinitionsPage} />`;
-    case 'mcp-connections':
-      return html`<${McpConnectionsPage} />`;
-    case 'webhooks':
-      return html`<${WebhooksPage} />`;
-    case 'api-keys':
-      return html`<${ApiKeysPage} />`;
-    case 'members':
-      return html`<${MembersPage} />`;
-    case 'audit-log':
-      return html`<${AuditLogPage} />`;
-    case 'usage':
-      return html`<${UsagePage} />`;
-    default:
-      return html`<${PageFrame} title="Not found"><${Empty}>There is no such page.<//><//>`;
+  const List = await LISTS.get(section || 'sessions')?.();
+  if (List) return () => html`<${List} key=${section} />`;
+  return () => html`<${PageFrame} title="Not found"><${Empty}>There is no such page.<//><//>`;
+}
+
+interface PageCode {
+  readonly show?: Show | undefined;
+  readonly paused?: Paused | undefined;
+}
+
+/** The page of a path. The page before stays until the code of the new one is loaded. */
+function usePage(path: string): PageCode {
+  const [code, setCode] = useState<PageCode>({});
+  useEffect(() => {
+    const left = new AbortController();
+    void loadPage(path, left.signal, setCode);
+    return () => left.abort();
+  }, [path]);
+  return code;
+}
+
+async function loadPage(path: string, signal: AbortSignal, found: (code: PageCode) => void): Promise<void> {
+  for (let failures = 0; !signal.aborted; failures++) {
+    const show = await pageAt(path).catch(() => undefined);
+    if (signal.aborted) return;
+    if (show) return found({ show });
+    // The files of a gateway that has been replaced by another version are gone.
+    if (await isReachable()) return found({ show: OutOfDate });
+    const waitMs = backOff(failures);
+    await pause(waitMs, signal, (retry) =>
+      found({ paused: { reason: 'unreachable', until: Date.now() + waitMs, retry } }),
+    );
   }
+}
+
+function isReachable(): Promise<boolean> {
+  return fetch(location.href, { method: 'HEAD' }).then(
+    () => true,
+    () => false,
+  );
+}
+
+function OutOfDate(): VNode {
+  return html`<${PageFrame} title="The page cannot be loaded">
+    <p>The gateway may have a new version since this tab was opened.</p>
+    <p><button class="button" onClick=${() => location.reload()}>Reload</button></p>
+  <//>`;
 }
 
 /** A decoded part of the URL, or the part itself if it is not encoded correctly. */
@@ -169,6 +198,7 @@ function useBeginning(): Beginning & { readonly isLoading: boolean; readonly pau
 function Console(): VNode {
   const path = usePath();
   const { viewer, faults, isLoading, paused } = useBeginning();
+  const page = usePage(path);
   const shown = useRef(path);
   useEffect(() => {
     const title = document.querySelector<HTMLElement>('#page-title');
@@ -179,7 +209,7 @@ function Console(): VNode {
     }
     // On a phone the navigation is one line, which scrolls.
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
-  }, [path, viewer === undefined]);
+  }, [page.show, viewer === undefined]);
   return html`<div class="console">
     <header class="side">
       <a class="brand" href="/"><img src=${ICON} alt="" width="26" height="26" />Workspace gateway</a>
@@ -192,10 +222,10 @@ function Console(): VNode {
     </header>
     <main id="content">
       <${Notices} />
-      ${isLoading && html`<${Loading} paused=${paused} />`}
+      ${(isLoading || (viewer && !page.show)) && html`<${Loading} paused=${paused ?? page.paused} />`}
       ${!viewer && !isLoading && html`<${NotHere} faults=${faults} />`}
       <${CallerContext.Provider} value=${viewer}>
-        ${viewer && (viewer.organization ? pageAt(path) : html`<${NoOrganization} />`)}
+        ${viewer && (viewer.organization ? page.show?.() : html`<${NoOrganization} />`)}
       <//>
     </main>
     <footer class="side-foot">
@@ -269,21 +299,19 @@ function NoOrganization(): VNode {
 }
 
 /** The only page for people without an account. */
-function Invitation({ isStranger }: { readonly isStranger: boolean }): VNode {
-  return html`<main id="content" class="alone">
+async function showInvitation(element: Element, isStranger: boolean): Promise<void> {
+  const { InvitationPage } = await import('./invitation-page.ts');
+  const page = html`<main id="content" class="alone">
     <a class="brand" href="/"><img src=${ICON} alt="" width="28" height="28" />Workspace gateway</a>
     <${InvitationPage} isStranger=${isStranger} />
   </main>`;
+  render(page, element);
 }
 
 const root = document.querySelector('#console');
 if (root) {
   const isStranger = root.hasAttribute('data-stranger');
   root.replaceChildren();
-  render(
-    location.pathname === '/invitations/accept'
-      ? html`<${Invitation} isStranger=${isStranger} />`
-      : html`<${Console} />`,
-    root,
-  );
+  if (location.pathname === '/invitations/accept') void showInvitation(root, isStranger);
+  else render(html`<${Console} />`, root);
 }

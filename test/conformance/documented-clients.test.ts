@@ -1,5 +1,6 @@
 import { readFile, readdir } from 'node:fs/promises';
 import type { AddressInfo } from 'node:net';
+import type { Client } from '@urql/core';
 import { parse } from 'graphql';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
@@ -89,7 +90,7 @@ const PARTS = (id: string | undefined) =>
 
 test('urql: two screens send two requests, and none to be shown again', async () => {
   const { key, ids } = await workspace();
-  const client = (await example('urql.ts')).createUrqlClient(url, key);
+  const client = (await example('urql.ts')).createUrqlClient(url, key) as Client;
   const requests = vi.spyOn(globalThis, 'fetch');
   for (const [one, other] of PARTS(ids[0])) {
     requests.mockClear();

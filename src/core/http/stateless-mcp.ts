@@ -1,5 +1,6 @@
 import { type Server, createMcpHandler } from '@modelcontextprotocol/server';
 import { type HttpAnswer, type HttpRequest, answerJsonText, answerWith } from './messages.ts';
+import { wantsStream } from './server-sent-events.ts';
 
 /** Answers one message of an MCP client, which has been parsed. */
 export type AnswerMcp<Call> = (request: HttpRequest, message: unknown, call: Call) => Promise<HttpAnswer>;
@@ -24,16 +25,11 @@ export function statelessMcp<Call>(serverFor: (call: Call) => Server): AnswerMcp
     const type = response.headers.get('content-type');
     const text = await response.text();
     const { status } = response;
-    const event = acceptsEvents(request) ? undefined : /^data: (.*)$/m.exec(text)?.[1];
+    const event = wantsStream(request.headers) ? undefined : /^data: (.*)$/m.exec(text)?.[1];
     if (event !== undefined) return answerJsonText(event, { status });
     const headers = type === null ? undefined : { 'Content-Type': type };
     return answerWith(text === '' ? null : text, { status, headers });
   };
-}
-
-/** Whether a client can read a stream. Those of the older generations should, but simple ones that only ask for JSON get it. */
-export function acceptsEvents({ headers }: Pick<HttpRequest, 'headers'>): boolean {
-  return (headers.get('accept') ?? '').includes('text/event-stream');
 }
 
 const ACCEPT = 'application/json, text/event-stream';
