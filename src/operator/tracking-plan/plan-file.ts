@@ -1,4 +1,4 @@
-import { Document, parseDocument } from 'yaml';
+import { Document, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import { type Fault, type InputFault, ValidationError, invalid, relocated } from '../../core/errors.ts';
 import { parseInput } from '../../core/input/validation.ts';
@@ -29,9 +29,13 @@ const MAX_SHOWN_FAULTS = 20;
  */
 export function parsePlan(text: string, path: string): Plan {
   if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw new UsageError(`${path}: must be at most 32 MiB`);
-  const document = parseDocument(text, { prettyErrors: true, version: '1.2' });
-  const [mistake] = document.errors;
+  // Only the types of JSON: the tag of another type is a warning here.
+  const document = parseDocument(text, { version: '1.2', schema: 'core', resolveKnownTags: false });
+  const [mistake] = [...document.errors, ...document.warnings];
   if (mistake) throw new UsageError(`${path}: ${mistake.message.trim()}`);
+  const changed = changedNumber(document);
+  if (changed !== undefined)
+    throw new UsageError(`${path}: the number ${changed} must be quoted, because it would be changed`);
   try {
     const { events } = parseInput(file, toPlain(document));
     return sortedByName(eventsOf(events));
@@ -39,6 +43,19 @@ export function parsePlan(text: string, path: string): Plan {
     if (!(error instanceof ValidationError)) throw error;
     throw new UsageError(describe(error.faults, path), { cause: error });
   }
+}
+
+/** The first number that is not printed as it is written, such as 007, 1.10 or one of too many digits: as the value of an option it is text. */
+function changedNumber(document: ReturnType<typeof parseDocument>): string | undefined {
+  let found: string | undefined;
+  visit(document, {
+    Scalar(_, { value, source = '' }) {
+      if (typeof value !== 'number' || String(value) === source) return undefined;
+      found = source;
+      return visit.BREAK;
+    },
+  });
+  return found;
 }
 
 /** @throws ValidationError for aliases that would make the document much larger. */

@@ -82,11 +82,12 @@ export function createSender(options: SenderOptions): Sender {
   return {
     send(eventName, properties, about = {}) {
       const occurrence: Occurrence = {
-        occurredAt: new Date().toISOString(),
-        uuid: crypto.randomUUID(),
         ...about,
+        occurredAt: about.occurredAt ?? new Date().toISOString(),
+        uuid: about.uuid ?? crypto.randomUUID(),
         eventName,
-        properties,
+        // What the caller does with its object later changes nothing.
+        properties: { ...properties },
       };
       if (waiting.length >= maxWaiting) return onError(new Error('too many occurrences wait to be sent'), [occurrence]);
       waiting.push(occurrence);
@@ -97,20 +98,49 @@ export function createSender(options: SenderOptions): Sender {
   };
 }
 
-/** A refused batch is halved until the refused occurrences are alone, because the gateway accepts all of a batch or none. */
+/**
+ * The gateway accepts all of a batch or none. It is sent again without the occurrences that the answer names; if it names none, such as for a
+ * batch that is too large, in halves.
+ */
 async function deliver(batch: readonly Occurrence[], options: SenderOptions): Promise<void> {
   const refusal = await post(batch, options);
   if (!refusal) return;
-  const half = Math.ceil(batch.length / 2);
   if (batch.length === 1 || !refusal.isOfContent) return options.onError(refusal.error, batch);
-  await deliver(batch.slice(0, half), options);
-  await deliver(batch.slice(half), options);
+  const { faults } = refusal;
+  batch.forEach((occurrence, index) => {
+    const reason = faults.get(index);
+    if (reason !== undefined) options.onError(new Error(reason), [occurrence]);
+  });
+  const others = batch.filter((_, index) => !faults.has(index));
+  if (others.length === batch.length) {
+    const half = Math.ceil(batch.length / 2);
+    await deliver(batch.slice(0, half), options);
+    await deliver(batch.slice(half), options);
+  } else if (others.length > 0) await deliver(others, options);
 }
 
 interface Refusal {
   readonly error: Error;
   /** Whether other occurrences could be accepted. */
   readonly isOfContent: boolean;
+  /** What the answer says about single occurrences, by their positions in the batch. */
+  readonly faults: ReadonlyMap<number, string>;
+}
+
+function faultsIn(text: string): Map<number, string> {
+  const faults = new Map<number, string>();
+  try {
+    const { errors } = JSON.parse(text) as {
+      readonly errors: readonly { readonly in: string; readonly message: string }[];
+    };
+    for (const { in: path, message } of errors) {
+      const [, index = '', field = ''] = /^inputs\.(\d+)\.?(.*)$/.exec(path) ?? [];
+      if (index !== '' && !faults.has(Number(index))) faults.set(Number(index), `${field}: ${message}`);
+    }
+  } catch {
+    // It is the answer of something else, such as a proxy.
+  }
+  return faults;
 }
 
 async function post(batch: readonly Occurrence[], options: SenderOptions): Promise<Refusal | undefined> {
@@ -141,12 +171,17 @@ async function tryOnce(
     if (answer.ok) return {};
     const error = new Error(`the gateway answered ${answer.status}: ${text.slice(0, 2_000)}`);
     const isOfContent = [400, 404, 413].includes(answer.status);
-    const waitMs = Number(answer.headers.get('Retry-After') ?? 0) * 1_000;
+    // A proxy can answer a date, which is not a number.
+    const waitMs = (Number(answer.headers.get('Retry-After')) || 0) * 1_000;
     const canRepeat = (answer.status === 429 || answer.status >= 500) && waitMs <= MAX_RETRY_AFTER_MS;
-    return { refusal: { error, isOfContent }, ...(canRepeat && { waitMs }) };
+    return { refusal: { error, isOfContent, faults: faultsIn(text) }, ...(canRepeat && { waitMs }) };
   } catch (error) {
     return {
-      refusal: { error: error instanceof Error ? error : new Error(String(error)), isOfContent: false },
+      refusal: {
+        error: error instanceof Error ? error : new Error(String(error)),
+        isOfContent: false,
+        faults: new Map(),
+      },
       waitMs: 0,
     };
   }

@@ -114,6 +114,8 @@ test('each fault is named by its position in the file, with the rule of the gate
 
 test('other files are refused with one line', () => {
   const aliases = `version: 1\na: &a [x, x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b, *b]\nevents: {a: [*c, *c, *c, *c, *c, *c, *c, *c]}`;
+  const withOption = (value: string) =>
+    `{"version": 1, "events": {"a": {"label": "A", "properties": {"p": {"label": "P", "type": "enumeration", "options": [{"label": "O", "value": ${value}}]}}}}}`;
   const files = {
     empty: '',
     list: '[]',
@@ -125,6 +127,13 @@ test('other files are refused with one line', () => {
     'the key __proto__': '{"version": 1, "events": {"__proto__": {"label": "x"}}}',
     'many aliases': aliases,
     'a tag': 'version: 1\nevents: !!js/function "x"',
+    'a set': 'version: 1\nevents: !!set {a}',
+    'an ordered map': 'version: 1\nevents: !!omap [a: {label: A}]',
+    'a number with zeros': withOption('007'),
+    'a long number': withOption('12345678901234567890'),
+    'a hexadecimal number': withOption('0x10'),
+    'a number with an exponent': withOption('1e3'),
+    'a number without loss': withOption('1.5'),
   };
   const refusals = Object.entries(files).map(([name, text]) => `${name}: ${refusalOf(text).split('\n')[0]}`);
   expect(refusals.join('\n')).toMatchInlineSnapshot(`
@@ -137,6 +146,13 @@ test('other files are refused with one line', () => {
     an unknown field: plan.yaml: extends: is not a known property
     the key __proto__: plan.yaml: events.__proto__: must start with a letter and contain only lowercase letters, digits and underscores
     many aliases: plan.yaml: Excessive alias count indicates a resource exhaustion attack
-    a tag: plan.yaml: events: must be an object of events by name"
+    a tag: plan.yaml: Unresolved tag: tag:yaml.org,2002:js/function at line 2, column 9:
+    a set: plan.yaml: Unresolved tag: tag:yaml.org,2002:set at line 2, column 9:
+    an ordered map: plan.yaml: Unresolved tag: tag:yaml.org,2002:omap at line 2, column 9:
+    a number with zeros: plan.yaml: the number 007 must be quoted, because it would be changed
+    a long number: plan.yaml: the number 12345678901234567890 must be quoted, because it would be changed
+    a hexadecimal number: plan.yaml: the number 0x10 must be quoted, because it would be changed
+    a number with an exponent: plan.yaml: the number 1e3 must be quoted, because it would be changed
+    a number without loss: accepted"
   `);
 });

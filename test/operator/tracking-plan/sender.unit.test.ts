@@ -10,7 +10,7 @@ interface Received {
   readonly key: string | undefined;
   readonly inputs: readonly (Occurrence & { uuid: string })[];
 }
-type Answer = { readonly status: number; readonly headers?: Record<string, string> };
+type Answer = { readonly status: number; readonly headers?: Record<string, string>; readonly body?: string };
 
 const servers: Server[] = [];
 afterEach(async () => {
@@ -31,7 +31,7 @@ async function startPeer(answerOf: (received: Received, count: number) => Answer
       received.push(each);
       const answer = answerOf(each, received.length);
       if (answer === 'hangUp') response.destroy();
-      else response.writeHead(answer.status, answer.headers).end('the reason');
+      else response.writeHead(answer.status, answer.headers).end(answer.body ?? 'the reason');
     });
   });
   servers.push(server);
@@ -83,6 +83,32 @@ test('a request is repeated with the same keys after a lost connection, 429 and 
     ]);
 });
 
+test('an absent key and time are set, and later changes of the properties are not sent', async () => {
+  const { received, gateway } = await startPeer();
+  const { send, flush } = senderTo(gateway);
+  const properties = { color: 'red' };
+  send('viewed', properties, { uuid: undefined, occurredAt: undefined });
+  properties.color = 'blue';
+  await flush();
+  expect(received[0]?.inputs).toEqual([
+    {
+      eventName: 'viewed',
+      properties: { color: 'red' },
+      occurredAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      uuid: expect.any(String),
+    },
+  ]);
+});
+
+test('a request is repeated if the time to wait is given as a date', async () => {
+  const retryAfter = { status: 503, headers: { 'Retry-After': new Date(0).toUTCString() } };
+  const { received, gateway } = await startPeer((_, count) => (count === 1 ? retryAfter : { status: 204 }));
+  const { send, flush, failed } = senderTo(gateway);
+  send('viewed', {});
+  await flush();
+  expect([received.length, failed]).toEqual([2, []]);
+});
+
 test('of a refused batch only the refused occurrences are given up', async () => {
   const isBad = ({ properties }: Occurrence) => 'bad' in properties;
   const { received, gateway } = await startPeer(({ inputs }) => ({ status: inputs.some(isBad) ? 400 : 204 }));
@@ -95,6 +121,27 @@ test('of a refused batch only the refused occurrences are given up', async () =>
   ]);
   const accepted = received.flatMap(({ inputs }) => (inputs.some(isBad) ? [] : inputs));
   expect(accepted).toHaveLength(98);
+});
+
+test('a refused batch is sent again once, without the occurrences that the gateway names', async () => {
+  const faultsOf = ({ inputs }: Received) =>
+    inputs.flatMap(({ properties }, index) =>
+      'bad' in properties
+        ? [{ message: 'is not defined', code: 'UNKNOWN_FIELD', in: `inputs.${index}.properties.bad` }]
+        : [],
+    );
+  const { received, gateway } = await startPeer((each) => {
+    const errors = faultsOf(each);
+    return errors.length > 0 ? { status: 400, body: JSON.stringify({ errors }) } : { status: 204 };
+  });
+  const { send, flush, failed } = senderTo(gateway);
+  for (let index = 0; index < 100; index += 1) send('viewed', index === 7 || index === 90 ? { bad: index } : { index });
+  await flush();
+  expect(failed).toEqual([
+    ['properties.bad: is not defined', 1],
+    ['properties.bad: is not defined', 1],
+  ]);
+  expect(received.map(({ inputs }) => inputs.length)).toEqual([100, 98]);
 });
 
 test('what is refused for another reason, for too long, or is too much is given up at once and reported', async () => {
