@@ -224,16 +224,22 @@ export function ChangeSettings({ server, onDone, onClose }: ConnectionProps): VN
     recordToolCalls: server.recordToolCalls,
     audience: server.audience ?? '',
     resource: server.resource ?? '',
+    sendsNoResource: server.resource === '',
     allowMissingPkceMetadata: server.allowMissingPkceMetadata,
   };
   const form = useForm({
     initial: values,
     current: { updatedAt: server.updatedAt, values },
     onConflict: onDone,
-    send: (_, { idempotencyKey, expectedUpdatedAt, changed: { audience, resource, ...changed } }) => {
+    send: (
+      given,
+      { idempotencyKey, expectedUpdatedAt, changed: { audience, resource, sendsNoResource, ...changed } },
+    ) => {
       const nullable = {
         ...(audience !== undefined && { audience: audience || null }),
-        ...(resource !== undefined && { resource: resource || null }),
+        ...((resource ?? sendsNoResource) !== undefined && {
+          resource: given.sendsNoResource ? '' : given.resource || null,
+        }),
       };
       const input = { mcpServerId: server.id, expectedUpdatedAt, ...changed, ...nullable };
       return run('UpdateMcpServerSettings', { input }, { idempotencyKey });
@@ -262,14 +268,22 @@ export function ChangeSettings({ server, onDone, onClose }: ConnectionProps): VN
       help="The audit log has all calls, without arguments and results."
     />
     ${
-      server.type === 'REMOTE' &&
+      (server.authType === 'OAUTH' || server.authType === 'CLIENT_CREDENTIALS') &&
       html`<${TextField} name="audience" label="Audience" help="Only for authorization servers that ask for one." />
         <${TextField} name="resource" label="Resource" help="Only if it differs from the address of the server." />
         <${CheckField}
-          name="allowMissingPkceMetadata"
-          label="Allow an authorization server that does not announce PKCE"
-          help="PKCE is used in any case."
+          name="sendsNoResource"
+          label="Send no resource"
+          help="For authorization servers that refuse it, such as Microsoft Entra ID."
         />`
+    }
+    ${
+      server.authType === 'OAUTH' &&
+      html`<${CheckField}
+        name="allowMissingPkceMetadata"
+        label="Allow an authorization server that does not announce PKCE"
+        help="PKCE is used in any case."
+      />`
     }
   <//>`;
 }

@@ -41,6 +41,7 @@ export function Tools({ server, mayUse, onDone }: ToolsProps): VNode {
       ${server.viewerCanUpdate && tools.length > 0 && html`<${FormButton} label="Choose allowed tools" load=${CHOOSE} props=${{ server, tools, onDone }} />`}
     </div>
     <${Faults} faults=${faults} />
+    ${data?.mcpServer?.toolsNotice != null && html`<p class="soft">${data.mcpServer.toolsNotice}</p>`}
     ${
       tools.length > 0
         ? html`<${Table} label="Tools" head=${['Tool', 'Effect', 'Allowed', '']} rows=${tools} row=${row} />`

@@ -214,7 +214,7 @@ export const OPERATIONS = {
   }`,
 
   McpServerTools: `query McpServerTools($id: ID!) {
-    mcpServer(id: $id) { id tools { name title description inputSchema annotations problem } }
+    mcpServer(id: $id) { id toolsNotice tools { name title description inputSchema annotations problem } }
   }`,
 
   McpServerCalls: `query McpServerCalls($first: Int!, $after: String, $targetIds: [ID!]) {

@@ -104,8 +104,11 @@ test('the Kubernetes manifests use existing variables, paths and ports', async (
     'METRICS_TOKEN',
     'PUBLIC_URL',
     'RUN_JOBS',
+    'TRUSTED_PROXIES',
     'WORKER_PORT',
   ]);
+  const [, proxies = ''] = /TRUSTED_PROXIES: (.*)/.exec(gateway ?? '') ?? [];
+  expect(() => readConfig({ TRUSTED_PROXIES: proxies })).not.toThrow();
   expect(variables.filter((name) => !(name in readConfig({})) && !OPTIONAL.has(name))).toEqual([]);
   const pages = [...manifests.matchAll(/path: (\/\w[\w/]*),? /g)].map(([, path = '']) => path);
   expect(new Set(pages.filter((path) => path !== '/tmp'))).toEqual(

@@ -37,11 +37,6 @@ export function streamedAnswer(
   };
 }
 
-/** A response without a body, for libraries that read a header of one. */
-export function responseWith(status: number, name: string, value: string | null): Response {
-  return new Response(null, { status, headers: value === null ? [] : [[name, value]] });
-}
-
 async function* explained(
   body: AsyncIterable<Uint8Array>,
   explain: (error: unknown) => unknown,

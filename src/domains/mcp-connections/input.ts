@@ -15,9 +15,9 @@ import {
   text,
   withDefault,
 } from '../../core/input/validation.ts';
-import { AUTH_TYPES, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from './entity.ts';
+import { AUTH_TYPES, type AuthType, OAUTH_REGISTRATIONS, TYPES, VISIBILITIES } from './entity.ts';
 import { STATUSES } from './status.ts';
-import { newSettings } from './settings-input.ts';
+import { type NewSettings, newSettings, settingFaults } from './settings-input.ts';
 import { MCP_CONNECTION_TEXTS as TEXTS } from './texts.ts';
 
 const name = text({ min: 1, max: 200 });
@@ -231,8 +231,11 @@ const SHAPES = 'One of two shapes, selected by `type`; without `type` it is `rem
 export const createMcpConnectionWithSettingsInput = z.preprocess(
   withType,
   z.discriminatedUnion('type', [
-    z.strictObject({ ...STDIO, ...stdioServer.shape }, knownOf('stdio')),
-    z.strictObject({ ...REMOTE, ...remoteServer.shape }, knownOf('remote')).superRefine(refuseAuthFaults),
+    z.strictObject({ ...STDIO, ...stdioServer.shape }, knownOf('stdio')).superRefine(refuseStrangeSettings),
+    z
+      .strictObject({ ...REMOTE, ...remoteServer.shape }, knownOf('remote'))
+      .superRefine(refuseAuthFaults)
+      .superRefine(refuseStrangeSettings),
   ]),
 );
 export type CreateMcpConnectionInput = z.output<typeof createMcpConnectionWithSettingsInput>;
@@ -260,6 +263,14 @@ function withType(given: unknown, context: z.RefinementCtx): unknown {
 
 function refuseAuthFaults(connection: Parameters<typeof authFaults>[0], context: z.RefinementCtx): void {
   for (const [field, fault] of authFaults(connection)) context.addIssue({ code: 'custom', path: [field], ...fault });
+}
+
+function refuseStrangeSettings(
+  { settings: given, ...connection }: { readonly settings?: NewSettings | undefined; readonly authType?: AuthType },
+  context: z.RefinementCtx,
+): void {
+  for (const { field, message } of settingFaults(given, connection.authType ?? 'stdio'))
+    context.addIssue({ code: 'custom', path: ['settings', field], ...rule('CONFLICTING', message) });
 }
 
 const mcpConnectionId = idSchema<McpConnectionId>().describe(TEXTS.id);

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { McpConnectionId } from '../../core/ids.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
-import { TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES } from './entity.ts';
+import { type Message, enumValue, wording } from '../../core/text/wording.ts';
+import { type AuthType, TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES } from './entity.ts';
 import { HANDLE_MAX_LENGTH } from './handle.ts';
 import { MCP_CONNECTION_TEXTS, SETTINGS_TEXTS as TEXTS, TOOL_POLICY_TEXTS } from './texts.ts';
 
@@ -27,9 +28,10 @@ export const toolPolicy = z
 
 const recordToolCalls = z.enum(TOOL_CALL_RECORDINGS);
 const audience = text({ min: 1, max: 4096 });
-const resource = text({ min: 1, max: 8192 }).regex(
-  /^[A-Za-z][A-Za-z0-9+.-]*:[\x21\x22\x24-\x7E]+$/,
-  'must be an absolute URI without a fragment (RFC 8707)',
+/** Empty when none is sent, which some authorization servers want. */
+const resource = text({ max: 8192 }).regex(
+  /^(?:[A-Za-z][A-Za-z0-9+.-]*:[\x21\x22\x24-\x7E]+)?$/,
+  'must be an absolute URI without a fragment (RFC 8707), or empty',
 );
 
 /** The settings of a new connection. */
@@ -44,6 +46,29 @@ export const newSettings = z
   })
   .describe('Settings of a new MCP connection.');
 export type NewSettings = z.output<typeof newSettings>;
+
+type AuthorizationSetting = 'audience' | 'resource' | 'allowMissingPkceMetadata';
+/** Settings of the authorization that mean something for a connection. */
+const AUTHORIZATION_SETTINGS: Readonly<Record<AuthType | 'stdio', readonly AuthorizationSetting[]>> = {
+  oauth: ['audience', 'resource', 'allowMissingPkceMetadata'],
+  client_credentials: ['audience', 'resource'],
+  static_headers: [],
+  stdio: [],
+};
+
+/** Settings that mean nothing for the connection, with the fault of each. Their defaults are accepted, because answers contain them. */
+export function settingFaults(
+  given: { readonly [name in AuthorizationSetting]?: string | boolean | null | undefined } = {},
+  kind: AuthType | 'stdio',
+): { readonly field: AuthorizationSetting; readonly message: Message }[] {
+  const message =
+    kind === 'stdio'
+      ? 'must not be given for a stdio connection'
+      : wording`must not be given with authType ${enumValue(kind)}`;
+  return AUTHORIZATION_SETTINGS.oauth
+    .filter((field) => given[field] != null && given[field] !== false && !AUTHORIZATION_SETTINGS[kind].includes(field))
+    .map((field) => ({ field, message }));
+}
 
 /** An absent field does not change; null clears a nullable field. */
 export const updateMcpConnectionSettingsInput = z.strictObject({

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { ConflictError, NotFoundError, nameTaken, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
 import { defineOperation, unchanged } from '../../core/operation.ts';
 import { sentences } from '../../core/text/wording.ts';
@@ -9,7 +9,7 @@ import { lockHandles } from './handle.ts';
 import { mcpConnectionReference } from './input.ts';
 import { ADMINS_MANAGE_SHARED, READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from './policy.ts';
 import { findConnections } from './queries.ts';
-import { updateMcpConnectionSettingsInput } from './settings-input.ts';
+import { settingFaults, updateMcpConnectionSettingsInput } from './settings-input.ts';
 import { SETTINGS_TEXTS } from './texts.ts';
 import { mcpConnectionTopic } from './topics.ts';
 
@@ -45,6 +45,9 @@ export const updateMcpConnectionSettings = defineOperation({
   run: async ({ em, actor, now }, { mcpConnectionId, expectedUpdatedAt, ...given }) => {
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
     requireUnchanged(connection, { expectedUpdatedAt });
+    const faults = settingFaults(given, connection.authType ?? 'stdio');
+    if (faults.length > 0)
+      throw new ValidationError(faults.map(({ field, message }) => ({ path: [field], code: 'CONFLICTING', message })));
     const changedFields = SETTINGS.filter(
       (name) => given[name] !== undefined && !isDeepStrictEqual(given[name], connection[name]),
     );

@@ -5,11 +5,11 @@ export const SETTINGS_TEXTS = {
   toolPolicy: 'Which tools of the server can be listed and called through the gateway.',
   recordToolCalls: 'Which calls of tools in a session are recorded as events of it.',
   audience:
-    'The `audience` in authorization requests, for authorization servers that need one. Null when none is sent.',
+    'The `audience` in authorization and token requests, for authorization servers that need one. Null when none is sent. Only for OAuth and client credentials.',
   resource:
-    'The `resource` (RFC 8707) in authorization and token requests: an absolute URI without a fragment. Null when it follows from the server.',
+    'The `resource` (RFC 8707) in authorization and token requests: an absolute URI without a fragment. Null when it follows from the server; empty when none is sent, for authorization servers that refuse it. Only for OAuth and client credentials.',
   allowMissingPkceMetadata:
-    'Whether the connection can be authorized although the metadata of the authorization server does not announce PKCE with the method S256. PKCE is used in any case.',
+    'Whether the connection can be authorized although the metadata of the authorization server does not announce PKCE with the method S256. PKCE is used in any case. Only for OAuth.',
 };
 
 export const TOOL_POLICY_TEXTS = {

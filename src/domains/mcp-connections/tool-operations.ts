@@ -9,7 +9,7 @@ import { McpConnection } from './entity.ts';
 import { mcpConnectionReference } from './input.ts';
 import { WRITE_MCP_CONNECTIONS, reachedBy, targetOf } from './policy.ts';
 import { type ServerInfo, checkServer } from './remote/client.ts';
-import { type Tool, listTools } from './remote/tools.ts';
+import { type ToolList, listTools } from './remote/tools.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { useServer } from './remote/session.ts';
 
@@ -48,13 +48,13 @@ async function loadVisible(em: EntityManager, actor: Actor, id: McpConnectionId)
  * bounded by the size of the JSON, because a server decides how long the descriptions of its tools are.
  */
 const newToolCache = () =>
-  new LRUCache<string, Tool[]>({
+  new LRUCache<string, ToolList>({
     ttl: 30_000,
     maxSize: 16 * 1024 * 1024,
     sizeCalculation: sizeOf,
   });
 /** @throws RemoteFailedError for tools that are nested too deeply to be written as JSON. */
-function sizeOf(tools: readonly Tool[]): number {
+function sizeOf({ tools }: ToolList): number {
   try {
     return JSON.stringify(tools).length;
   } catch (error) {
@@ -65,27 +65,30 @@ function sizeOf(tools: readonly Tool[]): number {
 /** Maximum number of servers that one request can call, because each call can take up to its timeout. */
 const MAX_SERVERS = 10;
 
-/** Number of servers that each request has called. */
-const asked = new WeakMap<OperationContext, number>();
+/** The servers that each request has called. */
+const asked = new WeakMap<OperationContext, Map<string, Promise<ToolList>>>();
 
 /** The tools of the server, cached for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
 export async function readTools(
   context: OperationContext,
   row: Pick<McpConnectionRow, 'id' | 'type' | 'updatedAt'>,
-): Promise<Tool[] | null> {
+): Promise<ToolList | null> {
   if (row.type === 'stdio') return null;
   const cache = context.caches.of(newToolCache);
   const key = `${row.id} ${row.updatedAt}`;
   const known = cache.get(key);
   if (known) return known;
-  const count = (asked.get(context) ?? 0) + 1;
-  if (count > MAX_SERVERS) throw invalid('tools', `one request can read the tools of at most ${MAX_SERVERS} servers`);
-  asked.set(context, count);
-  const tools = await useServer(
-    context,
-    await loadVisible(context.em.fork(), context.actor, row.id),
-    (client, _, work) => listTools(client, work.signal),
+  const calls = asked.get(context) ?? new Map<string, Promise<ToolList>>();
+  asked.set(context, calls);
+  const started = calls.get(key);
+  if (started) return started;
+  if (calls.size === MAX_SERVERS)
+    throw invalid('tools', `one request can read the tools of at most ${MAX_SERVERS} servers`);
+  const reading = loadVisible(context.em.fork(), context.actor, row.id).then((connection) =>
+    useServer(context, connection, (client, _, work) => listTools(client, work.signal)),
   );
-  cache.set(key, tools);
-  return tools;
+  calls.set(key, reading);
+  const list = await reading;
+  cache.set(key, list);
+  return list;
 }

@@ -1,10 +1,8 @@
-import { extractWWWAuthenticateParams } from '@modelcontextprotocol/client';
 import { sql } from 'kysely';
 import { ConflictError, type RemoteFailedError } from '../../core/errors.ts';
 import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { responseWith } from '../../core/outbound/streamed-answer.ts';
 import { anyOf, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { SecretTables } from '../../core/secrets/secret-store.ts';
@@ -13,6 +11,7 @@ import type { AuthType, McpConnectionTables, ToolPolicy } from './entity.ts';
 import { usableToken } from './oauth/token-refresh.ts';
 import { visibleTo } from './policy.ts';
 import type { McpConnectionRow } from './queries.ts';
+import { readChallenge } from './remote/challenges.ts';
 import type { Access } from './remote/client.ts';
 import { AuthorizationNeeded } from './remote/errors.ts';
 import { noteFailure, noteSuccess } from './remote/session.ts';
@@ -166,17 +165,15 @@ function credentialsOf({ secrets: box }: OperationContext, { id, secrets }: Usab
 }
 
 /** What an answer says about the authorization (RFC 6750, section 3); undefined if it is neither 401 nor 403 for a missing scope. */
-export function authorizationNeededBy(status: number, challenge: string | null): AuthorizationNeeded | undefined {
+export function authorizationNeededBy(
+  status: number,
+  header: string | null,
+  serverUrl: string,
+): AuthorizationNeeded | undefined {
   if (status !== 401 && status !== 403) return undefined;
-  const { resourceMetadataUrl, scope, error } = extractWWWAuthenticateParams(
-    responseWith(status, 'WWW-Authenticate', challenge),
-  );
-  const isStepUp = status === 403 && error === 'insufficient_scope';
-  if (status === 403 && !isStepUp) return undefined;
-  return new AuthorizationNeeded(
-    { ...(resourceMetadataUrl && { resourceMetadataUrl }), ...(scope !== undefined && { scope }) },
-    isStepUp,
-  );
+  const challenge = readChallenge(header, serverUrl);
+  const isStepUp = status === 403 && challenge.error === 'insufficient_scope';
+  return status === 401 || isStepUp ? new AuthorizationNeeded(challenge, isStepUp) : undefined;
 }
 
 /** Minimum time between two records of a success. */

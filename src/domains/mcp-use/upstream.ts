@@ -43,13 +43,13 @@ export async function sendUpstream(
   try {
     const access = await accessOf(context, connection);
     const answer = await send(access);
-    const refusal = refusalOf(answer, access.tokenVersion ?? connection.tokenVersion);
+    const refusal = refusalOf(answer, connection.serverUrl, access.tokenVersion ?? connection.tokenVersion);
     if (!refusal) return answer;
     const isToken = access.tokenVersion !== undefined && !refusal.isStepUp;
     const renewed = isToken ? await accessOf(context, connection, access.tokenVersion) : undefined;
     if (!renewed) throw refusal;
     const again = await send(renewed);
-    const lastRefusal = refusalOf(again, renewed.tokenVersion);
+    const lastRefusal = refusalOf(again, connection.serverUrl, renewed.tokenVersion);
     if (lastRefusal) throw lastRefusal;
     return again;
   } catch (error) {
@@ -58,8 +58,12 @@ export async function sendUpstream(
 }
 
 /** The refusal of the credentials in an answer, whose body is then discarded. */
-function refusalOf(answer: StreamedAnswer, tokenVersion: number | undefined): AuthorizationNeeded | undefined {
-  const refusal = authorizationNeededBy(answer.status, answer.header('www-authenticate'));
+function refusalOf(
+  answer: StreamedAnswer,
+  serverUrl: string,
+  tokenVersion: number | undefined,
+): AuthorizationNeeded | undefined {
+  const refusal = authorizationNeededBy(answer.status, answer.header('www-authenticate'), serverUrl);
   if (!refusal) return undefined;
   answer.discard();
   refusal.tokenVersion = tokenVersion;

@@ -106,6 +106,16 @@ describe('settings', () => {
     expect([searchParams.get('audience'), searchParams.get('resource')]).toEqual(['the tools', resource]);
   });
 
+  test('an empty resource is never sent', async () => {
+    await connections.start();
+    const { id, url } = await connections.createWith({ resource: '' });
+    expect(new URL(url ?? '').searchParams.has('resource')).toBe(false);
+    expect((await connections.consent(url)).status).toBe(200);
+    connections.advance(3700);
+    expect(await connections.use(id)).toBe('TestMcpServerPayload');
+    expect(connections.fixture.tokenRequests.map((form) => form.get('resource'))).toEqual([null, null]);
+  });
+
   test('audience is sent with client credentials', async () => {
     await connections.start();
     connections.fixture.addClient('machine', 'machine secret');

@@ -18,12 +18,15 @@ test.each<[string | null, ReturnType<typeof readChallenge>]>([
   [`DPoP resource_metadata="${URL_TEXT}"`, { resourceMetadataUrl: new URL(URL_TEXT) }],
   [String.raw`Bearer scope="a \"b\""`, { scope: 'a "b"' }],
   ['Bearer resource_metadata="no url"', {}],
+  ['Bearer resource_metadata="/meta?a=b"', { resourceMetadataUrl: new URL('https://mcp.example/meta?a=b') }],
+  [`Bearer realm='x'; resource_metadata='${URL_TEXT}'`, { resourceMetadataUrl: new URL(URL_TEXT) }],
+  [`resource_metadata="${URL_TEXT}", scope="a"`, { resourceMetadataUrl: new URL(URL_TEXT), scope: 'a' }],
   ['Bearer ,,, ; = "', {}],
 ])('%s', (header, expected) => {
-  expect(readChallenge(header)).toEqual(expected);
+  expect(readChallenge(header, 'https://mcp.example/v1')).toEqual(expected);
 });
 
 test('a hostile header is read in time that grows with its length', () => {
-  for (const part of ['"', 'a=', 'a="', ',', ' ', '\\"'])
-    expect(readChallenge(`Bearer ${part.repeat(20_000)}`)).toEqual(expect.any(Object));
+  for (const part of ['"', "'", 'a=', 'a="', "a='", ',', ' ', '\\"'])
+    expect(readChallenge(`Bearer ${part.repeat(20_000)}`, 'https://mcp.example/v1')).toEqual(expect.any(Object));
 });

@@ -86,6 +86,16 @@ const MCP_SERVERS: readonly [string, Handler, string][] = [
     errorFor('tools/list', () => ({ code: 1, message: LONG })),
     `the MCP server answered with the JSON-RPC error 1: "über?${'x'.repeat(195)}…"`,
   ],
+  [
+    'another API',
+    answers(200, 'application/json', '{"hello":1}'),
+    'no MCP server answers there: HOST answered with JSON that is no message of JSON-RPC; check the address',
+  ],
+  [
+    'a message of a framework',
+    answers(400, 'application/json', '{"detail":"tenant is missing"}'),
+    'the MCP server answered with HTTP 400 (application/json) at HOST: "tenant is missing"',
+  ],
   ['malformed JSON', answers(200, 'application/json', '{'), 'the MCP server answered with malformed JSON at HOST'],
   [
     'a redirect to another path',
@@ -176,6 +186,16 @@ describe('the page after an authorization', () => {
       'a refusal with HTTP 200',
       tokens(200, 'application/json', '{"error":"bad_verification_code"}'),
       'the authorization server refused: bad_verification_code (HTTP 200 at HOST/token)',
+    ],
+    [
+      'a refusal in a form',
+      tokens(400, 'application/x-www-form-urlencoded', 'error=invalid_grant&error_description=too+late'),
+      'the authorization server refused: invalid_grant: "too late" (HTTP 400 at HOST/token); authorize again',
+    ],
+    [
+      'a message of a framework',
+      tokens(422, 'application/json', '{"detail":"Field required"}'),
+      'the authorization server refused: "Field required" (HTTP 422 at HOST/token)',
     ],
     [
       'a token endpoint that does not exist',

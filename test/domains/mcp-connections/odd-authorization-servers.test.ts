@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { visit } from '../../support/fixtures/mcp-connections.ts';
 import {
   AuthorizedConnections,
   CLIENT_DOCUMENT,
@@ -30,6 +31,24 @@ const metadata = (more: object = {}) => ({
   authorization_response_iss_parameter_supported: true,
   ...more,
 });
+
+/** The resource metadata are only at the place that the challenge names. */
+function challengeWith(challengeOf: (place: string) => string): void {
+  const place = '/meta/resource.json';
+  const { mcp, serverUrl, issuer } = connections.fixture;
+  connections.answer('mcp', `${RESOURCE}/mcp`, failing(404));
+  connections.answer('mcp', place, json({ resource: serverUrl, authorization_servers: [issuer.origin] }));
+  const { handler } = mcp;
+  mcp.handler = (request, response) => {
+    const writeHead = response.writeHead.bind(response) as (code: number, headers?: object) => ServerResponse;
+    response.writeHead = ((code: number, headers: object = {}) =>
+      writeHead(
+        code,
+        code === 401 ? { 'WWW-Authenticate': challengeOf(place) } : headers,
+      )) as typeof response.writeHead;
+    handler(request, response);
+  };
+}
 
 const DISCOVERY: Readonly<Record<string, () => void>> = {
   'an issuer with a last slash in its metadata only': () => {
@@ -88,6 +107,41 @@ const DISCOVERY: Readonly<Record<string, () => void>> = {
   'no response types': () => {
     connections.fixture.metadata = { response_types_supported: undefined };
   },
+  'response types of other flows': () => {
+    connections.fixture.metadata = { response_types_supported: ['token', 'code id_token'] };
+  },
+  'empty and malformed addresses that are not needed': () => {
+    connections.fixture.metadata = { revocation_endpoint: '/revoke', service_documentation: '', jwks_uri: 'none' };
+  },
+  'lists with items of other types, and flags as text': () => {
+    connections.fixture.metadata = {
+      code_challenge_methods_supported: [null, 1, 'S256'],
+      scopes_supported: { read: true },
+      token_endpoint_auth_methods_supported: [1, 'client_secret_basic'],
+      authorization_response_iss_parameter_supported: 'true',
+    };
+    connections.fixture.resourceMetadata = { authorization_servers: ['', 7, connections.fixture.issuer.origin] };
+  },
+  'a challenge with a relative address': () => challengeWith((place) => `Bearer resource_metadata="${place}"`),
+  'a challenge in single quotes, after a semicolon': () =>
+    challengeWith((place) => `Bearer realm='x'; resource_metadata='${connections.fixture.mcp.origin}${place}'`),
+  'a challenge without a scheme': () =>
+    challengeWith((place) => `resource_metadata="${connections.fixture.mcp.origin}${place}"`),
+  'a first authorization server that registers nobody': () => {
+    const { issuer } = connections.fixture;
+    connections.answer(
+      'issuer',
+      `${OAUTH}/first`,
+      json(metadata({ issuer: `${issuer.origin}/first`, registration_endpoint: null })),
+    );
+    connections.fixture.resourceMetadata = { authorization_servers: [`${issuer.origin}/first`, issuer.origin] };
+  },
+  'a first authorization server without PKCE': () => {
+    const { issuer } = connections.fixture;
+    const first = metadata({ issuer: `${issuer.origin}/first`, code_challenge_methods_supported: undefined });
+    connections.answer('issuer', `${OAUTH}/first`, json(first));
+    connections.fixture.resourceMetadata = { authorization_servers: [`${issuer.origin}/first`, issuer.origin] };
+  },
 };
 
 describe('discovery', () => {
@@ -95,6 +149,15 @@ describe('discovery', () => {
     await connections.start();
     misbehave();
     expect(await connections.use(await connections.connect())).toBe('TestMcpServerPayload');
+  });
+
+  test('a server that works without authorization and names no authorization server stays connected', async () => {
+    await connections.start();
+    connections.fixture.isOpen = true;
+    connections.fixture.resourceMetadata = { authorization_servers: [] };
+    const created = await connections.create();
+    const again = await connections.authorize(created.body.connection.id);
+    expect({ status: again.status, url: again.body.authorizationUrl }).toEqual({ status: 200, url: null });
   });
 
   test('what each place has answered is in the message', async () => {
@@ -181,6 +244,23 @@ describe('registration', () => {
     expect(connections.fixture.tokenRequests.map((form) => form.get('client_secret'))).toEqual(['its secret']);
   });
 
+  test.each(['none', 'client_secret_post'])(
+    'a client with a secret whose registration says %s is also tried with the method that the server takes',
+    async (method) => {
+      await connections.start();
+      connections.fixture.addClient('given', 'its secret');
+      registered(() => ({ client_id: 'given', client_secret: 'its secret', token_endpoint_auth_method: method }));
+      connections.fixture.onToken = ({ headers }, response, reply) =>
+        headers.authorization === undefined
+          ? json({ error: 'invalid_request', error_description: 'the client must authenticate' }, 400)(
+              {} as IncomingMessage,
+              response,
+            )
+          : reply();
+      expect(await connections.use(await connections.connect())).toBe('TestMcpServerPayload');
+    },
+  );
+
   test('the client id metadata document is used only where `none` is among the methods', async () => {
     await connections.start();
     const supported = { client_id_metadata_document_supported: true };
@@ -195,6 +275,27 @@ describe('registration', () => {
 
   test.each<[string, (id: string, url: string | null) => Promise<unknown>]>([
     ['does not come back', async () => undefined],
+    [
+      'is refused as an invalid request',
+      async (_, url) => {
+        const back = connections.fixture.consent(url ?? '');
+        back.search = new URLSearchParams({
+          error: 'invalid_request',
+          state: back.searchParams.get('state') ?? '',
+          iss: connections.fixture.issuer.origin,
+        }).toString();
+        expect((await visit(connections.gateway, back)).text).toContain('invalid_request');
+      },
+    ],
+    [
+      'gets a token that the MCP server forbids',
+      async (_, url) => {
+        const serve = connections.fixture.mcp.handler;
+        connections.answer('mcp', '/mcp', (__, response) => void response.writeHead(403).end());
+        expect((await connections.consent(url)).text).toContain('HTTP 403');
+        connections.fixture.mcp.handler = serve;
+      },
+    ],
     [
       'gets a token that the MCP server refuses',
       async (_, url) => {
@@ -223,12 +324,102 @@ describe('registration', () => {
   });
 });
 
+describe('clients that the server has forgotten', () => {
+  const refusedBy = (status: number, body: unknown) => {
+    connections.fixture.onToken = (request, response) => json(body, status)(request, response);
+  };
+  test.each<[number, unknown]>([
+    [401, 'Unauthorized'],
+    [401, { error: 'unauthorized' }],
+    [400, { error: 'INVALID_CLIENT' }],
+    [400, { error: 'invalid_request', error_description: 'unknown client_id' }],
+    [404, { error: 'client_not_found' }],
+    [400, { error: { code: 'invalid_client', message: 'gone' } }],
+  ])('HTTP %d and %j at the exchange of the code: the next authorization registers again', async (status, body) => {
+    await connections.start();
+    const { authorizationUrl, connection } = (await connections.create()).body;
+    refusedBy(status, body);
+    expect((await connections.consent(authorizationUrl)).status).toBe(400);
+    connections.fixture.onToken = undefined;
+    const again = (await connections.authorize(connection.id)).body.authorizationUrl;
+    expect(clientIdIn(again)).not.toBe(clientIdIn(authorizationUrl));
+    expect((await connections.consent(again)).status).toBe(200);
+  });
+
+  test.each<[number, unknown]>([
+    [400, { error: 'invalid_grant' }],
+    [400, { error: 'invalid_scope' }],
+    [503, 'down'],
+  ])('HTTP %d and %j is no reason to register again', async (status, body) => {
+    await connections.start();
+    const { authorizationUrl, connection } = (await connections.create()).body;
+    refusedBy(status, body);
+    await connections.consent(authorizationUrl);
+    const again = (await connections.authorize(connection.id)).body.authorizationUrl;
+    expect(clientIdIn(again)).toBe(clientIdIn(authorizationUrl));
+  });
+
+  test('a token that the MCP server forbids can be replaced by another authorization', async () => {
+    await connections.start();
+    const id = await connections.connect();
+    connections.answer('mcp', '/mcp', (_, response) => void response.writeHead(403).end());
+    expect(await connections.use(id)).toContain('HTTP 403');
+    expect((await connections.authorize(id)).body.authorizationUrl).toContain('/authorize?');
+  });
+});
+
 describe('token answers', () => {
+  test.each<[number, unknown]>([
+    [500, { error: 'invalid_grant' }],
+    [400, { error: 'INVALID_GRANT' }],
+    [200, { error: 'invalid_grant' }],
+    [400, { error: { code: 'invalid_grant' } }],
+  ])('a refresh refused with HTTP %d and %j: the grant is dead', async (status, body) => {
+    await connections.start();
+    const id = await connections.connect();
+    connections.advance(3700);
+    connections.fixture.onToken = (request, response) => json(body, status)(request, response);
+    expect(await connections.use(id)).toContain('no longer accepts the refresh token (invalid_grant)');
+    expect((await connections.status(id)).nextAction).toBe('AUTHORIZE');
+  });
+
+  test.each<[number, unknown]>([
+    [401, { error: 'invalid_token' }],
+    [403, { error: 'access_denied' }],
+    [404, 'gone'],
+    [410, {}],
+    [200, { error: 'token_expired' }],
+  ])('a refresh refused with HTTP %d and %j: a person is asked, and the tokens are kept', async (status, body) => {
+    await connections.start();
+    const id = await connections.connect();
+    connections.advance(3700);
+    connections.fixture.onToken = (request, response) => json(body, status)(request, response);
+    await connections.use(id);
+    expect((await connections.status(id)).nextAction).toBe('AUTHORIZE');
+    connections.fixture.onToken = undefined;
+    connections.advance(3800);
+    expect(await connections.use(id)).toBe('TestMcpServerPayload');
+  });
+
+  test('the issuer of the authorization response is compared without a last slash', async () => {
+    await connections.start();
+    const { authorizationUrl } = (await connections.create()).body;
+    const back = connections.fixture.consent(authorizationUrl ?? '');
+    back.searchParams.set('iss', `${connections.fixture.issuer.origin}/`);
+    expect((await visit(connections.gateway, back)).status).toBe(200);
+    const other = (await connections.create()).body;
+    const evil = connections.fixture.consent(other.authorizationUrl ?? '');
+    evil.searchParams.set('iss', `${connections.fixture.issuer.origin}//`);
+    expect((await visit(connections.gateway, evil)).text).toContain('another issuer');
+  });
+
   test.each<[string, (answer: object) => object]>([
     ['nulls', (answered) => ({ ...answered, scope: null, id_token: null })],
     ['scopes in a list', (answered) => ({ ...answered, scope: ['a', 'b'] })],
     ['a lifetime as text', (answered) => ({ ...answered, expires_in: '3600' })],
     ['a lifetime that is no number', (answered) => ({ ...answered, expires_in: 'never' })],
+    ['another type', (answered) => ({ ...answered, token_type: ['mac'] })],
+    ['a refresh token of spaces', (answered) => ({ ...answered, refresh_token: ' ', error: false })],
     ['a type in upper case', (answered) => ({ ...answered, token_type: 'BEARER' })],
   ])('%s: the connection works', async (_, change) => {
     await connections.start();

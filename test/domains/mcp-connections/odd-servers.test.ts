@@ -60,8 +60,16 @@ const ANSWERS: Readonly<Record<string, OddServer>> = {
   'a capability that is true': { initialize: { capabilities: { tools: true } } },
   'no serverInfo, and null instructions': { initialize: { serverInfo: undefined, instructions: null } },
   'serverInfo with numbers and nulls': { initialize: { serverInfo: { name: null, version: 2, title: null } } },
+  'capabilities that are missing': { initialize: { capabilities: undefined } },
+  'capabilities that are a list': { initialize: { capabilities: [] } },
+  'no protocolVersion': { initialize: { protocolVersion: null } },
+  'members of other types in `initialize`': { initialize: { instructions: [], _meta: [], serverInfo: 'odd' } },
+  'members of other types beside the tools': {
+    page: () => ({ tools: [ALPHA, BETA], _meta: [], ttlMs: 'x', resultType: null, nextCursor: false }),
+  },
   'error null beside the result': { sent: (message) => ({ error: null, ...message }) },
   'the id as text': { sent: (message) => ({ ...message, id: String(message['id']) }) },
+  'the id of another request': { sent: (message) => ({ ...message, id: 4711 }) },
   'no id': { sent: (message) => ({ ...message, id: undefined }) },
   'no member jsonrpc': { sent: (message) => ({ ...message, jsonrpc: undefined }) },
   'JSON as text/plain': { mediaType: 'text/plain; charset=utf-8' },
@@ -75,12 +83,60 @@ const ANSWERS: Readonly<Record<string, OddServer>> = {
   'a tool that is null': { tools: [ALPHA, null, BETA] },
 };
 
+const NOT_STREAMED = new Set(['the id of another request']);
+const eventOf = (message: object, eol = '\n') => `event: message${eol}data: ${JSON.stringify(message)}${eol}${eol}`;
+const asText = (type: string, textOf: (message: object) => string): OddServer => ({
+  answer: ({ response, message }) => {
+    if (message.id === undefined || message.method === 'server/discover') return false;
+    const result =
+      message.method === 'initialize'
+        ? { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'odd', version: '1' } }
+        : { tools: [ALPHA, BETA], nextCursor: null };
+    response.writeHead(200, { 'Content-Type': type }).end(textOf({ jsonrpc: '2.0', id: message.id, result }));
+    return true;
+  },
+});
+const STREAMS: Readonly<Record<string, OddServer>> = {
+  'that says it is JSON': asText('application/json', (message) => eventOf(message)),
+  'that says it is text': asText('text/plain', (message) => eventOf(message)),
+  'with CRLF': asText('text/event-stream', (message) => eventOf(message, '\r\n')),
+  'whose last event has no end': asText('text/event-stream', (message) => eventOf(message).trimEnd()),
+  'with a message in several lines': asText('text/event-stream', (message) =>
+    JSON.stringify(message, null, 1).replaceAll(/^/gm, 'data: ').concat('\n\n'),
+  ),
+};
+
 describe('answers', () => {
+  test.each(Object.entries(STREAMS))('a stream %s: the tools are listed', async (_, odd) => {
+    expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
+  });
+
+  test('a server that announces tools and does not know their list has none', async () => {
+    const { id, ...error } = { id: 0, code: -32_601, message: 'Method not found' };
+    const odd = answering('tools/list', ({ response, message }) =>
+      response
+        .writeHead(200, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: message.id ?? id, error })),
+    );
+    expect(await read(await connect(odd))).toEqual([]);
+  });
+
+  test.each([400, 404, 405, 500])('notifications answered with HTTP %d: the tools are listed', async (code) => {
+    const odd: OddServer = {
+      answer: ({ response, message }) => {
+        const isNotification = message.method?.startsWith('notifications/') === true;
+        if (isNotification) response.writeHead(code).end();
+        return isNotification;
+      },
+    };
+    expect(await read(await connect(odd))).toHaveLength(2);
+  });
+
   test.each(Object.entries(ANSWERS))('%s: the server is connected and its tools are listed', async (_, odd) => {
     expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
   });
 
-  test.each(Object.entries(ANSWERS).filter(([, odd]) => odd.mediaType === undefined))(
+  test.each(Object.entries(ANSWERS).filter(([name, odd]) => odd.mediaType === undefined && !NOT_STREAMED.has(name)))(
     'as a stream, %s: the server is connected and its tools are listed',
     async (_, odd) => {
       expect(await read(await connect(streamed(odd)))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
@@ -96,7 +152,19 @@ describe('answers', () => {
     const tools = many(2_100);
     expect(await read(await connect({ page: pages(tools, 1_050) }))).toHaveLength(2_000);
     const large = many(9, { description: 'x'.repeat(500_000) });
-    expect(await read(await connect({ page: pages(large, 3) }))).toHaveLength(8);
+    let listed = 0;
+    const id = await connect({ page: (cursor) => ((listed += 1), pages(large, 3)(cursor)) });
+    listed = 0;
+    const query = `query ($id: ID!) { node(id: $id) { ... on McpServer { toolsNotice tools { name } } } }`;
+    const { data } = await gateway.graphql<{ node: { toolsNotice: string; tools: object[] } }>(key, query, {
+      id: Buffer.from(`McpServer:${id}`).toString('base64'),
+    });
+    expect(data?.node.tools).toHaveLength(8);
+    expect(data?.node.toolsNotice).toBe(
+      'the server has more tools: only the first 8 are listed, because a list has at most 2000 tools and 4 MiB',
+    );
+    // Both fields are answered by one use of the server.
+    expect(listed).toBe(3);
   });
 
   test('an answer with tools may have more than 1 MiB', async () => {
@@ -198,6 +266,7 @@ const PROBES: Readonly<Record<string, OddServer>> = {
   'HTTP 401': status(401, '', { 'WWW-Authenticate': 'Bearer' }),
   'HTTP 403': status(403, 'not allowed'),
   'HTTP 404': status(404),
+  'a redirect': status(302, '', { Location: '/sign-in' }),
   'HTTP 500': status(500),
   'a web page': status(200, '<h1>hello</h1>', { 'Content-Type': 'text/html' }),
   'an empty body': status(200),
@@ -249,6 +318,45 @@ describe('sessions and revisions', () => {
     peer.handler = oddMcpHandler(server(9));
     const created = await createConnection(gateway, key, { name: 'lossy', serverUrl: `${peer.origin}/mcp` });
     expect({ status: created.status, sessions }).toEqual({ status: 502, sessions: 2 });
+  });
+
+  test.each<[number, string, boolean]>([
+    [410, 'Gone', false],
+    [
+      400,
+      '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}',
+      false,
+    ],
+    [400, 'session expired', false],
+    [200, 'Session not found', true],
+  ])('a lost session that is answered with HTTP %d and %s is begun anew', async (code, text, isRpc) => {
+    let sessions = 0;
+    const odd: OddServer = {
+      answer: ({ response, message: { id, method } }) => {
+        if (method === 'initialize') response.setHeader('Mcp-Session-Id', `session ${(sessions += 1)}`);
+        if (method !== 'tools/list' || sessions > 1) return false;
+        const error = JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32_001, message: text } });
+        response.writeHead(code, { 'Content-Type': 'application/json' }).end(isRpc ? error : text);
+        return true;
+      },
+    };
+    expect(await read(await connect(odd))).toHaveLength(2);
+  });
+
+  test('a server that refuses each revision without naming one gets the oldest at last', async () => {
+    const asked: unknown[] = [];
+    const odd: OddServer = {
+      initialize: { protocolVersion: '2024-11-05' },
+      answer: ({ response, message: { method, params } }) => {
+        if (method !== 'initialize') return false;
+        asked.push(params?.protocolVersion);
+        if (params?.protocolVersion === '2024-11-05') return false;
+        response.writeHead(400).end(`Unsupported protocol version: ${params?.protocolVersion}`);
+        return true;
+      },
+    };
+    await connect(odd);
+    expect(asked.slice(0, 4)).toEqual(['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05']);
   });
 
   test.each<[string, OddServer['answer']]>([

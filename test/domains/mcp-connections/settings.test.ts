@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Migration20261126152829 } from '../../../migrations/Migration20261126152829.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
+import { STDIO, createConnection, toGraphQLInput } from '../../support/fixtures/mcp-connections.ts';
 import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
@@ -64,15 +64,16 @@ const mutate = (key: string, name: string, input: object) =>
     `mcpServer { ${FIELDS} }`,
   );
 
-async function connect(name: string, { key = admin, visibility = 'shared' } = {}): Promise<string> {
-  const { body } = await createConnection(gateway, key, { ...STDIO, name, visibility });
+async function connect(name: string, { key = admin, visibility = 'shared', server = STDIO as object } = {}) {
+  const { body } = await createConnection(gateway, key, { ...server, name, visibility });
   return body.connection.id;
 }
+const remote = () => ({ serverUrl: `${peer.origin}/mcp` });
 const handleOf = async (id: string, key = admin) => (await read(key, id)).body.handle;
 
 describe('settings', () => {
   test('have defaults, can be changed one by one, and are the same over both APIs', async () => {
-    const id = await connect('Issue tracker');
+    const id = await connect('Issue tracker', { server: remote() });
     expect((await read(admin, id)).body).toEqual({ ...DEFAULTS, handle: 'issue-tracker' });
     const changed = await update(admin, id, CHOSEN);
     expect([changed.status, changed.body]).toEqual([200, CHOSEN]);
@@ -93,12 +94,12 @@ describe('settings', () => {
   });
 
   test('are given with a new connection of each type in GraphQL, and not in the documented REST body', async () => {
-    const stdio = { name: 'Local', command: 'npx', settings: CHOSEN };
-    expect((await mutate(admin, 'createMcpServer', { stdio })).mcpServer).toMatchObject(CHOSEN);
-    const remote = { name: 'Remote', serverUrl: `${peer.origin}/mcp`, settings: { recordToolCalls: 'NONE' } };
-    expect((await mutate(admin, 'createMcpServer', { remote })).mcpServer).toMatchObject({
+    const other = { name: 'Remote', ...remote(), settings: CHOSEN };
+    expect((await mutate(admin, 'createMcpServer', { remote: other })).mcpServer).toMatchObject(CHOSEN);
+    const stdio = { name: 'Local', command: 'npx', settings: { recordToolCalls: 'NONE' } };
+    expect((await mutate(admin, 'createMcpServer', { stdio })).mcpServer).toMatchObject({
       ...DEFAULTS,
-      handle: 'remote',
+      handle: 'local',
       recordToolCalls: 'NONE',
     });
     const refused = await createConnection(gateway, admin, { ...STDIO, settings: {} });
@@ -128,8 +129,8 @@ describe('settings', () => {
     [{ toolPolicy: { mode: 'ONLY', names: [''] } }, 'toolPolicy.names.0: must not be empty'],
     [{ toolPolicy: null }, 'toolPolicy: must be an object'],
     [{ recordToolCalls: 'none' }, 'recordToolCalls: must be one of "ALL", "NONE"'],
-    [{ resource: 'https://a.example/#b' }, 'resource: must be an absolute URI without a fragment (RFC 8707)'],
-    [{ resource: 'mcp.example' }, 'resource: must be an absolute URI without a fragment (RFC 8707)'],
+    [{ resource: 'https://a.example/#b' }, 'resource: must be an absolute URI without a fragment (RFC 8707), or empty'],
+    [{ resource: 'mcp.example' }, 'resource: must be an absolute URI without a fragment (RFC 8707), or empty'],
     [{ audience: '' }, 'audience: must not be empty'],
     [{ allowMissingPkceMetadata: 'yes' }, 'allowMissingPkceMetadata: must be a boolean'],
     [{ name: 'Other' }, 'name: is not a known property'],
@@ -138,6 +139,34 @@ describe('settings', () => {
     const answer = await update(admin, id, body);
     expect([answer.status, answer.body.error]).toEqual([400, error]);
     expect((await read(admin, id)).body).toEqual({ ...DEFAULTS, handle: 'issue-tracker' });
+  });
+
+  const AUTHORIZATION = { audience: 'a', resource: '', allowMissingPkceMetadata: true };
+  test.each<[string, object, string[]]>([
+    ['a stdio connection', STDIO, Object.keys(AUTHORIZATION)],
+    [
+      'authType "static_headers"',
+      { authType: 'static_headers', headers: { 'X-Key': 'k' } },
+      Object.keys(AUTHORIZATION),
+    ],
+    ['OAuth', {}, []],
+  ])('of an authorization that %s does not have are refused by name', async (kind, server, refused) => {
+    const isStdio = server === STDIO;
+    const id = await connect('One', { server: isStdio ? server : { ...remote(), ...server } });
+    const words = isStdio ? 'must not be given for a stdio connection' : `must not be given with ${kind}`;
+    const errors = refused.map((name) => `${name}: ${words}`).join('; ');
+    const changed = await update(admin, id, AUTHORIZATION);
+    expect([changed.status, changed.body.error]).toEqual(refused.length > 0 ? [400, errors] : [200, undefined]);
+    // What answers contain can be sent back.
+    expect((await update(admin, id, DEFAULTS)).status).toBe(200);
+    const type = isStdio ? 'stdio' : 'remote';
+    const input = toGraphQLInput({
+      ...(isStdio ? server : { ...remote(), ...server }),
+      name: 'Two',
+      settings: AUTHORIZATION,
+    });
+    const created = await mutate(admin, 'createMcpServer', input);
+    expect(created.path).toEqual(refused.length > 0 ? [type, 'settings', refused[0]] : undefined);
   });
 
   test('are read by everybody who sees the connection, and changed by who manages it', async () => {

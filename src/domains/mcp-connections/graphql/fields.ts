@@ -83,7 +83,14 @@ export function serverFields(t: Fields) {
       description:
         'Tools of the server. The list is cached for 30 seconds, and then read from the server again. Null for a stdio server. One GraphQL request can read the tools of at most 10 servers.',
       extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updatedAt') },
-      resolve: (row, _, context) => readTools(context, row),
+      resolve: async (row, _, context) => (await readTools(context, row))?.tools ?? null,
+    }),
+    toolsNotice: t.string({
+      nullable: true,
+      description:
+        'Says that the server has more tools than `tools` lists: at most 2,000, or 4 MiB. Null when all are listed. It is read together with `tools`.',
+      extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updatedAt') },
+      resolve: async (row, _, context) => (await readTools(context, row))?.notice ?? null,
     }),
   };
 }

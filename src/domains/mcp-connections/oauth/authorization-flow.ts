@@ -10,14 +10,26 @@ import {
 } from '@modelcontextprotocol/client';
 import { RemoteFailedError } from '../../../core/errors.ts';
 import type { Outbound, OutboundWork } from '../../../core/outbound/outbound.ts';
+import { describedError } from '../remote/answers.ts';
 import { explainRemote } from '../remote/errors.ts';
 import type { AuthorizationServer, OAuthClient } from './authorization-server.ts';
-import { authenticationOf, credentialsFor, methodsFor, withAuthentication } from './client-authentication.ts';
+import {
+  UNKNOWN_CLIENT,
+  authenticationOf,
+  credentialsFor,
+  methodsFor,
+  withAuthentication,
+} from './client-authentication.ts';
 import { TOKENS, oauthFetch } from './oauth-fetch.ts';
 
 /** The requests of the MCP authorization specification. Nothing is stored here. Every failure is a 502 that names the cause. */
 
 const WHO = 'the authorization server';
+
+/** The parameter `resource` of all requests; undefined when the owner of the connection leaves it out. */
+function resourceOf({ resource }: AuthorizationServer): string | undefined {
+  return resource === '' ? undefined : resource;
+}
 
 /**
  * @throws RemoteFailedError when the server does not announce PKCE with S256, which the MCP specification requires, unless an administrator
@@ -71,13 +83,13 @@ export async function begin(
   try {
     await outbound.check(metadata.authorization_endpoint);
     const { authorizationUrl, codeVerifier } = await startAuthorization(server.url, {
-      // Whether PKCE must be announced is decided by `requirePkce`.
-      metadata: { ...metadata, code_challenge_methods_supported: ['S256'] },
+      // Whether PKCE must be announced is decided by `requirePkce`. The code flow is the only one that is used.
+      metadata: { ...metadata, response_types_supported: ['code'], code_challenge_methods_supported: ['S256'] },
       clientInformation: client,
       redirectUrl: redirectUri,
       scope,
       state,
-      resource: server.resource,
+      resource: resourceOf(server),
     });
     // The package asks for consent with `offline_access`. That locks out users whose administrator has consented for them.
     authorizationUrl.searchParams.delete('prompt');
@@ -106,7 +118,7 @@ export async function exchange(
     redirectUri,
   }: { code: string; iss: string | undefined; codeVerifier: string; redirectUri: string },
 ): Promise<Grant> {
-  const { metadata, resource } = server;
+  const { metadata } = server;
   try {
     const { answer, server: known } = await withAuthentication(client, server, (addClientAuthentication) =>
       exchangeAuthorization(server.url, {
@@ -116,7 +128,7 @@ export async function exchange(
         iss,
         codeVerifier,
         redirectUri,
-        resource,
+        resource: resourceOf(server),
         addClientAuthentication,
         fetchFn: oauthFetch(work, TOKENS, [client.client_secret, code, codeVerifier]),
       }),
@@ -134,14 +146,14 @@ export async function refresh(
   client: OAuthClient,
   { refreshToken, scope }: { readonly refreshToken: string; readonly scope: string | undefined },
 ): Promise<OAuthTokens> {
-  const { url, metadata, resource } = server;
+  const { url, metadata } = server;
   try {
     return await refreshAuthorization(url, {
       metadata,
       clientInformation: client,
       refreshToken,
       scope,
-      resource,
+      resource: resourceOf(server),
       addClientAuthentication: authenticationOf(methodsFor(client, server)[0], client, server),
       fetchFn: oauthFetch(work, TOKENS, [client.client_secret, refreshToken]),
     });
@@ -164,7 +176,7 @@ export async function fetchClientToken(
     const provider = new ClientCredentialsProvider({ clientId, clientSecret, scope, expectedIssuer: server.issuer });
     return fetchToken(Object.assign(provider, { addClientAuthentication }), server.url, {
       metadata: server.metadata,
-      resource: server.resource,
+      resource: resourceOf(server),
       scope,
       fetchFn: oauthFetch(work, TOKENS, [clientSecret]),
     });
@@ -202,9 +214,8 @@ export async function revoke(
       };
       const body = new URLSearchParams({ token, ...form }).toString();
       const response = await work.fetch(endpoint, { method: 'POST', headers, body });
-      await response.body?.cancel();
-      // Only 401 says that the client was not known (RFC 6749, section 5.2).
-      if (response.status !== 401) return response.status < 500;
+      const code = describedError(await response.text())?.code;
+      if (response.status !== 401 && !UNKNOWN_CLIENT.has(code)) return response.status < 500;
     }
     return true;
   } catch {

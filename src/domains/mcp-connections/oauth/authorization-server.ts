@@ -11,7 +11,7 @@ export interface AuthorizationServer {
   readonly url: string;
   readonly issuer: string;
   readonly metadata: AuthorizationServerMetadata;
-  /** The resource indicator (RFC 8707). */
+  /** The resource indicator (RFC 8707). Empty when none is sent. */
   readonly resource: string;
   /** Scopes to request when the owner gave none. */
   readonly scopesSupported: string | null;

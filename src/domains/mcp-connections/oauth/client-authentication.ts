@@ -12,22 +12,27 @@ import {
  * client package does not encode the credentials for HTTP Basic, and does not use a method that only the registration names.
  */
 
+/** Codes of errors that say that the server does not know the client (RFC 6749, sections 4.1.2.1 and 5.2). */
+export const UNKNOWN_CLIENT: ReadonlySet<string | undefined> = new Set(['invalid_client', 'unauthorized_client']);
+
 type Methods = readonly [ClientAuthenticationMethod, ...ClientAuthenticationMethod[]];
 
 /**
- * The methods to try. First the one that has worked before, else the one of the registration, else the best that the server offers; then,
- * if HTTP Basic is refused, credentials as they are, and the secret in the body if the server offers that.
+ * The methods to try. First the one that has worked before, else the one of the registration, else the best that the server offers; then
+ * the others that the server offers, and credentials as they are if HTTP Basic was the first.
  */
 export function methodsFor(client: OAuthClient, server: AuthorizationServer): Methods {
   if (client.client_secret === undefined) return ['none'];
   const offered = server.metadata.token_endpoint_auth_methods_supported ?? [];
   const registered = METHODS.find((method) => method === client.token_endpoint_auth_method);
   const first = server.clientAuthentication ?? registered ?? bestOf(offered);
-  const takesPost = offered.length === 0 || offered.includes('client_secret_post');
+  // The registration of some servers names another method than the one that they take.
+  const takes = (method: ClientAuthenticationMethod) =>
+    method !== first && (first === 'none' || offered.length === 0 || offered.includes(method));
   const others: Readonly<Record<ClientAuthenticationMethod, boolean>> = {
-    client_secret_basic: false,
+    client_secret_basic: first !== 'unencoded_basic' && takes('client_secret_basic'),
     unencoded_basic: first === 'client_secret_basic' && basicCredentials(client) !== unencodedCredentials(client),
-    client_secret_post: first.endsWith('_basic') && takesPost,
+    client_secret_post: takes('client_secret_post'),
     none: false,
   };
   return [first, ...METHODS.filter((method) => others[method])];
@@ -96,7 +101,13 @@ export async function withAuthentication<Answer>(
   throw new Error('a client has at least one method');
 }
 
-/** Whether the authorization server does not know the client, or not with these credentials (RFC 6749, section 5.2). */
-export function isUnknownClient(error: unknown): boolean {
-  return error instanceof RefusedError && error.errorCode === 'invalid_client';
+/**
+ * Whether the authorization server does not know the client, or not with these credentials (RFC 6749, section 5.2). Some servers do not
+ * look for credentials in other places, and call the request invalid.
+ */
+function isUnknownClient(error: unknown): boolean {
+  if (!(error instanceof RefusedError)) return false;
+  const { errorCode, httpStatus, message } = error;
+  if (errorCode === undefined) return httpStatus === 401;
+  return UNKNOWN_CLIENT.has(errorCode) || (errorCode === 'invalid_request' && message.includes('client'));
 }

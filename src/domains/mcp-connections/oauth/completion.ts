@@ -12,11 +12,12 @@ import { McpConnection, type McpConnectionTables } from '../entity.ts';
 import { targetOf } from '../policy.ts';
 import { hashState, ping } from '../remote/connect.ts';
 import { sayError } from '../remote/answers.ts';
-import { RefusedError } from '../remote/errors.ts';
 import { noteFailure } from '../remote/session.ts';
 import { mcpConnectionTopic } from '../topics.ts';
 import { type Grant, exchange } from './authorization-flow.ts';
-import { UNKNOWN_CLIENT, forgetClient } from './forgotten-client.ts';
+import { isSameIssuer } from './authorization-server.ts';
+import { adviceFor } from './oauth-fetch.ts';
+import { forgetClient, isRefusalOfClient } from './forgotten-client.ts';
 
 /** Completes authorizations that a user has granted or refused. The browser that opens the callback has no API key. */
 
@@ -138,7 +139,7 @@ async function mayStillManage(
 }
 
 /**
- * Records that the authorization failed. Earlier credentials of the connection are not restored. A client that the server does not know is
+ * Records that the authorization failed. Earlier credentials of the connection are not restored. A client that the server may not know is
  * forgotten, so that the next authorization registers another one. @returns the reason.
  */
 async function fail(
@@ -148,12 +149,10 @@ async function fail(
   answered: string | undefined,
 ): Promise<string> {
   if (!(error instanceof DomainError)) throw error;
-  const isUnknownClient =
-    UNKNOWN_CLIENT.has(answered) || (error instanceof RefusedError && UNKNOWN_CLIENT.has(error.errorCode));
   await context.em.fork().transactional(async (em) => {
     const locked = await lockSame(em, connection);
     locked?.stop('AUTHORIZATION_REQUIRED', error.message, context.now());
-    if (locked && isUnknownClient) await forgetClient({ ...context, em }, locked, client);
+    if (locked && isRefusalOfClient(error, answered)) await forgetClient({ ...context, em }, locked, client);
   });
   context.notifier.publish(mcpConnectionTopic(connection.id));
   return error.message;
@@ -162,10 +161,12 @@ async function fail(
 async function redeem(
   context: WorkContext,
   { connection, client, codeVerifier, redirectUri }: Taken,
-  { code, error, description, iss, isDeclined }: Callback,
+  { code, error, description, iss: answered, isDeclined }: Callback,
 ): Promise<Grant> {
   const server = connection.authorizationServer;
   if (!server) throw notFound('MCP connection');
+  // Both spellings have the same metadata.
+  const iss = answered !== undefined && isSameIssuer(answered, server.issuer) ? server.issuer : answered;
   if (isDeclined) throw new DomainError('remoteFailed', 'the authorization was declined');
   if (code === undefined) {
     validateIssuer(server, iss);
@@ -173,7 +174,7 @@ async function redeem(
       'remoteFailed',
       error === undefined
         ? 'the authorization server returned no code'
-        : `the authorization server refused: ${sayError({ code: error, description })}`,
+        : `the authorization server refused: ${sayError({ code: error, description })}${adviceFor(error)}`,
     );
   }
   return exchange(context.outbound.begin(), server, client, { code, iss, codeVerifier, redirectUri });

@@ -23,11 +23,17 @@ import { type AuthorizationServer, isSameIssuer } from './authorization-server.t
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
 const text = z.string();
-/** A list of texts. Some servers write a single text, or texts that are separated by spaces. */
+/** A list of texts. Some servers write a single text, or texts that are separated by spaces. Other items are left out. */
 const texts = z.preprocess(
-  (value) => (typeof value === 'string' ? value.split(' ').filter(Boolean) : value),
-  z.array(z.string()),
+  (value) => (typeof value === 'string' ? value.split(' ') : value),
+  z
+    .array(z.unknown())
+    .transform((items) => items.filter((item): item is string => typeof item === 'string' && item !== '')),
 );
+/** A flag. Some servers write it as text. */
+const flag = z.preprocess((value) => (value === 'true' ? true : value), z.boolean().optional().catch(undefined));
+/** What is not needed for every connection, and counts as absent if it is malformed. */
+const optionalUrl = httpUrl.optional().catch(undefined);
 
 const resourceSchema = z.object({
   resource: text.optional(),
@@ -38,17 +44,16 @@ const resourceSchema = z.object({
 const metadataSchema = z.object({
   issuer: text,
   /** Missing at servers that issue tokens only to clients. */
-  authorization_endpoint: httpUrl.optional(),
+  authorization_endpoint: z.preprocess((value) => (value === '' ? undefined : value), httpUrl.optional()),
   token_endpoint: httpUrl,
-  registration_endpoint: httpUrl.optional(),
-  revocation_endpoint: httpUrl.optional(),
-  /** The code flow is the only one that is used. */
+  registration_endpoint: optionalUrl,
+  revocation_endpoint: optionalUrl,
   response_types_supported: texts.catch(['code']),
   scopes_supported: texts.optional().catch(undefined),
   token_endpoint_auth_methods_supported: texts.optional().catch(undefined),
   code_challenge_methods_supported: texts.optional().catch(undefined),
-  authorization_response_iss_parameter_supported: z.boolean().optional().catch(undefined),
-  client_id_metadata_document_supported: z.boolean().optional().catch(undefined),
+  authorization_response_iss_parameter_supported: flag,
+  client_id_metadata_document_supported: flag,
 });
 
 /** Maximum number of authorization servers of one resource that are tried. */
@@ -61,11 +66,14 @@ export interface DiscoveryOptions {
   readonly knownIssuer?: string | undefined;
   /** The resource indicator that the owner has set. */
   readonly resource?: string | null | undefined;
+  /** Whether the owner gave a client. */
+  readonly hasClient: boolean;
 }
 
 /** The resource metadata of a server that it uses. */
 export interface Resource {
   readonly resource: string;
+  /** The authorization servers that it names. */
   readonly issuers: readonly string[];
   readonly scopesSupported: string | null;
 }
@@ -79,27 +87,27 @@ export async function discover(
   const search = new Search(work);
   const found = await search.findResource(serverUrl, options);
   if (!found && search.mismatch !== undefined) throw new RemoteFailedError(search.mismatch);
-  return search.findServer(found ?? resourceWithoutMetadata(serverUrl, options), options);
+  return search.findServer(serverUrl, found ?? resourceWithoutMetadata(serverUrl, options), options);
 }
 
-/** The authorization server of a server that works without authorization; undefined if it publishes no metadata about one. */
+/** The authorization server of a server that works without authorization; undefined if it names none and there is none at its origin. */
 export async function discoverIfPublished(
   work: OutboundWork,
   serverUrl: string,
-  options: DiscoveryOptions & { readonly hasClient: boolean },
+  options: DiscoveryOptions,
 ): Promise<AuthorizationServer | undefined> {
   const search = new Search(work);
   const found = await search.findResource(serverUrl, options);
-  if (found) return search.findServer(found, options);
-  if (!options.hasClient) return undefined;
-  return search.findServer(resourceWithoutMetadata(serverUrl, options), options).catch(() => undefined);
+  if (found && found.issuers.length > 0) return search.findServer(serverUrl, found, options);
+  if (!found && !options.hasClient) return undefined;
+  const resource = found ?? resourceWithoutMetadata(serverUrl, options);
+  return search.findServer(serverUrl, resource, options).catch(() => undefined);
 }
 
-/** The revision 2025-03-26 has no resource metadata: the origin of the server is the issuer. */
 function resourceWithoutMetadata(serverUrl: string, { resource }: DiscoveryOptions): Resource {
   return {
     resource: resource ?? resourceUrlFromServerUrl(serverUrl).href,
-    issuers: [new URL('/', serverUrl).href],
+    issuers: [],
     scopesSupported: null,
   };
 }
@@ -126,25 +134,33 @@ class Search {
         this.mismatch ??= `the MCP server publishes the metadata of another resource: ${shown(resource)} instead of ${shown(own.href)} (RFC 9728, section 3.3); enter the address that it names, if it is the same server`;
         continue;
       }
-      const issuers = document.authorization_servers ?? [];
       return {
         resource: options.resource ?? resource,
-        issuers: issuers.length > 0 ? issuers : [new URL('/', serverUrl).href],
+        issuers: document.authorization_servers ?? [],
         scopesSupported: document.scopes_supported?.join(' ') || null,
       };
     }
     return undefined;
   }
 
+  /** Without a named authorization server, the origin of the MCP server is the issuer, as in the revision 2025-03-26. */
   async findServer(
-    { resource, issuers, scopesSupported }: Resource,
-    { knownIssuer }: DiscoveryOptions,
+    serverUrl: string,
+    { resource, issuers: named, scopesSupported }: Resource,
+    { knownIssuer, hasClient }: DiscoveryOptions,
   ): Promise<AuthorizationServer> {
+    const issuers = named.length > 0 ? named : [new URL('/', serverUrl).href];
+    let first: AuthorizationServer | undefined;
     const isKnown = (issuer: string) => knownIssuer !== undefined && isSameIssuer(issuer, knownIssuer);
     for (const url of issuers.toSorted((a, b) => Number(isKnown(b)) - Number(isKnown(a))).slice(0, MAX_SERVERS)) {
       const metadata = await this.#readMetadata(url);
-      if (metadata) return { url, issuer: metadata.issuer, metadata, resource, scopesSupported };
+      if (!metadata) continue;
+      const server = { url, issuer: metadata.issuer, metadata, resource, scopesSupported };
+      if (hasClient || isKnown(url) || canBeUsed(metadata)) return server;
+      // Another one may register the gateway.
+      first ??= server;
     }
+    if (first) return first;
     throw new RemoteFailedError(this.mismatch ?? this.#explain());
   }
 
@@ -158,7 +174,7 @@ class Search {
       if (!metadata) continue;
       // The package requires an authorization endpoint in its type; it is checked where it is used.
       if (isSameIssuer(metadata.issuer, issuer)) return metadata as AuthorizationServerMetadata;
-      this.mismatch ??= `discovery of the authorization server names another issuer than expected: ${shown(metadata.issuer)} instead of ${shown(issuer)} (RFC 8414, section 3.3)`;
+      this.mismatch ??= `discovery of the authorization server names another issuer than expected: ${shown(metadata.issuer)} instead of ${shown(issuer)} (RFC 8414, section 3.3); only the operator of the server can correct that`;
     }
     return undefined;
   }
@@ -200,6 +216,12 @@ class Search {
       ? `${needed} discovery of the authorization server found no metadata that can be used: ${[...this.#problems].join('; ')}`
       : `${needed} its authorization server publishes no metadata (RFC 8414): ${[...this.#missing].join(', ')} answered with HTTP 404`;
   }
+}
+
+/** Whether the gateway can register itself, and PKCE is announced. */
+function canBeUsed(metadata: AuthorizationServerMetadata): boolean {
+  const registers = metadata.registration_endpoint ?? metadata.client_id_metadata_document_supported;
+  return Boolean(registers) && metadata.code_challenge_methods_supported?.includes('S256') === true;
 }
 
 /** Where resource metadata can be (RFC 9728, sections 3.1 and 5.1). */

@@ -3,8 +3,8 @@ import { MIN_REFRESH_MS, type TokenSet, forgetAskedScope, forgetTokens } from '.
 import type { McpConnection } from '../entity.ts';
 import { RefusedError, explainRemote } from '../remote/errors.ts';
 import type { OAuthClient } from './authorization-server.ts';
-import { methodsFor } from './client-authentication.ts';
-import { UNKNOWN_CLIENT, forgetClient } from './forgotten-client.ts';
+import { UNKNOWN_CLIENT, methodsFor } from './client-authentication.ts';
+import { forgetClient } from './forgotten-client.ts';
 
 /** What a failed refresh changes. Only `invalid_grant` deletes the tokens; after every other failure they may work again. */
 

@@ -2,7 +2,7 @@ import { RemoteFailedError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/is-object.ts';
 import { parsedJson, withBody, withinStack } from '../../../core/outbound/changed-answers.ts';
 import type { OutboundFetch, OutboundWork } from '../../../core/outbound/outbound.ts';
-import { describedError, mediaTypeOf, sayError, statusOf } from '../remote/answers.ts';
+import { describedIn, mediaTypeOf, sayError, statusOf } from '../remote/answers.ts';
 import { RefusedError } from '../remote/errors.ts';
 import { hideSecrets } from '../remote/secrets-in-messages.ts';
 import { membersWithoutNulls } from '../without-nulls.ts';
@@ -25,6 +25,11 @@ interface Kind {
   readonly advice: (code: string | undefined) => string;
 }
 
+/** The next step for an administrator, by the code of an error. */
+export function adviceFor(code = ''): string {
+  return ADVICE[code] ?? '';
+}
+
 const ADVICE: Readonly<Record<string, string>> = {
   invalid_client: '; check clientId and clientSecret, or authorize again to register a new client',
   unauthorized_client: '; check what the client is allowed to do, or authorize again to register a new client',
@@ -36,14 +41,17 @@ const ADVICE: Readonly<Record<string, string>> = {
 export const TOKENS: Kind = {
   required: 'access_token',
   refusal: 'refused',
-  advice: (code = '') => ADVICE[code] ?? '',
+  advice: (code) =>
+    code === 'access_denied'
+      ? '; the server may expect an audience, which can be set in the settings of the connection'
+      : adviceFor(code),
   change: ({ access_token, refresh_token, token_type, expires_in, scope, id_token }) =>
     defined({
       access_token,
       // Bearer is the only type of MCP.
       token_type: typeof token_type === 'string' && token_type !== '' ? token_type : 'Bearer',
       // Without a new refresh token, the old one stays.
-      refresh_token: textIn(refresh_token),
+      refresh_token: typeof refresh_token === 'number' ? String(refresh_token) : textIn(refresh_token),
       expires_in: numberIn(expires_in),
       scope: Array.isArray(scope) ? scope.map(String).join(' ') : typeof scope === 'string' ? scope : undefined,
       id_token: textIn(id_token),
@@ -62,7 +70,7 @@ export const REGISTRATION: Kind = {
       client_id,
       client_secret: textIn(client_secret),
       client_secret_expires_at: numberIn(client_secret_expires_at),
-      token_endpoint_auth_method: textIn(token_endpoint_auth_method),
+      token_endpoint_auth_method: textIn(token_endpoint_auth_method)?.toLowerCase(),
     });
   },
 };
@@ -77,10 +85,10 @@ export function oauthFetch(
     const response = await work.fetch(url, init);
     const { host, pathname } = new URL(url);
     const body = await response.text();
-    const document = parsedJson(body) ?? formIn(body, response);
+    const document = documentIn(body, response);
     const answer = isObject(document) ? withinStack(host, () => membersWithoutNulls(document)) : undefined;
     if (!response.ok || (answer && 'error' in answer && !(kind.required in answer)))
-      throw refusalOf(kind, response, host + pathname, hideSecrets(body, secrets));
+      throw refusalOf(kind, response, host + pathname, documentIn(hideSecrets(body, secrets), response));
     if (!answer) {
       const type = mediaTypeOf(response);
       const what =
@@ -100,8 +108,9 @@ export function oauthFetch(
   };
 }
 
-function refusalOf(kind: Kind, response: Response, address: string, body: string): RemoteFailedError {
-  const described = describedError(body);
+function refusalOf(kind: Kind, response: Response, address: string, document: unknown): RemoteFailedError {
+  const described = describedIn(document);
+  const errorCode = described?.code?.toLowerCase();
   const { status: httpStatus } = response;
   if (!described && kind === TOKENS)
     return new RefusedError(`the authorization server answered with ${statusOf(response)} at ${address}`, {
@@ -109,16 +118,15 @@ function refusalOf(kind: Kind, response: Response, address: string, body: string
     });
   const said = described ? `: ${sayError(described)}` : '';
   return new RefusedError(
-    `the authorization server ${kind.refusal}${said} (HTTP ${httpStatus} at ${address})${kind.advice(described?.code)}`,
-    { httpStatus, errorCode: described?.code },
+    `the authorization server ${kind.refusal}${said} (HTTP ${httpStatus} at ${address})${kind.advice(errorCode)}`,
+    { httpStatus, errorCode },
   );
 }
 
-/** An answer that a server has not written in JSON although it was asked for. */
-function formIn(body: string, response: Response): Document | undefined {
-  return mediaTypeOf(response) === 'application/x-www-form-urlencoded'
-    ? Object.fromEntries(new URLSearchParams(body))
-    : undefined;
+/** Some servers answer with a form although JSON was asked for, and not all of them say so. */
+function documentIn(body: string, response: Response): unknown {
+  const isForm = mediaTypeOf(response) === 'application/x-www-form-urlencoded' || /^(?:access_token|error)=/.test(body);
+  return parsedJson(body) ?? (isForm ? Object.fromEntries(new URLSearchParams(body)) : undefined);
 }
 
 function isPresent(value: unknown): value is string | number {
@@ -126,7 +134,7 @@ function isPresent(value: unknown): value is string | number {
 }
 
 function textIn(value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined;
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined;
 }
 
 /** Numbers, also those that are written as text. Anything else is unknown. */

@@ -20,8 +20,10 @@ export function mediaTypeOf(response: Response): string | undefined {
   return type !== undefined && /^[a-z0-9!#$&^_.+-]{1,60}\/[a-z0-9!#$&^_.+-]{1,60}$/.test(type) ? type : undefined;
 }
 
-/** Status and media type: `HTTP 404 (text/html)`. */
+/** Status and media type: `HTTP 404 (text/html)`; of a redirect where it leads, without the query, which can have a secret. */
 export function statusOf(response: Response): string {
+  const location = response.headers.get('location');
+  if (location !== null) return `HTTP ${response.status} (a redirect to ${shown(location.split(/[?#]/)[0])})`;
   const type = mediaTypeOf(response);
   return `HTTP ${response.status}${type === undefined ? '' : ` (${type})`}`;
 }
@@ -36,16 +38,24 @@ export interface DescribedError {
 }
 
 export function describedError(body: string): DescribedError | undefined {
-  const document = parsedJson(body);
+  return describedIn(parsedJson(body));
+}
+
+/** Frameworks describe errors in members of their own. */
+export function describedIn(document: unknown): DescribedError | undefined {
   if (!isObject(document)) return undefined;
-  const { error, error_description: description } = document;
-  const text = (value: unknown) => (typeof value === 'string' ? value : undefined);
-  if (typeof error === 'string') return { code: error, description: text(description) };
-  if (!isObject(error)) return undefined;
-  return {
-    code: typeof error['code'] === 'number' ? String(error['code']) : text(error['code']),
-    description: text(error['message']),
+  const { error, error_description: description, errors } = document;
+  const [first] = Array.isArray(errors) ? (errors as readonly unknown[]) : [];
+  const nested = [error, first].find(isObject) ?? {};
+  const described: DescribedError = {
+    code: textIn(error) ?? textIn(nested['code']) ?? textIn(nested['type']),
+    description: [description, nested['message'], document['message'], document['detail']].map(textIn).find(Boolean),
   };
+  return described.code === undefined && described.description === undefined ? undefined : described;
+}
+
+function textIn(value: unknown): string | undefined {
+  return (typeof value === 'string' && value !== '') || typeof value === 'number' ? String(value) : undefined;
 }
 
 /** The code and the description: `invalid_scope: "unknown scope"`. */

@@ -7,21 +7,22 @@ export interface Challenge {
 }
 
 const TOKEN = /[!#$%&'*+.^_`|~0-9A-Za-z-]+/y;
-const PARAMETER = /\s*=\s*(?:"(?<quoted>(?:[^"\\]|\\.)*)"|(?<plain>[^\s,"]+))/y;
-const SEPARATOR = /[\s,]*/y;
+const PARAMETER = /\s*=\s*(?:"(?<quoted>(?:[^"\\]|\\.)*)"|'(?<single>[^']*)'|(?<plain>[^\s,;"]+))/y;
+const SEPARATOR = /[\s,;]*/y;
 
 /**
- * Reads the challenge of the scheme Bearer. The header can have challenges of several schemes. If none is Bearer, the parameters of all of
+ * Reads the challenge of the scheme Bearer. An address can be relative to the server. The header can have challenges of several schemes. If none is Bearer, the parameters of all of
  * them count, because only servers that support OAuth name resource metadata.
  */
-export function readChallenge(header: string | null): Challenge {
+export function readChallenge(header: string | null, serverUrl: string): Challenge {
   const challenges = challengesIn(header ?? '');
   const bearer = challenges.filter(({ scheme }) => scheme === 'bearer');
   const chosen = (bearer.length > 0 ? bearer : challenges).map(({ parameters }) => parameters);
   const valueOf = (name: string) => chosen.map((parameters) => parameters.get(name)).find(Boolean);
   const url = valueOf('resource_metadata');
+  const base = url?.startsWith('/') ? serverUrl : undefined;
   return {
-    resourceMetadataUrl: url !== undefined && URL.canParse(url) ? new URL(url) : undefined,
+    resourceMetadataUrl: url !== undefined && URL.canParse(url, base) ? new URL(url, base) : undefined,
     scope: valueOf('scope'),
     error: valueOf('error'),
   };
@@ -39,8 +40,10 @@ function challengesIn(header: string): NamedChallenge[] {
     const name = header.slice(at, end).toLowerCase();
     PARAMETER.lastIndex = end;
     const value = name === '' ? null : PARAMETER.exec(header);
-    const { quoted, plain } = value?.groups ?? {};
-    if (value) challenges.at(-1)?.parameters.set(name, quoted?.replaceAll(/\\(.)/g, '$1') ?? plain ?? '');
+    const { quoted, single, plain } = value?.groups ?? {};
+    // A header that names no scheme.
+    if (value && challenges.length === 0) challenges.push({ scheme: '', parameters: new Map() });
+    if (value) challenges.at(-1)?.parameters.set(name, quoted?.replaceAll(/\\(.)/g, '$1') ?? single ?? plain ?? '');
     else if (name !== '') challenges.push({ scheme: name, parameters: new Map() });
     // A character that cannot begin anything is skipped.
     at = value ? PARAMETER.lastIndex : Math.max(end, at + 1);

@@ -130,14 +130,28 @@ class Attempt {
 
   /** Another way to begin the connection after this failure, if there is one. */
   nextOpening(error: unknown): { readonly reason: string; readonly opening: Opening } | undefined {
-    if (causesOf(error).some((cause) => cause instanceof OutboundError && !cause.isTemporary)) return undefined;
     if (this.#opening.probes && this.exchange.isProbing) return { reason: 'probe', opening: { probes: false } };
-    const { refusal, refusedVersions } = this.exchange;
+    if (causesOf(error).some((cause) => cause instanceof OutboundError && !cause.isTemporary)) return undefined;
+    const { refusal, refusalText = rpcErrorIn(error) } = this.exchange;
     // A session that the server has lost is begun anew (Streamable HTTP, Session Management).
-    if (this.#hasSession && refusal?.httpStatus === 404) return { reason: 'session', opening: this.#opening };
-    const version = this.#isOpen ? undefined : olderVersion(refusal ? refusedVersions : versionsIn(error));
-    return version === undefined ? undefined : { reason: 'version', opening: { probes: false, versions: [version] } };
+    if (this.#hasSession && saysLostSession(refusal?.httpStatus, refusalText))
+      return { reason: 'session', opening: this.#opening };
+    const version = this.#isOpen ? undefined : this.#olderVersion(refusalText);
+    return version === undefined ? undefined : { reason: version, opening: { probes: false, versions: [version] } };
   }
+
+  /** The revision to try after a refusal: the newest that it names, or the next older one if it only complains about the version. */
+  #olderVersion(refusal: string): string | undefined {
+    const { versions: [refused = LATEST_PROTOCOL_VERSION] = [] } = 'versions' in this.#opening ? this.#opening : {};
+    const older = SUPPORTED_PROTOCOL_VERSIONS.filter((version) => version < refused);
+    const named = older.find((version) => refusal.includes(version));
+    return named ?? (/version/i.test(refusal) ? older[0] : undefined);
+  }
+}
+
+/** The specification asks for HTTP 404. Some servers answer with another status and say it in words. */
+function saysLostSession(httpStatus: number | undefined, text: string): boolean {
+  return httpStatus === 404 || httpStatus === 410 || ((httpStatus ?? 400) === 400 && /session/i.test(text));
 }
 
 function headersFor({ headers, accessToken }: Access): Record<string, string> {
@@ -149,17 +163,10 @@ function optionsFor(opening: Opening) {
   return opening.versions ? { supportedProtocolVersions: opening.versions } : {};
 }
 
-/** The revisions that an error of JSON-RPC lists when the server refuses the newest one. */
-function versionsIn(error: unknown): readonly string[] {
+/** Message and data of an error of JSON-RPC; empty for other errors. */
+function rpcErrorIn(error: unknown): string {
   const refused = causesOf(error).find((cause) => cause instanceof ProtocolError);
-  return refused ? (JSON.stringify([refused.message, refused.data]).match(/\b20\d\d-\d\d-\d\d\b/g) ?? []) : [];
-}
-
-/** The newest of these revisions that the package speaks, unless it is the one that was refused. */
-function olderVersion(versions: readonly string[]): string | undefined {
-  return SUPPORTED_PROTOCOL_VERSIONS.find(
-    (version) => version !== LATEST_PROTOCOL_VERSION && versions.includes(version),
-  );
+  return refused ? JSON.stringify([refused.message, refused.data]) : '';
 }
 
 /**

@@ -11,7 +11,13 @@ import { isSameIssuer } from '../oauth/authorization-server.ts';
 import { discover, discoverIfPublished } from '../oauth/discovery.ts';
 import { CALLBACK_PATH, clientMetadataUrlOf } from '../oauth/gateway-client.ts';
 import { type Access, type ServerInfo, checkServer, withServer } from './client.ts';
-import { AuthorizationNeeded, CLIENT_TOKEN_REFUSED, HEADERS_REFUSED, MisconfiguredError } from './errors.ts';
+import {
+  AuthorizationNeeded,
+  CLIENT_TOKEN_REFUSED,
+  HEADERS_REFUSED,
+  MisconfiguredError,
+  isForbidden,
+} from './errors.ts';
 
 /** Makes a remote connection: only the network requests. Nothing is stored here. */
 
@@ -77,13 +83,15 @@ export async function connectRemote(
       }
     );
   } catch (error) {
-    if (!(error instanceof AuthorizationNeeded)) throw error;
+    const canAskAgain = offersOAuth && access.accessToken !== undefined && isForbidden(error);
+    const needed = canAskAgain ? new AuthorizationNeeded({}) : error;
+    if (!(needed instanceof AuthorizationNeeded)) throw error;
     if (target.authType === 'static_headers') throw new MisconfiguredError(HEADERS_REFUSED);
     const found = await discover(work, target.serverUrl ?? '', {
-      resourceMetadataUrl: error.resourceMetadataUrl,
+      resourceMetadataUrl: needed.resourceMetadataUrl,
       ...wishesOf(target),
     });
-    const refused = { ...attempt, server: serverFor(target, found), needed: error };
+    const refused = { ...attempt, server: serverFor(target, found), needed };
     return target.authType === 'client_credentials' ? connectByClient(refused) : beginAuthorization(refused);
   }
 }
@@ -91,15 +99,14 @@ export async function connectRemote(
 /** Starts an authorization at a server that works without one. */
 async function offerAuthorization(attempt: Omit<RefusedAttempt, 'server' | 'needed'>): Promise<Outcome | undefined> {
   const { work, target } = attempt;
-  const options = { ...wishesOf(target), hasClient: target.clientId != null };
-  const found = await discoverIfPublished(work, target.serverUrl ?? '', options);
+  const found = await discoverIfPublished(work, target.serverUrl ?? '', wishesOf(target));
   return (
     found && beginAuthorization({ ...attempt, server: serverFor(target, found), needed: new AuthorizationNeeded({}) })
   );
 }
 
-function wishesOf({ authorizationServer, resource }: Target) {
-  return { knownIssuer: authorizationServer?.issuer, resource };
+function wishesOf({ authorizationServer, resource, clientId }: Target) {
+  return { knownIssuer: authorizationServer?.issuer, resource, hasClient: clientId != null };
 }
 
 /** With the settings of the connection, and what is known from earlier authorizations. */

@@ -47,9 +47,15 @@ export class RefusedError extends RemoteFailedError {
   /** Whether a retry of the same request can help (RFC 9110, section 15.5). */
   get isTemporary(): boolean {
     const { httpStatus, errorCode } = this;
+    if (errorCode === 'invalid_grant') return false;
     if (errorCode === 'server_error' || errorCode === 'temporarily_unavailable') return true;
     return httpStatus < 400 ? errorCode === undefined : httpStatus >= 500 || httpStatus === 408 || httpStatus === 429;
   }
+}
+
+/** Whether the server accepts the token, but not what it may do. Another user, or another client, may do more. */
+export function isForbidden(error: unknown): boolean {
+  return error instanceof RefusedError && error.httpStatus === 403;
 }
 
 /** The server requires authorization, or more scopes (RFC 6750, section 3). */

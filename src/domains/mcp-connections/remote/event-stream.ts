@@ -3,21 +3,27 @@ import { parsedJson } from '../../../core/outbound/changed-answers.ts';
 
 const DATA = /^data: ?/;
 
-/**
- * Changes the JSON messages of a stream of server-sent events while it is read. A message that spans several lines of data, which no known
- * server writes, is left as it is.
- */
+/** Changes the JSON messages of a stream of server-sent events while it is read. */
 export function changedEvents(change: (message: unknown) => unknown): TransformStream<Uint8Array, Uint8Array> {
   const decoder = new TextDecoder();
   const encoder = new TextEncoder();
   let rest = '';
-  const changedLine = (line: string): string => {
-    if (!DATA.test(line)) return line;
-    const document = parsedJson(line.replace(DATA, ''));
-    if (!isObject(document) && !Array.isArray(document)) return line;
+  /** The data of an event, which can span several lines. */
+  let data: string[] = [];
+  const changedData = (): string => {
+    const text = data.join('\n');
+    const lines = data.map((line) => `data: ${line}\n`).join('');
+    data = [];
+    const document = parsedJson(text);
+    if (!isObject(document) && !Array.isArray(document)) return lines;
     // The package reads one message in an event.
     const messages: readonly unknown[] = Array.isArray(document) ? document : [document];
-    return messages.map((message) => `data: ${JSON.stringify(change(message))}`).join('\n\n');
+    return messages.map((message) => `data: ${JSON.stringify(change(message))}\n`).join('\n');
+  };
+  const changedLine = (line: string): string => {
+    if (!DATA.test(line)) return `${changedData()}${line}\n`;
+    data.push(line.replace(DATA, ''));
+    return '';
   };
   return new TransformStream({
     transform(chunk, controller) {
@@ -29,10 +35,11 @@ export function changedEvents(change: (message: unknown) => unknown): TransformS
       }
       const lines = (rest + text).split('\n');
       rest = lines.pop() ?? '';
-      controller.enqueue(encoder.encode(lines.map((line) => `${changedLine(line)}\n`).join('')));
+      controller.enqueue(encoder.encode(lines.map(changedLine).join('')));
     },
     flush(controller) {
-      if (rest !== '') controller.enqueue(encoder.encode(changedLine(rest)));
+      // Some servers do not end the last event with an empty line.
+      controller.enqueue(encoder.encode(`${changedLine(rest)}${changedData()}\n`));
     },
   });
 }

@@ -25,9 +25,9 @@ export class McpExchange {
   readonly #secrets: readonly (string | undefined)[];
   /** Whether only the version probe was sent so far. */
   isProbing = true;
-  /** The last answer with an error of HTTP, and the revisions of the protocol that it names. */
+  /** The last answer with an error of HTTP, and its body. */
   refusal: RefusedError | undefined;
-  refusedVersions: readonly string[] = [];
+  refusalText: string | undefined;
   /** A failure that the package would report in other words. */
   failure: RemoteFailedError | undefined;
 
@@ -51,18 +51,25 @@ export class McpExchange {
     const response = await (isProbe ? this.#probe : this.#work).fetch(url, init, { maxBytes });
     if (init.method !== 'POST') return response;
     const { host } = new URL(url);
-    if (!response.ok) return this.#refused(response, host, isProbe);
+    // Nothing depends on the answer to a notification, and some servers do not know those of the protocol.
+    if (!response.ok && response.status !== 401 && request?.method.startsWith('notifications/') === true) {
+      await response.body?.cancel();
+      return new Response(null, { status: 202 });
+    }
+    if (!response.ok) return this.#refused(response, String(url), isProbe);
     if (!isWithId(request) || response.status === 202) return response;
     return mediaTypeOf(response) === 'text/event-stream'
-      ? withBody(
-          response,
-          response.body?.pipeThrough(changedEvents((message) => this.#change(message, request))) ?? null,
-        )
+      ? this.#changedStream(response, request)
       : this.#changedJson(response, host, request);
   };
 
-  async #refused(response: Response, host: string, isProbe: boolean): Promise<Response> {
-    const challenge = readChallenge(response.headers.get('www-authenticate'));
+  #changedStream(response: Response, request: RequestWithId): Response {
+    const change = changedEvents((message) => this.#change(message, request));
+    return withBody(response, response.body?.pipeThrough(change) ?? null, 'text/event-stream');
+  }
+
+  async #refused(response: Response, url: string, isProbe: boolean): Promise<Response> {
+    const challenge = readChallenge(response.headers.get('www-authenticate'), url);
     const isStepUp = response.status === 403 && challenge.error === 'insufficient_scope';
     if (response.status === 401 || isStepUp) {
       await response.body?.cancel();
@@ -71,17 +78,24 @@ export class McpExchange {
     const body = await response.text();
     // An error of JSON-RPC in an answer to the probe tells which revisions the server speaks.
     if (isProbe && response.status === 400 && describedError(body)) return withBody(response, body);
-    this.refusal = refusalOf(response, host, hideSecrets(body, this.#secrets));
-    this.refusedVersions = body.match(REVISION) ?? [];
+    this.refusal = refusalOf(response, new URL(url), hideSecrets(body, this.#secrets));
+    this.refusalText = body;
     throw this.refusal;
   }
 
   async #changedJson(response: Response, host: string, request: RequestWithId): Promise<Response> {
-    const document = parsedJson(await response.text());
+    const text = await response.text();
+    // Some servers send a stream and do not say so.
+    if (EVENTS.test(text)) return this.#changedStream(withBody(response, text), request);
+    const document = parsedJson(text);
     if (!isObject(document) && !Array.isArray(document)) throw this.#noJson(response, host);
+    if (isObject(document) && !MEMBERS.some((name) => name in document))
+      throw notMcp(host, 'JSON that is no message of JSON-RPC');
     const change = (message: unknown) => this.#change(message, request);
+    // The only message answers the only request, whatever its id says.
+    const { id } = request;
     const body = withinStack(host, () =>
-      JSON.stringify(Array.isArray(document) ? document.map(change) : change(document)),
+      JSON.stringify(Array.isArray(document) ? document.map(change) : change({ ...document, id })),
     );
     return withBody(response, body, 'application/json');
   }
@@ -90,9 +104,7 @@ export class McpExchange {
     const type = mediaTypeOf(response);
     if (type === 'application/json')
       return new RemoteFailedError(`the MCP server answered with malformed JSON at ${host}`);
-    return new MisconfiguredError(
-      `no MCP server answers there: ${host} answered with ${type ?? 'no media type'} instead of JSON; check the address`,
-    );
+    return notMcp(host, `${type ?? 'no media type'} instead of JSON`);
   }
 
   #change(message: unknown, request: AnsweredRequest): unknown {
@@ -110,7 +122,14 @@ export class McpExchange {
   }
 }
 
-const REVISION = /\b20\d\d-\d\d-\d\d\b/g;
+/** The beginning of server-sent events. */
+const EVENTS = /^\s*(?:event|data|id|retry)?:/;
+/** One of them has every message of JSON-RPC. */
+const MEMBERS = ['jsonrpc', 'result', 'error'];
+
+function notMcp(host: string, what: string): MisconfiguredError {
+  return new MisconfiguredError(`no MCP server answers there: ${host} answered with ${what}; check the address`);
+}
 
 interface SentRequest {
   readonly id: string | number | undefined;
@@ -138,11 +157,14 @@ const ADVICE: Readonly<Record<number, string>> = {
   429: '; it limits the number of requests: try again later',
 };
 
-function refusalOf(response: Response, host: string, body: string): RefusedError {
+function refusalOf(response: Response, { host, pathname }: URL, body: string): RefusedError {
   const described = describedError(body);
   const { status } = response;
   const details = described ? `: ${sayError(described)}` : '';
-  const advice = ADVICE[status] ?? (status >= 500 ? '; try again later, or ask the operator of the server' : '');
+  // The usual path of the older transport.
+  const advice =
+    ADVICE[status === 404 && pathname.endsWith('/sse') ? 405 : status] ??
+    (status >= 500 ? '; try again later, or ask the operator of the server' : '');
   return new RefusedError(`the MCP server answered with ${statusOf(response)} at ${host}${details}${advice}`, {
     httpStatus: status,
     errorCode: described?.code,

@@ -15,6 +15,7 @@ import {
   HEADERS_REFUSED,
   MisconfiguredError,
   RefusedError,
+  isForbidden,
 } from './errors.ts';
 import type { Status } from '../status.ts';
 import { mcpConnectionTopic } from '../topics.ts';
@@ -122,7 +123,7 @@ export async function noteFailure(
       return noteOf();
     if (error instanceof AuthorizationNeeded && error.isStepUp)
       connection.challengedScope = [...(connection.grantedScopes ?? []), error.scope ?? ''].join(' ').trim() || null;
-    else if (error instanceof AuthorizationNeeded && tokens && isMetadataDocument(settings, registration))
+    else if (isRefusalOfToken(error) && tokens && isMetadataDocument(settings, registration))
       refuseMetadataDocument(connection);
     const failure = noteOf();
     const reason = failure instanceof AuthorizationLostError ? failure.reason : failure.message;
@@ -131,6 +132,10 @@ export async function noteFailure(
   });
   notifier.publish(mcpConnectionTopic(id));
   return noted;
+}
+
+function isRefusalOfToken(error: unknown): boolean {
+  return error instanceof AuthorizationNeeded || isForbidden(error);
 }
 
 function statusAfter(failure: DomainError): Exclude<Status, 'CONNECTED' | 'STORED'> {

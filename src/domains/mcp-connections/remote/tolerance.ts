@@ -17,12 +17,18 @@ export interface AnsweredRequest {
 
 /** What is changed in the results of a method. */
 const RESULTS: Readonly<Record<string, (result: Document) => Document>> = {
-  initialize: (result) => ({ ...withCapabilities(result), serverInfo: serverInfoIn(result['serverInfo']) }),
-  'server/discover': withCapabilities,
+  initialize: ({ protocolVersion, capabilities, serverInfo }) => ({
+    protocolVersion: textOf(protocolVersion) || OLDEST_REVISION,
+    capabilities: capabilitiesIn(capabilities),
+    serverInfo: serverInfoIn(serverInfo),
+  }),
+  'server/discover': (result) => {
+    const { capabilities, ...rest } = membersWithoutNulls(result);
+    return { ...rest, capabilities: capabilitiesIn(capabilities) };
+  },
   // The package refuses a list with an odd tool. It gets the others; all tools as the server sent them are in a member that it does not know.
-  'tools/list': ({ tools, nextCursor, ...rest }) => ({
+  'tools/list': ({ tools, nextCursor }) => ({
     ...CACHING,
-    ...membersWithoutNulls(rest),
     tools: Array.isArray(tools) ? tools.filter((tool) => isSpecType.Tool(tool)) : [],
     [TOOLS_AS_SENT]: Array.isArray(tools) ? tools.filter((tool) => tool !== null) : [],
     ...(textOf(nextCursor) !== '' && { nextCursor: textOf(nextCursor) }),
@@ -35,14 +41,15 @@ export const TOOLS_AS_SENT = 'toolsAsSent';
 /** Members that a result of the revision 2026-07-28 must have. */
 const CACHING = { resultType: 'complete', ttlMs: 0, cacheScope: 'private' };
 
-function withCapabilities(result: Document): Document {
-  const { capabilities, ...rest } = membersWithoutNulls(result);
-  return { ...rest, capabilities: capabilitiesIn(capabilities) };
-}
+/** The revision of a server that names none. */
+const OLDEST_REVISION = SUPPORTED_PROTOCOL_VERSIONS.toSorted()[0] ?? '';
 
-/** Some languages write an empty object as a list. The gateway only needs to know which capabilities a server has. */
+/**
+ * Some languages write an empty object as a list. The gateway only needs to know which capabilities a server has. A server that does not
+ * say so may have tools.
+ */
 function capabilitiesIn(capabilities: unknown): Document {
-  if (!isObject(capabilities)) return {};
+  if (!isObject(capabilities)) return { tools: {} };
   return Object.fromEntries(
     Object.entries(capabilities).flatMap(([name, value]) => (value == null || value === false ? [] : [[name, {}]])),
   );
@@ -81,8 +88,8 @@ function errorIn(error: unknown): Document {
 /** The revision that an answer to `initialize` names, if the package does not know it. */
 export function unknownRevisionIn(message: unknown, { method }: AnsweredRequest): string | undefined {
   if (method !== 'initialize' || !isObject(message) || !isObject(message['result'])) return undefined;
-  const { protocolVersion } = message['result'];
-  if (protocolVersion === undefined) return 'none';
+  const { protocolVersion, capabilities, serverInfo } = message['result'];
+  if ((protocolVersion ?? capabilities ?? serverInfo) == null) return 'none';
   const revision = textOf(protocolVersion);
-  return SUPPORTED_PROTOCOL_VERSIONS.includes(revision) ? undefined : revision;
+  return revision === '' || SUPPORTED_PROTOCOL_VERSIONS.includes(revision) ? undefined : revision;
 }

@@ -1,4 +1,4 @@
-import type { Client } from '@modelcontextprotocol/client';
+import { type Client, ProtocolError } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { isObject } from '../../../core/is-object.ts';
 import { headerProblemIn } from './header-declarations.ts';
@@ -18,7 +18,15 @@ export interface Tool {
   readonly problem: string | null;
 }
 
-export const MAX_TOOLS = 2_000;
+/** The tools of a server that are listed. */
+export interface ToolList {
+  readonly tools: readonly Tool[];
+  /** Says that the server has more tools; null when it does not. */
+  readonly notice: string | null;
+}
+
+const MAX_TOOLS = 2_000;
+const METHOD_NOT_FOUND = -32_601;
 
 const page = z.object({ [TOOLS_AS_SENT]: z.array(z.unknown()), nextCursor: z.string().optional() });
 
@@ -26,8 +34,8 @@ const page = z.object({ [TOOLS_AS_SENT]: z.array(z.unknown()), nextCursor: z.str
  * Reads the tools of a server, at most 2,000 or 4 MiB. A server without tools gives an empty list. The method of the package would refuse
  * the whole list for one odd tool.
  */
-export async function listTools(client: Client, signal: AbortSignal): Promise<Tool[]> {
-  if (!client.getServerCapabilities()?.tools) return [];
+export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
+  if (!client.getServerCapabilities()?.tools) return { tools: [], notice: null };
   const tools: Tool[] = [];
   const cursors = new Set<string | undefined>();
   const isModern = client.getProtocolEra() === 'modern';
@@ -35,17 +43,29 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
   for (let cursor: string | undefined; !cursors.has(cursor);) {
     cursors.add(cursor);
     const params = cursor === undefined ? {} : { cursor };
-    const answer = await client.request({ method: 'tools/list', params }, page, { signal, timeout: 30_000 });
+    const answer = await client
+      .request({ method: 'tools/list', params }, page, { signal, timeout: 30_000 })
+      .catch(ignoreUnknownMethod);
+    if (!answer) break;
     for (const described of answer[TOOLS_AS_SENT]) {
       const tool = readTool(described, isModern);
       bytes += JSON.stringify(tool).length;
-      if (tools.length === MAX_TOOLS || bytes > MAX_TOOLS_BYTES) return tools;
+      if (tools.length === MAX_TOOLS || bytes > MAX_TOOLS_BYTES) return { tools, notice: noticeOf(tools.length) };
       tools.push(tool);
     }
     if (answer.nextCursor === undefined) break;
     cursor = answer.nextCursor;
   }
-  return withoutRepetition(tools);
+  return { tools: withoutRepetition(tools), notice: null };
+}
+
+function noticeOf(count: number): string {
+  return `the server has more tools: only the first ${count} are listed, because a list has at most ${MAX_TOOLS} tools and 4 MiB`;
+}
+
+/** Some servers announce tools and have none. */
+function ignoreUnknownMethod(error: unknown): undefined {
+  if (!(error instanceof ProtocolError) || error.code !== METHOD_NOT_FOUND) throw error;
 }
 
 /** A server whose cursor stands still has sent the same page twice. */
