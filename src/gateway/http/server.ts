@@ -8,7 +8,7 @@ import {
   STATUS_CODES,
   createServer,
 } from 'node:http';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from '../../core/http/messages.ts';
 import type { Gateway } from '../gateway.ts';
@@ -75,6 +75,7 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
     if (isStopping) outgoing.setHeader('Connection', 'close');
     void answer(gateway, incoming, outgoing, { lingerMs, unreadTimeoutMs });
   });
+  server.on('timeout', closeIdle);
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuse(error, socket, lingerMs));
   server.listen(port, host);
   await once(server, 'listening');
@@ -94,6 +95,17 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
     },
     stop,
   };
+}
+
+/**
+ * Closes a connection that has been idle for too long, unless a request has arrived while the process was busy: timers run before what has
+ * arrived is read, and the connection would be reset.
+ */
+function closeIdle(socket: Socket): void {
+  const { bytesRead } = socket;
+  setImmediate(() => {
+    if (socket.bytesRead === bytesRead) socket.destroy();
+  });
 }
 
 /** A URL that can be opened in a browser: for a server on all addresses, that of the loopback address. */

@@ -358,6 +358,21 @@ describe('slow and disconnecting peers', () => {
     expect((await fetch(`${server.url}/quick`)).status).toBe(200);
   });
 
+  test('a request that arrives while the process is busy is answered, although the connection was idle for too long', async () => {
+    const server = await start({ keepAliveTimeoutMs: 1 });
+    const socket = open(server);
+    let text = '';
+    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    socket.write(get('/one').replace('Connection: close\r\n', ''));
+    await once(socket, 'data');
+    socket.write(get('/two'));
+    // Node.js adds a second to the timeout.
+    const busyUntil = performance.now() + 1_500;
+    while (performance.now() < busyUntil);
+    await once(socket, 'close');
+    expect(text).toContain('"path":"/two"');
+  });
+
   test('1,000 idle connections do not disturb other requests and are closed when the server stops', async () => {
     const server = await start();
     const idle: Socket[] = [];
