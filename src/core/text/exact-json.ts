@@ -108,14 +108,18 @@ function replaceMarks(root: object): void {
   for (let container = containers.pop(); container; container = containers.pop()) {
     // Lists have their positions as keys.
     const members = container as Record<string | number, unknown>;
-    const visit = (key: string | number) => {
-      const value = members[key];
-      if (typeof value === 'object' && value !== null) containers.push(value);
-      else if (typeof value === 'string' && value.startsWith(MARK)) members[key] = rawJSON(value.slice(MARK.length));
-    };
-    if (Array.isArray(container)) for (let index = 0; index < container.length; index += 1) visit(index);
-    else for (const key in container) visit(key);
+    if (Array.isArray(container))
+      for (let index = 0; index < container.length; index += 1) replaceMark(members, index, containers);
+    else for (const key in container) replaceMark(members, key, containers);
   }
+}
+
+function replaceMark(members: Record<string | number, unknown>, key: string | number, containers: object[]): void {
+  const value = members[key];
+  if (typeof value === 'object' && value !== null) {
+    // A document can have a million empty lists.
+    if (!Array.isArray(value) || value.length > 0) containers.push(value);
+  } else if (typeof value === 'string' && value.startsWith(MARK)) members[key] = rawJSON(value.slice(MARK.length));
 }
 
 /** The value of the text of a JSON number. */
@@ -126,11 +130,21 @@ export function exactNumber(text: string): number | ExactNumber {
 /** Whether a JavaScript number represents the JSON number exactly. Bodies can have hundreds of thousands of long numbers. */
 function survives(text: string): boolean {
   const value = Number(text);
+  // Every number of at most 15 digits does, if it is in the normal range.
+  const exponentAt = text.search(EXPONENT);
+  if ((exponentAt === -1 ? text.length : exponentAt) <= 15 && isNormal(value)) return true;
   const written = String(value);
   if (written === text) return true;
   // Integers below 1e21 are written with all their digits.
   if (Math.abs(value) < 1e21 && IS_INTEGER.test(text)) return false;
   return Number.isFinite(value) && digitsOf(text) === digitsOf(written);
+}
+
+const EXPONENT = /e/i;
+const MIN_NORMAL = 2 ** -1022;
+
+function isNormal(value: number): boolean {
+  return Number.isFinite(value) && Math.abs(value) >= MIN_NORMAL;
 }
 
 const IS_INTEGER = /^-?[1-9]\d*$/;
