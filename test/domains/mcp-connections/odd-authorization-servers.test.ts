@@ -248,8 +248,8 @@ describe('registration', () => {
     'a client with a secret whose registration says %s is also tried with the method that the server takes',
     async (method) => {
       await connections.start();
-      connections.fixture.addClient('given', 'its secret');
-      registered(() => ({ client_id: 'given', client_secret: 'its secret', token_endpoint_auth_method: method }));
+      connections.fixture.addClient('given', 'its-secret');
+      registered(() => ({ client_id: 'given', client_secret: 'its-secret', token_endpoint_auth_method: method }));
       connections.fixture.onToken = ({ headers }, response, reply) =>
         headers.authorization === undefined
           ? json({ error: 'invalid_request', error_description: 'the client must authenticate' }, 400)(

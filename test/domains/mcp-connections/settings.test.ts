@@ -144,11 +144,7 @@ describe('settings', () => {
   const AUTHORIZATION = { audience: 'a', resource: '', allowMissingPkceMetadata: true };
   test.each<[string, object, string[]]>([
     ['a stdio connection', STDIO, Object.keys(AUTHORIZATION)],
-    [
-      'authType "static_headers"',
-      { authType: 'static_headers', headers: { 'X-Key': 'k' } },
-      Object.keys(AUTHORIZATION),
-    ],
+    ['authType static_headers', { authType: 'static_headers', headers: { 'X-Key': 'k' } }, Object.keys(AUTHORIZATION)],
     ['OAuth', {}, []],
   ])('of an authorization that %s does not have are refused by name', async (kind, server, refused) => {
     const isStdio = server === STDIO;
