@@ -16,6 +16,11 @@ export function withBody(
   return new Response(body, { status, statusText, headers });
 }
 
+/** An answer in place of one that does not count. */
+export function emptyAnswer(status: number): Response {
+  return new Response(null, { status });
+}
+
 /** The value of a JSON text; undefined for any other text. */
 export function parsedJson(text: string): unknown {
   try {

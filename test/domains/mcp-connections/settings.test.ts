@@ -64,7 +64,12 @@ const mutate = (key: string, name: string, input: object) =>
     `mcpServer { ${FIELDS} }`,
   );
 
-async function connect(name: string, { key = admin, visibility = 'shared', server = STDIO as object } = {}) {
+interface Connect {
+  readonly key?: string;
+  readonly visibility?: string;
+  readonly server?: object;
+}
+async function connect(name: string, { key = admin, visibility = 'shared', server = STDIO }: Connect = {}) {
   const { body } = await createConnection(gateway, key, { ...server, name, visibility });
   return body.connection.id;
 }

@@ -1,6 +1,6 @@
 import { RemoteFailedError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/is-object.ts';
-import { parsedJson, withBody, withinStack } from '../../../core/outbound/changed-answers.ts';
+import { emptyAnswer, parsedJson, withBody, withinStack } from '../../../core/outbound/changed-answers.ts';
 import type { OutboundFetch, OutboundWork } from '../../../core/outbound/outbound.ts';
 import { describedError, mediaTypeOf, sayError, shown, statusOf } from './answers.ts';
 import { readChallenge } from './challenges.ts';
@@ -54,7 +54,7 @@ export class McpExchange {
     // Nothing depends on the answer to a notification, and some servers do not know those of the protocol.
     if (!response.ok && response.status !== 401 && request?.method.startsWith('notifications/') === true) {
       await response.body?.cancel();
-      return new Response(null, { status: 202 });
+      return emptyAnswer(202);
     }
     if (!response.ok) return this.#refused(response, String(url), isProbe);
     if (!isWithId(request) || response.status === 202) return response;
