@@ -104,7 +104,7 @@ const BODIES: Readonly<Record<string, (to: References) => object>> = {
   callMcpTool: () => ({ name: 'now' }),
   sendMcpMessage: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'now' } }),
   sendSessionMcpMessage: ({ mcpConnectionId }) => toolCall(`${mcpConnectionId}__now`, {}),
-  updateMcpConnectionSettings: () => ({ handle: randomUUID() }),
+  updateMcpConnectionSettings: () => ({ toolPolicy: { mode: 'ALL', names: [randomUUID()] } }),
   replayWebhook: () => ({ after: 0 }),
   createSession: () => ({ title: 'New' }),
   createBroadcast: ({ channelGuid }) => ({ channelGuid, content: { body: 'New' } }),

@@ -96,7 +96,7 @@ const HOSTILE: [string, Handler, RegExp][] = [
   [
     'JSON that is no JSON-RPC',
     (_, response) => void response.writeHead(200, JSON_TYPE).end('{"hello":1}'),
-    /malformed document$|broke the protocol/,
+    /no MCP server answers there: 127\.0\.0\.1:\d+ answered with JSON that is no message of JSON-RPC; check the address$/,
   ],
   [
     'malformed events',
