@@ -52,9 +52,18 @@ function failureStatus([, , noun]: readonly string[]): number {
   return noun === 'plan' ? 2 : 1;
 }
 
-/** The first signal lets the command end by itself and print how to continue; the second ends the process at once. */
+/** A signal within this time of the first one is the same: the terminal sends it, and npm passes it on. */
+const REPEATED_MS = 500;
+
+/** The first signal lets the command end by itself and print how to continue; another one ends the process at once. */
 function endWhereItCanGoOn(): void {
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interruption.abort());
+  let first: number | undefined;
+  const interrupt = () => {
+    first ??= performance.now();
+    if (performance.now() - first > REPEATED_MS) process.exit(INTERRUPTED);
+    interruption.abort();
+  };
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, interrupt);
 }
 
 try {
