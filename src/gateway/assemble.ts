@@ -24,10 +24,14 @@ export interface Assembly {
  * `joinRunning` it uses the embedded database of a running gateway.
  * @throws ConfigurationError when the data directory cannot be used, or another gateway uses it.
  */
-export async function assemble(config: Config, log: Logger, { joinRunning = false } = {}): Promise<Assembly> {
+export async function assemble(
+  config: Config,
+  log: Logger,
+  { joinRunning = false, longStartMs = LONG_START_MS } = {},
+): Promise<Assembly> {
   const secrets = await openSecretBox(config).catch(dataDirectoryFailed);
   const running = config.DATABASE_URL ?? (joinRunning ? await findRunningEmbeddedPostgres(config.DATA_DIR) : undefined);
-  const embedded = running === undefined ? await startEmbedded(config, log) : undefined;
+  const embedded = running === undefined ? await startEmbedded(config, log, longStartMs) : undefined;
   try {
     const dependencies = await createDependencies({
       config,
@@ -46,11 +50,21 @@ export async function assemble(config: Config, log: Logger, { joinRunning = fals
   }
 }
 
-function startEmbedded({ DATA_DIR }: Config, log: Logger): Promise<EmbeddedPostgres> {
-  return startEmbeddedPostgres({
-    dataDir: DATA_DIR,
-    log: (line) => log.debug({ postgres: line }, 'postgres'),
-  }).catch(dataDirectoryFailed);
+/** A start that takes longer says what it waits for. */
+const LONG_START_MS = 3000;
+
+async function startEmbedded({ DATA_DIR }: Config, log: Logger, longStartMs: number): Promise<EmbeddedPostgres> {
+  const timer = setTimeout(() => log.info('starting PostgreSQL…'), longStartMs);
+  try {
+    return await startEmbeddedPostgres({
+      dataDir: DATA_DIR,
+      log: (line) => log.debug({ postgres: line }, 'postgres'),
+    });
+  } catch (error) {
+    return dataDirectoryFailed(error);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function dataDirectoryFailed(cause: unknown): never {

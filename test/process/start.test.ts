@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { assemble } from '../../src/gateway/assemble.ts';
@@ -33,6 +34,15 @@ async function throughBothApis({ url, key }: Pick<GatewayProcess, 'url' | 'key'>
   });
   return { rest: rest.status, graphql: graphql.body };
 }
+
+test('a start of PostgreSQL that takes long says so', async () => {
+  const said: string[] = [];
+  const log = pino({ base: null, timestamp: false }, { write: (line: string) => void said.push(line) });
+  const config = readConfig({ DATA_DIR: await temporaryDirectory() });
+  const assembly = await assemble(config, log, { longStartMs: 0 });
+  await assembly.close();
+  expect(said.map((line) => (JSON.parse(line) as { msg: string }).msg)).toContain('starting PostgreSQL…');
+});
 
 const demoAnswers = {
   rest: 200,
