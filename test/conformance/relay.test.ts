@@ -36,6 +36,7 @@ const gateway = await startServedGateway();
 let key: string;
 let email: string;
 let app: App;
+let appOverSocket: App;
 let compiled: number;
 
 beforeAll(async () => {
@@ -50,8 +51,11 @@ beforeAll(async () => {
   );
   compiled = Number(/(\d+) operation text/.exec(stdout)?.[1]);
   const path = appFile('relay/app.ts');
-  const { createApp } = (await import(path)) as { createApp: (url: string, key: string) => App };
+  const { createApp } = (await import(path)) as {
+    createApp: (url: string, key: string, options?: { overWebSocket: boolean }) => App;
+  };
   app = createApp(`${gateway.url}/graphql`, key);
+  appOverSocket = createApp(`${gateway.url}/graphql`, key, { overWebSocket: true });
 });
 
 const range = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, index) => from + index);
@@ -130,16 +134,23 @@ test('a created row is added to a connection, and its global id changes it every
   expect(list.rows().at(-1)).toEqual({ id: created?.id, title: 'relay four', state: { current: 'IN_PROGRESS' } });
 });
 
-test('a subscription appends new events to the list until the session is finished', async () => {
-  const id = await createSession(gateway, key);
-  await append(gateway, key, id, eventsOf(3));
-  const page = await app.openPage(globalId(id), { first: 10 });
-  const finished = app.follow(globalId(id), '3', page.connectionId());
-  for (let from = 4; from <= 40; from += 4) await append(gateway, key, id, eventsOf(4, { from }));
-  await expect.poll(() => numbers(page)).toEqual(range(1, 43));
-  await moveTo(gateway, key, id, 'CANCELLED');
-  await finished;
-  expect(numbers(page)).toEqual(range(1, 43));
-  const audit = { 'documents compiled': compiled, 'type errors': 0, 'findings of the three Relay rules': 0 };
-  proof('Relay', { figures: { ...audit, 'rows paged both ways': 20, 'events followed': 40 } });
-});
+test.each(['SSE', 'WebSocket'])(
+  'over %s, a subscription appends new events to the list until the session is finished',
+  async (transport) => {
+    const used = transport === 'SSE' ? app : appOverSocket;
+    const id = await createSession(gateway, key);
+    await append(gateway, key, id, eventsOf(3));
+    const page = await used.openPage(globalId(id), { first: 10 });
+    const finished = used.follow(globalId(id), '3', page.connectionId());
+    for (let from = 4; from <= 40; from += 4) await append(gateway, key, id, eventsOf(4, { from }));
+    await expect.poll(() => numbers(page)).toEqual(range(1, 43));
+    await moveTo(gateway, key, id, 'CANCELLED');
+    await finished;
+    expect(numbers(page)).toEqual(range(1, 43));
+    if (transport === 'SSE') return;
+    const audit = { 'documents compiled': compiled, 'type errors': 0, 'findings of the three Relay rules': 0 };
+    proof('Relay', {
+      figures: { ...audit, 'rows paged both ways': 20, 'events followed, over SSE and over WebSocket': 40 },
+    });
+  },
+);

@@ -10,9 +10,21 @@ import {
 } from 'relay-runtime';
 import { createResumableEvents } from './resumable-events.ts';
 
-export function createRelayEnvironment(url: string, key: string): Environment {
+/** A client of `graphql-sse` or `graphql-ws`. */
+interface Subscriptions {
+  subscribe(
+    payload: { query: string; variables: Variables },
+    sink: { next(result: unknown): void; error(error: unknown): void; complete(): void },
+  ): () => void;
+}
+
+/** For subscriptions over WebSocket, pass `createResumableSocket(url, key)`. */
+export function createRelayEnvironment(
+  url: string,
+  key: string,
+  subscriptions: Subscriptions = createResumableEvents(url, { Authorization: `Bearer ${key}` }),
+): Environment {
   const headers = { Authorization: `Bearer ${key}` };
-  const events = createResumableEvents(url, headers);
   return new Environment({
     store: new Store(new RecordSource()),
     network: Network.create(
@@ -24,10 +36,10 @@ export function createRelayEnvironment(url: string, key: string): Environment {
       },
       ({ text }: RequestParameters, variables: Variables) =>
         Observable.create<GraphQLResponse>((sink) =>
-          events.subscribe<GraphQLResponse>(
+          subscriptions.subscribe(
             { query: text ?? '', variables },
             {
-              next: (result) => sink.next(result),
+              next: (result) => sink.next(result as GraphQLResponse),
               error: (error) => sink.error(error as Error),
               complete: () => sink.complete(),
             },

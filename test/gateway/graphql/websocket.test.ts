@@ -119,6 +119,31 @@ test('a subscription replays, follows changes of another process, resumes with `
   expect(await socket.next()).toEqual({ id: 'two', type: 'complete' });
 });
 
+test('extensions.acknowledge: a ping says that the subscription has started, and what happens from then on is sent', async () => {
+  const caller = await gateway.createKey();
+  const socket = await connect(caller.key);
+  const query = 'subscription { sessionChanged { title } }';
+  const start = (id: string, acknowledge: unknown) =>
+    socket.send({ id, type: 'subscribe', payload: { query, extensions: { acknowledge } } });
+  start('x', 'started');
+  expect(await socket.next()).toEqual({ type: 'ping', payload: { acknowledged: 'started' } });
+  await createSession(peer, caller.key, { title: 'Since then' });
+  expect(await socket.next()).toEqual({
+    id: 'x',
+    type: 'next',
+    payload: { data: { sessionChanged: { title: 'Since then' } } },
+  });
+  socket.send({ id: 'x', type: 'complete' });
+  // A token that is no short text is not sent back; the one that follows it is.
+  for (const [id, token] of [
+    ['long', 'x'.repeat(101)],
+    ['number', 7],
+    ['y', 'x'.repeat(100)],
+  ] as const)
+    start(id, token);
+  expect(await socket.next()).toEqual({ type: 'ping', payload: { acknowledged: 'x'.repeat(100) } });
+});
+
 test('an error ends a subscription with a message, and the socket goes on', async () => {
   const socket = await connect();
   expect(await socket.run({ query: FOLLOW, variables: { id: randomUUID() } })).toEqual([

@@ -31,11 +31,12 @@ import pageQuery, { type sessionPageQuery } from '../../generated/relay/sessionP
 import eventFragment, { type sessionPage_event$data } from '../../generated/relay/sessionPage_event.graphql';
 import pageFragment from '../../generated/relay/sessionPage_events.graphql';
 import { createRelayEnvironment } from '../../generated/relay-clients/relay-environment.ts';
+import { createResumableSocket } from '../../generated/relay-clients/resumable-socket.ts';
 
 // Does the same as the hooks of `react-relay`, without React: they use the same functions of `relay-runtime`.
 
-export function createApp(url: string, key: string) {
-  const environment = createRelayEnvironment(url, key);
+export function createApp(url: string, key: string, { overWebSocket = false } = {}) {
+  const environment = createRelayEnvironment(url, key, overWebSocket ? createResumableSocket(url, key) : undefined);
 
   async function ask<T extends OperationType>(query: GraphQLTaggedNode, variables: T['variables']) {
     const data = await fetchQuery<T>(environment, query, variables, {
