@@ -11,7 +11,7 @@ import {
   temporaryDirectory,
 } from '../support/processes/process.ts';
 import { freePort } from '../support/processes/ports.ts';
-import { RECORDER, linesOf, restApi, sessionOf } from '../support/processes/recorder.ts';
+import { RECORD, linesOf, restApi, sessionOf } from '../support/processes/recorder.ts';
 
 afterEach(endProcesses);
 
@@ -26,7 +26,7 @@ test('for each format, every line is stored once while the gateway is killed twi
   const runs = FORMAT_NAMES.map((format) => {
     const lines = [...AGENT_LINES[format], ...ODD_LINES];
     const command = ['--spool', spool, '--wait', '600', '--format', format, '--', 'sh', '-c', 'cat; exit 4'];
-    const recorder = start([process.execPath, RECORDER, ...command], { GATEWAY: proxy.url, KEY: key });
+    const recorder = start([...RECORD, ...command], { GATEWAY: proxy.url, KEY: key });
     const quarter = Math.ceil(lines.length / 4);
     return { lines, ...recorder, part: (index: number) => lines.slice(index * quarter, (index + 1) * quarter) };
   });

@@ -5,7 +5,7 @@ import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
 import { freePort } from '../support/processes/ports.ts';
-import { RECORDER, linesOf, sessionOf } from '../support/processes/recorder.ts';
+import { RECORD, RECORDER, linesOf, sessionOf } from '../support/processes/recorder.ts';
 
 /** The recorder as people run it: a file, a key, and an agent, here a shell. */
 
@@ -24,7 +24,7 @@ afterEach(endProcesses);
 
 async function record(args: readonly string[], env: Record<string, string> = {}) {
   const spool = await temporaryDirectory();
-  const recorder = start([process.execPath, RECORDER, '--spool', spool, ...args], {
+  const recorder = start([...RECORD, '--spool', spool, ...args], {
     GATEWAY: `${gateway.url}/`,
     KEY: key,
     ...env,

@@ -1,9 +1,20 @@
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { checkout } from './programs.ts';
 
 /** The recorder, and what it has recorded. */
 
 export const RECORDER = join(checkout, 'src/gateway/pages/files/record.mjs');
+
+/** The Node.js of the machine, with which people run the recorder: often an older one than that of the tests. */
+const MACHINE_NODE = (process.env['PATH'] ?? '')
+  .split(delimiter)
+  .filter((folder) => !folder.includes('node_modules'))
+  .map((folder) => join(folder, 'node'))
+  .find((file) => existsSync(file));
+
+/** The command that runs the recorder. */
+export const RECORD = [MACHINE_NODE ?? process.execPath, RECORDER] as const;
 
 /** The id of the session that the recorder has named. */
 export function sessionOf(stderr: string): string {
