@@ -63,6 +63,7 @@ const result = ({ block, scope, memory }: Block): Conversion => {
   const id = nameOf(block['tool_use_id']);
   const output = contentText(block['content']);
   const isError = block['is_error'] === true;
+  const exitCode = isError ? exitCodeIn(output) : undefined;
   const toolName = id === undefined ? undefined : nameOf(objectOf(memory['tools'])[id]);
   return {
     drafts: [
@@ -71,12 +72,23 @@ const result = ({ block, scope, memory }: Block): Conversion => {
         scope,
         ...(id !== undefined && { itemId: id }),
         ...(toolName !== undefined && { toolName }),
-        toolResult: { status: isError ? 'error' : 'completed', output, ...(isError && { error: firstLine(output) }) },
+        toolResult: {
+          status: isError ? 'error' : 'completed',
+          output,
+          ...(exitCode !== undefined && { exitCode }),
+          ...(isError && { error: firstLine(output) }),
+        },
       },
     ],
     memory: id === undefined ? memory : forget(memory, 'tools', id),
   };
 };
+
+/** A command that failed says so in the first line of its output. */
+function exitCodeIn(output: string): number | undefined {
+  const [, code] = /^Exit code (\d{1,3})$/m.exec(output.slice(0, 20)) ?? [];
+  return code === undefined ? undefined : Number(code);
+}
 
 const MAX_ERROR = 500;
 const firstLine = (text: string) => (text.trim().split('\n')[0] ?? '').slice(0, MAX_ERROR);

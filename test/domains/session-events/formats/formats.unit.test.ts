@@ -9,6 +9,7 @@ import {
   convertLine,
 } from '../../../../src/domains/session-events/formats/line-converter.ts';
 import { AGENT_LINES, ODD_LINES } from '../../../support/fixtures/agent-lines.ts';
+import { RECORDED_AGENTS } from '../../../support/fixtures/recorded-agents.ts';
 
 /** What each format makes of the lines of its agent. Every line is kept whole, whatever it is. */
 
@@ -62,7 +63,9 @@ function shown(event: ConvertedEvent): string {
   ];
   return parts.filter(Boolean).join(' | ');
 }
-const story = (format: FormatName) => `\n${convertAll(format, AGENT_LINES[format]).flat().map(shown).join('\n')}\n`;
+const storyOf = (format: FormatName, lines: readonly string[]) =>
+  `\n${convertAll(format, lines).flat().map(shown).join('\n')}\n`;
+const story = (format: FormatName) => storyOf(format, AGENT_LINES[format]);
 
 test('claude: messages, thinking, tool calls with results, subagents, tasks and usage', () => {
   expect(story('claude')).toMatchInlineSnapshot(`
@@ -84,6 +87,69 @@ test('claude: messages, thinking, tool calls with results, subagents, tasks and 
     system | - | rate_limit_event
     assistant | msg_3:0 | assistant | "Done."
     assistant | - | result | {"inputTokens":12,"outputTokens":340,"cachedInputTokens":9000,"costUsd":0.25,"turns":3,"durationMs":5400}
+    "
+  `);
+});
+
+test('what real agents wrote is understood', () => {
+  const stories = Object.entries(RECORDED_AGENTS).map(
+    ([format, { version, lines }]) => `${version}${storyOf(format as FormatName, lines)}`,
+  );
+  expect(stories.join('\n')).toMatchInlineSnapshot(`
+    "Claude Code 2.1.332
+    system | - | init
+    system | - | status
+    assistant | - | message_start
+    assistant | - | content_block_start
+    assistant | msg_fake_1:0 | content_block_delta | "I will look "
+    assistant | msg_fake_1:0 | content_block_delta | "I will look at the files"
+    assistant | msg_fake_1:0 | content_block_delta | "I will look at the files."
+    assistant | msg_fake_1:0 | assistant | "I will look at the files."
+    assistant | toolu_fake_1 | content_block_start | Bash | {"status":"running"}
+    assistant | toolu_fake_1 | content_block_delta | Bash | "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
+    assistant | toolu_fake_1 | assistant | Bash | {"status":"running"} | "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
+    assistant | - | message_stop
+    tool | toolu_fake_1 | user | Bash | {"status":"error","output":"Exit code 3\\na.ts","exitCode":3,"error":"Exit code 3"}
+    system | - | status
+    assistant | - | message_start
+    assistant | - | content_block_start
+    assistant | msg_fake_2:0 | content_block_delta | "There is one"
+    assistant | msg_fake_2:0 | content_block_delta | "There is one file. Done."
+    assistant | msg_fake_2:0 | assistant | "There is one file. Done."
+    assistant | - | message_stop
+    assistant | b6363c38-0000-4000-8000-000000000000 | result | {"inputTokens":22,"outputTokens":40,"cachedInputTokens":6,"costUsd":0.0008892,"turns":2,"durationMs":1282}
+
+    Codex 0.171.0
+    system | - | thread.started
+    system | item_0 | error | "Model metadata for \`gpt-5\` not found."
+    system | - | turn.started
+    assistant | item_1 | item.completed | commentary | "**Looking at the files**"
+    assistant | item_2 | item.completed | "I will look."
+    assistant | item_3 | item.started | shell | {"status":"running"} | "{\\"command\\":\\"/bin/bash -lc 'ls; exit 3'\\"}"
+    tool | item_3 | item.completed | shell | {"status":"error","output":"a.ts\\n","exitCode":3,"error":"the command ended with code 3"}
+    assistant | item_4 | item.completed | "There is one file. Done."
+    system | - | turn.completed | {"inputTokens":24,"outputTokens":14,"cachedInputTokens":4,"turns":1}
+
+    Gemini CLI 0.61.0
+    system | - | init
+    user | message-1 | message | "List the files"
+    assistant | message-2 | message | "I will "
+    assistant | message-2 | message | "I will look."
+    assistant | list_directory__list_directory_1795740111704_0 | tool_use | list_directory | {"status":"running"} | "{\\"path\\":\\".\\",\\"dir_path\\":\\".\\"}"
+    tool | list_directory__list_directory_1795740111704_0 | tool_result | list_directory | {"status":"completed","output":""}
+    assistant | message-3 | message | "There is one "
+    assistant | message-3 | message | "There is one file. Done."
+    system | - | result | {"inputTokens":28,"outputTokens":12,"cachedInputTokens":4,"turns":1,"durationMs":397}
+
+    opencode 1.18.33
+    system | - | step_start
+    assistant | prt_21a73e618001fq7Zer39s8aC22 | text | "I will look."
+    assistant | call_fake_8 | tool_use | bash | {"status":"running"} | "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
+    tool | call_fake_8 | tool_use | bash | {"status":"completed","output":"a.ts\\n","exitCode":3}
+    system | - | step_finish | {"inputTokens":12,"outputTokens":5,"cachedInputTokens":0,"costUsd":0,"turns":1}
+    system | - | step_start
+    assistant | prt_21a73ef94001l510Z3luwhsnpb | text | "There is one file. Done."
+    system | - | step_finish | {"inputTokens":12,"outputTokens":5,"cachedInputTokens":0,"costUsd":0,"turns":1}
     "
   `);
 });
