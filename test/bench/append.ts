@@ -64,12 +64,12 @@ export async function measureAppend(
 ): Promise<Append> {
   const connections = await Promise.all(Array.from({ length: clients }, () => connect(bench.databaseUrl)));
   try {
-    await clear(connections[0]);
+    await clearAppended(connections[0]);
     // The plain statement uses much higher ids than the gateway.
     const next = connections.map(() => 1_000_000_000);
     const bare = (client: number) =>
       insert(connections[client], bench.organizationId, client, (next[client] = (next[client] ?? 0) + BATCH));
-    const through = (client: number) => timed(gateway, batchFor(client), bench.key);
+    const through = (client: number) => timed(gateway, appendBatch(client), bench.key);
     let batches = 0;
     for (const one of [bare, through]) batches += (await inParallel(clients, warmUpSeconds, one)).batches;
     const found: { bare: number; gateway: number }[] = [];
@@ -79,7 +79,7 @@ export async function measureAppend(
       found.push({ bare: ours.perSecond, gateway: theirs.perSecond });
     }
     await requireStored(connections[0], batches * BATCH);
-    await clear(connections[0]);
+    await clearAppended(connections[0]);
     return {
       clients,
       barePerSecond: median(found.map((round) => round.bare)),
@@ -110,10 +110,15 @@ async function requireStored(client: pg.Client | undefined, expected: number): P
 }
 
 /** Deletes the events of the sessions that are appended to. */
-async function clear(client: pg.Client | undefined): Promise<void> {
+export async function clearAppended(client: pg.Client | undefined): Promise<void> {
   await client?.query('delete from session_event where session_id = any($1)', [SESSIONS]);
   await client?.query('update session_stream set last_id = 0 where session_id = any($1)', [SESSIONS]);
-  await client?.query('vacuum session_event, session_stream');
+  // Its texts are deleted, too, so that none is indexed again.
+  await client?.query('delete from session_text where session_id = any($1) and event_id > 0', [SESSIONS]);
+  await client?.query('update session_search set indexed_id = 0, version = null where session_id = any($1)', [
+    SESSIONS,
+  ]);
+  await client?.query('vacuum session_event, session_stream, session_search, session_text');
 }
 
 async function insert(
@@ -139,10 +144,11 @@ async function insert(
 export const appendWork = (): Work => ({
   name: 'append',
   target: 0.6,
-  requests: SESSIONS.map((_, index) => batchFor(index)),
+  requests: SESSIONS.map((_, index) => appendBatch(index)),
 });
 
-function batchFor(client: number): WorkRequest {
+/** An append to a session of the client, which is encoded once. */
+export function appendBatch(client: number): WorkRequest {
   return (BATCHES[client] ??= encoded(
     graphql('Append', MUTATION, { input: { sessionId: appendSession(client), events: EVENTS } }),
   ));

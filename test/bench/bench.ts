@@ -5,7 +5,8 @@ import { inspect, isDeepStrictEqual, parseArgs } from 'node:util';
 import { appendWork, measureAppend } from './append.ts';
 import { requireEqualAnswers } from './compare.ts';
 import { type Pace, WARM_UP_SECONDS, measureDepth, measureMemory, measureWork } from './measure.ts';
-import { interrupt } from './process.ts';
+import { type Pair, measureFeed, measureIndexing, measureLines, measureSubscriptions } from './pairs.ts';
+import { type Target, interrupt } from './process.ts';
 import { profileWork } from './profile.ts';
 import { type Report, format } from './report.ts';
 import { type Bench, setUp } from './setup.ts';
@@ -16,7 +17,8 @@ const USAGE = `node test/bench/bench.ts [options]
   --quick         5 rounds instead of 15, and a warm-up of 3 s instead of 20
   --smoke         compares the answers of every work over 2,000 events, and measures a few for a second: whether the benchmark works
   --rounds N, --seconds N
-  --only TEXT     only works whose name contains it, or "depth", "append", "memory"
+  --only TEXT     only works whose name contains it, or "depth", "append", "memory",
+                  "lines", "index", "feed", "subscriptions"
   --json FILE     writes the numbers there, too
   --data DIR      keeps the seeded database there, and takes it up again
   --profile TEXT  instead: the gateway's CPU profile of the one work whose name contains it
@@ -59,8 +61,18 @@ async function run(bench: Bench, report: Report): Promise<void> {
       report.depths.push(...(await measureDepth(targets, bench.key, events, options.quick ? 50 : 300)));
     if (isWanted('append'))
       for (const clients of [1, 4]) report.appends.push(await measureAppend(bench, targets[1], clients, pace));
+    report.pairs.push(...(await measurePairs(bench, targets[1])));
   });
   if (isWanted('memory')) report.memory.push(...(await measureMemory(bench, table, pace)));
+  if (isWanted('subscriptions')) report.subscriptions.push(...(await measureSubscriptions(bench)));
+}
+
+async function measurePairs(bench: Bench, gateway: Target): Promise<Pair[]> {
+  const pairs: Pair[] = [];
+  if (isWanted('lines')) pairs.push(await measureLines(bench, gateway, pace));
+  if (isWanted('index')) for (const clients of [1, 4]) pairs.push(await measureIndexing(bench, gateway, clients, pace));
+  if (isWanted('feed')) pairs.push(await measureFeed(bench, gateway, pace));
+  return pairs;
 }
 
 /** One workload of each API is measured, which takes seconds; the answers of all are compared. */
@@ -74,13 +86,14 @@ async function smoke(bench: Bench, report: Report): Promise<void> {
       say(`${work.name}: equal answers`);
     }
     report.appends.push(await measureAppend(bench, targets[1], 1, pace));
+    report.pairs.push(await measureLines(bench, targets[1], pace), await measureFeed(bench, targets[1], pace));
   });
   const driven = report.works.map(({ name }) => name);
   if (!isDeepStrictEqual(driven, SMOKE))
     throw new Error(`only ${driven.join(', ')} of ${SMOKE.join(', ')} was measured`);
 }
 
-const NOTHING: Report = { works: [], depths: [], appends: [], memory: [] };
+const NOTHING: Report = { works: [], depths: [], appends: [], pairs: [], memory: [], subscriptions: [] };
 
 async function main(): Promise<void> {
   const directory = options.data ?? (await mkdtemp(join(tmpdir(), 'gateway-bench-')));
@@ -95,7 +108,7 @@ async function main(): Promise<void> {
         return void process.stdout.write(
           await profileWork(bench, [...works(events), appendWork()], options.profile, directory),
         );
-      const report: Report = { works: [], depths: [], appends: [], memory: [] };
+      const report: Report = { works: [], depths: [], appends: [], pairs: [], memory: [], subscriptions: [] };
       await (options.smoke ? smoke : run)(bench, report);
       process.stdout.write(`\n${format(report)}\n`);
       if (options.json) await writeFile(options.json, `${JSON.stringify({ events, pace, ...report }, undefined, 2)}\n`);

@@ -89,8 +89,14 @@ export async function cpuMs(pid: number): Promise<number> {
 }
 
 /** The largest resident size since the start, or since `forgetPeak`, in MiB. */
-export async function peakMiB(pid: number): Promise<number> {
-  return Number(/VmHWM:\s+(\d+) kB/.exec(await readFile(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024;
+export const peakMiB = (pid: number) => statusMiB(pid, 'VmHWM');
+
+/** The resident size now, in MiB. */
+export const residentMiB = (pid: number) => statusMiB(pid, 'VmRSS');
+
+async function statusMiB(pid: number, field: 'VmHWM' | 'VmRSS'): Promise<number> {
+  const [, size] = new RegExp(`${field}:\\s+(\\d+) kB`).exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(size ?? 0) / 1024;
 }
 
 /** Resets the peak (proc(5), `clear_refs`). */

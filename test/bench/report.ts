@@ -1,17 +1,20 @@
 import type { Append } from './append.ts';
 import type { Depth, Measured, Memory } from './measure.ts';
+import type { Pair, Subscriptions } from './pairs.ts';
 
 export interface Report {
   readonly works: Measured[];
   readonly depths: Depth[];
   readonly appends: Append[];
+  readonly pairs: Pair[];
   readonly memory: Memory[];
+  readonly subscriptions: Subscriptions[];
 }
 
 const round = (value: number, digits = 2) => value.toFixed(digits);
 
 /** The report as text tables. */
-export function format({ works, depths, appends, memory }: Report): string {
+export function format({ works, depths, appends, pairs, memory, subscriptions }: Report): string {
   return [
     ...(works.length > 0
       ? [
@@ -38,8 +41,19 @@ export function format({ works, depths, appends, memory }: Report): string {
     ...(appends.length > 0
       ? [table(['append of 1000 events', 'INSERT/s', 'gateway/s', 'ratio', 'must reach'], appends.map(appendRow))]
       : []),
+    ...(pairs.length > 0
+      ? [table(['with and without', 'without/s', 'with/s', 'ratio', 'must reach'], pairs.map(pairRow))]
+      : []),
     ...(memory.length > 0
       ? [table(['memory, 64 connections', 'idle MiB', 'peak MiB', 'ratio', 'must reach'], memoryRows(memory))]
+      : []),
+    ...(subscriptions.length > 0
+      ? [
+          table(
+            ['1000 idle subscriptions', 'before MiB', 'open MiB', 'KiB each', 'ratio', 'must reach'],
+            subscriptionRows(subscriptions),
+          ),
+        ]
       : []),
   ].join('\n\n');
 }
@@ -77,6 +91,30 @@ function appendRow({ clients, barePerSecond, gatewayPerSecond, ratio }: Append):
     round(ratio),
     `≥ ${target}${ratio < target ? ' ✗' : ''}`,
   ];
+}
+
+function pairRow({ name, target, withoutPerSecond, withPerSecond, ratio }: Pair): string[] {
+  return [
+    name,
+    round(withoutPerSecond, 1),
+    round(withPerSecond, 1),
+    round(ratio),
+    `≥ ${target}${ratio < target ? ' ✗' : ''}`,
+  ];
+}
+
+const SUBSCRIPTIONS = 1.2;
+
+function subscriptionRows(measured: readonly Subscriptions[]): string[][] {
+  const streams = measured.find(({ transport }) => transport === 'SSE')?.openMiB ?? Number.NaN;
+  return measured.map(({ transport, beforeMiB, openMiB }) => [
+    transport,
+    round(beforeMiB, 0),
+    round(openMiB, 0),
+    round(((openMiB - beforeMiB) * 1024) / 1000, 0),
+    round(openMiB / streams),
+    transport === 'WebSocket' ? `≤ ${SUBSCRIPTIONS}${openMiB / streams > SUBSCRIPTIONS ? ' ✗' : ''}` : '',
+  ]);
 }
 
 const MEMORY = 1.4;

@@ -7,7 +7,7 @@ import { migrate } from '../../src/core/postgres/migrations.ts';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { issueKey } from '../../src/operator/issue-key.ts';
-import { createDependencies } from '../../src/gateway/dependencies.ts';
+import { type Dependencies, createDependencies } from '../../src/gateway/dependencies.ts';
 import { GATEWAY } from '../support/processes/programs.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
@@ -21,6 +21,8 @@ export interface Bench {
   /** Baseline and gateway, in this order; stopped when `use` has ended. */
   withTargets<Result>(use: (targets: [Target, Target]) => Promise<Result>): Promise<Result>;
   startGateway(nodeOptions?: string): Promise<Target>;
+  /** A key of another user of the organization. */
+  issueKey(): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -56,7 +58,18 @@ export async function setUp(directory: string, events: number, say: (line: strin
       await using gateway = stoppable(await startGateway());
       return await use([baseline.target, gateway.target]);
     };
-    return { databaseUrl: postgres.url, ...caller, startGateway, withTargets, stop: () => postgres.stop() };
+    const issue = () =>
+      withDependencies(postgres.url, encryptionKeys, (dependencies) =>
+        issueKey(dependencies, { email: `${randomBytes(6).toString('hex')}@example.com`, organization: 'bench' }),
+      );
+    return {
+      databaseUrl: postgres.url,
+      ...caller,
+      startGateway,
+      issueKey: async () => (await issue()).key,
+      withTargets,
+      stop: () => postgres.stop(),
+    };
   } catch (error) {
     await postgres.stop();
     throw error;
@@ -67,12 +80,11 @@ function stoppable(target: Target) {
   return { target, [Symbol.asyncDispose]: () => target.stop() };
 }
 
-async function prepare(
+async function withDependencies<Result>(
   url: string,
   encryptionKeys: string,
-  events: number,
-  say: (line: string) => void,
-): Promise<{ key: string; organizationId: string }> {
+  use: (dependencies: Dependencies) => Promise<Result>,
+): Promise<Result> {
   const dependencies = await createDependencies({
     config: readConfig({}),
     databaseUrl: url,
@@ -80,6 +92,19 @@ async function prepare(
     log: pino({ level: 'silent' }),
   });
   try {
+    return await use(dependencies);
+  } finally {
+    await dependencies.close();
+  }
+}
+
+function prepare(
+  url: string,
+  encryptionKeys: string,
+  events: number,
+  say: (line: string) => void,
+): Promise<{ key: string; organizationId: string }> {
+  return withDependencies(url, encryptionKeys, async (dependencies) => {
     await migrate(dependencies.database);
     const seeded = await readSeeded(url);
     const { key, organizationId, userId } = await issueKey(dependencies, {
@@ -93,9 +118,7 @@ async function prepare(
     } else if (seeded < events)
       throw new Error(`the database given with --data has ${seeded} events; ask for at most as many with --events`);
     return { key, organizationId };
-  } finally {
-    await dependencies.close();
-  }
+  });
 }
 
 /** The number of events of the long session; undefined in a new database. Deletes keys of earlier runs, which nobody knows any more. */

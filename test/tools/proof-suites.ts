@@ -231,6 +231,11 @@ const CONFORMANCE: readonly Suite[] = [
 
 const PAGES: readonly Suite[] = [
   {
+    suite: 'Long session in the console',
+    claim: 'Read from end to end, a session needs a bounded page, and each part of it is requested once.',
+    test: 'test/browser/timeline.test.ts',
+  },
+  {
     suite: 'GraphiQL in Chromium',
     claim: 'Every example runs; no request leaves for another host; axe-core reports nothing serious.',
     test: 'test/browser/graphiql.test.ts',
@@ -247,10 +252,26 @@ const PAGES: readonly Suite[] = [
   },
 ];
 
+/** Measured by programs of test/bench; `npm run proof` keeps their results. */
+const COSTS: readonly Suite[] = [
+  {
+    suite: 'Cost of lines, index, feed and sockets',
+    claim:
+      'Appending the lines of an agent, the search index behind an append, the feed entry of a change, and a WebSocket cost little.',
+    test: 'test/bench/pairs.ts',
+  },
+  {
+    suite: 'Search over a million events',
+    claim: 'A search takes milliseconds, unless it finds a large part of all texts.',
+    test: 'test/bench/search.ts',
+  },
+];
+
 export const SUITES: readonly (readonly [title: string, suites: readonly Suite[]])[] = [
   ['Failures and operation', FAILURES],
   ['Load and hostile clients', LOAD],
   ['Answers compared with an independent model', ORACLES],
   ['Third-party clients and conformance suites', CONFORMANCE],
   ['Pages', PAGES],
+  ['Costs', COSTS],
 ];

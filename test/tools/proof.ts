@@ -105,7 +105,11 @@ function documentOf(sections: ReadonlyMap<string, string>): string {
 
 const folder = values.from ?? mkdtempSync(join(tmpdir(), 'gateway-proof-'));
 const passed = values.from !== undefined || runInFull(positionals.length > 0 ? positionals : SCRIPTS, folder);
-const sections = new Map(positionals.length > 0 || values.from !== undefined ? sectionsOfEarlierRuns() : []);
+/** The results of the benchmark are measured apart from the suites. */
+const isOfBenchmark = (name: string) =>
+  SUITES.some(([, suites]) => suites.some(({ suite, test }) => suite === name && test.startsWith('test/bench/')));
+const isPart = positionals.length > 0 || values.from !== undefined;
+const sections = new Map(sectionsOfEarlierRuns().filter(([name]) => isPart || isOfBenchmark(name)));
 for (const recorded of recordedIn(folder)) sections.set(recorded.suite, sectionOf(recorded));
 writeFileSync(document, documentOf(sections));
 if (values.from === undefined) rmSync(folder, { recursive: true });
