@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { indexSessions } from '../../src/domains/session-events/search-index.ts';
 import { append, createSession, moveTo } from '../support/fixtures/sessions.ts';
 import { startSite } from '../support/processes/browser.ts';
+import { full, proof } from '../support/proof.ts';
 
 /** Reading a session: following it, jumping in it and searching it. */
 
@@ -105,6 +106,40 @@ describe('a live timeline', () => {
     await say(id, 1, 601);
     await isInView(page, 601);
   });
+});
+
+test('read from its beginning to its end, a long session keeps a bounded page, and each part of it is requested once', async () => {
+  const count = full ? 100_000 : 6000;
+  const id = await sessionOf(count);
+  const { page, requested, problems } = await site.open(`/sessions/${id}`, { key });
+  await page.getByText('message 1', { exact: true }).waitFor();
+  const before = requested.length;
+  const most = { rows: 0, nodes: 0 };
+  const size = () =>
+    page.evaluate(() => [document.querySelectorAll('.item').length, document.querySelectorAll('*').length]);
+  for (let last = 250; last <= count; last += 250) {
+    await row(page, last).waitFor();
+    const [rows = 0, nodes = 0] = await size();
+    most.rows = Math.max(most.rows, rows);
+    most.nodes = Math.max(most.nodes, nodes);
+    await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+  }
+  await isLive(page);
+  expect(most.rows).toBe(4000);
+  expect(most.nodes).toBeLessThan(4000 * 20);
+  // The further pages, and the subscription at the end.
+  const requests = requested.length - before;
+  expect(requests).toBeLessThanOrEqual(count / 250);
+  expect(problems).toEqual([]);
+  const seconds = ((performance.now() - began) / 1000).toFixed(1);
+  const figures = {
+    events: count,
+    'most rows': most.rows,
+    'most elements': most.nodes,
+    requests,
+    'seconds of scrolling': seconds,
+  };
+  proof('Long session in the console', { figures });
 });
 
 describe('an event', () => {
