@@ -1,3 +1,5 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
 /** Work that follows the database: it runs again and again in a process, with a pause when there is nothing to do. */
 export interface BackgroundLoop {
   /** Ends at the next safe point. */
@@ -28,10 +30,7 @@ export function startLoop(
   };
 }
 
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms).unref();
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
-  clearTimeout(timer);
+/** Waits, or until the signal aborts. */
+export async function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { ref: false, ...(signal && { signal }) }).catch(() => undefined);
 }

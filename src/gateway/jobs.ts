@@ -1,5 +1,6 @@
 import { startLoop } from '../core/background-loop.ts';
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
+import { createRests } from '../core/rests.ts';
 import { isDatabaseAway } from '../core/postgres/failures.ts';
 import { indexSessions } from '../domains/session-events/public.ts';
 import type { DeletionSteps } from '../core/module.ts';
@@ -28,7 +29,8 @@ export async function startJobs(dependencies: Dependencies): Promise<JobWorker> 
     onError: health.note,
     observe: observeJobs(dependencies),
   });
-  const indexing = startLoop((signal) => indexSessions(database.em, signal), {
+  const rest = createRests();
+  const indexing = startLoop((signal) => indexSessions(database.em, { signal, rest }), {
     pauseMs: timing.indexPauseMs,
     onError: (error) => {
       health.note(error);

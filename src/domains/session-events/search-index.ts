@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
+import type { Rest } from '../../core/rests.ts';
 import { type Readable, listOf } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { EventData } from './event-data.ts';
@@ -27,8 +28,14 @@ interface Pending {
   readonly version: string | null;
 }
 
+interface Indexing {
+  readonly signal?: AbortSignal;
+  /** Called after each session, of which at most {@link EVENTS} events are indexed at once. */
+  readonly rest?: Rest;
+}
+
 /** Indexes new events of some sessions. @returns how many sessions were found; 0 when everything is indexed. */
-export async function indexSessions(em: EntityManager, signal?: AbortSignal): Promise<number> {
+export async function indexSessions(em: EntityManager, { signal, rest }: Indexing = {}): Promise<number> {
   const pending: Pending[] = await tablesOf(em.fork())
     .selectFrom('session_search')
     .select(['session_id as sessionId', 'organization_id as organizationId', 'indexed_id as indexedId', 'version'])
@@ -37,7 +44,9 @@ export async function indexSessions(em: EntityManager, signal?: AbortSignal): Pr
     .execute();
   for (const session of pending) {
     if (signal?.aborted) break;
+    const began = performance.now();
     await em.fork().transactional((inner) => indexEvents(inner, session));
+    await rest?.(performance.now() - began, signal);
   }
   return pending.length;
 }
