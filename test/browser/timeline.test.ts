@@ -114,6 +114,7 @@ test('read from its beginning to its end, a long session keeps a bounded page, a
   const { page, requested, problems } = await site.open(`/sessions/${id}`, { key });
   await page.getByText('message 1', { exact: true }).waitFor();
   const before = requested.length;
+  const began = performance.now();
   const most = { rows: 0, nodes: 0 };
   const size = () =>
     page.evaluate(() => [document.querySelectorAll('.item').length, document.querySelectorAll('*').length]);
