@@ -56,7 +56,8 @@ const connectionExample: z.input<typeof connectionDocument> = {
 };
 
 const RESULT_TEXTS = {
-  authorizationUrl: 'Address where a person authorizes the connection. Null when none is needed.',
+  authorizationUrl:
+    'Address where a person authorizes the connection. Null when none is needed, as by a server that works without authorization, which is connected at once.',
   connection: 'The connection.',
 };
 

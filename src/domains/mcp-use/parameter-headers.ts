@@ -62,29 +62,36 @@ export async function parameterHeaders(
 
 async function readDeclarations(session: ServerSession): Promise<Declared> {
   const declared = new Map<string, readonly Declaration[] | string>();
-  for (const tool of await listAllTools(session)) {
+  for (const tool of (await listAllTools(session)).tools) {
     const { name, inputSchema } = tool;
     if (typeof name === 'string') declared.set(name, headerProblemIn(inputSchema) ?? declarationsIn(inputSchema));
   }
   return declared;
 }
 
+export interface ListedTools {
+  readonly tools: readonly Readonly<Record<string, unknown>>[];
+  /** Whether the server has more. */
+  readonly isCut: boolean;
+}
+
 /** The tools of a server as it describes them, at most 2,000 on 16 pages. @throws UpstreamError for more than 4 MiB. */
-export async function listAllTools(session: ServerSession): Promise<Readonly<Record<string, unknown>>[]> {
+export async function listAllTools(session: ServerSession): Promise<ListedTools> {
   const tools: Readonly<Record<string, unknown>>[] = [];
   let cursor: unknown;
   let sum = 0;
   for (let page = 0; page < MAX_PAGES; page += 1) {
     const { result, bytes } = await session.request('tools/list', typeof cursor === 'string' ? { cursor } : {});
     if ((sum += bytes) > MAX_ANSWER_BYTES) throw answerTooLarge();
-    if (!isObject(result)) break;
-    const listed = result['tools'];
-    if (Array.isArray(listed))
-      for (const tool of listed) if (isObject(tool) && tools.length < MAX_TOOLS) tools.push(tool);
-    cursor = result['nextCursor'];
-    if (typeof cursor !== 'string' || tools.length === MAX_TOOLS) break;
+    const listed: unknown = isObject(result) ? result['tools'] : undefined;
+    const described = Array.isArray(listed) ? listed.filter(isObject) : [];
+    const room = MAX_TOOLS - tools.length;
+    tools.push(...described.slice(0, room));
+    cursor = isObject(result) ? result['nextCursor'] : undefined;
+    const hasMore = typeof cursor === 'string';
+    if (!hasMore || tools.length === MAX_TOOLS) return { tools, isCut: hasMore || described.length > room };
   }
-  return tools;
+  return { tools, isCut: true };
 }
 
 const MAX_DEPTH = 10;

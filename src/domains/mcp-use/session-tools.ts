@@ -4,7 +4,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type StdioConnection, type UsableConnection, allowsTool, readTool } from '../mcp-connections/public.ts';
 import { Deadline } from './deadline.ts';
 import { beginCallOfConnection } from './limits.ts';
-import { listAllTools } from './parameter-headers.ts';
+import { type ListedTools, listAllTools } from './parameter-headers.ts';
 import { inSession } from './recorded-call.ts';
 import { MAX_ANSWER_BYTES } from './upstream.ts';
 
@@ -90,10 +90,12 @@ async function askedTools(context: OperationContext, connection: UsableConnectio
   }
 }
 
-function named({ handle, toolPolicy }: UsableConnection, listed: readonly Tool[], isModern: boolean): ToolList {
+function named({ handle, toolPolicy }: UsableConnection, listed: ListedTools, isModern: boolean): ToolList {
   const tools: Tool[] = [];
   const notices: Notice[] = [];
-  for (const described of listed) {
+  if (listed.isCut)
+    notices.push({ handle, message: `it has more tools than the ${listed.tools.length} that were read` });
+  for (const described of listed.tools) {
     const { name, problem } = readTool(described, isModern);
     if (!allowsTool(toolPolicy, name)) continue;
     if (problem === null) tools.push({ ...described, name: handle + SEPARATOR + name });

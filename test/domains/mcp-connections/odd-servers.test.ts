@@ -167,6 +167,19 @@ describe('answers', () => {
     expect(listed).toBe(3);
   });
 
+  test('`authorize` of a server that needs no authorization and publishes no metadata connects it, and asks nobody', async () => {
+    const query = `mutation ($id: ID!) { authorizeMcpServer(input: { mcpServerId: $id }) {
+      __typename ... on AuthorizeMcpServerPayload { authorizationUrl mcpServer { authType status statusReason nextAction issuer } } } }`;
+    const { data } = await gateway.graphql(key, query, { id: await connect({}) });
+    expect(data).toEqual({
+      authorizeMcpServer: {
+        __typename: 'AuthorizeMcpServerPayload',
+        authorizationUrl: null,
+        mcpServer: { authType: 'OAUTH', status: 'CONNECTED', statusReason: null, nextAction: 'NONE', issuer: null },
+      },
+    });
+  });
+
   test('an answer with tools may have more than 1 MiB', async () => {
     expect(await read(await connect({ tools: many(3, { description: 'x'.repeat(500_000) }) }))).toHaveLength(3);
   });

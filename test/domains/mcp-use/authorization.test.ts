@@ -1,6 +1,15 @@
+import type { ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readStatus, visit } from '../../support/fixtures/mcp-connections.ts';
-import { type UseFixture, post, startUseFixture, toolCall } from '../../support/fixtures/mcp-use.ts';
+import {
+  type UseFixture,
+  expectNothingOpen,
+  post,
+  readerOf,
+  startUseFixture,
+  toolCall,
+  toolCallers,
+} from '../../support/fixtures/mcp-use.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 
 let fixture: UseFixture;
@@ -29,6 +38,11 @@ async function authorize(): Promise<string> {
   return created.body.connection.id;
 }
 
+const SUM = { name: 'add', arguments: { a: 19, b: 23 } };
+const { rest, graphql } = toolCallers(
+  () => fixture,
+  () => connectionId,
+);
 const call = (message: unknown = toolCall()) => post({ ...fixture, connectionId }, message);
 const advance = (seconds: number) => fixture.gateway.setClock(new Date(Date.now() + seconds * 1000));
 const refreshes = () => server.tokenRequests.filter((form) => form.get('grant_type') === 'refresh_token');
@@ -46,10 +60,13 @@ function refuseNext(count: number): void {
   };
 }
 
-test('a token that is about to expire is refreshed once for 10 calls at once, with the resource, and each call works', async () => {
+test('a token that is about to expire is refreshed once for 20 calls at once, with the resource, and each call works', async () => {
   advance(3590);
-  const answers = await Promise.all(Array.from({ length: 10 }, () => call()));
-  expect(answers.map((answer) => answer.status)).toEqual(Array.from({ length: 10 }, () => 200));
+  // Of two keys, because a key can have 10 calls at once.
+  const { key } = await fixture.gateway.createKey({ organization: fixture.organization });
+  const keys = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? fixture.key : key));
+  const answers = await Promise.all(keys.map((by) => post({ ...fixture, key: by, connectionId }, toolCall())));
+  expect(answers.map((answer) => answer.status)).toEqual(keys.map(() => 200));
   expect(refreshes().map((form) => form.get('resource'))).toEqual([server.serverUrl]);
 });
 
@@ -101,6 +118,12 @@ test('where a person must act, a tool call is answered with a result that says s
       { id: 2, error: { code: -32000, data: { code: 'AUTHORIZATION_REQUIRED', url } } },
     ]);
   }
+  expect((await rest(SUM)).body).toEqual({ error: expect.stringContaining(url) });
+  expect(await graphql(SUM)).toMatchObject({
+    __typename: 'ConflictError',
+    reason: 'WRONG_STATE',
+    message: expect.stringContaining(url),
+  });
   expect(server.mcp.requests.length - before).toBe(1);
 });
 const META = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
@@ -140,4 +163,30 @@ test('credentials are also sent for prompts and resources', async () => {
   for (const method of ['prompts/get', 'resources/read'])
     await call({ jsonrpc: '2.0', id: 1, method, params: { name: 'x', uri: 'file:///x' } });
   expect(seen).toEqual([expect.stringMatching(/^Bearer ./), expect.stringMatching(/^Bearer ./)]);
+});
+
+test('a token that expires while a stream is open does not break it; the next call refreshes it once, and nothing is called twice', async () => {
+  const { promise, resolve } = Promise.withResolvers<ServerResponse>();
+  const serve = server.mcp.handler;
+  let calls = 0;
+  server.mcp.handler = (request, response) => {
+    calls += 1;
+    if (calls > 1) return serve(request, response);
+    request.resume();
+    response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
+    resolve(response);
+  };
+  const answer = await call();
+  const stream = await promise;
+  const reader = readerOf(answer);
+  const progress = 'data: {"jsonrpc":"2.0","method":"notifications/progress","params":{}}\n\n';
+  stream.write(progress);
+  expect(await reader.until((text) => text === progress)).toBe(progress);
+  advance(3700);
+  expect((await call()).status).toBe(200);
+  const end = 'data: {"jsonrpc":"2.0","id":1,"result":{"content":[]}}\n\n';
+  stream.end(end);
+  expect(await reader.toEnd()).toBe(progress + end);
+  await expectNothingOpen(fixture.url, server.mcp);
+  expect([calls, refreshes().length]).toEqual([2, 1]);
 });

@@ -176,6 +176,16 @@ test('a tool that clients would refuse is left out and named, so that the others
   });
 });
 
+test('a list that is cut says so', async () => {
+  const many = (length: number) => Array.from({ length }, (_, index) => ({ ...ALPHA, name: `tool ${index}` }));
+  fixture.peer.handler = oddMcpHandler({ tools: many(2000) });
+  expect((await list()).notices).toBeUndefined();
+  fixture.peer.handler = oddMcpHandler({ tools: many(2001) });
+  expect((await list()).notices).toEqual([
+    { handle: 'weather-tides', message: 'it has more tools than the 2000 that were read' },
+  ]);
+});
+
 test('names stay when a connection is renamed and another one is added, and a handle can be chosen', async () => {
   const id = await fixture.connect({ name: 'First' });
   const session = await sessionWith(id, 'second');

@@ -1,13 +1,16 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type UseFixture, post, readerOf, startUseFixture, toolCall } from '../../support/fixtures/mcp-use.ts';
 import { mcpHandler } from '../../support/peers/mcp-server.ts';
 
+const PING_MS = 20;
+
 /** Streams of a server, which the test writes. Silence ends late; comments come often. */
 let fixture: UseFixture;
 beforeAll(async () => {
-  fixture = await startUseFixture({ timing: { upstreamPingMs: 20 } });
+  fixture = await startUseFixture({ timing: { upstreamPingMs: PING_MS } });
 });
 afterAll(() => fixture.stop());
 
@@ -16,14 +19,14 @@ const event = (message: object) => `event: message\ndata: ${JSON.stringify(messa
 const RESPONSE = event({ jsonrpc: '2.0', id: 1, result: { content: [] } });
 
 /** Sends a call, and returns the answer of the gateway and the response of the server, whose head is sent. */
-async function openStream(init: RequestInit = {}, head: Record<string, string> = HEAD) {
+async function openStream(init: RequestInit = {}, head: Record<string, string> = HEAD, url = fixture.url) {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();
   fixture.peer.handler = (request, response) => {
     request.resume();
     response.writeHead(200, head).flushHeaders();
     resolve(response);
   };
-  const answer = post(fixture, toolCall(), {}, init);
+  const answer = post({ ...fixture, url }, toolCall(), {}, init);
   answer.catch(() => undefined);
   return { server: await promise, answer: await answer };
 }
@@ -115,26 +118,77 @@ test('a stream that the client can resume breaks like that of the server', async
   expect(rest).toMatch(/terminated/);
 });
 
-test('an answer of 30 MB ends with a clear error, as a stream and as JSON, and is not read to its end', async () => {
+test('an answer without end ends at 4 MiB with a clear error, as a stream and as JSON', async () => {
   const { server, answer } = await openStream();
-  server.on('error', () => undefined);
-  const part = 'x'.repeat(1024 * 1024);
+  const closed = once(server, 'close');
   server.write('data: "');
-  for (let count = 0; count < 30; count += 1) server.write(part);
+  writeWithoutEnd(server);
   expect(withoutPings(await readerOf(answer).toEnd())).toMatch(/^event: message\ndata: .*"ANSWER_TOO_LARGE".*\n\n$/);
-  await expect.poll(() => server.destroyed || server.socket === null).toBe(true);
+  await closed;
 
-  fixture.peer.handler = (request, response) => {
-    request.resume();
-    response.writeHead(200, { 'Content-Type': 'application/json' });
-    for (let count = 0; count < 30; count += 1) response.write(part);
-  };
-  const whole = await post(fixture, toolCall());
-  expect([whole.status, await whole.json()]).toMatchObject([
-    502,
-    { id: 1, error: { data: { code: 'ANSWER_TOO_LARGE' } } },
-  ]);
+  for (const length of [undefined, 30 * 1024 * 1024]) {
+    const { promise, resolve } = Promise.withResolvers<unknown>();
+    fixture.peer.handler = (request, response) => {
+      request.resume();
+      resolve(once(response, 'close'));
+      response.writeHead(200, {
+        'Content-Type': 'application/json',
+        ...(length !== undefined && { 'Content-Length': length }),
+      });
+      if (length === undefined) writeWithoutEnd(response);
+      else response.flushHeaders();
+    };
+    const whole = await post(fixture, toolCall());
+    expect([whole.status, await whole.json()]).toMatchObject([
+      502,
+      { id: 1, error: { data: { code: 'ANSWER_TOO_LARGE' } } },
+    ]);
+    await promise;
+  }
 });
+
+/** Writes as fast as it is read, so that an end proves that the reader has stopped. */
+function writeWithoutEnd(response: ServerResponse): void {
+  response.on('error', () => undefined);
+  const part = 'x'.repeat(64 * 1024);
+  const write = () => {
+    while (!response.destroyed && response.write(part));
+  };
+  response.on('drain', write);
+  write();
+}
+
+test('a call that is silent for longer than a proxy before the gateway allows passes it', async () => {
+  const SILENCE_MS = 500;
+  const proxy = await startSilenceProxy(fixture.url, SILENCE_MS);
+  const { server, answer } = await openStream({}, HEAD, proxy.url);
+  const reader = readerOf(answer);
+  const comments = (2 * SILENCE_MS) / PING_MS;
+  await reader.until((text) => text.split('keep-alive').length > comments);
+  server.end(RESPONSE);
+  expect(withoutPings(await reader.toEnd())).toBe(RESPONSE);
+  await proxy.stop();
+});
+
+/** A proxy that cuts connections on which nothing comes from the gateway for this time. */
+async function startSilenceProxy(to: string, silenceMs: number) {
+  const { hostname, port } = new URL(to);
+  const server = createServer((client) => {
+    const gateway = connect(Number(port), hostname);
+    gateway.setTimeout(silenceMs, () => client.destroy());
+    for (const [from, other] of [
+      [client, gateway],
+      [gateway, client],
+    ] as const) {
+      from.on('error', () => undefined).on('close', () => other.destroy());
+      from.pipe(other);
+    }
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const stop = () => new Promise((resolve) => server.close(resolve));
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, stop };
+}
 
 test('the stream of GET is passed through, and is no call', async () => {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();

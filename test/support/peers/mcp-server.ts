@@ -12,6 +12,8 @@ export interface Peer {
   handler: Handler;
   /** Requests so far, as `METHOD path`. */
   readonly requests: string[];
+  /** The number of open connections. */
+  connections(): Promise<number>;
   stop(): Promise<void>;
 }
 
@@ -26,6 +28,10 @@ export async function startPeer(handler: Handler): Promise<Peer> {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     handler,
     requests,
+    connections: () =>
+      new Promise((resolve, reject) =>
+        server.getConnections((error, count) => (error ? reject(error) : resolve(count))),
+      ),
     stop: async () => {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

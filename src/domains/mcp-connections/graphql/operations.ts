@@ -83,7 +83,7 @@ function resultFields(t: PayloadFields<ConnectionResult>, mcpServer: string) {
       type: 'URL',
       nullable: true,
       description:
-        'Address that the user must open in a browser within 10 minutes to authorize the connection. Null when no authorization by a user is needed.',
+        'Address that the user must open in a browser within 10 minutes to authorize the connection. Null when no authorization by a user is needed, as by a server that works without authorization: then the connection is `CONNECTED`, and its `issuer` is null.',
     }),
   };
 }
