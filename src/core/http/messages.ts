@@ -40,6 +40,11 @@ export interface HttpAnswer {
   readonly onClose?: (() => void) | undefined;
 }
 
+/** Whether the parameter `charset` of a media type, in lower case, means UTF-8, which it does when it is absent. Some clients write `utf8`. */
+export function isUtf8(charset: string | undefined): boolean {
+  return charset === undefined || /^"?utf-?8"?$/.test(charset);
+}
+
 interface AnswerInit {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>> | undefined;

@@ -1,5 +1,5 @@
 import { isObject } from '../is-object.ts';
-import type { HttpHeaders, HttpRequest } from './messages.ts';
+import { type HttpHeaders, type HttpRequest, isUtf8 } from './messages.ts';
 import { DomainError, ForbiddenError, invalid } from '../errors.ts';
 import { NestingError, parseExactJson } from '../text/exact-json.ts';
 
@@ -94,14 +94,10 @@ function checkMediaType(headers: HttpHeaders): void {
   // Some clients send the header twice, and Node.js joins both by a comma.
   const [given = ''] = (headers.get('content-type') ?? '').split(',');
   const [mediaType = '', ...parameters] = given.split(';').map((part) => part.trim().toLowerCase());
-  const charset =
-    parameters
-      .find((parameter) => parameter.startsWith('charset='))
-      ?.slice('charset='.length)
-      .replaceAll('"', '') ?? 'utf-8';
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='))?.slice('charset='.length);
   if (
     !/^application\/(?:json|[\w.+-]+\+json)$/.test(mediaType) ||
-    !/^utf-?8$/.test(charset) ||
+    !isUtf8(charset) ||
     (headers.get('content-encoding') ?? 'identity').toLowerCase() !== 'identity'
   ) {
     throw new DomainError(

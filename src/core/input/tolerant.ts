@@ -37,14 +37,16 @@ export function pageLimit({ max, byDefault }: { max: number; byDefault: number }
     .meta({ description: `Maximum number of items on the page. A larger number means ${max}.` });
 }
 
-/** A list in a query: the parameter is repeated, or its values are joined by commas. */
-export function queryList<Schema extends z.ZodType<string>>(item: Schema, { max }: { max: number }) {
-  return z.preprocess(splitAtCommas, z.array(item).max(max));
+/** A list in a query: the parameter is repeated, or its values are joined by commas. A list of empty values is absent. */
+export function queryList<Schema extends z.ZodType>(list: Schema) {
+  return z.preprocess(splitAtCommas, list);
 }
 
 function splitAtCommas(given: unknown): unknown {
   if (!Array.isArray(given)) return given;
-  return given.flatMap((value: unknown) =>
+  const parts = given.flatMap((value: unknown) =>
     typeof value === 'string' ? value.split(',').map((part) => part.trim()) : [value],
   );
+  const values = parts.filter((part) => part !== '');
+  return values.length > 0 ? values : undefined;
 }

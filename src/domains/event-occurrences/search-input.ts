@@ -29,7 +29,8 @@ function checkConditions(given: Readonly<Record<string, unknown>>, context: z.Re
     const refuse = (message: string) => context.addIssue({ code: 'custom', path: [name], message });
     if (kind === 'property' ? !NAME_PATTERN.test(property) : PLACEHOLDER.test(property))
       refuse(`must be named ${kind}.NAME, with the name of a property in place of NAME`);
-    if (String(value).length > MAX_VALUE_LENGTH) refuse(`must be at most ${MAX_VALUE_LENGTH} characters`);
+    if (typeof value !== 'string') refuse('must be given only once');
+    else if (value.length > MAX_VALUE_LENGTH) refuse(`must be at most ${MAX_VALUE_LENGTH} characters`);
   }
   const needsType = Object.keys(given).find((name) => name.startsWith('objectProperty.'));
   if (needsType !== undefined && given['objectType'] === undefined)
@@ -39,7 +40,12 @@ function checkConditions(given: Readonly<Record<string, unknown>>, context: z.Re
 /** The name of a property of an object, which can be any text, is missing or still that of the reference. */
 const PLACEHOLDER = /^$|^\{.*\}$/;
 
-const list = queryList(text({ min: 1, max: 255 }), { max: 100 });
+const list = queryList(
+  z
+    .array(text({ min: 1, max: 255 }))
+    .max(100)
+    .optional(),
+);
 
 const named = {
   eventType: text({ min: 1, max: 255 }).meta({ description: 'Name or fully qualified name of the event.' }).optional(),
@@ -70,12 +76,15 @@ const named = {
         'Name of a property to include in the answer. Can be repeated; values can also be joined by commas. When absent, all properties are included.',
     })
     .optional(),
-  sort: queryList(z.enum(['ASCENDING', 'ASC', 'occurredAt', 'DESCENDING', 'DESC', '-occurredAt']), { max: 10 })
-    .meta({
-      description:
-        'Sort direction by the time of the occurrence. When absent, latest first. Of several, the first counts.',
-    })
-    .default(['DESCENDING']),
+  sort: queryList(
+    z
+      .array(z.enum(['ASCENDING', 'ASC', 'occurredAt', 'DESCENDING', 'DESC', '-occurredAt']))
+      .max(10)
+      .default(['DESCENDING']),
+  ).meta({
+    description:
+      'Sort direction by the time of the occurrence. When absent, latest first. Of several, the first counts.',
+  }),
   limit: pageLimit({ max: 500, byDefault: 100 }),
   after: z
     .string()

@@ -1,3 +1,5 @@
+import { isUtf8 } from '../../core/http/messages.ts';
+
 /** The media types of answers (GraphQL over HTTP, section 6; GraphQL over Server-Sent Events, distinct connections mode). */
 export const JSON_TYPE = 'application/json';
 export const RESPONSE_TYPE = 'application/graphql-response+json';
@@ -45,7 +47,7 @@ function rangeOf(text: string, place: number): MediaRange[] {
   const valueOf = (name: string) =>
     parameters.find((parameter) => parameter.startsWith(`${name}=`))?.slice(name.length + 1);
   // Answers are always in UTF-8.
-  if ((valueOf('charset') ?? 'utf-8').replaceAll('"', '') !== 'utf-8') return [];
+  if (!isUtf8(valueOf('charset'))) return [];
   const quality = Number(valueOf('q') ?? 1);
   return [{ type, quality: quality >= 0 && quality <= 1 ? quality : 1, place }];
 }

@@ -25,24 +25,21 @@ async function readParams(request: HttpRequest): Promise<GraphQLParams> {
   return requireObject(body);
 }
 
-/** Names of Relay's network layers for `documentId`. Beside `query` they only repeat which document it is. */
-const OTHER_DOCUMENT_IDS = ['id', 'doc_id'] as const;
-
 type ClientParams = GraphQLParams & { readonly documentId?: unknown; readonly id?: unknown; readonly doc_id?: unknown };
 
 /**
  * The parameters in the form of the specification. An empty `operationName` is none (GraphQL over HTTP, section 6.1),
- * since clients send empty fields.
+ * since clients send empty fields. `id` and `doc_id` are the names of Relay's network layers for `documentId`; beside a
+ * query they only repeat which document it is. Some of these layers send an empty query beside them, or a null id.
  */
 function asClientsMean(params: ClientParams): GraphQLParams {
-  const other = OTHER_DOCUMENT_IDS.find((name) => params[name] != null);
-  if (other === undefined && params.operationName !== '') return params;
-  const { id: _, doc_id: __, operationName, ...rest } = params;
-  const documentId = rest.documentId ?? (other && params[other]);
+  const { id, doc_id: docId, documentId, operationName, ...rest } = params;
+  if (id === undefined && docId === undefined && documentId !== null && operationName !== '') return params;
+  const meant = documentId ?? (rest.query ? null : (id ?? docId ?? null));
   return {
     ...rest,
     ...(operationName !== '' && { operationName }),
-    ...(rest.query == null && documentId != null && { documentId }),
+    ...(meant !== null && { documentId: meant }),
   };
 }
 

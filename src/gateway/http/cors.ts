@@ -23,6 +23,7 @@ const EXPOSED = [
   'Allow',
   'Deprecation',
   'Link',
+  'Location',
 ].join(', ');
 
 const PREFLIGHT_HEADERS = {

@@ -222,7 +222,9 @@ function queryOf({ searchParams: query, pathname }: URL, route: Route): object {
   const { types, isOpen } = queryTypes(route);
   const ignoresUnknown = isEventPath(pathname) && !isOpen;
   const names = new Set(ignoresUnknown ? [...query.keys()].filter((name) => types.has(name)) : query.keys());
-  const isList = (name: string) => types.get(name) === 'array';
+  // An open schema decides about repeated names that only it knows.
+  const isList = (name: string) =>
+    types.get(name) === 'array' || (isOpen && !types.has(name) && query.getAll(name).length > 1);
   const repeated = [...names].filter((name) => !isList(name) && query.getAll(name).length > 1);
   if (repeated.length > 0)
     throw new ValidationError(

@@ -136,4 +136,29 @@ test('lists in a query are repeated or joined by commas', async () => {
   const [one, two] = await ids('');
   expect(await ids(`&id=${one}&id=${two}`)).toEqual([one, two]);
   expect(await ids(`&id=${one},${two}`)).toEqual([one, two]);
+  expect(await ids(`&id=${one},&id=,${two}`)).toEqual([one, two]);
+  expect(await ids('&id=&properties=&sort=')).toHaveLength(3);
+});
+
+test('query parameters that are not known are ignored, also when they are repeated', async () => {
+  const { key } = await gateway.createKey();
+  await call(key, 'POST', '/events/v3/event-definitions', { label: 'Left', primaryObject: 'CONTACT' });
+  await call(key, 'POST', '/events/v3/send', { eventName: 'left', email: 'a@example.com' });
+  for (const [path, name] of [
+    ['/events/v3/events?eventType=left', 'results'],
+    ['/events/v3/event-definitions?searchString=left', 'results'],
+    ['/events/v3/event-definitions/left?includeProperties=true', 'properties'],
+  ] as const) {
+    const { status, body } = await call(key, 'GET', `${path}&hapikey=x&portal=1&portal=2&portal=`);
+    expect([status, (body[name] as unknown[]).length > 0]).toEqual([200, true]);
+  }
+  const repeated = await call(
+    key,
+    'GET',
+    '/events/v3/events?property.svc_city=Bonn&property.svc_city=Ulm&limit=1&limit=2',
+  );
+  expect([repeated.status, repeated.body['message']]).toEqual([
+    400,
+    expect.stringContaining('must be given only once'),
+  ]);
 });

@@ -22,6 +22,7 @@ test.each([
   [`text/html, application/xhtml+xml, */*;q=0.8`, JSON_TYPE],
   ['APPLICATION/JSON', JSON_TYPE],
   [`${RESPONSE}; charset="UTF-8"`, RESPONSE],
+  [`${RESPONSE};charset=utf8`, RESPONSE],
   [`${RESPONSE}; charset=latin1, ${JSON_TYPE}`, JSON_TYPE],
   [`${JSON_TYPE};q=nonsense`, JSON_TYPE],
   ['text/html', undefined],

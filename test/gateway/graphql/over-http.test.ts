@@ -118,9 +118,14 @@ describe('GraphQL over HTTP', () => {
 
   test('`id` and `doc_id` beside a query are ignored, and alone they are a documentId; other parameters are refused by name', async () => {
     const query = '{ __typename }';
-    for (const beside of [{ id: 'Q' }, { doc_id: 'Q' }, { id: 'Q', doc_id: 'R' }])
+    for (const beside of [{ id: 'Q' }, { doc_id: 'Q' }, { id: 'Q', doc_id: 'R' }, { id: null }, { documentId: null }])
       expect((await ask({ query, ...beside })).body.data).toEqual({ __typename: 'Query' });
-    for (const alone of [{ id: 'unknown' }, { doc_id: 'unknown' }])
+    for (const alone of [
+      { id: 'unknown' },
+      { doc_id: 'unknown' },
+      { id: 'unknown', query: '' },
+      { doc_id: 'unknown', id: null, query: null },
+    ])
       expect((await ask(alone)).body.errors?.[0]?.extensions?.['code']).toBe('PERSISTED_QUERY_NOT_FOUND');
     expect((await ask({ query, bogus: 1 })).body.errors).toMatchObject([
       { message: 'bogus: is not a parameter of a GraphQL request', extensions: { code: 'INVALID_INPUT' } },
