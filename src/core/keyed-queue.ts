@@ -1,3 +1,5 @@
+import { settlesWithin } from './settles-within.ts';
+
 /** A mutex per name within this process, in order of arrival. */
 export interface KeyedQueue {
   /** Resolves to a function that releases the mutex, once all earlier holders have released it; undefined after `waitMs`. */
@@ -20,14 +22,4 @@ export function createKeyedQueue(): KeyedQueue {
       return undefined;
     },
   };
-}
-
-async function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
-  const { promise: tooLate, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, ms, false);
-  try {
-    return await Promise.race([promise.then(() => true), tooLate]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -10,3 +10,8 @@ export function givenNames(changes: object): string[] {
 
 /** What remains after all fields of an input were taken: `others satisfies NoFields` does not compile when one was forgotten. */
 export type NoFields = Readonly<Record<string, never>>;
+
+/** For a value that is spread into a document: `value satisfies OnlyFieldsOf<Document, typeof value>` does not compile when it has others. */
+export type OnlyFieldsOf<Document, Value> = {
+  readonly [Key in keyof Value]: Key extends keyof Document ? unknown : never;
+};

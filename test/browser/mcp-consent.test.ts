@@ -199,7 +199,11 @@ test('a pending connection can be authorized from the console, and then works', 
   await answer(page);
   await page.getByRole('link', { name: 'MCP connections', exact: true }).click();
   await row.getByText('Connected', { exact: true }).waitFor();
+  const checkedAt = () => row.locator('time').getAttribute('datetime');
+  const before = await checkedAt();
   await row.getByRole('button', { name: 'Test' }).click();
-  await expect.poll(() => row.textContent()).toMatch(/Connected.*now.*Authorize again/);
+  await expect.poll(checkedAt).not.toBe(before);
+  await row.getByText('Connected', { exact: true }).waitFor();
+  await row.getByRole('button', { name: 'Authorize again' }).waitFor();
   await saveScreenshot(page, 'connected-in-console');
 });

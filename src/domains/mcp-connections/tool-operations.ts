@@ -30,10 +30,12 @@ export const testMcpConnection = defineOperation({
       throw new ConflictError('WRONG_STATE', 'a stdio connection is only stored and cannot be tested');
     return useServer(context, connection, checkServer);
   },
-  run: async ({ em, actor }, { mcpConnectionId }, info: ServerInfo) => ({
-    connection: await loadVisible(em, actor, mcpConnectionId),
-    info,
-  }),
+  run: async ({ em, actor, now }, { mcpConnectionId }, info: ServerInfo) => {
+    const connection = await loadVisible(em, actor, mcpConnectionId);
+    // Uses are recorded once a minute, but whoever tests sees when.
+    if (connection.status === 'CONNECTED') connection.lastCheckedAt = now();
+    return { connection, info };
+  },
   target: ({ connection }) => targetOf(connection),
 });
 

@@ -14,7 +14,7 @@ import type { McpConnectionRow } from './queries.ts';
 import { readChallenge } from './remote/challenges.ts';
 import type { Access } from './remote/client.ts';
 import { AuthorizationNeeded } from './remote/errors.ts';
-import { noteFailure, noteSuccess } from './remote/session.ts';
+import { isNoted, noteFailure, noteSuccess } from './remote/session.ts';
 import { type Status, standingOf } from './status.ts';
 
 /** What others need to send requests with the credentials of a connection. */
@@ -176,14 +176,11 @@ export function authorizationNeededBy(
   return status === 401 || isStepUp ? new AuthorizationNeeded(challenge, isStepUp) : undefined;
 }
 
-/** Minimum time between two records of a success. */
-const NOTE_INTERVAL_MS = 60_000;
-
 /** Records in the status that the connection works, at most once a minute. */
 export async function noteUse(context: OperationContext, connection: UsableConnection): Promise<void> {
   const { id, status, lastCheckedAt } = connection;
-  const isRecent = lastCheckedAt !== null && context.now().getTime() - Date.parse(lastCheckedAt) < NOTE_INTERVAL_MS;
-  if (status !== 'CONNECTED' || !isRecent) await noteSuccess(context, id);
+  const checkedAt = lastCheckedAt === null ? null : new Date(lastCheckedAt);
+  if (!isNoted(status, checkedAt, context.now())) await noteSuccess(context, id);
 }
 
 /** Records a failure in the status. @returns the error to throw. */

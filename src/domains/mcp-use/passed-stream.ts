@@ -1,5 +1,6 @@
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
+import { settlesWithin } from '../../core/settles-within.ts';
 import type { Deadline } from './deadline.ts';
 import { EventSplitter } from './event-splitter.ts';
 import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer } from './upstream.ts';
@@ -86,15 +87,4 @@ export function passedStream(options: PassedStreamOptions): AsyncIterable<Uint8A
     return: () => end().then(() => ({ done: true, value: undefined })),
   };
   return { [Symbol.asyncIterator]: () => iterator };
-}
-
-/** Whether a promise settles within this time. */
-export async function settlesWithin(promise: Promise<void>, ms: number): Promise<boolean> {
-  const { promise: late, resolve } = Promise.withResolvers<boolean>();
-  const timer = setTimeout(resolve, ms, false);
-  try {
-    return await Promise.race([promise.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { MAX_ANSWER_BYTES, inMib, pageBytesOf } from '../../core/answer-size.ts';
 import { documentOf, readOnly } from '../../core/http/documents.ts';
+import type { OnlyFieldsOf } from '../../core/keys-of.ts';
 import type { ArtifactInSession, PullRequestInSession } from './artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from './computed-fields.ts';
 import type { SessionDetails } from './document-operations.ts';
@@ -192,6 +193,8 @@ export function toSessionDocument(
     mcpServers,
     ...fields
   } = session;
+  // A column that is not public must be taken out above.
+  fields satisfies OnlyFieldsOf<z.input<typeof sessionDocument>, typeof fields>;
   return {
     ...fields,
     mcpServers: [...mcpServers],

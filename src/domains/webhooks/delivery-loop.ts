@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import { isDatabaseAway } from '../../core/postgres/failures.ts';
+import { settlesWithin } from '../../core/settles-within.ts';
 import { type DeliveryContext, deliverNext, renewLeases } from './delivery.ts';
 import { type WebhookReference, findDue } from './delivery-queries.ts';
 
@@ -15,7 +16,7 @@ export interface LoopContext extends Omit<DeliveryContext, 'leases'> {
 /**
  * Sends messages until none is due. Webhooks do not wait for each other: while one does not answer, the others are looked for again in the
  * usual interval.
- * @returns 0
+ * @returns 0, so that the loop pauses
  */
 export async function deliverDue(given: LoopContext, signal: AbortSignal): Promise<number> {
   const context = { ...given, leases: new Map<string, WebhookReference>() };
@@ -30,7 +31,7 @@ export async function deliverDue(given: LoopContext, signal: AbortSignal): Promi
         running.set(webhook.id, turn);
       }
       if (running.size === 0) break;
-      await firstOf([...running.values()], timing.webhookPollMs);
+      await settlesWithin(Promise.race(running.values()), timing.webhookPollMs);
       await renewLeases(context);
     }
   } finally {
@@ -54,12 +55,4 @@ async function deliver(
         'a delivery to a webhook was not completed; it is sent again',
       );
   }
-}
-
-/** Waits until one of them ends, or for this time. */
-async function firstOf(running: readonly Promise<void>[], ms: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  await Promise.race([...running, promise]);
-  clearTimeout(timer);
 }

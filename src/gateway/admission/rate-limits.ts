@@ -64,9 +64,9 @@ interface Use extends Used {
 
 type ValueOf = <Name extends keyof Use>(name: Name) => RawBuilder<Use[Name]>;
 
-/** What a use adds to the counter `keyId`, up to the given maximum. */
+/** What a use adds to a counter, up to the given maximum. */
 interface Addition {
-  readonly keyId: RawBuilder<string>;
+  readonly counterId: RawBuilder<string>;
   readonly maxRequests: RawBuilder<number>;
   readonly maxCost: RawBuilder<number>;
 }
@@ -76,8 +76,8 @@ interface Addition {
  * requests of several keys race for the last of what their user has left, a refused one stays counted for its key.
  */
 const addUse = prepared<Use>()((value) => {
-  const own = { keyId: value('own'), maxRequests: value('maxRequests'), maxCost: value('maxCost') };
-  const all = { keyId: value('all'), maxRequests: value('maxRequestsOfAll'), maxCost: value('maxCostOfAll') };
+  const own = { counterId: value('own'), maxRequests: value('maxRequests'), maxCost: value('maxCost') };
+  const all = { counterId: value('all'), maxRequests: value('maxRequestsOfAll'), maxCost: value('maxCostOfAll') };
   return db
     .with('room', () => db.selectNoFrom(hasRoom(value, all).as('isLeft')))
     .with('own', () => add(value, own, sql`from room where room."isLeft"`))
@@ -94,16 +94,16 @@ const addUse = prepared<Use>()((value) => {
     ]);
 });
 
-const hasRoom = (value: ValueOf, { keyId, maxRequests, maxCost }: Addition) =>
-  sql<boolean>`not exists (select from rate_limit where window_start = ${value('minute')} and key_id = ${keyId}
+const hasRoom = (value: ValueOf, { counterId, maxRequests, maxCost }: Addition) =>
+  sql<boolean>`not exists (select from rate_limit where window_start = ${value('minute')} and key_id = ${counterId}
     and (requests + ${value('requests')}::int > ${maxRequests}::int or cost + ${value('cost')}::int > ${maxCost}::int))`;
 
-const add = (value: ValueOf, { keyId, maxRequests, maxCost }: Addition, source: RawBuilder<unknown>) =>
+const add = (value: ValueOf, { counterId, maxRequests, maxCost }: Addition, source: RawBuilder<unknown>) =>
   db
     .insertInto('rate_limit')
     .columns(['window_start', 'key_id', 'requests', 'cost'])
     .expression(
-      sql`select ${value('minute')}::timestamptz, ${keyId}::uuid, ${value('requests')}::int, ${value('cost')}::int ${source}`,
+      sql`select ${value('minute')}::timestamptz, ${counterId}::uuid, ${value('requests')}::int, ${value('cost')}::int ${source}`,
     )
     .onConflict((conflict) =>
       conflict

@@ -9,6 +9,7 @@ import type { Database } from '../../core/postgres/connections.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import { createKeyedQueue } from '../../core/keyed-queue.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
 import {
   type Answered,
   type AnswerParts,
@@ -41,7 +42,6 @@ export interface Outcome {
   readonly isSuccess: boolean;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
 const WAIT_MS = 10_000;
 const POLL_MS = 50;
 /**

@@ -26,6 +26,11 @@ import { usableToken } from '../oauth/token-refresh.ts';
 /** Minimum time between two writes of `lastCheckedAt` while the status does not change, so that not every read writes. */
 const NOTE_INTERVAL_MS = 60_000;
 
+/** Whether a connection was found to work so recently that it is not recorded again. */
+export function isNoted(status: string, lastCheckedAt: Date | null | undefined, now: Date): boolean {
+  return status === 'CONNECTED' && lastCheckedAt != null && now.getTime() - lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
+}
+
 /**
  * Calls `use` with a client that is connected to the server. A token that the server refuses is refreshed once.
  * @throws RemoteFailedError with the cause, which is then also in the status of the connection.
@@ -80,8 +85,7 @@ async function attempt<Result>(
 export async function noteSuccess({ em, now, notifier }: WorkContext, id: McpConnectionId): Promise<void> {
   const isNews = await em.fork().transactional(async (transaction) => {
     const seen = await transaction.findOne(McpConnection, { id });
-    const isRecent = seen?.lastCheckedAt != null && now().getTime() - seen.lastCheckedAt.getTime() < NOTE_INTERVAL_MS;
-    if (!seen || (seen.status === 'CONNECTED' && isRecent)) return false;
+    if (!seen || isNoted(seen.status, seen.lastCheckedAt, now())) return false;
     const locked = await transaction.findOne(
       McpConnection,
       { id },
