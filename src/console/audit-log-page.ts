@@ -1,56 +1,123 @@
 import type { VNode } from 'preact';
-import { Filters, SearchField, useFilter, useSettled } from './filters.ts';
+import { OPERATION_WORDS, changeOf } from './audit-words.ts';
+import { CheckField, ChoiceField, Filters, SearchField, momentOf, useFilter } from './filters.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 import { Badge, Empty, List, PageFrame, Time, personOf, wordsOf } from './parts.ts';
+import { usePeople } from './people.ts';
 
 type Row = NonNullable<NonNullable<Answers['AuditLog']['viewer']['organization']>['auditLog']>['nodes'][number];
 
-const HEAD = ['When', 'Operation', 'By', 'Object', 'Request'];
-const DAY_MS = 86_400_000;
+const HEAD = ['When', 'What', 'Object', 'By', 'Request'];
+const OPERATIONS = OPERATION_WORDS.map(([group, words]) => [group, Object.entries(words)] as const);
 
 export function AuditLogPage(): VNode {
   const [operation, setOperation] = useFilter('operation');
+  const [actor, setActor] = useFilter('by');
+  const [object, setObject] = useFilter('object');
   const [from, setFrom] = useFilter('from');
   const [to, setTo] = useFilter('to');
-  const wanted = useSettled(operation);
+  const [recording, setRecording] = useFilter('recording');
+  const [refused, setRefused] = useFilter('refused');
+  const people = usePeople();
+  const occurredFrom = momentOf(from);
+  const occurredBefore = momentOf(to, 1);
   const filter = {
-    ...(wanted && { operations: [wanted] }),
-    ...(from && { occurredFrom: momentOf(from, 0) }),
-    ...(to && { occurredBefore: momentOf(to, DAY_MS) }),
+    ...(operation && { operations: [operation] }),
+    ...(actor && { actorIds: [actor] }),
+    ...(object && { targetIds: [object] }),
+    ...(occurredFrom && { occurredFrom }),
+    ...(occurredBefore && { occurredBefore }),
+    ...(refused && { isRefused: true }),
   };
-  const list = usePages('AuditLog', { first: 50, filter }, ({ viewer }) => viewer.organization?.auditLog);
   const isFiltered = Object.keys(filter).length > 0;
+  // An operation that records is shown when it is asked for.
+  const shown = recording || operation ? filter : { ...filter, isRecording: false };
+  const list = usePages('AuditLog', { first: 50, filter: shown }, ({ viewer }) => viewer.organization?.auditLog);
   const empty = isFiltered
-    ? html`<${Empty}
-        >No entry matches this filter. Enter the full name of an operation, such as <code>createApiKey</code>.<//
-      >`
+    ? html`<${Empty}>No entry matches this filter.<//>`
     : html`<${Empty}>Nothing has been changed yet.<//>`;
   return html`<${PageFrame} title="Audit log" intro="Every change in this organization, latest first.">
     <${Filters}>
-      <${SearchField} label="Operation" value=${operation} onChange=${setOperation} />
+      <${ChoiceField}
+        label="What"
+        value=${operation}
+        onChange=${setOperation}
+        choices=${[['', 'Anything']]}
+        groups=${OPERATIONS}
+      />
+      <${ChoiceField} label="By" value=${actor} onChange=${setActor} choices=${[['', 'Anybody'], ...people]} />
       <${SearchField} label="From" type="date" value=${from} onChange=${setFrom} />
       <${SearchField} label="To" type="date" value=${to} onChange=${setTo} />
+      <${CheckField} label="With recording" value=${recording} onChange=${setRecording} />
+      <${CheckField} label="Refused only" value=${refused} onChange=${setRefused} />
+      ${object && html`<button type="button" class="button small plain" onClick=${() => setObject('')}>One object only ✕</button>`}
     <//>
-    <${List} label="Audit log" list=${list} row=${rowOf} empty=${empty} head=${HEAD} />
+    <${List}
+      label="Audit log"
+      list=${list}
+      row=${(entry: Row) => rowOf(entry, setObject)}
+      empty=${empty}
+      head=${HEAD}
+    />
   <//>`;
 }
 
-/** Converts a local day to a time. */
-function momentOf(day: string, plusMs: number): string {
-  return new Date(new Date(`${day}T00:00`).getTime() + plusMs).toISOString();
-}
-
-function rowOf(entry: Row): VNode {
+function rowOf(entry: Row, showObject: (id: string) => void): VNode {
+  const { targetId } = entry;
   return html`<tr key=${entry.databaseId}>
     <td><${Time} at=${entry.occurredAt} /></td>
-    <td><code>${entry.operation}</code>${entry.refusal && html` <${Badge} value=${entry.refusal} />`}</td>
-    <td>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
-    <td>
-      ${entry.targetType === 'Session' && entry.targetId ? html`<a href=${`/sessions/${encodeURIComponent(entry.targetId)}`}>Session</a>` : entry.targetType}
-      ${entry.targetId && html`<div class="soft"><code class="cut" title=${entry.targetId}>${entry.targetId}</code></div>`}
+    <td class="wide">${changeOf(entry)}${entry.refusal && html` <${Badge} value=${entry.refusal} />`}</td>
+    <td class="wide">
+      ${objectOf(entry)}
+      ${
+        targetId && html` <button class="link" title=${targetId} onClick=${() => showObject(targetId)}>history</button>`
+      }
     </td>
+    <td>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
     <td><code class="soft cut" title=${entry.requestId}>${entry.requestId}</code></td>
   </tr>`;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  ApiKey: 'API key',
+  McpServer: 'MCP connection',
+  OrganizationInvitation: 'Invitation',
+  User: 'Person',
+};
+
+/** The changed object by its name, linked to its page, and its type. */
+function objectOf({ target, targetType, targetId }: Row): VNode {
+  const type = TYPES[targetType] ?? wordsOf(targetType.replaceAll(/(?!^)[A-Z]/g, (letter) => ` ${letter}`));
+  const [name, path] = target ? placeOf(target) : [];
+  if (!name) return html`${type}${targetId && !target && html` <span class="soft">no longer here</span>`}`;
+  return html`${path ? html`<a href=${path}>${name}</a>` : name} <span class="soft">${type}</span>`;
+}
+
+type Target = NonNullable<Row['target']>;
+
+function placeOf(target: Target): readonly [name?: string | null, path?: string] {
+  switch (target.__typename) {
+    case 'ApiKey':
+      return [target.name || target.preview, '/api-keys'];
+    case 'EventDefinition':
+      return [target.label, `/event-definitions/${encodeURIComponent(target.name)}`];
+    case 'McpServer':
+      return [target.name, `/mcp-connections/${target.databaseId}`];
+    case 'Organization':
+      return [target.name];
+    case 'OrganizationInvitation':
+      return [target.email, '/members'];
+    case 'PullRequest':
+      return [target.title, target.url];
+    case 'Session':
+      return [target.title, `/sessions/${target.databaseId}`];
+    case 'User':
+      return [target.ownName ?? target.address, '/members'];
+    case 'Webhook':
+      return [target.url, `/webhooks/${target.databaseId}`];
+    default:
+      return [];
+  }
 }

@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { DayChart } from './day-chart.ts';
+import { EventOccurrences } from './event-occurrences.ts';
 import { EventViolations } from './event-violations.ts';
 import { FormButton } from './form-button.ts';
 import { useQuery } from './hooks.ts';
@@ -9,7 +10,6 @@ import { Empty, Facts, Faults, Loading, PageFrame, Table, Time, wordsOf } from '
 
 type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
 type Property = Definition['properties'][number];
-type Occurrence = NonNullable<Definition['occurrences']>['nodes'][number];
 
 const OPTIONS_SHOWN = 8;
 
@@ -56,7 +56,7 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }): VNod
       </details>`
     }
     <h2>Latest occurrences</h2>
-    <${Occurrences} definition=${definition} />
+    <${EventOccurrences} definition=${definition} />
     <h2>Refused occurrences</h2>
     <${EventViolations} definitionId=${definition.id} />
   <//>`;
@@ -77,35 +77,6 @@ function factsOf(definition: Definition): readonly (readonly [string, unknown])[
     ['Object', objectOf(definition)],
     ['Updated', html`<${Time} at=${definition.updatedAt} />`],
   ];
-}
-
-function Occurrences({ definition }: { readonly definition: Definition }): VNode {
-  const nodes = definition.occurrences?.nodes ?? [];
-  if (nodes.length === 0)
-    return html`<${Empty} command=${commandToSend(definition)}
-      >Nothing has been recorded for this event yet. Send one:<//
-    >`;
-  const row = ({ id, occurredAt, objectId, email, properties }: Occurrence) =>
-    html`<tr key=${id}>
-      <td><${Time} at=${occurredAt} /></td>
-      <td>${objectId ?? email ?? html`<span class="soft">–</span>`}</td>
-      <td class="wide"><code>${JSON.stringify(properties)}</code></td>
-    </tr>`;
-  return html`<${Table}
-    label="Latest occurrences"
-    head=${['When', 'Object', 'Properties']}
-    rows=${nodes}
-    row=${row}
-  />`;
-}
-
-const SENT_OBJECTS: Readonly<Record<string, object>> = { CONTACT: { email: 'ann@example.com' }, NO_OBJECT: {} };
-
-function commandToSend({ name, primaryObject }: Definition): string {
-  const object = SENT_OBJECTS[primaryObject] ?? { objectId: '1' };
-  const body = JSON.stringify({ eventName: name, ...object, properties: {} });
-  return `curl ${location.origin}/events/2026-03/send -H "Authorization: Bearer $KEY" \\
-  -H 'Content-Type: application/json' -d '${body}'`;
 }
 
 interface PropertiesProps {

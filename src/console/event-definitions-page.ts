@@ -39,7 +39,7 @@ export function EventDefinitionsPage(): VNode {
     intro="The custom events that this organization records."
     actions=${mayCreate && html`<${FormButton} label="New event definition" isPlain=${false} load=${CREATE} props=${{}} />`}
   >
-    <${Filters}><${SearchField} label="Name" value=${search} onChange=${setSearch} /><//>
+    <${Filters}><${SearchField} label="Label or name" value=${search} onChange=${setSearch} /><//>
     <${List}
       label="Event definitions"
       list=${list}

@@ -14,7 +14,7 @@ export function EventViolations({ definitionId }: { readonly definitionId: strin
   const row = ({ id, hour, reason, property, apiKey, count }: Violation) =>
     html`<tr key=${id}>
       <td><${Time} at=${hour} /></td>
-      <td>${property === null ? html`<span class="soft">–</span>` : html`<code>${property}</code>`}</td>
+      <td class="wide">${property === null ? html`<span class="soft">–</span>` : html`<code>${property}</code>`}</td>
       <td>${wordsOf(reason)}</td>
       <td>${apiKey?.name ?? apiKey?.preview ?? html`<span class="soft">–</span>`}</td>
       <td class="number">${count}</td>

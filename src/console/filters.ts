@@ -17,6 +17,14 @@ export function useFilter(name: string): readonly [value: string, set: (value: s
   return [value, set];
 }
 
+/** The beginning of a local day that is that many days later; undefined for something that is no date, which an address can have. */
+export function momentOf(day: string, daysLater = 0): string | undefined {
+  const at = new Date(`${day}T00:00`);
+  if (Number.isNaN(at.getTime())) return undefined;
+  at.setDate(at.getDate() + daysLater);
+  return at.toISOString();
+}
+
 const SETTLED_MS = 250;
 
 /** The value after it has not changed for a moment, so that not every key press sends a request. */
@@ -40,23 +48,44 @@ export function SearchField({
   value,
   onChange,
   type = 'search',
-}: FieldProps & { readonly type?: string }): VNode {
+  placeholder,
+}: FieldProps & { readonly type?: string; readonly placeholder?: string }): VNode {
   const changed = (event: Event) => onChange(valueOf(event));
-  return html`<label>${label} <input type=${type} value=${value} onInput=${changed} /></label>`;
+  return html`<label
+    >${label} <input type=${type} value=${value} placeholder=${placeholder} onInput=${changed}
+  /></label>`;
 }
 
-export function ChoiceField({
-  label,
-  value,
-  onChange,
-  choices,
-}: FieldProps & { readonly choices: readonly (readonly [value: string, name: string])[] }): VNode {
+type Choices = readonly (readonly [value: string, name: string])[];
+
+interface ChoiceProps extends FieldProps {
+  readonly choices: Choices;
+  /** More choices, under the names of their groups. */
+  readonly groups?: readonly (readonly [name: string, choices: Choices])[];
+}
+
+/** A value from the address that is none of the choices, or not yet, is one too. */
+export function ChoiceField({ label, value, onChange, choices, groups = [] }: ChoiceProps): VNode {
   const changed = (event: Event) => onChange(valueOf(event));
+  const isKnown = [choices, ...groups.map(([, some]) => some)].flat().some(([each]) => each === value);
   return html`<label
     >${label}
     <select value=${value} onChange=${changed}>
-      ${choices.map(([each, name]) => html`<option key=${each} value=${each}>${name}</option>`)}
+      ${optionsOf(isKnown ? choices : [...choices, [value, value]])}
+      ${groups.map(([name, some]) => html`<optgroup key=${name} label=${name}>${optionsOf(some)}</optgroup>`)}
     </select></label
+  >`;
+}
+
+function optionsOf(choices: Choices) {
+  return choices.map(([each, name]) => html`<option key=${each} value=${each}>${name}</option>`);
+}
+
+/** A choice that is made or not, in the address as `yes`. */
+export function CheckField({ label, value, onChange }: FieldProps): VNode {
+  const changed = (event: Event) => onChange((event.target as HTMLInputElement).checked ? 'yes' : '');
+  return html`<label class="check"
+    ><input type="checkbox" checked=${value !== ''} onChange=${changed} />${label}</label
   >`;
 }
 

@@ -17,7 +17,7 @@ export function McpConnectionsPage(): VNode {
         <a href=${`/mcp-connections/${server.databaseId}`}><strong>${server.name}</strong></a>
         <div class="soft"><code>${server.serverUrl ?? server.command}</code></div>
       </td>
-      <td>
+      <td class="wide">
         <${Badge} value=${server.status} />
         ${server.statusReason && html`<div class="soft">${server.statusReason}</div>`}
         ${server.nextAction !== 'NONE' && html`<div class="soft">Next step: ${NEXT_STEPS[server.nextAction]}</div>`}

@@ -28,7 +28,7 @@ export function Tools({ server, mayUse, onDone }: ToolsProps): VNode {
         <div class="soft">${tool.description}</div>
         ${tool.problem !== null && html`<div class="fault">${tool.problem}</div>`}
       </td>
-      <td>${effectOf(tool)}</td>
+      <td class="wrap">${effectOf(tool)}</td>
       <td>${isAllowed(tool.name) ? 'Yes' : 'No'}</td>
       <td class="end">
         ${

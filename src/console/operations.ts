@@ -1,7 +1,9 @@
+import { FINDING } from './finding-operations.ts';
+
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate viewerCanRecord
-  state { current } project { name } creator { name email }`;
+  state { current } project { name } creator { id name email }`;
 
 /** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
 const EVENT = 'databaseId createdAt eventType messageId eventDataJson(maxLength: 10000)';
@@ -30,6 +32,8 @@ const EVENT_PROPERTY = `
   options { value label description displayOrder hidden }`;
 
 export const OPERATIONS = {
+  ...FINDING,
+
   Viewer: `query Viewer {
     viewer {
       user { id name email }
@@ -87,13 +91,6 @@ export const OPERATIONS = {
     node(id: $id) { ... on PullRequest { diff { data(maxLength: 100000) } } }
   }`,
 
-  History: `query History($id: ID!, $first: Int!, $after: String, $operations: [String!]) {
-    viewer { organization { id auditLog(first: $first, after: $after, filter: { targetIds: [$id], operations: $operations }) {
-      nodes { id databaseId occurredAt operation source changedFields refusal actor { id name email } }
-      pageInfo { hasNextPage endCursor }
-    } } }
-  }`,
-
   SessionEvents: `query SessionEvents($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
     sessionEvents(sessionId: $id, first: $first, after: $after, last: $last, before: $before, filter: $filter) {
       nodes { ${EVENT} }
@@ -138,7 +135,7 @@ export const OPERATIONS = {
   }`,
 
   EventDefinitions: `query EventDefinitions($first: Int!, $after: String, $search: String) {
-    viewer { organization { id eventDefinitions(first: $first, after: $after, filter: { search: $search }) {
+    viewer { organization { id eventDefinitions(first: $first, after: $after, filter: { text: $search }) {
       nodes { id name fullyQualifiedName label description primaryObject customObjectName properties { isDefault } }
       pageInfo { hasNextPage endCursor }
     } } }
@@ -150,7 +147,6 @@ export const OPERATIONS = {
       viewerCanUpdate viewerCanDelete
       properties { ${EVENT_PROPERTY} }
       occurrencesPerDay { day count }
-      occurrences(first: 20) { nodes { id occurredAt objectId email properties } }
     }
   }`,
 
@@ -379,13 +375,6 @@ export const OPERATIONS = {
     acceptOrganizationInvitation(input: { token: $token }) {
       __typename ... on AcceptOrganizationInvitationPayload { organization { databaseId name } } ${FAULT}
     }
-  }`,
-
-  AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
-    viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
-      nodes { id databaseId occurredAt operation source targetType targetId requestId refusal actor { id name email } }
-      pageInfo { hasNextPage endCursor }
-    } } }
   }`,
 
   Usage: `query Usage {

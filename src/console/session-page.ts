@@ -5,9 +5,10 @@ import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
 import { durationOf, usageOf } from './event-content.ts';
 import { useFilter } from './filters.ts';
-import { SessionHistory } from './history.ts';
+
 import { refusalOf, useQuery } from './hooks.ts';
 import { html, visibleText } from './html.ts';
+import { lazy } from './lazy.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 import { SessionForms } from './session-actions.ts';
@@ -17,6 +18,8 @@ import { type FollowState, follow } from './streams.ts';
 import { failureIn, withEvents } from './timeline.ts';
 
 type Session = NonNullable<Answers['Session']['session']>;
+
+const SessionHistory = lazy(async () => (await import('./history.ts')).SessionHistory);
 
 export function SessionPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, paused, reload } = useQuery('Session', { id });

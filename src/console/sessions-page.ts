@@ -2,10 +2,12 @@ import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { useScope } from './caller.ts';
-import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
+import { CheckField, ChoiceField, Filters, SearchField, momentOf, useFilter, useSettled } from './filters.ts';
 import { type Pages, refusalOf, usePages } from './hooks.ts';
-import { html } from './html.ts';
+import { html, visibleText } from './html.ts';
+import { lazy } from './lazy.ts';
 import type { Answers } from './operation-types.ts';
+import type { Fields } from './session-filters.ts';
 import { CreateSessionButton, SessionForms } from './session-actions.ts';
 import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
 import { type FollowState, follow } from './streams.ts';
@@ -23,26 +25,70 @@ interface Wanted {
   readonly state: StateName | undefined;
   readonly visibility: Visibility | undefined;
   readonly isPinned: boolean;
+  readonly agent: string;
+  /** The id of a user. */
+  readonly creator: string;
+  readonly createdFrom: string | undefined;
+  readonly createdBefore: string | undefined;
 }
 
-export function SessionsPage(): VNode {
-  const mayCreate = useScope('SESSIONS_RECORD');
-  const [title, setTitle] = useFilter('title');
-  const [state, setState] = useFilter('state');
-  const [visibility, setVisibility] = useFilter('visibility');
-  const [pinned, setPinned] = useFilter('pinned');
+const MoreFilters = lazy(async () => (await import('./session-filters.ts')).SessionFilters);
+const FoundTexts = lazy(async () => (await import('./session-matches.ts')).SessionMatches);
+
+/** The filters, which are in the address, and what they mean for the API. */
+function useSessionFilters() {
+  const fields = {
+    title: useFilter('title'),
+    state: useFilter('state'),
+    visibility: useFilter('visibility'),
+    pinned: useFilter('pinned'),
+    agent: useFilter('agent'),
+    creator: useFilter('creator'),
+    from: useFilter('from'),
+    to: useFilter('to'),
+  };
   const wanted: Wanted = {
-    title: useSettled(title),
-    state: STATES.find((each) => each === state),
-    visibility: VISIBILITIES.find((each) => each === visibility),
-    isPinned: pinned !== '',
+    title: useSettled(fields.title[0]),
+    state: STATES.find((each) => each === fields.state[0]),
+    visibility: VISIBILITIES.find((each) => each === fields.visibility[0]),
+    isPinned: fields.pinned[0] !== '',
+    agent: fields.agent[0],
+    creator: fields.creator[0],
+    createdFrom: momentOf(fields.from[0]),
+    createdBefore: momentOf(fields.to[0], 1),
   };
   const filter = {
     ...(wanted.title && { title: wanted.title }),
     ...(wanted.state && { states: [wanted.state] }),
     ...(wanted.visibility && { visibilities: [wanted.visibility] }),
     ...(wanted.isPinned && { isPinned: true }),
+    ...(wanted.agent && { agents: [wanted.agent] }),
+    ...(wanted.creator && { creatorIds: [wanted.creator] }),
+    ...(wanted.createdFrom && { createdFrom: wanted.createdFrom }),
+    ...(wanted.createdBefore && { createdBefore: wanted.createdBefore }),
   };
+  return { fields, wanted, filter };
+}
+
+type SessionFields = ReturnType<typeof useSessionFilters>['fields'];
+
+function FilterFields({ fields }: { readonly fields: SessionFields }): VNode {
+  const [title, setTitle] = fields.title;
+  const [state, setState] = fields.state;
+  const [visibility, setVisibility] = fields.visibility;
+  const [pinned, setPinned] = fields.pinned;
+  return html`<${SearchField} label="Title" value=${title} onChange=${setTitle} />
+    <${ChoiceField} label="State" value=${state} onChange=${setState} choices=${choicesOf(STATES)} />
+    <${ChoiceField} label="Visible to" value=${visibility} onChange=${setVisibility} choices=${VISIBLE_TO} />
+    <${CheckField} label="Pinned" value=${pinned} onChange=${setPinned} />
+    <${More} fields=${fields} />`;
+}
+
+export function SessionsPage(): VNode {
+  const mayCreate = useScope('SESSIONS_RECORD');
+  const [text, setText] = useFilter('text');
+  const { fields, wanted, filter } = useSessionFilters();
+  const hasText = text.trim() !== '';
   const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
   const live = useLiveRows(list, wanted);
   const isFiltered = Object.keys(filter).length > 0;
@@ -59,26 +105,33 @@ export function SessionsPage(): VNode {
     actions=${mayCreate && html`<${CreateSessionButton} />`}
   >
     <${Filters}>
-      <${SearchField} label="Title" value=${title} onChange=${setTitle} />
-      <${ChoiceField} label="State" value=${state} onChange=${setState} choices=${choicesOf(STATES)} />
-      <${ChoiceField} label="Visible to" value=${visibility} onChange=${setVisibility} choices=${VISIBLE_TO} />
-      <label class="check"
-        ><input
-          type="checkbox"
-          checked=${wanted.isPinned}
-          onChange=${(event: Event) => setPinned((event.target as HTMLInputElement).checked ? 'yes' : '')}
-        />Pinned</label
-      >
+      <${SearchField} label="Text" placeholder="in messages, tool calls" value=${text} onChange=${setText} />
+      ${!hasText && html`<${FilterFields} fields=${fields} />`}
     <//>
-    ${live !== undefined && html`<p class="notice" role="status">${live}</p>`}
-    <${List}
-      label="Sessions"
-      list=${list}
-      row=${(session: Row) => rowOf(session, list.reload)}
-      empty=${empty}
-      head=${HEAD}
-    />
+    ${
+      hasText
+        ? html`<${FoundTexts} text=${text} />`
+        : html`${live !== undefined && html`<p class="notice" role="status">${live}</p>`}
+            <${List}
+              label="Sessions"
+              list=${list}
+              row=${(session: Row) => rowOf(session, list.reload)}
+              empty=${empty}
+              head=${HEAD}
+            />`
+    }
   <//>`;
+}
+
+/** The filters that few readers need. They are open if the address has one. */
+function More({ fields }: { readonly fields: Fields }): VNode {
+  const { agent, creator, from, to } = fields;
+  const [isOpen, setOpen] = useState([agent, creator, from, to].some(([value]) => value !== ''));
+  const toggled = (event: Event) => setOpen((event.target as HTMLDetailsElement).open);
+  return html`<details class="more-filters" open=${isOpen} onToggle=${toggled}>
+    <summary>More filters</summary>
+    ${isOpen && html`<${MoreFilters} fields=${fields} />`}
+  </details>`;
 }
 
 const VISIBLE_TO = [
@@ -100,7 +153,7 @@ function rowOf(session: Row, onDone: () => void): VNode {
       ${session.project && html`<span class="soft"> ${session.project.name}</span>`}
     </td>
     <td><${Badge} value=${session.state.current} /></td>
-    <td>${session.agent ?? html`<span class="soft">–</span>`}</td>
+    <td title=${session.agent && visibleText(session.agent)}>${session.agent ?? html`<span class="soft">–</span>`}</td>
     <td><${Time} at=${session.updatedAt} /></td>
     <td class="end">
       <div class="actions">
@@ -144,12 +197,17 @@ const LIVE_WORDS: Readonly<Partial<Record<FollowState, (reason: string) => strin
 };
 
 /** Applies the filter of the list to a session from the subscription. */
-function isWanted(session: Row, { title, state, visibility, isPinned }: Wanted): boolean {
+function isWanted(session: Row, wanted: Wanted): boolean {
+  const { title, state, visibility, agent, creator, createdFrom, createdBefore } = wanted;
   return (
     session.title.toLowerCase().includes(title.toLowerCase()) &&
     (state === undefined || session.state.current === state) &&
     (visibility === undefined || session.visibility === visibility) &&
-    (!isPinned || session.isPinned)
+    (!wanted.isPinned || session.isPinned) &&
+    (agent === '' || session.agent === agent) &&
+    (creator === '' || session.creator?.id === creator) &&
+    (createdFrom === undefined || session.createdAt >= createdFrom) &&
+    (createdBefore === undefined || session.createdAt < createdBefore)
   );
 }
 

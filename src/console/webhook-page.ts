@@ -142,7 +142,7 @@ function Log({ webhook, list, onDone }: LogProps): VNode {
         </div>
       </td>
       <td><${Badge} value=${delivery.state} /></td>
-      <td><${ResultOf} delivery=${delivery} /></td>
+      <td class="wide"><${ResultOf} delivery=${delivery} /></td>
       <td><${Time} at=${delivery.createdAt} /></td>
       <td class="end">${delivery.state !== 'QUEUED' && html`<${Action} label="Send again" run=${again} />`}</td>
     </tr>`;

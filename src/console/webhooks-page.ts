@@ -14,13 +14,15 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }): VNode 
   const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, lastDeliveredAt } = webhook;
   if (!isEnabled)
     return html`<span
-      ><span class="badge bad">Disabled</span>
-      <${Time} at=${disabledAt} />${disabledReason && `: ${REASONS[disabledReason]}`}</span
+      ><span class="badge bad">Disabled</span>${' '}<${Time}
+        at=${disabledAt}
+      />${disabledReason && `: ${REASONS[disabledReason]}`}</span
     >`;
   if (failingSince !== null)
     return html`<span
-      ><span class="badge warn">Failing</span> since
-      <${Time} at=${failingSince} />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}</span
+      ><span class="badge warn">Failing</span> since${' '}<${Time}
+        at=${failingSince}
+      />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}</span
     >`;
   const last = lastDeliveredAt ? html`, last <${Time} at=${lastDeliveredAt} />` : ', nothing yet';
   return html`<span><span class="badge good">Delivering</span>${last}</span>`;
@@ -58,7 +60,7 @@ export function WebhooksPage(): VNode {
         <a href=${`/webhooks/${webhook.databaseId}`}>${webhook.url}</a>
         <div class="soft">${typesOf(webhook)}</div>
       </td>
-      <td><${WebhookState} webhook=${webhook} /></td>
+      <td class="wide"><${WebhookState} webhook=${webhook} /></td>
     </tr>`;
   return html`<${PageFrame}
     title="Webhooks"

@@ -16,6 +16,19 @@ export type AuditSource = (typeof AUDIT_SOURCES)[number];
 export const REFUSALS = ['forbidden', 'last_administrator', 'key_revoked', 'key_expired'] as const;
 export type Refusal = (typeof REFUSALS)[number];
 
+/** Operations by which programs record data. A busy runner writes nearly all entries of a log with them. */
+export const RECORDING_OPERATIONS = [
+  'appendSessionEvents',
+  'appendSessionLines',
+  'recordArtifact',
+  'recordPullRequest',
+  'sendEventOccurrence',
+  'sendEventOccurrences',
+] as const;
+
+/** As the condition of an index, which serves only statements with the same text. */
+export const IS_NOT_RECORDING = `operation <> all('{${RECORDING_OPERATIONS.join()}}'::text[])`;
+
 /** Who chose a request id. */
 export const REQUEST_ID_ORIGINS = ['client', 'gateway'] as const;
 export type RequestIdOrigin = (typeof REQUEST_ID_ORIGINS)[number];
@@ -65,6 +78,12 @@ const AuditEntrySchema = defineEntity({
   },
   indexes: [
     { name: 'audit_entry_organization_index', properties: ['organizationId', 'occurredAt', 'id'] },
+    // Without it, a page without recording reads all entries of a busy runner.
+    {
+      name: 'audit_entry_not_recording_index',
+      properties: ['organizationId', 'occurredAt', 'id'],
+      where: IS_NOT_RECORDING,
+    },
     { name: 'audit_entry_target_index', properties: ['targetId', 'occurredAt'] },
   ],
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AUDIT_SOURCES } from '../../core/audit.ts';
+import { AUDIT_SOURCES, RECORDING_OPERATIONS } from '../../core/audit.ts';
 import { momentInput } from '../../core/input/moments.ts';
 import type { UserId } from '../../core/ids.ts';
 import { idSchema, text } from '../../core/input/validation.ts';
@@ -15,6 +15,12 @@ export const auditEntryFilter = z
       .boolean()
       .nullish()
       .describe('True lists only refused attempts, false only changes. When absent, both are listed.'),
+    isRecording: z
+      .boolean()
+      .nullish()
+      .describe(
+        `True lists only the operations by which programs record data (${RECORDING_OPERATIONS.map((name) => `\`${name}\``).join(', ')}), false only the others. When absent, both are listed.`,
+      ),
     targetIds: anyOf(z.uuid()).describe('About any of these objects.'),
     sources: anyOf(z.enum(AUDIT_SOURCES)).describe('From any of these sources.'),
     occurredFrom: momentInput().nullish().describe('From this time or later.'),

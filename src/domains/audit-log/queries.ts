@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { AuditTables } from '../../core/audit.ts';
+import { type AuditTables, IS_NOT_RECORDING, RECORDING_OPERATIONS } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { countOf } from '../../core/postgres/reading/counts.ts';
@@ -97,7 +97,7 @@ export function findEntries(
 /** The entries of an organization that meet the conditions, with their users. PostgreSQL removes joins whose columns are not selected. */
 function entriesOf(
   organizationId: OrganizationId,
-  { actorIds, operations, isRefused, targetIds, sources, ...times }: AuditEntryFilter,
+  { actorIds, operations, isRefused, isRecording, targetIds, sources, ...times }: AuditEntryFilter,
 ) {
   let entries = db
     .selectFrom('audit_entry as a')
@@ -107,6 +107,8 @@ function entriesOf(
   if (actorIds != null) entries = entries.where('k.user_id', '=', anyOf('uuid', actorIds));
   if (operations != null) entries = entries.where('a.operation', '=', anyOf('text', operations));
   if (isRefused != null) entries = entries.where('a.refusal', isRefused ? 'is not' : 'is', null);
+  if (isRecording === true) entries = entries.where('a.operation', '=', anyOf('text', RECORDING_OPERATIONS));
+  if (isRecording === false) entries = entries.where(sql<boolean>`a.${sql.raw(IS_NOT_RECORDING)}`);
   if (targetIds != null) entries = entries.where('a.target_id', '=', anyOf('uuid', targetIds));
   if (sources != null) entries = entries.where('a.source', '=', anyOf('text', sources));
   if (times.occurredFrom != null) entries = entries.where('a.occurred_at', '>=', times.occurredFrom);

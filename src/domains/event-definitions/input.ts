@@ -117,6 +117,9 @@ export const eventDefinitionFilter = z
     label: text({ max: 1000 })
       .nullish()
       .describe('Whose label contains this text. Case is ignored; there are no wildcards.'),
+    text: text({ max: 1000 })
+      .nullish()
+      .describe('Whose name or label contains this text. Case is ignored; there are no wildcards.'),
     primaryObjects: z
       .array(z.enum([...PRIMARY_OBJECTS, CUSTOM_OBJECT]))
       .max(100)

@@ -184,6 +184,7 @@ interface Listed {
   readonly organizationId: OrganizationId;
   readonly search: string | undefined;
   readonly label: string | undefined;
+  readonly text: string | undefined;
   readonly primaryObjects: readonly string[];
   readonly createdFrom: string | null | undefined;
   readonly createdBefore: string | null | undefined;
@@ -193,6 +194,7 @@ interface Listed {
 function shapeOf({
   search,
   label,
+  text,
   primaryObjects,
   customObjectNames,
   hasCustomMatchingId,
@@ -201,6 +203,7 @@ function shapeOf({
   return {
     hasSearch: Boolean(search),
     hasLabel: Boolean(label),
+    hasText: Boolean(text),
     hasPrimaryObjects: primaryObjects != null || customObjectNames != null,
     // CUSTOM_OBJECT without names means any custom object.
     hasAnyCustomObject: customObjectNames == null && (primaryObjects ?? []).includes(CUSTOM_OBJECT),
@@ -214,13 +217,14 @@ type ListShape = ReturnType<typeof shapeOf>;
 
 function listedOf(
   organizationId: OrganizationId,
-  { search, label, primaryObjects, customObjectNames, createdFrom, createdBefore }: EventDefinitionFilter,
+  { search, label, text, primaryObjects, customObjectNames, createdFrom, createdBefore }: EventDefinitionFilter,
 ): Listed {
   return {
     organizationId,
     // Names are lower-case, so the search ignores case.
     search: search?.replaceAll('\0', ' ').toLowerCase(),
     label: label ?? undefined,
+    text: text ?? undefined,
     primaryObjects: [...(primaryObjects ?? []), ...(customObjectNames ?? [])],
     createdFrom,
     createdBefore,
@@ -232,12 +236,14 @@ const isCustomObject = sql<boolean>`d.primary_object <> all(${sql.lit(`{${PRIMAR
 function definitionsThat<Row>(
   query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
   value: ValueOf<Listed>,
-  { hasSearch, hasLabel, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ListShape,
+  { hasSearch, hasLabel, hasText, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ListShape,
 ): typeof query {
   let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
   // strpos has no wildcards, unlike LIKE.
   if (hasSearch) found = found.where(sql<number>`strpos(d.name, ${value('search')})`, '>', 0);
   if (hasLabel) found = found.where(contains(sql`d.label`, value('label')));
+  if (hasText)
+    found = found.where((eb) => eb.or([contains(sql`d.label`, value('text')), contains(sql`d.name`, value('text'))]));
   if (hasPrimaryObjects)
     found = found.where((eb) =>
       eb.or([

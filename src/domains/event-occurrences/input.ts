@@ -77,11 +77,22 @@ export const sendEventOccurrencesInput = z.strictObject({
   inputs: z.array(sendEventOccurrenceInput).min(1).max(MAX_OCCURRENCES).describe('The occurrences.'),
 });
 
+/** Maximum number of conditions on property values. */
+const MAX_CONDITIONS = 20;
+
+export const propertyCondition = z
+  .strictObject({
+    name: text({ min: 1, max: 255 }).describe('Name of the property.'),
+    value: text({ max: 1024 }).describe('The value as text: `99.5`, `true`, `2026-03-01`.'),
+  })
+  .describe('A condition on the value of a property of an occurrence. Values are compared exactly.');
+
 /** Null is the same as absent. */
 export const eventOccurrenceFilter = z
   .strictObject({
     objectId: text({ min: 1, max: 255 }).nullish().describe('Linked to this record.'),
     email: z.string().max(254).toLowerCase().nullish().describe('Sent with this e-mail address; case is ignored.'),
+    properties: z.array(propertyCondition).max(MAX_CONDITIONS).nullish().describe('With all of these property values.'),
     occurredFrom: momentInput().nullish().describe('At this time or later.'),
     occurredBefore: momentInput().nullish().describe('Before this time.'),
   })

@@ -9,7 +9,7 @@ import { pagesOf } from '../../core/postgres/reading/pages.ts';
 import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import { type EventDefinitionTables, definitionsOf } from '../event-definitions/public.ts';
+import { type EventDefinitionTables, definitionsOf, propertyMeantBy } from '../event-definitions/public.ts';
 import { EVENT_OCCURRENCE_COLUMNS, type EventOccurrenceTables } from './entity.ts';
 import type { EventOccurrenceFilter } from './input.ts';
 
@@ -41,11 +41,24 @@ function selectionOf(asked: Columns<EventOccurrenceRow>) {
 
 const occurrence = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();
 
+/** Whether an occurrence has this value as text. PostgreSQL refuses NUL in a parameter. No stored text contains NUL, so the replacement finds nothing. */
+export function hasPropertyValue(name: string, value: string): Expression<SqlBool> {
+  const [key, wanted] = [name, value].map((each) => each.replaceAll('\0', ' '));
+  return sql<SqlBool>`o.properties ->> ${key} = ${wanted}`;
+}
+
 /** The conditions of a filter, for `event_occurrence as o`. */
-function thatFit({ objectId, email, occurredFrom, occurredBefore }: EventOccurrenceFilter): Expression<SqlBool> {
+function thatFit({
+  objectId,
+  email,
+  properties,
+  occurredFrom,
+  occurredBefore,
+}: EventOccurrenceFilter): Expression<SqlBool> {
   return occurrence.and([
     ...(objectId == null ? [] : [occurrence('o.object_id', '=', objectId)]),
     ...(email == null ? [] : [occurrence('o.email', '=', email.replaceAll('\0', ' '))]),
+    ...(properties ?? []).map(({ name, value }) => hasPropertyValue(propertyMeantBy(name), value)),
     ...(occurredFrom == null ? [] : [occurrence('o.occurred_at', '>=', occurredFrom)]),
     ...(occurredBefore == null ? [] : [occurrence('o.occurred_at', '<', occurredBefore)]),
   ]);

@@ -7,6 +7,7 @@ import { type Readable, anyOf, queriesOn } from '../../core/postgres/reading/que
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type EventDefinitionTables, definitionsOf } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
+import { hasPropertyValue } from './queries.ts';
 import type { SearchEventOccurrencesInput } from './search-input.ts';
 
 /** The search over the occurrences of all definitions of an organization. */
@@ -42,9 +43,7 @@ function conditions(organizationId: OrganizationId, search: OccurrenceSearch): E
     ...(occurredAfter === undefined ? [] : [eb('o.occurred_at', '>', occurredAfter)]),
     ...(occurredBefore === undefined ? [] : [eb('o.occurred_at', '<', occurredBefore)]),
     ...(ids === undefined ? [] : [hasId(ids)]),
-    ...propertyValues.map(
-      ([name, value]) => sql<SqlBool>`${sql.ref('o.properties')} ->> ${asText(name)} = ${asText(value)}`,
-    ),
+    ...propertyValues.map(([name, value]) => hasPropertyValue(name, value)),
     ...objectConditions(organizationId, search),
   ]);
 }

@@ -32,7 +32,13 @@ let assets: ReturnType<typeof publishAssets> | undefined;
 function publishAssets() {
   const { main, imported } = publishModules(
     new URL('browser/', import.meta.url),
-    ['graphiql.ts', 'graphiql-examples.ts', 'graphiql-requests.ts', 'organization-choice.ts'],
+    [
+      'graphiql.ts',
+      'graphiql-examples.ts',
+      'graphiql-recording-examples.ts',
+      'graphiql-requests.ts',
+      'organization-choice.ts',
+    ],
     SUBSCRIPTION_CLIENT,
   );
   return {

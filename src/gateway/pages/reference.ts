@@ -17,7 +17,10 @@ export function referencePage(visitor: Visitor): HttpAnswer {
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
   const body = `${header('/docs', visitor)}
-<div id="reference"><noscript>The reference needs JavaScript. The same information is in the file <a href="/openapi.json">openapi.json</a>.</noscript></div>`;
+<div class="reference-page">
+<nav id="groups" aria-label="Groups of operations"><ul></ul></nav>
+<div id="reference"><noscript>The reference needs JavaScript. The same information is in the file <a href="/openapi.json">openapi.json</a>.</noscript></div>
+</div>`;
   const html = layout({ title: 'REST reference – Workspace gateway', head, body });
   return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });
 }

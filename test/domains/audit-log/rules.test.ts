@@ -193,6 +193,9 @@ describe('pages and filters', () => {
     expect(await found({ occurredFrom: '2026-05-01T00:00:00Z', occurredBefore: '2026-05-02T00:00:00Z' })).toEqual([
       'createSession',
     ]);
+    expect(await found({ targetIds: [id], isRecording: false })).toEqual(['createSession']);
+    expect(await found({ targetIds: [id], isRecording: true })).toEqual(['appendSessionEvents']);
+    expect(await found({ targetIds: [id], isRecording: null })).toEqual(both);
     expect(await found({ targetIds: [randomUUID()] })).toEqual([]);
   });
 });

@@ -289,6 +289,9 @@ describe('the GraphQL connection', () => {
       await found({ filter: { customObjectNames: ["' or true --"] } }),
       await found({ filter: { primaryObjects: ['DEAL', 'CUSTOM_OBJECT'] } }),
       await found({ filter: { primaryObjects: ['CUSTOM_OBJECT'], customObjectNames: ['other'] } }),
+      await found({ filter: { text: 'ORDER_A' } }),
+      await found({ filter: { text: 'hanG' } }),
+      await found({ filter: { text: 'order b', search: 'a' } }),
     ]).toEqual([
       'order_a order_b seen (3)',
       'order_a order_b seen (3)',
@@ -303,6 +306,9 @@ describe('the GraphQL connection', () => {
       'order_b seen order_a (3)',
       ' (0)',
       'order_b seen (2)',
+      ' (0)',
+      'order_a (1)',
+      'order_a (1)',
       ' (0)',
     ]);
   });

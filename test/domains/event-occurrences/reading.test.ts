@@ -87,6 +87,42 @@ describe('reading', () => {
     expect((await page(key, name, 'filter: { objectId: "0" }')).totalCount).toBe(5);
   });
 
+  test('occurrences are found by the values of their properties, which are compared as text', async () => {
+    const { key } = await gateway.createKey();
+    const name = await define(gateway, key, {
+      includeDefaultProperties: true,
+      propertyDefinitions: [
+        { label: 'Plan', type: 'string' },
+        { label: 'Total', type: 'number' },
+        { label: 'Renewed', type: 'bool' },
+      ],
+    });
+    const inputs = [
+      { plan: 'free', total: 0.5, renewed: true },
+      { plan: 'free', total: 2, svc_city: 'Bonn' },
+      { plan: 'Free', renewed: true },
+    ].map((properties, index) => ({
+      eventName: name,
+      properties,
+      objectId: String(index),
+      email: `${index}@x.example`,
+    }));
+    expect(await send(gateway, 'GraphQL', key, inputs)).toBeUndefined();
+    const found = async (...properties: readonly (readonly [string, string])[]) => {
+      const conditions = properties.map(([of, value]) => `{ name: "${of}", value: "${value}" }`);
+      const { nodes, totalCount } = await page(key, name, `filter: { properties: [${conditions.join()}] }`);
+      return [totalCount, ...nodes.map(({ objectId }) => objectId).toSorted()];
+    };
+    expect([
+      await found(['plan', 'free']),
+      await found(['plan', 'free'], ['total', '0.5']),
+      await found(['renewed', 'true']),
+      await found(['hs_city', 'Bonn']),
+      await found(['unknown', 'x']),
+      await found(),
+    ]).toEqual([[2, '0', '1'], [1, '0'], [2, '0', '2'], [1, '1'], [0], [3, '0', '1', '2']]);
+  });
+
   test('occurrencesPerDay counts whole days, includes days without occurrences, and has at most 366 days', async () => {
     const { key, name } = await defineWithOccurrencesOnSevenDays();
     const perDay = async (given: string) => {

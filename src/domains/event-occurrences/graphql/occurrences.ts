@@ -13,7 +13,7 @@ import { DeletionPreviewType, EventDefinition, definitionOf } from '../../event-
 import type { EventDefinitionRow } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import './identifiers.ts';
-import { eventOccurrenceFilter, occurrenceDaysInput, sendEventOccurrenceInput } from '../input.ts';
+import { eventOccurrenceFilter, occurrenceDaysInput, propertyCondition, sendEventOccurrenceInput } from '../input.ts';
 import { READ_USAGE } from '../policy.ts';
 import { sendEventOccurrences } from '../operations.ts';
 import {
@@ -76,6 +76,7 @@ function occurrenceKeyOf(key: string): OccurrenceKey[] {
   return definitionId !== undefined && place ? [{ definitionId, occurredAt: place.moment, id: place.id }] : [];
 }
 
+inputType('EventPropertyCondition', propertyCondition);
 const FilterInput = filterType('EventOccurrenceFilter', eventOccurrenceFilter);
 
 const EVENT_OCCURRENCE_ORDER = orderType<'OCCURRED_AT'>('EventOccurrence', {

@@ -1,19 +1,14 @@
-/** Example operations for each subject. A test runs all of them. */
-export interface Example {
-  readonly noun: string;
-  readonly name: string;
-  readonly query: string;
-  readonly variables?: Readonly<Record<string, unknown>>;
-  /** A variable that the page sets to the latest object of its type, if the caller can see one. */
-  readonly fills?: 'sessionId' | 'eventName';
-}
+import type { Example } from './graphiql-example.ts';
+import { FEED, RECORDING } from './graphiql-recording-examples.ts';
 
 /** Reads the values for `fills`. */
 export const LATEST = `query Latest {
   viewer {
     organization {
       sessions(first: 1) { nodes { databaseId } }
-      eventDefinitions(first: 1) { nodes { name } }
+      eventDefinitions(first: 50) {
+        nodes { name occurrences(first: 1) { nodes { receivedAt } } }
+      }
     }
   }
 }`;
@@ -92,6 +87,27 @@ query SessionEvents($sessionId: ID!) {
   },
   {
     noun: 'Sessions',
+    name: 'Find a text',
+    query: `# Words in any order, and quoted phrases, in the
+# titles and events of all sessions.
+query Find($text: String!) {
+  viewer {
+    organization {
+      sessionSearch(text: $text, first: 10) {
+        nodes {
+          eventId
+          excerpt
+          session { databaseId title }
+        }
+      }
+    }
+  }
+}
+`,
+    variables: { text: 'error' },
+  },
+  {
+    noun: 'Sessions',
     name: 'Follow a session live',
     query: `# Replays the events from the start, then
 # follows: new ones appear as they are stored.
@@ -106,6 +122,7 @@ subscription Follow($sessionId: ID!) {
     variables: { sessionId: '…' },
     fills: 'sessionId',
   },
+  ...RECORDING,
   {
     noun: 'Event definitions',
     name: 'Definitions and properties',
@@ -174,6 +191,38 @@ query Occurrences($eventName: String!) {
     fills: 'eventName',
   },
   {
+    noun: 'Event occurrences',
+    name: 'Send an occurrence',
+    query: `# Up to 500 at once: all are accepted, or none.
+mutation Send(
+  $eventName: String!
+  $email: String
+  $properties: JSON
+) {
+  sendEventOccurrences(
+    input: {
+      inputs: [
+        {
+          eventName: $eventName
+          email: $email
+          properties: $properties
+        }
+      ]
+    }
+  ) {
+    __typename
+    ... on SendEventOccurrencesPayload { acceptedCount }
+    ... on ValidationError {
+      faults { path message }
+    }
+    ... on Error { message code }
+  }
+}
+`,
+    variables: { eventName: '…', email: 'ann@example.com', properties: {} },
+    fills: 'eventName',
+  },
+  {
     noun: 'MCP connections',
     name: 'Connections and status',
     query: `# MCP connections with their status and
@@ -199,6 +248,29 @@ query McpConnections {
 }
 `,
   },
+  {
+    noun: 'MCP connections',
+    name: 'Create a connection',
+    query: `# A stdio server: the command is stored, not run.
+# For a server with an address, send "remote".
+mutation Connect($input: CreateMcpServerInput!) {
+  createMcpServer(input: $input) {
+    __typename
+    ... on CreateMcpServerPayload {
+      authorizationUrl
+      mcpServer { databaseId status nextAction }
+    }
+    ... on Error { message code path }
+  }
+}
+`,
+    variables: {
+      input: {
+        stdio: { name: 'files', command: 'npx', args: ['@modelcontextprotocol/server-filesystem', '.'] },
+      },
+    },
+  },
+  ...FEED,
   {
     noun: 'Organization',
     name: 'Members and API keys',
@@ -247,10 +319,10 @@ query AuditLog {
         nodes {
           occurredAt
           operation
-          targetType
-          source
-          requestId
+          changedFields
+          target { __typename id }
           actor { email }
+          requestId
         }
       }
     }

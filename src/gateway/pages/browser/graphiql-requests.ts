@@ -18,7 +18,10 @@ interface Result {
     readonly viewer?: {
       readonly organization?: {
         readonly sessions?: Nodes<{ readonly databaseId: string }> | null;
-        readonly eventDefinitions?: Nodes<{ readonly name: string }> | null;
+        readonly eventDefinitions?: Nodes<{
+          readonly name: string;
+          readonly occurrences?: Nodes<object> | null;
+        }> | null;
       } | null;
     };
   } | null;

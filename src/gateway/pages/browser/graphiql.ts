@@ -1,5 +1,6 @@
 // Starts GraphiQL in the browser, with the published schema, the examples, and the function that sends requests.
-import { EXAMPLES, type Example, LATEST } from './graphiql-examples.ts';
+import type { Example } from './graphiql-example.ts';
+import { EXAMPLES, LATEST } from './graphiql-examples.ts';
 import { inOrganization, organizationHeader } from './organization-choice.ts';
 import { type FetcherParams, request, subscribe } from './graphiql-requests.ts';
 
@@ -96,14 +97,16 @@ function remember(name: 'query' | 'variables', text: string): void {
   if (next) next.value = shown.length > 2000 ? '/graphql' : address.pathname + address.search;
 }
 
-/** The latest session and event definition, for the variables of examples. Empty for visitors who are not signed in. */
+/** The latest session, and an event definition with occurrences if there is one, for the variables of examples. Empty for visitors who are not signed in. */
 async function latest(): Promise<Readonly<Record<string, string | undefined>>> {
   if (!document.querySelector('form[action="/sign-out"]')) return {};
   const { data } = await request({ query: LATEST }, organizationHeader());
   const organization = data?.viewer?.organization;
+  const definitions = organization?.eventDefinitions?.nodes ?? [];
+  const used = definitions.find(({ occurrences }) => (occurrences?.nodes.length ?? 0) > 0);
   return {
     sessionId: organization?.sessions?.nodes[0]?.databaseId,
-    eventName: organization?.eventDefinitions?.nodes[0]?.name,
+    eventName: (used ?? definitions[0])?.name,
   };
 }
 

@@ -8,7 +8,11 @@ const reference = document.querySelector<HTMLElement>('#reference');
 interface SwaggerRequest {
   url: string;
   readonly headers: Record<string, string>;
+  /** Arguments that the shown curl command begins with, as they are written in a shell. */
+  curlOptions?: readonly string[];
 }
+
+const AUTHORIZATION = ['-H', '"Authorization: Bearer $KEY"'];
 
 /**
  * Adds labels that Swagger UI lacks, and makes scrollable texts reachable by keyboard. Removes the link in the button
@@ -30,6 +34,25 @@ function makeAccessible(root: HTMLElement): void {
   for (const link of root.querySelectorAll('.opblock-summary-control a')) link.removeAttribute('href');
 }
 
+/** The groups of operations, in a list beside them or above them. */
+function showGroups(root: HTMLElement): void {
+  const groups = [...root.querySelectorAll<HTMLElement>('.opblock-tag[data-tag]')];
+  const list = document.querySelector('#groups ul');
+  if (!list || list.childElementCount === groups.length) return;
+  list.replaceChildren(
+    ...groups.map((group) => {
+      const name = group.dataset['tag'] ?? '';
+      const link = document.createElement('a');
+      link.href = `#/${encodeURIComponent(name)}`;
+      link.textContent = name;
+      link.addEventListener('click', () => group.scrollIntoView());
+      const item = document.createElement('li');
+      item.append(link);
+      return item;
+    }),
+  );
+}
+
 function followColorScheme(): void {
   const dark = matchMedia('(prefers-color-scheme: dark)');
   const apply = () => document.documentElement.classList.toggle('dark-mode', dark.matches);
@@ -39,7 +62,11 @@ function followColorScheme(): void {
 
 if (reference) {
   followColorScheme();
-  new MutationObserver(() => makeAccessible(reference)).observe(reference, { childList: true, subtree: true });
+  const changed = () => {
+    makeAccessible(reference);
+    showGroups(reference);
+  };
+  new MutationObserver(changed).observe(reference, { childList: true, subtree: true });
   SwaggerUIBundle({
     url: '/openapi.json',
     domNode: reference,
@@ -50,6 +77,8 @@ if (reference) {
       const { pathname, search } = new URL(request.url, location.href);
       request.url = location.origin + pathname + search;
       Object.assign(request.headers, { ...organizationHeader(), ...request.headers });
+      // The cookie of the browser is not in the command that people copy.
+      if (!('Authorization' in request.headers)) request.curlOptions = AUTHORIZATION;
       return request;
     },
   });

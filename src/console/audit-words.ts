@@ -1,0 +1,128 @@
+import { wordsOf } from './parts.ts';
+
+/** What operations do, in words. */
+
+/** By what they change. The audit log offers them as its filter; it names operations as REST does. */
+export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly<Record<string, string>>])[] = [
+  [
+    'Sessions',
+    {
+      createSession: 'Created the session',
+      updateSession: 'Changed the session',
+      transitionSession: 'Changed the state',
+      pinSession: 'Pinned or unpinned the session',
+      pruneSessionEvents: 'Deleted old events',
+      appendSessionEvents: 'Recorded events',
+      appendSessionLines: 'Recorded lines of an agent',
+      recordArtifact: 'Recorded a result',
+      recordPullRequest: 'Recorded a pull request',
+    },
+  ],
+  [
+    'Events',
+    {
+      createEventDefinition: 'Created the event definition',
+      updateEventDefinition: 'Changed the event definition',
+      deleteEventDefinition: 'Deleted the event definition',
+      addEventProperty: 'Added a property',
+      updateEventProperty: 'Changed a property',
+      replaceEventPropertyType: 'Changed the type of a property',
+      deleteEventProperty: 'Deleted a property',
+      applyTrackingPlan: 'Applied a tracking plan',
+      sendEventOccurrence: 'Sent an occurrence',
+      sendEventOccurrences: 'Sent occurrences',
+      registerObjectIdentifiers: 'Registered identifiers',
+      removeObjectIdentifiers: 'Removed identifiers',
+    },
+  ],
+  [
+    'MCP connections',
+    {
+      createMcpConnection: 'Created the connection',
+      updateMcpConnection: 'Changed the connection',
+      updateMcpConnectionSettings: 'Changed the settings',
+      authorizeMcpConnection: 'Started an authorization',
+      testMcpConnection: 'Tested the connection',
+      callMcpTool: 'Called a tool',
+      deleteMcpConnection: 'Deleted the connection',
+    },
+  ],
+  [
+    'Webhooks',
+    {
+      createWebhook: 'Created the webhook',
+      updateWebhook: 'Changed the webhook',
+      rotateWebhookSecret: 'Replaced the secret',
+      pingWebhook: 'Sent a ping',
+      redeliverWebhook: 'Sent a message again',
+      replayWebhook: 'Sent entries again',
+      disableWebhook: 'Turned off the webhook',
+      deleteWebhook: 'Deleted the webhook',
+    },
+  ],
+  [
+    'Keys and sign-ins',
+    {
+      createApiKey: 'Created the key',
+      renameApiKey: 'Renamed the key',
+      revokeApiKey: 'Revoked the key',
+      signIn: 'Signed in',
+      signOut: 'Signed out',
+      rotateSecrets: 'Encrypted secrets anew',
+    },
+  ],
+  [
+    'Organization and people',
+    {
+      createOrganization: 'Created the organization',
+      updateOrganization: 'Changed the organization',
+      deleteOrganization: 'Deleted the organization',
+      setSubscription: 'Changed the subscription',
+      inviteOrganizationMember: 'Invited somebody',
+      revokeOrganizationInvitation: 'Revoked an invitation',
+      acceptOrganizationInvitation: 'Joined the organization',
+      changeOrganizationMemberRole: 'Changed the role of a member',
+      removeOrganizationMember: 'Removed a member',
+      leaveOrganization: 'Left the organization',
+      updateViewer: 'Changed the account',
+      deleteUser: 'Deleted the account',
+      cancelUserDeletion: 'Kept the account',
+    },
+  ],
+  [
+    'Social publishing',
+    {
+      addBroadcastChannel: 'Added a channel',
+      createBroadcast: 'Created a broadcast',
+      cancelBroadcast: 'Canceled a broadcast',
+    },
+  ],
+];
+
+const WORDS: Readonly<Record<string, string>> = Object.assign({}, ...OPERATION_WORDS.map(([, words]) => words));
+
+interface Change {
+  readonly operation: string;
+  readonly changedFields: readonly string[] | null;
+  readonly refusal: string | null;
+}
+
+/** What an entry of the audit log says. A refused attempt can also name a field that was read. */
+export function changeOf({ operation, changedFields, refusal }: Change): string {
+  if (refusal !== null) return `Tried: ${wordsIn(operation)}`;
+  if (changedFields) return `Changed ${listOf(changedFields.map(wordsIn))}`;
+  return WORDS[operation] ?? wordsOf(wordsIn(operation));
+}
+
+/** `branchName` becomes `branch name`, `createApiKey` becomes `create API key`. */
+function wordsIn(name: string): string {
+  return name
+    .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
+    .replaceAll(/\b(?:api|mcp|url)\b/g, (word) => word.toUpperCase());
+}
+
+const LIST = new Intl.ListFormat('en');
+
+function listOf(names: readonly string[]): string {
+  return names.length === 0 ? 'nothing' : LIST.format(names);
+}

@@ -1,0 +1,86 @@
+import type { VNode } from 'preact';
+import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
+import { usePages } from './hooks.ts';
+import { html } from './html.ts';
+import type { Answers } from './operation-types.ts';
+import { Empty, List, Time } from './parts.ts';
+
+type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
+type Property = Definition['properties'][number];
+type Occurrence = NonNullable<
+  NonNullable<Answers['EventOccurrences']['eventDefinition']>['occurrences']
+>['nodes'][number];
+
+const HEAD = ['When', 'Object', 'Properties'];
+
+/** The occurrences of a definition, latest first, by the value of a property if one is chosen. */
+export function EventOccurrences({ definition }: { readonly definition: Definition }): VNode {
+  const { name, properties } = definition;
+  const [property, setProperty] = useFilter('property');
+  const [value, setValue] = useFilter('value');
+  const wanted = useSettled(value);
+  const filter = property && wanted ? { properties: [{ name: property, value: wanted }] } : {};
+  const variables = { name, first: 20, filter };
+  const list = usePages('EventOccurrences', variables, ({ eventDefinition }) => eventDefinition?.occurrences);
+  const isFiltered = 'properties' in filter;
+  const choose = (next: string) => {
+    setProperty(next);
+    setValue('');
+  };
+  const empty = isFiltered
+    ? html`<${Empty}>No occurrence has this value.<//>`
+    : html`<${Empty} command=${commandToSend(definition)}>Nothing has been recorded for this event yet. Send one:<//>`;
+  const row = ({ id, occurredAt, objectId, email, properties: values }: Occurrence) =>
+    html`<tr key=${id}>
+      <td><${Time} at=${occurredAt} /></td>
+      <td class="wide">${objectId ?? email ?? html`<span class="soft">–</span>`}</td>
+      <td class="wide">${valuesShown(values)}</td>
+    </tr>`;
+  const isOffered = isFiltered || property !== '' || list.rows.length > 0;
+  return html`${
+      isOffered &&
+      html`<${Filters}>
+        <${ChoiceField} label="Property" value=${property} onChange=${choose} choices=${choicesOf(properties)} />
+        ${property && html`<${ValueField} property=${properties.find((each) => each.name === property)} value=${value} onChange=${setValue} />`}
+      <//>`
+    } <${List} label="Latest occurrences" list=${list} row=${row} empty=${empty} head=${HEAD} />`;
+}
+
+function choicesOf(properties: readonly Property[]) {
+  return [['', 'Any'], ...properties.map(({ name, label }) => [name, label] as const)] as const;
+}
+
+interface ValueProps {
+  readonly property: Property | undefined;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** A choice if the property has one, else a text. */
+function ValueField({ property, ...field }: ValueProps): VNode {
+  const choices =
+    property?.type === 'BOOL'
+      ? (['true', 'false'] as const).map((each) => [each, each] as const)
+      : property?.options.map((option) => [option.value, option.label] as const);
+  if (choices && choices.length > 0)
+    return html`<${ChoiceField} label="Value" ...${field} choices=${[['', 'Anything'], ...choices]} />`;
+  return html`<${SearchField} label="Value" ...${field} placeholder="exactly this value" />`;
+}
+
+/** Names and values; a stored object whose values are texts, numbers or booleans. */
+function valuesShown(values: unknown): VNode {
+  const entries = Object.entries(values ?? {});
+  if (entries.length === 0) return html`<span class="soft">–</span>`;
+  return html`<ul class="values">
+    ${entries.map(([name, value]) => html`<li key=${name}><code class="soft">${name}</code> ${String(value)}</li>`)}
+  </ul>`;
+}
+
+const SENT_OBJECTS: Readonly<Record<string, object>> = { CONTACT: { email: 'ann@example.com' }, NO_OBJECT: {} };
+
+function commandToSend({ name, primaryObject }: Definition): string {
+  const object = SENT_OBJECTS[primaryObject] ?? { objectId: '1' };
+  const body = JSON.stringify({ eventName: name, ...object, properties: {} });
+  return `curl ${location.origin}/events/2026-03/send -H "Authorization: Bearer $KEY" \\
+  -H 'Content-Type: application/json' -d '${body}'`;
+}

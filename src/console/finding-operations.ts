@@ -1,0 +1,49 @@
+/** The operations with which the console finds something; a part of `OPERATIONS`. */
+export const FINDING = {
+  SessionSearch: `query SessionSearch($text: String!, $first: Int!, $after: String) {
+    viewer { organization { id sessionSearch(text: $text, first: $first, after: $after) {
+      nodes { eventId excerpt session { id databaseId title agent state { current } } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  /** What the sessions and the audit log can be filtered by. */
+  Agents: `query Agents { viewer { organization { id agents(first: 100) { nodes { name } } } } }`,
+
+  People: `query People { viewer { user { id } organization { id members(first: 100) { nodes { user { id name email } } } } } }`,
+
+  History: `query History($id: ID!, $first: Int!, $after: String, $isRecording: Boolean) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: { targetIds: [$id], isRecording: $isRecording }) {
+      nodes { id databaseId occurredAt operation source changedFields refusal actor { id name email } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  EventOccurrences: `query EventOccurrences($name: String!, $first: Int!, $after: String, $filter: EventOccurrenceFilter) {
+    eventDefinition(name: $name) { id occurrences(first: $first, after: $after, filter: $filter) {
+      nodes { id occurredAt objectId email properties }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
+      nodes {
+        id databaseId occurredAt operation source targetType targetId requestId refusal changedFields actor { id name email }
+        target {
+          __typename
+          ... on ApiKey { name preview }
+          ... on EventDefinition { name label }
+          ... on McpServer { databaseId name }
+          ... on Organization { name }
+          ... on OrganizationInvitation { email }
+          ... on PullRequest { title url }
+          ... on Session { databaseId title }
+          ... on User { ownName: name address: email }
+          ... on Webhook { databaseId url }
+        }
+      }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+} as const;

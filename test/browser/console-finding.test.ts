@@ -1,0 +1,126 @@
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { indexSessions } from '../../src/domains/session-events/search-index.ts';
+import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
+import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+
+/** Finding in the console: each filter is in the address, survives a reload, and shows only what it asks for. */
+
+const site = await startSite({ RATE_LIMIT_PER_MINUTE: '0' });
+const { key, organization, email } = await site.createKey();
+const other = await site.createKey({ organization, role: 'admin' });
+
+const saying = (text: string) => ({
+  eventType: 'stream_event',
+  provider: 'anthropic',
+  eventData: { type: 'stream_event', deltaType: 'text_delta', itemId: text, accumulatedText: text },
+});
+
+const links = (page: Page, table: string) => page.getByRole('table', { name: table }).getByRole('link');
+const titles = (page: Page) => links(page, 'Sessions').allTextContents();
+
+async function isGood(page: Page, name: string): Promise<void> {
+  await expect.poll(() => page.getByText('Loading…').count()).toBe(0);
+  await saveScreenshot(page, name);
+  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
+}
+
+test('sessions are found by agent, creator and date, and by the words in their events', async () => {
+  site.setClock(new Date('2026-03-01T10:00:00Z'));
+  await createSession(site, key, { title: 'Old', agent: 'codex' });
+  site.setClock(new Date('2026-03-02T10:00:00Z'));
+  await createSession(site, key, { title: 'Mine', agent: 'claude' });
+  const theirs = await createSession(site, other.key, { title: 'Theirs', agent: 'claude', visibility: 'PUBLIC' });
+  site.setClock(undefined);
+  await mutate(site, other.key, 'appendSessionEvents', {
+    sessionId: theirs,
+    events: [saying('I begin'), saying('The cart total ignores the voucher')],
+  });
+  while ((await indexSessions(site.dependencies.database.em)) > 0);
+  const { page, problems } = await site.open('/sessions', { key });
+  await page.getByText('More filters').click();
+  await page.getByLabel('Agent').selectOption('claude');
+  await expect.poll(async () => (await titles(page)).toSorted()).toEqual(['Mine', 'Theirs']);
+  await page.getByLabel('Created by').selectOption(other.email);
+  await expect.poll(() => titles(page)).toEqual(['Theirs']);
+  await page.reload();
+  await expect.poll(() => titles(page)).toEqual(['Theirs']);
+  expect(await page.getByLabel('Agent').inputValue()).toBe('claude');
+  await isGood(page, 'sessions-filtered');
+  await page.goto(`${site.url}/sessions?to=2026-03-01&from=never`);
+  await expect.poll(() => titles(page)).toEqual(['Old']);
+  await page.getByLabel('Text').fill('voucher "cart total"');
+  await links(page, 'Found texts').getByText('Theirs').waitFor();
+  await page.getByText('The cart total ignores the voucher').waitFor();
+  await isGood(page, 'sessions-found');
+  await page.reload();
+  await links(page, 'Found texts').click();
+  await page.locator('.item.wanted', { hasText: 'The cart total' }).waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('definitions are found by label and by name, and occurrences by the value of a property', async () => {
+  const propertyDefinitions = [
+    { label: 'Plan', type: 'ENUMERATION', options: ['Free', 'Paid'].map((label) => ({ label, value: label })) },
+    { label: 'Seats', type: 'NUMBER' },
+  ];
+  await mutate(site, key, 'createEventDefinition', { label: 'Trial started', name: 'trial', propertyDefinitions });
+  await mutate(site, key, 'createEventDefinition', { label: 'Invoice paid' });
+  const inputs = [
+    { plan: 'Free', seats: 1 },
+    { plan: 'Paid', seats: 12.5 },
+  ].map((properties, index) => ({ eventName: 'trial', email: `${index}@example.com`, properties }));
+  await mutate(site, key, 'sendEventOccurrences', { inputs });
+  for (const [view, options] of VIEWS) {
+    const { page, problems } = await site.open('/event-definitions', { ...options, key });
+    await page.getByLabel('Label or name').fill('l started');
+    await expect.poll(() => links(page, 'Event definitions').allTextContents()).toEqual(['Trial started']);
+    await page.getByLabel('Label or name').fill('oice_p');
+    await expect.poll(() => links(page, 'Event definitions').allTextContents()).toEqual(['Invoice paid']);
+    await page.goto(`${site.url}/event-definitions/trial`);
+    const rows = page.getByRole('table', { name: 'Latest occurrences' }).locator('tbody tr');
+    await expect.poll(() => rows.count()).toBe(2);
+    await page.getByLabel('Property').selectOption('Plan');
+    await page.getByLabel('Value').selectOption('Paid');
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(await rows.textContent()).toContain('1@example.com');
+    await page.getByLabel('Property').selectOption('Seats');
+    await page.getByLabel('Value').fill('12.5');
+    await expect.poll(() => rows.count()).toBe(1);
+    await page.reload();
+    await expect.poll(() => rows.count()).toBe(1);
+    expect(new URL(page.url()).search).toBe('?property=seats&value=12.5');
+    await isGood(page, `occurrences-found-${view}`);
+    await page.getByLabel('Value').fill('7');
+    await page.getByText('No occurrence has this value.').waitFor();
+    expect(problems).toEqual([]);
+  }
+});
+
+test('the audit log says what was done, to what, by whom and which fields changed; recording is hidden', async () => {
+  const id = await createSession(site, key, { title: 'Audited' });
+  await mutate(site, other.key, 'updateSession', { sessionId: id, visibility: 'PUBLIC', branchName: 'main' });
+  await append(site, key, id, eventsOf(2));
+  const gone = await createSession(site, key, { title: 'Gone' });
+  const { page, problems } = await site.open(`/audit-log?object=${id}`, { key });
+  const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr');
+  const said = async () =>
+    (await rows.locator('td:nth-child(2), td:nth-child(4)').allTextContents()).map((text) => text.trim());
+  await expect.poll(said).toEqual(['Changed branch name and visibility', other.email, 'Created the session', email]);
+  expect(await rows.first().getByRole('link').allTextContents()).toEqual(['Audited']);
+  await page.getByLabel('With recording').check();
+  await expect.poll(async () => (await said())[0]).toBe('Recorded events');
+  await page.getByLabel('By').selectOption(other.email);
+  await expect.poll(said).toEqual(['Changed branch name and visibility', other.email]);
+  await page.getByRole('button', { name: 'One object only' }).click();
+  await page.getByLabel('By').selectOption(`${email} (you)`);
+  await page.getByLabel('What').selectOption('Created the session');
+  await page.reload();
+  await expect.poll(() => rows.first().getByRole('link').textContent()).toBe('Gone');
+  expect(new Set((await said()).filter((_, index) => index % 2 === 0))).toEqual(new Set(['Created the session']));
+  await isGood(page, 'audit-log-filtered');
+  await rows.first().getByRole('link').click();
+  await page.getByRole('heading', { name: 'Gone', level: 1 }).waitFor();
+  expect(new URL(page.url()).pathname).toBe(`/sessions/${gone}`);
+  expect(problems).toEqual([]);
+});
