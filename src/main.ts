@@ -38,7 +38,8 @@ async function main(config: Config): Promise<void> {
     stopOnSignal(assembly, server, jobs);
     // Last, because its key is shown only once, so nothing may fail after it was created.
     const demo = assembly.embedded && (await createDemoWorkspace(assembly.dependencies));
-    process.stdout.write(welcome(server.url, demo, demo && assembly.dependencies.signInLinks.create(demo.keyId)));
+    const token = demo && assembly.dependencies.signInLinks.create(demo.keyId);
+    process.stdout.write(welcome(server.url, config, demo, token));
   } catch (error) {
     await assembly.close();
     throw error;
@@ -62,9 +63,17 @@ function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker
   });
 }
 
-function welcome(url: string, demo: IssuedKey | undefined, token: string | undefined): string {
+function welcome(
+  url: string,
+  { DATA_DIR, DATABASE_URL }: Config,
+  demo: IssuedKey | undefined,
+  token: string | undefined,
+): string {
   const key = demo?.key ?? '$KEY';
-  const howToGetOne = 'npm run --silent cli -- keys create --email you@example.com --organization demo';
+  // In another terminal the command would otherwise create a second database.
+  const isElsewhere = DATABASE_URL === undefined && DATA_DIR !== '.data';
+  const folder = isElsewhere ? `DATA_DIR='${DATA_DIR.replaceAll("'", String.raw`'\''`)}' ` : '';
+  const howToGetOne = `${folder}npm run --silent cli -- keys create --email demo@example.com --organization demo`;
   const link = `
   Open this link to sign in (once, within ${LINK_MINUTES} minutes):
 

@@ -6,7 +6,7 @@ import type { Span } from '../core/tracing/tracing.ts';
 import { apiKeyTopic } from '../domains/api-keys/public.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type ClientLimits, createClientLimits } from './admission/client-limits.ts';
-import { createRefusalLog } from './admission/refusals.ts';
+import { createRefusalLog, refusedFields } from './admission/refusals.ts';
 import type { Dependencies } from './dependencies.ts';
 import { SWITCHING_PROTOCOLS, createDispatch } from './dispatch.ts';
 import { Exchange } from './exchange.ts';
@@ -180,6 +180,7 @@ function record(
       status,
       ms: Math.round(seconds * 1e6) / 1000,
       keyId,
+      ...refusedFields(exchange),
       // A 429 with a known key needs no client address.
       ...((status === 401 || (status === 429 && keyId === undefined)) && { clientAddress: exchange.clientAddress }),
     },

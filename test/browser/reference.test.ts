@@ -62,6 +62,8 @@ test('a signed-in browser can send a request without entering a key', async () =
   await page.getByRole('button', { name: 'Execute' }).click();
   const answered = page.locator('.live-responses-table .response').first();
   await expect.poll(() => answered.textContent()).toContain('seen_with_the_cookie');
+  // The cookie is not in the command that people copy.
+  expect(await page.locator('.curl').first().textContent()).toContain("-H 'Authorization: Bearer YOUR_API_KEY'");
   expect(problems).toEqual([]);
 });
 
@@ -83,12 +85,30 @@ test.each(VIEWS)(
       for (const schema of await shown.getByRole('tab', { name: 'Schema', exact: true }).all()) await schema.click();
       const inner = shown.getByRole('button', { name: 'Expand all' });
       if ((await inner.count()) > 0) await inner.first().click();
+      // The names of parameters are written in one line each.
+      const heights = await shown
+        .locator('.parameter__name')
+        .evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+      expect([id, heights.filter((height) => height > 30)]).toEqual([id, []]);
+      expect([id, await overflowOf(page)]).toEqual([id, 0]);
       await saveScreenshot(page, `docs-${id}-${name}`);
       expect([id, await accessibilityFindings(page, { part: shown })]).toEqual([id, []]);
     }
     expect(problems).toEqual([]);
   },
 );
+
+test('the groups of operations are listed beside them, and lead to them', async () => {
+  const { page, problems } = await openReference();
+  const groups = page.getByRole('navigation', { name: 'Groups of operations' });
+  const names = await page.locator('.opblock-tag').evaluateAll((all) => all.map((one) => one.dataset['tag']));
+  expect(await groups.getByRole('link').allTextContents()).toEqual(names);
+  await groups.getByRole('link', { name: 'API keys' }).click();
+  const top = () =>
+    page.locator('.opblock-tag[data-tag="API keys"]').evaluate((one) => one.getBoundingClientRect().top);
+  await expect.poll(async () => Math.abs(await top())).toBeLessThan(400);
+  expect(problems).toEqual([]);
+});
 
 test('an operation has a URL, and can be opened and closed with the keyboard at one tab stop', async () => {
   const address = addressOf('createEventDefinition');

@@ -129,7 +129,8 @@ describe('with a new data directory', () => {
   test('the next start keeps the data and prints no key; SIGTERM and SIGINT end a gateway with status 0', async () => {
     expect(await first.end('SIGTERM')).toBe(0);
     const second = await startGateway({ DATA_DIR });
-    expect(second.output.stdout.replaceAll(second.url, 'URL').replace(VERSION, 'VERSION')).toMatchInlineSnapshot(`
+    const printed = second.output.stdout.replaceAll(second.url, 'URL').replace(VERSION, 'VERSION');
+    expect(printed.replace(DATA_DIR, 'FOLDER')).toMatchInlineSnapshot(`
       "
         Workspace gateway is ready.
 
@@ -137,7 +138,7 @@ describe('with a new data directory', () => {
           GraphiQL        URL/graphql
           REST reference  URL/docs
           Version         VERSION
-          API key         create one with: npm run --silent cli -- keys create --email you@example.com --organization demo
+          API key         create one with: DATA_DIR='FOLDER' npm run --silent cli -- keys create --email demo@example.com --organization demo
 
           curl URL/events/2026-03/event-definitions -H "Authorization: Bearer $KEY"
 

@@ -12,6 +12,8 @@ import { RefusedKeyError } from './authenticate.ts';
 /** A refused operation, with the key when the request has no actor. */
 interface Refused {
   readonly operation: string;
+  /** What the caller was told. */
+  readonly message: string;
   readonly keyId?: ApiKeyId;
 }
 
@@ -20,11 +22,23 @@ export type Refusals = Map<Refusal, Refused>;
 
 /** Records a refused operation. Other errors, and refusals of unknown keys, are ignored. */
 export function noteRefusal(refusals: Refusals, error: unknown, operation: string): void {
-  if (error instanceof ForbiddenError) refusals.set('forbidden', { operation });
+  if (!(error instanceof Error)) return;
+  const { message } = error;
+  if (error instanceof ForbiddenError) refusals.set('forbidden', { operation, message });
   if (error instanceof ConflictError && error.reason === 'LAST_ADMINISTRATOR')
-    refusals.set('last_administrator', { operation });
+    refusals.set('last_administrator', { operation, message });
   const { refusal, keyId } = (error instanceof RefusedKeyError && error.known) || {};
-  if (refusal && keyId !== undefined) refusals.set(refusal, { operation, keyId });
+  if (refusal && keyId !== undefined) refusals.set(refusal, { operation, message, keyId });
+}
+
+/** Fields of the log line of a request with refused operations: what was refused to whom, and why. */
+export function refusedFields({ refusals, actor }: Pick<RefusedRequest, 'refusals' | 'actor'>): object {
+  if (refusals.size === 0) return {};
+  return {
+    userId: actor?.userId,
+    organizationId: actor?.organization?.id,
+    refused: [...refusals].map(([reason, { operation, message }]) => ({ reason, operation, message })),
+  };
 }
 
 /** A request with refused operations. */

@@ -161,8 +161,8 @@ function signInPage({
   <input type="hidden" name="next" value="${escapeHtml(next)}">
   <button class="button wide" type="submit">Sign in</button>
 </form>
-<div class="help soft">No key yet? Make one on the gateway's machine:
-<pre>npm run --silent cli -- keys create --email you@example.com --organization demo</pre></div>`,
+<div class="help soft">No key, or lost it? Make one on the gateway's machine, here for the demo workspace:
+<pre>npm run --silent cli -- keys create --email demo@example.com --organization demo</pre></div>`,
     signInScript(),
   );
   return answerHtml(html, { status, headers: status === 401 ? unauthenticated().headers : {} });

@@ -20,6 +20,26 @@ const pathOf = (route: AnyRoute) => route.path.replaceAll(/:\w+/g, '01890a5d-ac9
 const post = (path: string, body: BodyInit, headers: Record<string, string> = JSON_TYPE) =>
   send(gateway, 'POST', path, { key, body, headers });
 
+test('the log line of a refused request says what was refused to whom, and why; over both APIs', async () => {
+  const limited = await gateway.createKey({ scopes: ['api_keys.read'] });
+  const lineOf = async (path: string, by = limited.key) => {
+    gateway.logged.length = 0;
+    await send(gateway, 'GET', path, { key: by });
+    const lines = gateway.logged.map((text) => JSON.parse(text) as Record<string, unknown>);
+    const { userId, organizationId, keyId, refused } = lines.find(({ msg }) => msg === 'request') ?? {};
+    return { userId, organizationId, keyId, refused };
+  };
+  const { userId, organizationId, keyId } = await lineOf('/v1/sessions');
+  expect([userId, organizationId, keyId]).toEqual([limited.userId, expect.any(String), expect.any(String)]);
+  const message = 'the API key lacks the scope sessions.read';
+  expect((await lineOf('/v1/sessions')).refused).toEqual([{ reason: 'forbidden', operation: 'listSessions', message }]);
+  const query = encodeURIComponent('{ viewer { organization { sessions { totalCount } } } }');
+  expect((await lineOf(`/graphql?query=${query}`)).refused).toEqual([
+    { reason: 'forbidden', operation: 'sessions', message },
+  ]);
+  expect(await lineOf('/v1/sessions', key)).toEqual({ keyId: expect.any(String) });
+});
+
 describe('request ids', () => {
   const requestIdsOf = async (path: string, id: string) => {
     gateway.logged.length = 0;

@@ -8,11 +8,11 @@ const reference = document.querySelector<HTMLElement>('#reference');
 interface SwaggerRequest {
   url: string;
   readonly headers: Record<string, string>;
-  /** Arguments that the shown curl command begins with, as they are written in a shell. */
+  /** Arguments that the shown curl command begins with. */
   curlOptions?: readonly string[];
 }
 
-const AUTHORIZATION = ['-H', '"Authorization: Bearer $KEY"'];
+const AUTHORIZATION = ['-H', 'Authorization: Bearer YOUR_API_KEY'];
 
 /**
  * Adds labels that Swagger UI lacks, and makes scrollable texts reachable by keyboard. Removes the link in the button
