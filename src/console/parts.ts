@@ -76,7 +76,7 @@ export function PageFrame({ title, intro, actions, children }: PageProps): VNode
     const name = title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1)}…` : title;
     document.title = visibleText(`${name} – Workspace gateway`);
   }, [title]);
-  return html`<section aria-labelledby="page-title">
+  return html`<section>
     <div class="page-head">
       <div>
         <h1 id="page-title" tabindex="-1">${title}</h1>

@@ -60,7 +60,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
   const onArrival = useReloads(reload);
   const isHistory = view === 'history';
   const start = failure?.id ?? (hasFailed ? 'latest' : 'first');
-  return html`<section class="session" aria-labelledby="page-title">
+  return html`<section class="session">
     <${SessionHead} session=${session} reason=${failure?.text} />
     <div class="actions session-actions">
       ${session.viewerCanUpdate && html`<${Changes} session=${session} onChange=${reload} />`}

@@ -105,7 +105,7 @@ export function SessionsPage(): VNode {
     actions=${mayCreate && html`<${CreateSessionButton} />`}
   >
     <${Filters}>
-      <${SearchField} label="Text" placeholder="in messages, tool calls" value=${text} onChange=${setText} />
+      <${SearchField} label="Text" placeholder="in messages" value=${text} onChange=${setText} />
       ${!hasText && html`<${FilterFields} fields=${fields} />`}
     <//>
     ${
