@@ -3,6 +3,7 @@ import { DayChart } from './day-chart.ts';
 import { EventOccurrences } from './event-occurrences.ts';
 import { EventViolations } from './event-violations.ts';
 import { FormButton } from './form-button.ts';
+import { HistoryLink } from './history-link.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
@@ -36,7 +37,8 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }): VNod
   const others = definition.properties.filter(({ isDefault }) => isDefault);
   const shared = { definition, onDone: reload };
   const actions = html`${definition.viewerCanUpdate && html`<${FormButton} label="Edit" load=${EDIT} props=${shared} />`}
-  ${definition.viewerCanDelete && html`<${FormButton} label="Delete…" load=${DELETE} props=${shared} />`}`;
+    ${definition.viewerCanDelete && html`<${FormButton} label="Delete…" load=${DELETE} props=${shared} />`}
+    <${HistoryLink} id=${definition.id} />`;
   const change = { eventName: definition.name, onDone: reload };
   return html`<${PageFrame} title=${definition.label} intro=${definition.description ?? ''} actions=${actions}>
     <${Faults} faults=${faults} />

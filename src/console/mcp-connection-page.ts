@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useScope } from './caller.ts';
+import { HistoryLink } from './history-link.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { Addresses } from './mcp-addresses.ts';
@@ -28,7 +29,7 @@ export function McpConnectionPage({ id }: { readonly id: string }): VNode {
   const actions = html`<${ConnectionActions} server=${server} onDone=${reload} /><${ConnectionForms}
       server=${server}
       onDone=${reload}
-    />`;
+    /><${HistoryLink} id=${server.id} />`;
   return html`<${PageFrame} title=${server.name} actions=${actions}>
     <${Faults} faults=${faults} />
     <${Status} server=${server} />

@@ -93,6 +93,11 @@ test('definitions are found by label and by name, and occurrences by the value o
     await isGood(page, `occurrences-found-${view}`);
     await page.getByLabel('Value').fill('7');
     await page.getByText('No occurrence has this value.').waitFor();
+    await page.getByRole('link', { name: 'History' }).click();
+    const entries = page.getByRole('table', { name: 'Audit log' }).locator('td:nth-child(2)');
+    await expect
+      .poll(async () => (await entries.allTextContents()).map((text) => text.trim()))
+      .toEqual(['Created the event definition']);
     expect(problems).toEqual([]);
   }
 });
