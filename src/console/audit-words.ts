@@ -1,5 +1,3 @@
-import { wordsOf } from './parts.ts';
-
 /** What operations do, in words. */
 
 /** By what they change. The audit log offers them as its filter; it names operations as REST does. */
@@ -111,7 +109,7 @@ interface Change {
 export function changeOf({ operation, changedFields, refusal }: Change): string {
   if (refusal !== null) return `Tried: ${wordsIn(operation)}`;
   if (changedFields) return `Changed ${listOf(changedFields.map(wordsIn))}`;
-  return WORDS[operation] ?? wordsOf(wordsIn(operation));
+  return WORDS[operation] ?? sentence(wordsIn(operation));
 }
 
 /** `branchName` becomes `branch name`, `createApiKey` becomes `create API key`. */
@@ -120,6 +118,8 @@ function wordsIn(name: string): string {
     .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
     .replaceAll(/\b(?:api|mcp|url)\b/g, (word) => word.toUpperCase());
 }
+
+const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 const LIST = new Intl.ListFormat('en');
 

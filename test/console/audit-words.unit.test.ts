@@ -1,0 +1,30 @@
+import { expect, test } from 'vitest';
+import { OPERATION_WORDS, changeOf } from '../../src/console/audit-words.ts';
+import { routes } from '../../src/gateway/routes.ts';
+
+/** Messages that are passed to MCP servers, which the audit log names by the call of a tool, and another path of an operation. */
+const UNNAMED = ['endMcpSession', 'sendMcpMessage', 'sendSessionMcpMessage', 'updateEventPropertyByPath'];
+
+test('every operation of REST that changes something has words in the audit log', () => {
+  const named = new Set(OPERATION_WORDS.flatMap(([, words]) => Object.keys(words)));
+  const changing = routes.filter(({ method }) => method !== 'GET').map(({ operationId }) => operationId);
+  expect(changing.filter((name) => !named.has(name)).toSorted()).toEqual(UNNAMED);
+});
+
+test('an entry says what was done, which fields changed, or what was refused', () => {
+  const said = (operation: string, changedFields: readonly string[] | null = null, refusal: string | null = null) =>
+    changeOf({ operation, changedFields, refusal });
+  expect([
+    said('createApiKey'),
+    said('updateSession', ['branchName', 'title', 'serverUrl']),
+    said('updateSession', []),
+    said('createApiKey', null, 'FORBIDDEN'),
+    said('notYetKnown'),
+  ]).toEqual([
+    'Created the key',
+    'Changed branch name, title, and server URL',
+    'Changed nothing',
+    'Tried: create API key',
+    'Not yet known',
+  ]);
+});
