@@ -19,7 +19,7 @@ export function referencePage(visitor: Visitor): HttpAnswer {
   const body = `${header('/docs', visitor)}
 <div class="reference-page">
 <nav id="groups" aria-label="Groups of operations"><ul></ul></nav>
-<main id="reference"><noscript>The reference needs JavaScript. The same information is in the file <a href="/openapi.json">openapi.json</a>.</noscript></main>
+<div id="reference"><noscript>The reference needs JavaScript. The same information is in the file <a href="/openapi.json">openapi.json</a>.</noscript></div>
 </div>`;
   const html = layout({ title: 'REST reference – Workspace gateway', head, body });
   return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });
