@@ -30,7 +30,8 @@ function sizeOf(declared: Declared): number {
   return size;
 }
 
-const MAX_PAGES = 16;
+/** Servers have pages of 10 or more. */
+const MAX_PAGES = 200;
 const MAX_TOOLS = 2000;
 
 /**
@@ -75,23 +76,25 @@ export interface ListedTools {
   readonly isCut: boolean;
 }
 
-/** The tools of a server as it describes them, at most 2,000 on 16 pages. @throws UpstreamError for more than 4 MiB. */
+/** The tools of a server as it describes them, at most 2,000. @throws UpstreamError for more than 4 MiB. */
 export async function listAllTools(session: ServerSession): Promise<ListedTools> {
   const tools: Readonly<Record<string, unknown>>[] = [];
-  let cursor: unknown;
+  const cursors = new Set<string>();
   let sum = 0;
-  for (let page = 0; page < MAX_PAGES; page += 1) {
-    const { result, bytes } = await session.request('tools/list', typeof cursor === 'string' ? { cursor } : {});
+  for (let cursor = ''; !cursors.has(cursor);) {
+    if (cursors.size === MAX_PAGES) return { tools, isCut: true };
+    cursors.add(cursor);
+    const { result, bytes } = await session.request('tools/list', cursor === '' ? {} : { cursor });
     if ((sum += bytes) > MAX_ANSWER_BYTES) throw answerTooLarge();
-    const listed: unknown = isObject(result) ? result['tools'] : undefined;
-    const described = Array.isArray(listed) ? listed.filter(isObject) : [];
-    const room = MAX_TOOLS - tools.length;
-    tools.push(...described.slice(0, room));
-    cursor = isObject(result) ? result['nextCursor'] : undefined;
-    const hasMore = typeof cursor === 'string';
-    if (!hasMore || tools.length === MAX_TOOLS) return { tools, isCut: hasMore || described.length > room };
+    const { tools: listed, nextCursor } = isObject(result) ? result : {};
+    for (const tool of Array.isArray(listed) ? (listed as readonly unknown[]) : []) {
+      if (tools.length === MAX_TOOLS) return { tools, isCut: true };
+      if (isObject(tool)) tools.push(tool);
+    }
+    // Without another page, the cursor is the first one again.
+    cursor = typeof nextCursor === 'string' || typeof nextCursor === 'number' ? String(nextCursor) : '';
   }
-  return { tools, isCut: true };
+  return { tools, isCut: false };
 }
 
 const MAX_DEPTH = 10;

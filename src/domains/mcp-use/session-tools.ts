@@ -93,11 +93,14 @@ async function askedTools(context: OperationContext, connection: UsableConnectio
 function named({ handle, toolPolicy }: UsableConnection, listed: ListedTools, isModern: boolean): ToolList {
   const tools: Tool[] = [];
   const notices: Notice[] = [];
+  const seen = new Set<string>();
   if (listed.isCut)
     notices.push({ handle, message: `it has more tools than the ${listed.tools.length} that were read` });
   for (const described of listed.tools) {
     const { name, problem } = readTool(described, isModern);
-    if (!allowsTool(toolPolicy, name)) continue;
+    // A server whose cursor stands still sends tools again.
+    if (!allowsTool(toolPolicy, name) || seen.has(name)) continue;
+    seen.add(name);
     if (problem === null) tools.push({ ...described, name: handle + SEPARATOR + name });
     else notices.push({ handle, message: `the tool ${name.slice(0, 100)} is left out: ${problem}` });
   }

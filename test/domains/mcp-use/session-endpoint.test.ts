@@ -186,6 +186,22 @@ test('a list that is cut says so', async () => {
   ]);
 });
 
+test('tools on many pages are listed, and each of them once', async () => {
+  const pagesOf = (count: number, size: number) => (cursor: string | undefined) => {
+    const from = Number(cursor ?? 0);
+    const tools = Array.from({ length: size }, (_, index) => ({ ...ALPHA, name: `t${from + index}` }));
+    return { tools, nextCursor: from + size < count ? from + size : null };
+  };
+  fixture.peer.handler = oddMcpHandler({ page: pagesOf(500, 20) });
+  expect((await list()).names).toHaveLength(502);
+  fixture.peer.handler = oddMcpHandler({ page: () => ({ tools: [ALPHA], nextCursor: 'again' }) });
+  expect(await list()).toEqual({ names: ['weather-tides__alpha', 'second__add', 'second__now'] });
+  fixture.peer.handler = oddMcpHandler({ page: pagesOf(3_000, 1_000) });
+  const { names, notices } = await list();
+  expect(names).toHaveLength(2_002);
+  expect(notices).toEqual([{ handle: 'weather-tides', message: 'it has more tools than the 2000 that were read' }]);
+});
+
 test('names stay when a connection is renamed and another one is added, and a handle can be chosen', async () => {
   const id = await fixture.connect({ name: 'First' });
   const session = await sessionWith(id, 'second');
