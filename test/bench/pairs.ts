@@ -2,7 +2,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { Agent, request as send } from 'undici';
-import { convertLines } from '../../src/domains/session-events/convert-lines.ts';
+import type { Memory } from '../../src/domains/session-events/formats/format.ts';
+import { type ConvertedEvent, convertLine } from '../../src/domains/session-events/formats/line-converter.ts';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { connectSocket } from '../support/fixtures/websockets.ts';
 import { appendBatch, clearAppended } from './append.ts';
@@ -64,23 +65,26 @@ async function perSecond(clients: number, seconds: number, work: (client: number
 const BATCH = 1000;
 
 /** Lines of an agent that become {@link BATCH} events, or a few less. */
-function linesOfBatch(): { text: string; events: readonly object[] } {
+function linesOfBatch(): { lines: readonly string[]; events: readonly ConvertedEvent[] } {
   const lines: string[] = [];
-  let events: readonly object[] = [];
-  for (let turn = 0; ; turn += 1) {
-    const more = AGENT_LINES.claude.map((line) => line.replaceAll(/"((?:msg|toolu)_)(\d)"/g, `"$1${turn}_$2"`));
-    const converted = convertLines('claude', [...lines, ...more], {}).events;
-    if (converted.length > BATCH) return { text: `${lines.join('\n')}\n`, events };
-    lines.push(...more);
-    events = converted;
-  }
+  const events: ConvertedEvent[] = [];
+  let memory: Memory = {};
+  for (let turn = 0; events.length + AGENT_LINES.claude.length * 2 < BATCH; turn += 1)
+    for (const one of AGENT_LINES.claude) {
+      const line = one.replaceAll(/"((?:msg|toolu)_)(\d)"/g, `"$1${turn}_$2"`);
+      const converted = convertLine('claude', line, memory);
+      memory = converted.memory;
+      lines.push(line);
+      events.push(...converted.events);
+    }
+  return { lines, events };
 }
 
 /** An append of an agent's lines, against an append of the events that they become. */
 export async function measureLines(bench: Bench, gateway: Target, pace: Pace): Promise<Pair> {
-  const { text, events } = linesOfBatch();
+  const { lines, events } = linesOfBatch();
   const converted = Buffer.from(JSON.stringify({ events }));
-  const lines = Buffer.from(text);
+  const text = Buffer.from(lines.join('\n'));
   const path = `/v1/sessions/${appendSession(0)}/events`;
   const post = async (type: string, body: Buffer) => {
     const headers = { authorization: `Bearer ${bench.key}`, 'content-type': type };
@@ -93,7 +97,7 @@ export async function measureLines(bench: Bench, gateway: Target, pace: Pace): P
     await clearAppended(client);
     const sides = {
       without: () => perSecond(1, pace.seconds, () => post('application/json', converted)),
-      with: () => perSecond(1, pace.seconds, () => post('application/x-ndjson; format=claude', lines)),
+      with: () => perSecond(1, pace.seconds, () => post('application/x-ndjson; format=claude', text)),
     };
     const name = `${events.length} events as lines of claude, against converted ones`;
     const pair = await alternately(name, 0.6, sides, pace);

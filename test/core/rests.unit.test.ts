@@ -9,6 +9,6 @@ test('background work rests the longer the busier the process was during its las
   const rest = createRests(async (ms) => void rests.push(ms));
   let utilization = 0;
   vi.spyOn(performance, 'eventLoopUtilization').mockImplementation(() => ({ idle: 0, active: 0, utilization }));
-  for (utilization of [0, 0.5, 1, 1, 0, 0]) await rest(utilization === 1 ? 1000 : 100);
-  expect(rests).toEqual([5, 5, 5000, 5000, 2000, 5]);
+  for (utilization of [0, 0.125, 0.5, 1, 0, 0]) await rest(utilization === 1 ? 2000 : 100);
+  expect(rests).toEqual([5, 5, 1000, 20_000, 2000, 5]);
 });
