@@ -1,27 +1,52 @@
 import type { VNode } from 'preact';
+import { useState } from 'preact/hooks';
 import { run } from './api.ts';
-import { CreateKey } from './create-key.ts';
+import { useScope } from './caller.ts';
 import { Rename } from './dialogs.ts';
+import { FormButton } from './form-button.ts';
 import { refusalOf, usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Action, Empty, List, PageFrame, Time, personOf } from './parts.ts';
+import { Action, Empty, List, PageFrame, Secret, Time, personOf } from './parts.ts';
+import { type Scope, type ScopeText, scopeTexts } from './scopes.ts';
 
 type Row = NonNullable<Answers['ApiKeys']['viewer']['apiKeys']>['nodes'][number];
 
 const HEAD = ['Key', 'Organization', 'Scopes', 'Last used', 'Expires', ''];
 
+const CREATE = async () => (await import('./api-key-forms.ts')).CreateKey;
+
 export function ApiKeysPage(): VNode {
+  const mayCreate = useScope('API_KEYS_WRITE');
+  const [secret, setSecret] = useState<string>();
   const list = usePages('ApiKeys', { first: 50 }, ({ viewer }) => viewer.apiKeys);
-  const own = useQuery('OwnKey', {}).data?.viewer;
-  const caller = own?.apiKey;
+  const { data } = useQuery('OwnKey', {});
+  const own = data?.viewer;
+  const textOf = scopeTexts(data?.__type);
+  const onCreated = (key: string) => {
+    setSecret(key);
+    list.reload();
+  };
+  const create =
+    own &&
+    mayCreate &&
+    html`<${FormButton}
+      label="New API key"
+      isPlain=${false}
+      load=${CREATE}
+      props=${{ caller: own.apiKey, textOf, onCreated }}
+    />`;
   const empty = html`<${Empty}>There are no keys that you may see.<//>`;
-  return html`<${PageFrame} title="API keys" intro="A key acts for its user. It is shown once, when it is created.">
-    ${caller && html`<${CreateKey} scopes=${caller.scopes} onCreated=${list.reload} />`}
+  return html`<${PageFrame}
+    title="API keys"
+    intro="A key acts for its user. It is shown once, when it is created."
+    actions=${create}
+  >
+    ${secret !== undefined && html`<${Secret} key=${secret} label="The new key." value=${secret} />`}
     <${List}
       label="API keys"
       list=${list}
-      row=${(key: Row) => rowOf(key, own, list.reload)}
+      row=${(key: Row) => rowOf(key, own, textOf, list.reload)}
       empty=${empty}
       head=${HEAD}
     />
@@ -30,7 +55,7 @@ export function ApiKeysPage(): VNode {
 
 type Own = Answers['OwnKey']['viewer'];
 
-function rowOf(key: Row, own: Own | undefined, onDone: () => void): VNode {
+function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeText, onDone: () => void): VNode {
   const isOwn = key.id === own?.apiKey?.id;
   const revoke = async () => {
     const { data, faults } = await run('RevokeApiKey', { id: key.id });
@@ -57,7 +82,7 @@ function rowOf(key: Row, own: Own | undefined, onDone: () => void): VNode {
       <details class="scopes">
         <summary>${key.scopes.length === 1 ? '1 scope' : `${key.scopes.length} scopes`}</summary>
         <ul>
-          ${key.scopes.map((scope) => html`<li key=${scope}><code>${scope.toLowerCase()}</code></li>`)}
+          ${key.scopes.map((scope) => html`<li key=${scope}><code>${textOf(scope).name}</code></li>`)}
         </ul>
       </details>
     </td>

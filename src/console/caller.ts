@@ -11,3 +11,15 @@ export const CallerContext = createContext<Viewer | undefined>(undefined);
 export function useScope(scope: Viewer['scopes'][number]): boolean {
   return useContext(CallerContext)?.scopes.includes(scope) ?? false;
 }
+
+let reload: () => void = () => undefined;
+
+/** Loads the caller again, after their name or that of their organization has changed. */
+export function reloadCaller(): void {
+  reload();
+}
+
+/** Names the function that loads the caller. */
+export function loadCallerWith(load: () => void): void {
+  reload = load;
+}

@@ -42,10 +42,17 @@ export function Rename({ label, value, save }: RenameProps): VNode {
   const [draft, setDraft] = useState<string>();
   const [fault, setFault] = useState<string>();
   const field = useRef<HTMLInputElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
   const isOpen = draft !== undefined;
-  // Focus the field before the user can type.
-  useLayoutEffect(() => field.current?.select(), [isOpen]);
-  if (!isOpen) return html`<button class="button small plain" onClick=${() => setDraft(value)}>Rename</button>`;
+  const wasOpen = useRef(false);
+  // Focus the field before the user can type, and the button again when the field is gone.
+  useLayoutEffect(() => {
+    field.current?.select();
+    if (wasOpen.current) button.current?.focus();
+    wasOpen.current = isOpen;
+  }, [isOpen]);
+  if (!isOpen)
+    return html`<button ref=${button} class="button small plain" onClick=${() => setDraft(value)}>Rename</button>`;
   const submit = async (event: Event) => {
     event.preventDefault();
     const found = draft === value ? undefined : await save(draft);

@@ -9,7 +9,7 @@ import { html } from './html.ts';
 import { goTo } from './navigation.ts';
 import { confirmDone } from './notices.ts';
 import type { Answers, Variables } from './operation-types.ts';
-import { Faults, Loading, wordsOf } from './parts.ts';
+import { Counts, Faults, Loading, wordsOf } from './parts.ts';
 
 type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
 type PrimaryObject = Definition['primaryObject'];
@@ -30,6 +30,11 @@ const OBJECTS = [
   'NO_OBJECT',
 ] as const satisfies readonly PrimaryObject[];
 
+/** Where the two properties of the matching rule are in the input. */
+const EVENT_PROPERTY = 'customMatchingId.primaryObjectRule.eventPropertyName';
+const RECORD_PROPERTY = 'customMatchingId.primaryObjectRule.targetObjectPropertyName';
+const DEFAULT_PREFIX = 'svc_';
+
 const EMPTY = {
   label: '',
   name: '',
@@ -37,19 +42,38 @@ const EMPTY = {
   primaryObject: 'CONTACT' as PrimaryObject,
   customObjectName: '',
   includeDefaultProperties: true,
+  isMatched: false,
+  [EVENT_PROPERTY]: '',
+  [RECORD_PROPERTY]: '',
 };
+type Values = typeof EMPTY;
+
+/** Default properties exist already; another property is created with the definition, as a text. */
+function matchingOf({ isMatched, [EVENT_PROPERTY]: eventPropertyName, [RECORD_PROPERTY]: target }: Values) {
+  if (!isMatched) return {};
+  const isNew = eventPropertyName !== '' && !eventPropertyName.startsWith(DEFAULT_PREFIX);
+  return {
+    customMatchingId: { primaryObjectRule: { eventPropertyName, targetObjectPropertyName: target } },
+    ...(isNew && {
+      propertyDefinitions: [{ name: eventPropertyName, label: eventPropertyName, type: 'STRING' as const }],
+    }),
+  };
+}
 
 /** The form that creates an event definition. */
 export function CreateDefinition({ onClose }: DialogProps): VNode {
   const form = useForm({
     initial: EMPTY,
-    send: ({ name, description, customObjectName, ...values }, { idempotencyKey }) => {
-      const object = values.primaryObject === 'CUSTOM_OBJECT' ? { customObjectName } : {};
+    send: (values, { idempotencyKey }) => {
+      const { label, name, description, primaryObject, customObjectName, includeDefaultProperties } = values;
       const input: Variables['CreateEventDefinition']['input'] = {
-        ...values,
-        ...object,
+        label,
         name: name || null,
         description: description || null,
+        primaryObject,
+        includeDefaultProperties,
+        ...(primaryObject === 'CUSTOM_OBJECT' && { customObjectName }),
+        ...(primaryObject !== 'NO_OBJECT' && matchingOf(values)),
       };
       return run('CreateEventDefinition', { input }, { idempotencyKey });
     },
@@ -59,7 +83,7 @@ export function CreateDefinition({ onClose }: DialogProps): VNode {
       if (eventDefinition) goTo(`/event-definitions/${encodeURIComponent(eventDefinition.name)}`);
     },
   });
-  const { label, primaryObject } = form.values;
+  const { label, primaryObject, isMatched } = form.values;
   return html`<${FormDialog} title="New event definition" submit="Create" form=${form} onClose=${onClose}>
     <${TextField} name="label" label="Label" isRequired help="What people see. It can be changed later." />
     <${TextField} name="name" label="Name" help=${html`<${NameHelp} label=${label} />`} />
@@ -84,7 +108,31 @@ export function CreateDefinition({ onClose }: DialogProps): VNode {
       label="Include the default properties"
       help="Page, device, campaign and the like. This cannot be changed later."
     />
+    ${
+      primaryObject !== 'NO_OBJECT' &&
+      html`<${CheckField}
+        name="isMatched"
+        label="Find the record by a property of the event"
+        help="Besides its id and e-mail address. This cannot be changed later."
+      />`
+    }
+    ${primaryObject !== 'NO_OBJECT' && isMatched && html`<${MatchingFields} />`}
   <//>`;
+}
+
+function MatchingFields(): VNode {
+  return html`<${TextField}
+      name=${EVENT_PROPERTY}
+      label="Property of the event"
+      isRequired
+      help="The name of a default property, or of a new one, which is created with the definition as a text."
+    />
+    <${TextField}
+      name=${RECORD_PROPERTY}
+      label="Property of the record"
+      isRequired
+      help="The name of the property of the record that has the same value. No two records have the same."
+    />`;
 }
 
 /** The name that a definition without a given name gets. */
@@ -150,16 +198,12 @@ export function DeleteDefinition({ definition: { name, label }, onClose }: Defin
     ${isLoading && html`<${Loading} />`}<${Faults} faults=${faults} />
     ${
       preview &&
-      html`<dl class="counts">
-        <div>
-          <dt>Occurrences</dt>
-          <dd>${preview.occurrenceCount.toLocaleString()}</dd>
-        </div>
-        <div>
-          <dt>Properties</dt>
-          <dd>${preview.customPropertyCount.toLocaleString()}</dd>
-        </div>
-      </dl>`
+      html`<${Counts}
+        counts=${[
+          ['Occurrences', preview.occurrenceCount],
+          ['Properties', preview.customPropertyCount],
+        ]}
+      />`
     }
     <${TextField} name="typed" label=${html`Type <code>${name}</code>`} isRequired />
   <//>`;

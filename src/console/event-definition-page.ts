@@ -72,11 +72,18 @@ export function objectOf({
   return customObjectName ?? wordsOf(primaryObject);
 }
 
+function matchingOf({ customMatchingId }: Definition): VNode | null {
+  if (!customMatchingId) return null;
+  const { eventPropertyName, targetObjectPropertyName } = customMatchingId.primaryObjectRule;
+  return html`<span><code>${eventPropertyName}</code> = <code>${targetObjectPropertyName}</code></span>`;
+}
+
 function factsOf(definition: Definition): readonly (readonly [string, unknown])[] {
   return [
     ['Name', html`<code>${definition.name}</code>`],
     ['Fully qualified', html`<code>${definition.fullyQualifiedName}</code>`],
     ['Object', objectOf(definition)],
+    ['Record found by', matchingOf(definition)],
     ['Updated', html`<${Time} at=${definition.updatedAt} />`],
   ];
 }

@@ -1,5 +1,6 @@
 import type { ComponentType, VNode } from 'preact';
 import { useRef, useState } from 'preact/hooks';
+import { useKeptFocus } from './hooks.ts';
 import { html } from './html.ts';
 
 /** What the dialog of a form gets from its button. */
@@ -27,6 +28,7 @@ export function FormButton<Props extends object>({
   const [isOpen, setOpen] = useState(false);
   const [hasFailed, setFailed] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
+  useKeptFocus(button);
   const open = async () => {
     setOpen(true);
     try {

@@ -58,7 +58,7 @@ function textOf(value: unknown): string {
 
 interface TextFieldProps extends FieldProps {
   readonly isRequired?: boolean;
-  readonly type?: 'text' | 'url' | 'email' | 'password';
+  readonly type?: 'text' | 'url' | 'email' | 'password' | 'date';
   readonly placeholder?: string;
   /** The number of lines, for longer texts. */
   readonly rows?: number;

@@ -1,4 +1,5 @@
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { type RefObject } from 'preact';
+import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { type Fault, type Paused, query } from './api.ts';
 import type { OperationName } from './operations.ts';
 import type { Answers, Variables } from './operation-types.ts';
@@ -124,4 +125,15 @@ export function refusalOf(result: object | null | undefined, faults: readonly Fa
   if (faults.length > 0) return faults.map(({ message }) => message).join('; ');
   if (result && 'message' in result) return String(result.message);
   return result ? undefined : 'The gateway did not answer.';
+}
+
+/** Moves the focus to the title of the page when the element that has it is removed, such as a button of a deleted row. */
+export function useKeptFocus(element: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(
+    () => () => {
+      if (element.current && element.current === document.activeElement)
+        document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
+    },
+    [],
+  );
 }

@@ -1,11 +1,13 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { run, signIn, whoIsSignedIn } from './api.ts';
-import { refusalOf } from './hooks.ts';
+import { refusalOf, useQuery } from './hooks.ts';
 import { html, valueOf } from './html.ts';
-import { Empty, Loading, PageFrame, Secret } from './parts.ts';
+import { Empty, Loading, PageFrame, Secret, Time, roleName } from './parts.ts';
 
 const KEPT = 'invitation';
+const NOT_FOUND =
+  'The invitation was not found. It was used or revoked already, a newer one has replaced it, or it is older than 7 days. Ask the administrator for another one.';
 
 /**
  * Takes the token from the fragment of the URL, where it reaches no log. It is removed from the URL and the history at
@@ -74,6 +76,7 @@ function AcceptAs({ person, token, onJoined }: StepProps & { readonly person: st
   const accept = async () => {
     const { data, faults } = await run('AcceptInvitation', { token });
     const result = data?.acceptOrganizationInvitation;
+    if (result?.__typename === 'NotFoundError') return NOT_FOUND;
     if (result?.__typename !== 'AcceptOrganizationInvitationPayload') return refusalOf(result, faults);
     const { name = 'the organization', databaseId: organizationId } = result.organization ?? {};
     onJoined({ name, ...(organizationId && { organizationId }) });
@@ -81,11 +84,31 @@ function AcceptAs({ person, token, onJoined }: StepProps & { readonly person: st
   };
   return html`<section class="panel">
     <p>You are signed in as <strong>${person}</strong>.</p>
+    <${OwnInvitations} />
     <${Form} button="Join the organization" submit=${accept} />
     <form method="post" action="/sign-out">
       <p class="soft">Not you? <button class="link" type="submit">Sign out</button>, and open the link again.</p>
     </form>
   </section>`;
+}
+
+/** What the signed-in person is invited to, whatever the link says. */
+function OwnInvitations(): VNode | null {
+  const invitations = useQuery('OwnInvitations', {}).data?.viewer.invitations?.nodes;
+  if (!invitations) return null;
+  if (invitations.length === 0)
+    return html`<p class="soft">
+      Your e-mail address has no open invitation. The link is for somebody else, was used or revoked, or is too old.
+    </p>`;
+  return html`<ul class="lost">
+    ${invitations.map(
+      ({ id, organizationName, role, expiresAt }) =>
+        html`<li key=${id}>
+          You are invited to <strong>${organizationName}</strong> as ${roleName(role).toLowerCase()}, until
+          <${Time} at=${expiresAt} />
+        </li>`,
+    )}
+  </ul>`;
 }
 
 interface Accepted {
@@ -108,6 +131,7 @@ function CreateAccount({ token, onJoined }: StepProps): VNode {
   const create = async () => {
     try {
       const { status, error, organization: joined, apiKey } = await acceptWithoutKey({ token, ...(name && { name }) });
+      if (status === 404) return NOT_FOUND;
       if (status === 409) return 'The invited address already has an account. Sign in with its key.';
       if (!joined || !apiKey) return error ?? `The gateway answered ${status}.`;
       // The key is shown even if signing in fails, because its first use makes the token invalid.

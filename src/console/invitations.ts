@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { ChoiceField } from './filters.ts';
 import { refusalOf, usePages } from './hooks.ts';
@@ -10,9 +10,13 @@ import { Action, Faults, List, ROLES, Secret, Time, roleName } from './parts.ts'
 type Row = NonNullable<NonNullable<Answers['Invitations']['viewer']['organization']>['invitations']>['nodes'][number];
 
 const HEAD = ['Invited', 'Role', 'By', 'Expires', ''];
-/** The form with which administrators invite people, and the open invitations. */
-export function Invitations(): VNode {
+
+/** The form with which administrators invite people, and the open invitations, which are loaded again when somebody has joined. */
+export function Invitations({ joinings }: { readonly joinings: number }): VNode {
   const list = usePages('Invitations', { first: 100 }, ({ viewer }) => viewer.organization?.invitations);
+  useEffect(() => {
+    if (joinings > 0) list.reload();
+  }, [joinings]);
   return html`<div>
     <${Invite} onDone=${list.reload} />
     ${list.rows.length === 0 && html`<${Faults} faults=${list.faults} />`}

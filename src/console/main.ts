@@ -2,7 +2,8 @@ import { type ComponentType, type VNode, render } from 'preact';
 import { useEffect, useState, useRef } from 'preact/hooks';
 import { isElsewhere, openIn, organization } from './address.ts';
 import { type Fault, type Paused, backOff, pause, query } from './api.ts';
-import { CallerContext } from './caller.ts';
+import { CallerContext, loadCallerWith, useScope } from './caller.ts';
+import { FormButton } from './form-button.ts';
 import { html, valueOf } from './html.ts';
 import { Notices } from './notices.ts';
 import type { Answers } from './operation-types.ts';
@@ -19,6 +20,7 @@ const PAGES = [
   ['/audit-log', 'Audit log'],
   ['/usage', 'Usage'],
 ] as const;
+const PROFILE = '/profile';
 
 /** The code of each page, which is loaded when the page is opened. */
 const LISTS: ReadonlyMap<string, () => Promise<ComponentType>> = new Map([
@@ -30,6 +32,7 @@ const LISTS: ReadonlyMap<string, () => Promise<ComponentType>> = new Map([
   ['members', async () => (await import('./members-page.ts')).MembersPage],
   ['audit-log', async () => (await import('./audit-log-page.ts')).AuditLogPage],
   ['usage', async () => (await import('./usage-page.ts')).UsagePage],
+  ['profile', async () => (await import('./profile-page.ts')).ProfilePage],
 ]);
 
 /** The pages of one object. */
@@ -135,7 +138,7 @@ function usePath(): string {
 }
 
 function isConsolePath(path: string): boolean {
-  return path === '/' || PAGES.some(([prefix]) => path === prefix || path.startsWith(`${prefix}/`));
+  return path === '/' || path === PROFILE || PAGES.some(([prefix]) => path === prefix || path.startsWith(`${prefix}/`));
 }
 
 type Viewer = Answers['Viewer']['viewer'];
@@ -191,7 +194,11 @@ async function organizationOf(path: string, organizations: readonly Organization
 function useBeginning(): Beginning & { readonly isLoading: boolean; readonly paused: Paused | undefined } {
   const [beginning, setBeginning] = useState<Beginning>();
   const [paused, setPaused] = useState<Paused>();
-  useEffect(() => void begin(setPaused).then(setBeginning), []);
+  useEffect(() => {
+    const load = () => void begin(setPaused).then(setBeginning);
+    loadCallerWith(load);
+    load();
+  }, []);
   return { faults: [], ...beginning, isLoading: !beginning, paused };
 }
 
@@ -225,15 +232,15 @@ function Console(): VNode {
       ${(isLoading || (viewer && !page.show)) && html`<${Loading} paused=${paused ?? page.paused} />`}
       ${!viewer && !isLoading && html`<${NotHere} faults=${faults} />`}
       <${CallerContext.Provider} value=${viewer}>
-        ${viewer && (viewer.organization ? page.show?.() : html`<${NoOrganization} />`)}
+        ${viewer && (viewer.organization || path === PROFILE ? page.show?.() : html`<${NoOrganization} />`)}
       <//>
     </main>
     <footer class="side-foot">
       <ul>
         <li><a href="/graphql">GraphiQL</a></li>
         <li><a href="/docs">REST reference</a></li>
+        ${viewer?.user && html`<li><a href=${PROFILE} aria-current=${path === PROFILE ? 'page' : undefined}>${personOf(viewer.user)}</a></li>`}
       </ul>
-      <p class="soft">${viewer?.user && personOf(viewer.user)}</p>
       <form method="post" action="/sign-out"><button class="button small plain" type="submit">Sign out</button></form>
     </footer>
   </div>`;
@@ -287,13 +294,18 @@ function OrganizationChoice({ current, organizations }: OrganizationChoiceProps)
   >`;
 }
 
+const CREATE = async () => (await import('./organization-forms.ts')).CreateOrganization;
+
 function NoOrganization(): VNode {
-  return html`<${PageFrame} title="No organization yet">
-    <${Empty} command='mutation { createOrganization(input: { name: "Example Works" }) { __typename } }'
-      >You belong to no organization. <a href="/invitations/accept">Accept an invitation</a>, or create one in${' '}<a
-        href="/graphql"
-        >GraphiQL</a
-      >:<//
+  const mayCreate = useScope('ORGANIZATIONS_WRITE');
+  return html`<${PageFrame}
+    title="No organization yet"
+    actions=${mayCreate && html`<${FormButton} label="New organization" isPlain=${false} load=${CREATE} props=${{}} />`}
+  >
+    <${Empty}
+      >You belong to no organization. ${mayCreate && 'Create one, or '}<a href="/invitations/accept"
+        >${mayCreate ? 'accept' : 'Accept'} an invitation</a
+      >.<//
     >
   <//>`;
 }

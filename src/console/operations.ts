@@ -22,6 +22,8 @@ const WEBHOOK = `
   id databaseId url types isEnabled disabledAt disabledReason cursor attempts nextAttemptAt failingSince lastDeliveredAt
   previousSecretExpiresAt createdAt updatedAt`;
 
+const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error deletedOrganizationId';
+
 const FAULT = '... on Error { message path } ... on ValidationError { faults { path message } }';
 
 /** For changes with `expectedUpdatedAt`. */
@@ -119,6 +121,7 @@ export const OPERATIONS = {
   SessionForm: `query SessionForm($id: ID!) {
     session(id: $id) {
       id title description visibility mode agent baseBranch branchName targetBranch updatedAt state { current }
+      mcpServers { id databaseId }
     }
   }`,
 
@@ -145,6 +148,7 @@ export const OPERATIONS = {
     eventDefinition(name: $name) {
       id name fullyQualifiedName label description primaryObject customObjectName includeDefaultProperties createdAt updatedAt
       viewerCanUpdate viewerCanDelete
+      customMatchingId { primaryObjectRule { eventPropertyName targetObjectPropertyName } }
       properties { ${EVENT_PROPERTY} }
       occurrencesPerDay { day count }
     }
@@ -201,6 +205,10 @@ export const OPERATIONS = {
     } } }
   }`,
 
+  McpServerChoices: `query McpServerChoices {
+    viewer { organization { id mcpServers(first: 100, orderBy: { field: NAME, direction: ASC }) { nodes { id databaseId name } } } }
+  }`,
+
   McpServer: `query McpServer($id: ID!) {
     mcpServer(id: $id) {
       ${MCP_SERVER} viewerCanUpdate viewerCanDelete
@@ -251,7 +259,8 @@ export const OPERATIONS = {
   }`,
 
   OwnKey: `query OwnKey {
-    viewer { user { id } apiKey { id scopes } organizations(first: 100) { nodes { id name } } }
+    viewer { user { id } apiKey { id scopes expiresAt } organizations(first: 100) { nodes { id name } } }
+    __type(name: "Scope") { enumValues { name description } }
   }`,
 
   Webhooks: `query Webhooks($first: Int!, $after: String) {
@@ -329,8 +338,12 @@ export const OPERATIONS = {
   }`,
 
   Membership: `query Membership {
-    viewer { user { id } organization { id databaseId name slug viewerCanAdminister } }
+    viewer { user { id } organization { id databaseId name slug logoUrl updatedAt viewerCanAdminister viewerCanDelete
+      feed(last: 1, filter: { types: [MEMBER_JOINED, MEMBER_LEFT] }) { nodes { id databaseId } }
+    } }
   }`,
+
+  MembersChanged: `subscription MembersChanged($after: ID) { feed(after: $after, types: [MEMBER_JOINED, MEMBER_LEFT]) { id } }`,
 
   ChangeRole: `mutation ChangeRole($userId: ID!, $role: OrganizationRole!) {
     changeOrganizationMemberRole(input: { userId: $userId, role: $role }) { __typename ${FAULT} }
@@ -339,6 +352,43 @@ export const OPERATIONS = {
   RemoveMember: `mutation RemoveMember($userId: ID!) {
     removeOrganizationMember(input: { userId: $userId }) { __typename ${FAULT} }
   }`,
+
+  CreateOrganization: `mutation CreateOrganization($input: CreateOrganizationInput!) {
+    createOrganization(input: $input) { __typename ... on CreateOrganizationPayload { key organization { databaseId slug } } ${FAULT} }
+  }`,
+
+  UpdateOrganization: `mutation UpdateOrganization($input: UpdateOrganizationInput!) {
+    updateOrganization(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  Profile: `query Profile {
+    viewer {
+      user { id name email createdAt updatedAt }
+      apiKey { id organization { id } }
+      organizations(first: 100) { nodes { id databaseId name slug viewerRole memberCount } }
+    }
+  }`,
+
+  UpdateViewer: `mutation UpdateViewer($input: UpdateViewerInput!) {
+    updateViewer(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  DeleteUser: `mutation DeleteUser($id: ID!) {
+    deleteUser(input: { userId: $id }) { __typename ${FAULT} }
+  }`,
+
+  CancelUserDeletion: `mutation CancelUserDeletion($id: ID!) {
+    cancelUserDeletion(input: { deletionJobId: $id }) { __typename ${FAULT} }
+  }`,
+
+  DeletionJobs: `query DeletionJobs($first: Int!, $after: String) {
+    viewer { deletionJobs(first: $first, after: $after) {
+      nodes { ${DELETION_JOB} }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  DeletionJobChanged: `subscription DeletionJobChanged($id: ID!) { deletionJobChanged(deletionJobId: $id) { ${DELETION_JOB} } }`,
 
   DeletionPreview: `query DeletionPreview {
     viewer { organization { id deletionPreview {
@@ -359,6 +409,10 @@ export const OPERATIONS = {
       nodes { id email role expiresAt viewerCanRevoke invitedBy { name email } }
       pageInfo { hasNextPage endCursor }
     } } }
+  }`,
+
+  OwnInvitations: `query OwnInvitations {
+    viewer { invitations(first: 10) { nodes { id organizationName role expiresAt } } }
   }`,
 
   Invite: `mutation Invite($email: String!, $role: OrganizationRole!) {

@@ -1,7 +1,7 @@
 import { type ComponentChildren, type VNode, cloneElement, isValidElement, toChildArray } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Fault, Paused } from './api.ts';
-import type { Pages } from './hooks.ts';
+import { type Pages, useKeptFocus } from './hooks.ts';
 import { ConfirmDialog } from './dialogs.ts';
 import { html, visibleText } from './html.ts';
 
@@ -20,6 +20,8 @@ const TONES: Readonly<Record<string, string>> = {
   KEY_EXPIRED: 'bad',
   KEY_REVOKED: 'bad',
   LAST_ADMINISTRATOR: 'bad',
+  DONE: 'good',
+  RUNNING: 'busy',
   QUEUED: 'busy',
   IN_PROGRESS: 'busy',
   PENDING_AUTHORIZATION: 'warn',
@@ -145,6 +147,24 @@ export function Facts({ facts }: { readonly facts: readonly (readonly [name: str
   </dl>`;
 }
 
+/** Counts with their names; absent ones are omitted. */
+export function Counts({
+  counts,
+}: {
+  readonly counts: readonly (readonly [name: string, count: number | string | undefined])[];
+}): VNode {
+  return html`<dl class="counts">
+    ${counts.map(
+      ([name, count]) =>
+        count !== undefined &&
+        html`<div key=${name}>
+          <dt>${name}</dt>
+          <dd>${Number(count).toLocaleString()}</dd>
+        </div>`,
+    )}
+  </dl>`;
+}
+
 interface TableProps<Row> {
   readonly label: string;
   readonly head: readonly string[];
@@ -196,7 +216,7 @@ export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VN
     <${Faults} faults=${faults} />
     ${rows.length > 0 ? table : isLoading ? html`<${Loading} paused=${paused} />` : faults.length === 0 && empty}
     ${rows.length > 0 && paused && html`<${Waiting} paused=${paused} />`}
-    ${hasMore && html`<button class="button plain more" disabled=${isLoading} onClick=${loadMore}>Load more</button>`}
+    ${hasMore && html`<button class="button plain more" aria-disabled=${isLoading} onClick=${isLoading ? undefined : loadMore}>Load more</button>`}
   </div>`;
 }
 
@@ -214,6 +234,8 @@ export function Action({ label, confirm, isPlain = true, run }: ActionProps): VN
   const [isBusy, setBusy] = useState(false);
   const [isAsking, setAsking] = useState(false);
   const [fault, setFault] = useState<string>();
+  const button = useRef<HTMLButtonElement>(null);
+  useKeptFocus(button);
   const act = async () => {
     setBusy(true);
     setFault(await run());
@@ -223,9 +245,16 @@ export function Action({ label, confirm, isPlain = true, run }: ActionProps): VN
     setAsking(false);
     if (isConfirmed) void act();
   };
-  const press = () => (confirm === undefined ? void act() : setAsking(true));
+  // A disabled button would lose the focus.
+  const press = () => {
+    if (isBusy) return;
+    if (confirm === undefined) void act();
+    else setAsking(true);
+  };
   return html`<span class="action">
-    <button class="button small ${isPlain ? 'plain' : ''}" disabled=${isBusy} onClick=${press}>${label}</button>
+    <button ref=${button} class="button small ${isPlain ? 'plain' : ''}" aria-disabled=${isBusy} onClick=${press}>
+      ${label}
+    </button>
     ${isAsking && html`<${ConfirmDialog} question=${confirm} label=${label} onAnswer=${answered} />`}
     ${fault !== undefined && html`<span class="fault" role="alert">${fault}</span>`}
   </span>`;

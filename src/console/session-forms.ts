@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { run } from './api.ts';
-import { SelectField, TextField } from './form-fields.ts';
+import { useScope } from './caller.ts';
+import { SelectField, TextField, useField } from './form-fields.ts';
 import type { DialogProps } from './form-button.ts';
 import { FormDialog, useForm } from './form.ts';
 import { useQuery } from './hooks.ts';
@@ -35,6 +36,7 @@ const EMPTY = {
   baseBranch: '',
   branchName: '',
   targetBranch: '',
+  mcpServers: [] as readonly string[],
 };
 type Values = typeof EMPTY;
 
@@ -67,7 +69,36 @@ function Fields(): VNode {
     <${SelectField} name="mode" label="Mode" choices=${MODES} />
     <${TextField} name="baseBranch" label="Base branch" help="Where the work starts from." />
     <${TextField} name="branchName" label="Branch" help="Where the agent works." />
-    <${TextField} name="targetBranch" label="Target branch" help="What the changes are merged into." />`;
+    <${TextField} name="targetBranch" label="Target branch" help="What the changes are merged into." />
+    ${useScope('MCP_CONNECTIONS_READ') && html`<${ConnectionsField} />`}`;
+}
+
+/** The MCP connections that the agent can use. */
+function ConnectionsField(): VNode {
+  const [{ value, set, id, ...rest }, below] = useField('mcpServers');
+  const { data, faults, isLoading, paused } = useQuery('McpServerChoices', {});
+  const chosen = value as readonly string[];
+  const toggle = (one: string) => set(chosen.includes(one) ? chosen.filter((each) => each !== one) : [...chosen, one]);
+  const servers = data?.viewer.organization?.mcpServers?.nodes ?? [];
+  return html`<fieldset
+    class="field"
+    id=${id}
+    tabindex="-1"
+    data-invalid=${rest['aria-invalid']}
+    aria-describedby=${rest['aria-describedby']}
+  >
+    <legend>MCP connections</legend>
+    ${isLoading && !data && html`<${Loading} paused=${paused} />`}<${Faults} faults=${faults} />
+    ${servers.map(
+      ({ databaseId, name }) =>
+        html`<label key=${databaseId} class="check"
+          ><input type="checkbox" checked=${chosen.includes(databaseId)} onChange=${() => toggle(databaseId)} /><span
+            >${name}</span
+          ></label
+        >`,
+    )}
+    ${data && servers.length === 0 && html`<span class="soft">There are none yet.</span>`} ${below}
+  </fieldset>`;
 }
 
 interface EditProps extends DialogProps {
@@ -84,7 +115,7 @@ export function EditSession({ id, onChange, onClose }: EditProps): VNode {
 }
 
 function valuesOf(session: Session): Values {
-  const { title, description, visibility, mode, agent, baseBranch, branchName, targetBranch } = session;
+  const { title, description, visibility, mode, agent, baseBranch, branchName, targetBranch, mcpServers } = session;
   return {
     title,
     visibility,
@@ -94,6 +125,7 @@ function valuesOf(session: Session): Values {
     baseBranch: baseBranch ?? '',
     branchName: branchName ?? '',
     targetBranch: targetBranch ?? '',
+    mcpServers: (mcpServers ?? []).map(({ databaseId }) => databaseId),
   };
 }
 

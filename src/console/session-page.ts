@@ -15,6 +15,7 @@ import { SessionForms } from './session-actions.ts';
 import { Results } from './session-results.ts';
 import { Timeline } from './session-timeline.ts';
 import { type FollowState, follow } from './streams.ts';
+import { useTabIcon } from './tab-icon.ts';
 import { failureIn, withEvents } from './timeline.ts';
 
 type Session = NonNullable<Answers['Session']['session']>;
@@ -40,6 +41,12 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
 }
 
 const MAX_TITLE = 80;
+/** The dot on the icon of the tab, so that a session can be watched from another tab. */
+const ICON_COLORS: Readonly<Partial<Record<Session['state']['current'], string>>> = {
+  IN_PROGRESS: '#f2b705',
+  COMPLETED: '#1f9d55',
+  FAILED: '#d92d20',
+};
 
 function shortTitle(title: string): string {
   return title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE).toWellFormed()}…` : title;
@@ -57,6 +64,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
   const hasFailed = state.current === 'FAILED';
   const failure = useFailure(id, hasFailed);
   useChanges(session, reload);
+  useTabIcon(ICON_COLORS[state.current]);
   const onArrival = useReloads(reload);
   const isHistory = view === 'history';
   const start = failure?.id ?? (hasFailed ? 'latest' : 'first');

@@ -3,7 +3,7 @@ import { type Left, budget } from './api.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Faults, Loading, PageFrame, Time, wordsOf } from './parts.ts';
+import { Counts, Faults, Loading, PageFrame, Time, wordsOf } from './parts.ts';
 
 type Organization = NonNullable<Answers['Usage']['viewer']['organization']>;
 type Occurrences = NonNullable<Organization['monthlyOccurrenceUsage']>;
@@ -28,16 +28,7 @@ export function UsagePage(): VNode {
       ${organization?.monthlyOccurrenceUsage && html`<${OccurrencePanel} usage=${organization.monthlyOccurrenceUsage} />`}
       ${organization && html`<${KeyPanel} />`}
     </div>
-    <dl class="counts">
-      ${counts.map(
-        ([name, count]) =>
-          count !== undefined &&
-          html`<div key=${name}>
-            <dt>${name}</dt>
-            <dd>${whole.format(count)}</dd>
-          </div>`,
-      )}
-    </dl>
+    <${Counts} counts=${counts} />
     ${
       organization &&
       html`<h2>Subscriptions</h2>

@@ -60,6 +60,28 @@ test.each(VIEWS)(
   },
 );
 
+test('a definition can find its records by a property, which is created with it; a fault is shown at its field', async () => {
+  const { page, problems } = await site.open('/event-definitions', { key });
+  await page.getByRole('button', { name: 'New event definition' }).click();
+  await dialog(page).getByLabel('Label').fill('Machine started');
+  await dialog(page).getByLabel('Find the record by a property of the event').check();
+  const own = dialog(page).getByLabel('Property of the event', { exact: true });
+  await own.fill('svc_device_type');
+  await dialog(page).getByLabel('Property of the record').fill('serial');
+  await dialog(page).getByRole('button', { name: 'Create' }).click();
+  await expect.poll(() => own.getAttribute('aria-invalid')).toBe('true');
+  await isGood(page, 'definition-matching');
+  await own.fill('serial_number');
+  await dialog(page).getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'Machine started', level: 1 }).waitFor();
+  await page.getByText('serial_number = serial').waitFor();
+  await page
+    .getByRole('table', { name: 'Properties', exact: true })
+    .getByRole('row', { name: /serial_number/ })
+    .waitFor();
+  expect(problems).toEqual([]);
+});
+
 test.each(VIEWS)(
   '%s: properties are added, changed, given another type and deleted, and the page shows it at once',
   async (name, view) => {

@@ -47,7 +47,8 @@ test('a session can be renamed and a key revoked with the keyboard only; Escape 
   // The text field has the focus, and its text is selected.
   await page.keyboard.type('Not this');
   await page.keyboard.press('Escape');
-  await rename.focus();
+  // The button has the focus again.
+  await rename.waitFor();
   await page.keyboard.press('Enter');
   await field.waitFor();
   await page.keyboard.type('Renamed');
@@ -64,11 +65,42 @@ test('a session can be renamed and a key revoked with the keyboard only; Escape 
     await page.keyboard.press(press);
     await expect.poll(() => page.getByRole('dialog').count()).toBe(0);
   };
+  const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.textContent?.trim());
   await answer('Escape');
   expect(await row.count()).toBe(1);
+  expect(await focused()).toBe('Revoke');
   await answer('Enter');
   await expect.poll(() => row.count()).toBe(0);
+  // The button is gone with its row.
+  expect(await focused()).toBe('page-title');
   expect(problems).toEqual([]);
+});
+
+test('the icon of the tab shows the state of the session, and is the plain one on other pages', async () => {
+  const id = await createSession(site, key, { title: 'With an icon' });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  const icon = async () => decodeURIComponent((await page.locator('link[rel=icon]').getAttribute('href')) ?? '');
+  await page.getByRole('heading', { name: 'With an icon', level: 1 }).waitFor();
+  const plain = await icon();
+  expect(plain).toMatch(/^\/assets\//);
+  await moveTo(site, key, id, 'IN_PROGRESS');
+  await expect.poll(icon).toMatch(/^data:.*fill="#f2b705"/s);
+  await moveTo(site, key, id, 'FAILED');
+  await expect.poll(icon).toMatch(/^data:.*fill="#d92d20"/s);
+  await page.getByRole('link', { name: 'Usage', exact: true }).click();
+  await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
+  expect(new URL(await icon(), site.url).pathname).toBe(plain);
+  expect(problems).toEqual([]);
+});
+
+test('printed, a page is its content without navigation and buttons', async () => {
+  const { page } = await site.open('/members', { key });
+  await page.getByRole('table', { name: 'Members' }).waitFor();
+  await page.emulateMedia({ media: 'print' });
+  expect(await page.getByRole('navigation', { name: 'Console' }).isVisible()).toBe(false);
+  expect(await page.getByRole('button').count()).toBe(0);
+  expect(await page.getByRole('heading', { name: 'Members', level: 1 }).isVisible()).toBe(true);
+  await saveScreenshot(page, 'printed-members');
 });
 
 test('the audit log can be filtered by operation and links to the changed session', async () => {

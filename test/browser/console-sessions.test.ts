@@ -97,3 +97,37 @@ test('an empty list offers the form; a key that only reads is offered none', asy
   await other.getByRole('link', { name: 'Read only' }).waitFor();
   expect(await other.getByRole('button', { name: /New session|Edit|Change state/ }).count()).toBe(0);
 });
+
+test('a session gets its MCP connections in the form that creates it, and others later; a form that changes something else keeps them', async () => {
+  const { key: admin } = await site.createKey();
+  for (const name of ['Billing', 'Archive'])
+    await mutate(site, admin, 'createMcpServer', { stdio: { name, command: 'npx' } });
+  const connections = async (page: Page) => {
+    const { data } = await site.graphql<{ session: { mcpServers: { name: string }[] } }>(
+      admin,
+      'query($id: ID!) { session(id: $id) { mcpServers { name } } }',
+      { id: new URL(page.url()).pathname.split('/').at(-1) },
+    );
+    return data?.session.mcpServers.map(({ name }) => name).toSorted();
+  };
+  const { page, problems } = await site.open('/sessions', { key: admin });
+  await page.getByRole('button', { name: 'New session' }).click();
+  await dialog(page).getByLabel('Title').fill('With tools');
+  await dialog(page).getByRole('checkbox', { name: 'Billing' }).check();
+  await dialog(page).getByRole('button', { name: 'Create' }).click();
+  await page.getByRole('heading', { name: 'With tools', level: 1 }).waitFor();
+  expect(await connections(page)).toEqual(['Billing']);
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await expect.poll(() => dialog(page).getByRole('checkbox', { name: 'Billing' }).isChecked()).toBe(true);
+  await dialog(page).getByRole('checkbox', { name: 'Billing' }).uncheck();
+  await dialog(page).getByRole('checkbox', { name: 'Archive' }).check();
+  await isGood(page, 'session-connections');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await expect.poll(() => connections(page)).toEqual(['Archive']);
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await dialog(page).getByLabel('Title').fill('With other tools');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await page.getByRole('heading', { name: 'With other tools', level: 1 }).waitFor();
+  expect(await connections(page)).toEqual(['Archive']);
+  expect(problems).toEqual([]);
+});

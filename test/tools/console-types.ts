@@ -115,7 +115,7 @@ function objectType(schema: GraphQLSchema, type: GraphQLObjectType, selections: 
   const lines = [...fields].map(([response, [first, ...others]]) => {
     if (!first) return '';
     if (first.name.value === '__typename') return `readonly ${response}: '${type.name}'`;
-    const field = type.getFields()[first.name.value];
+    const field = schema.getField(type, first.name.value);
     if (!field) throw new Error(`${type.name} has no field ${first.name.value}`);
     const below = [first, ...others].flatMap(({ selectionSet }) => (selectionSet ? [selectionSet] : []));
     return `readonly ${response}: ${outputType(schema, field.type, below)}`;

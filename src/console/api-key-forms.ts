@@ -1,0 +1,141 @@
+import type { VNode } from 'preact';
+import { run } from './api.ts';
+import type { DialogProps } from './form-button.ts';
+import { SelectField, TextField, useField } from './form-fields.ts';
+import { FormDialog, useForm } from './form.ts';
+import { html, valueOf } from './html.ts';
+import type { Scope, ScopeText } from './scopes.ts';
+
+const DAY_MS = 86_400_000;
+const DEFAULT_DAYS = 90;
+const EXPIRIES = [
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In 365 days'],
+  ['date', 'At the end of a day'],
+] as const;
+const PLACES = [
+  ['this', 'This organization'],
+  ['all', 'All my organizations'],
+] as const;
+
+/** What keys are for, and the scopes that they need. */
+const PRESETS: readonly (readonly [value: string, name: string, needs: (scope: Scope) => boolean])[] = [
+  ['recorder', 'Recorder: a program that runs agents', (scope) => scope === 'SESSIONS_RECORD'],
+  [
+    'crm',
+    'CRM integration: events and their definitions',
+    (scope) =>
+      scope === 'ANALYTICS_BEHAVIORAL_EVENTS_SEND' || scope === 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE',
+  ],
+  ['read', 'Read only', (scope) => scope.endsWith('_READ')],
+  ['all', 'Everything that your own key may do', () => true],
+];
+
+interface CallingKey {
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: string | null;
+}
+
+interface ScopesProps extends Pick<CallingKey, 'scopes'> {
+  readonly textOf: (scope: Scope) => ScopeText;
+}
+
+/** The scopes, one by one or all that a purpose needs. A key cannot create a stronger one, so only those of the calling key are offered. */
+function ScopesField({ scopes, textOf }: ScopesProps): VNode {
+  const [{ value, set, id, ...rest }, below] = useField('scopes');
+  const chosen = new Set(value as readonly Scope[]);
+  const presets = PRESETS.map(([name, label, needs]) => ({ name, label, needed: scopes.filter(needs) }));
+  const offered = presets.filter(({ needed }) => needed.length > 0);
+  const current = offered.find(
+    ({ needed }) => needed.length === chosen.size && needed.every((each) => chosen.has(each)),
+  );
+  const choose = (event: Event) => set(offered.find(({ name }) => name === valueOf(event))?.needed ?? []);
+  const toggle = (scope: Scope) => {
+    if (!chosen.delete(scope)) chosen.add(scope);
+    set(scopes.filter((each) => chosen.has(each)));
+  };
+  return html`<div class="field">
+      <label for=${`${id}-preset`}>Purpose</label>
+      <select id=${`${id}-preset`} value=${current?.name ?? ''} onChange=${choose}>
+        <option value="">${chosen.size === 0 ? 'None yet' : 'My own choice of scopes'}</option>
+        ${offered.map(({ name, label }) => html`<option key=${name} value=${name}>${label}</option>`)}
+      </select>
+      <span class="soft">A purpose chooses the scopes that it needs.</span>
+    </div>
+    <fieldset
+      class="field scope-choice"
+      id=${id}
+      tabindex="-1"
+      data-invalid=${rest['aria-invalid']}
+      aria-describedby=${rest['aria-describedby']}
+    >
+      <legend>Scopes: ${chosen.size} of ${scopes.length}</legend>
+      ${below}
+      ${scopes.map(
+        (scope) =>
+          html`<label key=${scope} class="check"
+            ><input type="checkbox" checked=${chosen.has(scope)} onChange=${() => toggle(scope)} /><span
+              ><code>${textOf(scope).name}</code><span class="soft">${textOf(scope).text}</span></span
+            ></label
+          >`,
+      )}
+    </fieldset>`;
+}
+
+interface CreateKeyProps extends DialogProps {
+  readonly caller: CallingKey;
+  readonly textOf: (scope: Scope) => ScopeText;
+  readonly onCreated: (key: string) => void;
+}
+
+/** The form that creates an API key. */
+export function CreateKey({ caller, textOf, onCreated, onClose }: CreateKeyProps): VNode {
+  const later = new Date(Date.now() + DEFAULT_DAYS * DAY_MS);
+  const isLater = caller.expiresAt === null || new Date(caller.expiresAt) > later;
+  const initial = {
+    name: '',
+    scopes: [] as readonly Scope[],
+    expiresAt: isLater ? String(DEFAULT_DAYS) : 'none',
+    date: localDay(later),
+    place: 'this',
+  };
+  const form = useForm({
+    initial,
+    send: ({ name, scopes, expiresAt, date, place }, { idempotencyKey }) => {
+      const input = { name, scopes, expiresAt: expiryOf(expiresAt, date), allOrganizations: place === 'all' };
+      return run('CreateApiKey', { input }, { idempotencyKey });
+    },
+    onDone: ({ key }) => {
+      onClose();
+      onCreated(key);
+    },
+  });
+  const { expiresAt, date } = form.values;
+  const never = caller.expiresAt === null ? 'Never' : 'With your own key';
+  return html`<${FormDialog}
+    title="New API key"
+    submit="Create"
+    form=${form}
+    isBlocked=${expiresAt === 'date' && date === ''}
+    onClose=${onClose}
+  >
+    <${TextField} name="name" label="Name" isRequired help="What it is for, such as the program that uses it." />
+    <${ScopesField} scopes=${caller.scopes} textOf=${textOf} />
+    <${SelectField} name="expiresAt" label="Expires" choices=${[...EXPIRIES, ['none', never]]} />
+    ${expiresAt === 'date' && html`<${TextField} name="date" label="Last day" type="date" isRequired />`}
+    <${SelectField} name="place" label="Valid in" choices=${PLACES} />
+  <//>`;
+}
+
+/** The end of a choice or of a local day; null for none. */
+function expiryOf(choice: string, date: string): string | null {
+  if (choice === 'none') return null;
+  const at = choice === 'date' ? new Date(`${date}T23:59:59`) : new Date(Date.now() + Number(choice) * DAY_MS);
+  return at.toISOString();
+}
+
+/** A local day as date fields have it: `2026-03-01`. */
+function localDay(at: Date): string {
+  return [at.getFullYear(), at.getMonth() + 1, at.getDate()].map((part) => String(part).padStart(2, '0')).join('-');
+}

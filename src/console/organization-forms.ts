@@ -1,0 +1,130 @@
+import type { VNode } from 'preact';
+import { useContext } from 'preact/hooks';
+import { openIn } from './address.ts';
+import { run } from './api.ts';
+import { CallerContext, reloadCaller } from './caller.ts';
+import type { DialogProps } from './form-button.ts';
+import { TextField } from './form-fields.ts';
+import { FormDialog, useForm } from './form.ts';
+import { useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import { confirmDone } from './notices.ts';
+import type { Answers } from './operation-types.ts';
+import { Counts, Faults, Loading } from './parts.ts';
+
+type Organization = NonNullable<Answers['Membership']['viewer']['organization']>;
+
+/** An organization in which the sign-in cannot act, and the key that can. */
+export interface Separate {
+  readonly name: string;
+  readonly key: string | null;
+}
+
+interface CreateProps extends DialogProps {
+  readonly onCreated?: (made: Separate) => void;
+}
+
+/** The form that creates an organization. It opens at once, except for a bound key, which gets a key of the new organization instead. */
+export function CreateOrganization({ onCreated, onClose }: CreateProps): VNode {
+  const caller = useContext(CallerContext);
+  const isBound = Boolean(caller?.apiKey.organization);
+  const createApiKey = isBound && (caller?.scopes.includes('API_KEYS_WRITE') ?? false);
+  const form = useForm({
+    initial: { name: '', slug: '' },
+    send: ({ name, slug }, { idempotencyKey }) =>
+      run('CreateOrganization', { input: { name, slug: slug || null, createApiKey } }, { idempotencyKey }),
+    onDone: ({ organization, key }) => {
+      onClose();
+      if (isBound) onCreated?.({ name: form.values.name, key });
+      else if (organization) openIn(organization.slug ?? organization.databaseId, '/sessions');
+    },
+  });
+  return html`<${FormDialog} title="New organization" submit="Create" form=${form} onClose=${onClose}>
+    ${
+      isBound &&
+      html`<p>
+        You are signed in with a key that acts only in ${caller?.organization?.name ?? 'one organization'}.
+        ${createApiKey ? 'You get a key of the new organization with the same scopes.' : 'To open the new one, sign in with a key that can act in it.'}
+      </p>`
+    }
+    <${TextField} name="name" label="Name" isRequired />
+    <${TextField}
+      name="slug"
+      label="Slug"
+      help="Its short name in addresses and requests: lowercase letters, digits and hyphens. It cannot be changed later. Left empty, it is made from the name."
+    />
+  <//>`;
+}
+
+interface OrganizationProps extends DialogProps {
+  readonly organization: Organization;
+}
+
+interface EditProps extends OrganizationProps {
+  readonly onDone: () => void;
+}
+
+export function EditOrganization({ organization, onDone, onClose }: EditProps): VNode {
+  const { id, updatedAt } = organization;
+  const values = { name: organization.name, logoUrl: organization.logoUrl ?? '' };
+  const form = useForm({
+    initial: values,
+    current: { updatedAt, values },
+    onConflict: onDone,
+    send: (_, { idempotencyKey, expectedUpdatedAt, changed: { logoUrl, ...changed } }) => {
+      const logo = logoUrl === undefined ? {} : { logoUrl: logoUrl || null };
+      const input = { organizationId: id, expectedUpdatedAt: expectedUpdatedAt ?? null, ...changed, ...logo };
+      return run('UpdateOrganization', { input }, { idempotencyKey });
+    },
+    onDone: () => {
+      onClose();
+      onDone();
+      reloadCaller();
+      confirmDone('The organization was changed.');
+    },
+  });
+  return html`<${FormDialog} title="Edit the organization" submit="Save" form=${form} onClose=${onClose}>
+    <${TextField} name="name" label="Name" isRequired />
+    <${TextField} name="logoUrl" label="Address of the logo" type="url" />
+    <p class="soft">The slug of an organization never changes.</p>
+  <//>`;
+}
+
+/** The counts of what is deleted, and a field to confirm the slug. */
+export function DeleteOrganization({ organization, onClose }: OrganizationProps): VNode {
+  const { id, databaseId, name, slug } = organization;
+  const { data, faults, isLoading, paused } = useQuery('DeletionPreview', {});
+  const preview = data?.viewer.organization?.deletionPreview;
+  const wanted = slug ?? databaseId;
+  const form = useForm({
+    initial: { confirmSlug: '' },
+    send: ({ confirmSlug }, { idempotencyKey }) => run('DeleteOrganization', { id, confirmSlug }, { idempotencyKey }),
+    // The profile shows how far the deletion is, for keys that still work.
+    onDone: () => openIn(null, '/profile'),
+  });
+  return html`<${FormDialog}
+    title="Delete the organization"
+    submit="Delete permanently"
+    isDanger
+    isBlocked=${form.values.confirmSlug !== wanted}
+    form=${form}
+    onClose=${onClose}
+  >
+    <p>Deleting “${name}” revokes its keys at once and deletes everything in it. This cannot be undone.</p>
+    ${isLoading && html`<${Loading} paused=${paused} />`}<${Faults} faults=${faults} />
+    ${
+      preview &&
+      html`<${Counts}
+        counts=${[
+          ['Members who lose access', preview.memberCount],
+          ['API keys', preview.apiKeyCount],
+          ['Sessions', preview.sessionCount],
+          ['Events of sessions', preview.sessionEventCount],
+          ['Event definitions', preview.eventDefinitionCount],
+          ['MCP connections', preview.mcpServerCount],
+        ]}
+      />`
+    }
+    <${TextField} name="confirmSlug" label=${html`Type <code>${wanted}</code>`} isRequired />
+  <//>`;
+}

@@ -1,0 +1,79 @@
+import type { VNode } from 'preact';
+import { run } from './api.ts';
+import { reloadCaller } from './caller.ts';
+import type { DialogProps } from './form-button.ts';
+import { TextField } from './form-fields.ts';
+import { FormDialog, useForm } from './form.ts';
+import { html } from './html.ts';
+import { confirmDone } from './notices.ts';
+import type { Answers } from './operation-types.ts';
+
+type Viewer = Answers['Profile']['viewer'];
+
+interface ProfileProps extends DialogProps {
+  readonly viewer: Viewer;
+  readonly onDone: () => void;
+}
+
+export function EditProfile({ viewer: { user }, onDone, onClose }: ProfileProps): VNode {
+  const values = { name: user.name ?? '' };
+  const form = useForm({
+    initial: values,
+    current: { updatedAt: user.updatedAt, values },
+    onConflict: onDone,
+    send: ({ name }, { idempotencyKey, expectedUpdatedAt }) => {
+      const input = { name: name || null, expectedUpdatedAt: expectedUpdatedAt ?? null };
+      return run('UpdateViewer', { input }, { idempotencyKey });
+    },
+    onDone: () => {
+      onClose();
+      onDone();
+      reloadCaller();
+      confirmDone('Your profile was changed.');
+    },
+  });
+  return html`<${FormDialog} title="Edit the profile" submit="Save" form=${form} onClose=${onClose}>
+    <${TextField}
+      name="name"
+      label="Name"
+      help="Shown to the members of all your organizations. Without a name, they see your e-mail address."
+    />
+    <p class="soft">The e-mail address of an account never changes.</p>
+  <//>`;
+}
+
+/** What is lost with the account, and a field to confirm the e-mail address. */
+export function DeleteAccount({ viewer: { user, apiKey, organizations }, onDone, onClose }: ProfileProps): VNode {
+  const form = useForm({
+    initial: { typed: '' },
+    send: (_, { idempotencyKey }) => run('DeleteUser', { id: user.id }, { idempotencyKey }),
+    onDone: () => {
+      onClose();
+      onDone();
+      confirmDone('The deletion of your account was requested.');
+    },
+  });
+  const alone = organizations.nodes.filter(({ memberCount }) => memberCount === 1);
+  const shared = organizations.nodes.filter(({ memberCount }) => memberCount > 1);
+  return html`<${FormDialog}
+    title="Delete my account"
+    submit="Delete permanently"
+    isDanger
+    isBlocked=${form.values.typed !== user.email}
+    form=${form}
+    onClose=${onClose}
+  >
+    <p>All your API keys stop working, and you are signed out. This cannot be undone. It deletes:</p>
+    <ul class="lost">
+      <li>your account with your name and e-mail address</li>
+      <li>your private sessions with their events, and your personal MCP connections</li>
+      ${alone.map(({ id, name }) => html`<li key=${id}>the organization <strong>${name}</strong> with everything in it, because it has no other member</li>`)}
+      ${shared.map(({ id, name }) => html`<li key=${id}>your membership in <strong>${name}</strong></li>`)}
+    </ul>
+    <p class="soft">
+      Your public sessions and shared MCP connections stay, without your name.
+      ${apiKey.organization && ' This key shows only one of your organizations: the others that have no other member are deleted, too.'}
+    </p>
+    <${TextField} name="typed" label=${html`Type <code>${user.email}</code>`} isRequired />
+  <//>`;
+}

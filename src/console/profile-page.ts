@@ -1,0 +1,163 @@
+import type { VNode } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { run } from './api.ts';
+import { useScope } from './caller.ts';
+import { FormButton } from './form-button.ts';
+import { type Pages, refusalOf, usePages, useQuery } from './hooks.ts';
+import { html } from './html.ts';
+import type { Answers } from './operation-types.ts';
+import type { Separate } from './organization-forms.ts';
+import {
+  Action,
+  Badge,
+  Empty,
+  Facts,
+  Faults,
+  List,
+  Loading,
+  PageFrame,
+  Secret,
+  Table,
+  Time,
+  roleName,
+} from './parts.ts';
+import { follow } from './streams.ts';
+
+type Viewer = Answers['Profile']['viewer'];
+type Organization = Viewer['organizations']['nodes'][number];
+type Job = NonNullable<Answers['DeletionJobs']['viewer']['deletionJobs']>['nodes'][number];
+
+const EDIT = async () => (await import('./profile-forms.ts')).EditProfile;
+const DELETE = async () => (await import('./profile-forms.ts')).DeleteAccount;
+const CREATE = async () => (await import('./organization-forms.ts')).CreateOrganization;
+
+/** The person who is signed in. The only page that needs no organization. */
+export function ProfilePage(): VNode {
+  const { data, faults, isLoading, paused, reload } = useQuery('Profile', {});
+  const mayChange = useScope('ORGANIZATIONS_WRITE');
+  const mayDelete = useScope('USERS_DELETE');
+  const jobs = usePages('DeletionJobs', { first: 20 }, ({ viewer }) => viewer.deletionJobs);
+  const viewer = data?.viewer;
+  const changed = () => {
+    reload();
+    jobs.reload();
+  };
+  if (!viewer) {
+    return html`<${PageFrame} title="Profile">
+      <${Faults} faults=${faults} />${isLoading && html`<${Loading} paused=${paused} />`}
+    <//>`;
+  }
+  const { user } = viewer;
+  const props = { viewer, onDone: changed };
+  return html`<${PageFrame}
+    title="Profile"
+    actions=${mayChange && html`<${FormButton} label="Edit" load=${EDIT} props=${props} />`}
+  >
+    <${Faults} faults=${faults} />
+    <${Facts}
+      facts=${[
+        ['Name', user.name ?? html`<span class="soft">none yet</span>`],
+        ['E-mail address', user.email],
+        ['Account since', html`<${Time} at=${user.createdAt} />`],
+      ]}
+    />
+    <${Organizations} viewer=${viewer} mayCreate=${mayChange} />
+    ${(mayChange || mayDelete) && jobs.rows.length > 0 && html`<${Deletions} list=${jobs} mayCancel=${mayDelete} />`}
+    ${
+      mayDelete &&
+      html`<h2>Account</h2>
+        <p class="soft">Deleting your account shows first what is lost with it.</p>
+        <${FormButton} label="Delete my account…" load=${DELETE} props=${props} />`
+    }
+  <//>`;
+}
+
+interface OrganizationsProps {
+  readonly viewer: Viewer;
+  readonly mayCreate: boolean;
+}
+
+function Organizations({ viewer: { apiKey, organizations }, mayCreate }: OrganizationsProps): VNode {
+  const [made, setMade] = useState<Separate>();
+  const { nodes } = organizations;
+  const row = ({ id, databaseId, name, slug, viewerRole, memberCount }: Organization) =>
+    html`<tr key=${id}>
+      <td class="wide">
+        <a href=${`/sessions?organization=${slug ?? databaseId}`}>${name}</a>
+        <div class="soft">${slug && html`<code>${slug}</code>`}</div>
+      </td>
+      <td>${viewerRole && roleName(viewerRole)}</td>
+      <td class="number">${memberCount}</td>
+    </tr>`;
+  return html`<div class="section-head">
+      <h2>Organizations</h2>
+      ${mayCreate && html`<${FormButton} label="New organization" load=${CREATE} props=${{ onCreated: setMade }} />`}
+    </div>
+    ${made && html`<${NewOrganization} made=${made} />`}
+    ${
+      nodes.length > 0
+        ? html`<${Table}
+            label="Organizations"
+            head=${['Organization', 'Your role', 'Members']}
+            rows=${nodes}
+            row=${row}
+          />`
+        : html`<${Empty}
+            >You belong to no organization. Create one, or <a href="/invitations/accept">accept an invitation</a>.<//
+          >`
+    }
+    ${apiKey.organization && html`<p class="soft">You are signed in with a key of this organization. Your others are not listed.</p>`}`;
+}
+
+function NewOrganization({ made: { name, key } }: { readonly made: Separate }): VNode {
+  if (key === null) return html`<p role="status">The organization “${name}” was created.</p>`;
+  return html`<${Secret}
+    label=${`The organization “${name}” was created. Sign in with this key to open it.`}
+    value=${key}
+  />`;
+}
+
+interface DeletionsProps {
+  readonly list: Pages<Job>;
+  readonly mayCancel: boolean;
+}
+
+/** The deletions that this person has requested, and how far they are. */
+function Deletions({ list, mayCancel }: DeletionsProps): VNode {
+  const { rows, update, reload } = list;
+  const open = rows.filter(({ finishedAt }) => finishedAt === null).map(({ id }) => id);
+  useEffect(() => {
+    const onData = ({ deletionJobChanged: job }: Answers['DeletionJobChanged']) =>
+      update((before) => before.map((each) => (each.id === job.id ? job : each)));
+    const ends = open.map((id) => follow('DeletionJobChanged', { id }, { onData, onState: () => undefined }));
+    return () => {
+      for (const end of ends) end();
+    };
+  }, [open.join(' '), update]);
+  const row = (job: Job) => {
+    const cancel = async () => {
+      const { data, faults } = await run('CancelUserDeletion', { id: job.id });
+      reload();
+      return refusalOf(data?.cancelUserDeletion, faults);
+    };
+    const isCancelable = mayCancel && job.deletedOrganizationId === null && job.state === 'QUEUED';
+    return html`<tr key=${job.id}>
+      <td class="wide">
+        ${job.deletedOrganizationId === null ? 'Your account' : 'An organization'}
+        ${job.error !== null && html`<div class="fault">${job.error}</div>`}
+      </td>
+      <td><${Badge} value=${job.state} /></td>
+      <td><${Time} at=${job.createdAt} /></td>
+      <td><${Time} at=${job.finishedAt ?? job.startedAt ?? job.runAfter} /></td>
+      <td class="end">${isCancelable && html`<${Action} label="Cancel the deletion" run=${cancel} />`}</td>
+    </tr>`;
+  };
+  return html`<h2>Deletions</h2>
+    <${List}
+      label="Deletions"
+      list=${list}
+      row=${row}
+      empty=${html`<span></span>`}
+      head=${['Deletion of', 'State', 'Requested', 'Begins, began or ended', '']}
+    />`;
+}
