@@ -148,7 +148,7 @@ function Deletions({ list, mayCancel }: DeletionsProps): VNode {
       </td>
       <td><${Badge} value=${job.state} /></td>
       <td><${Time} at=${job.createdAt} /></td>
-      <td><${Time} at=${job.finishedAt ?? job.startedAt ?? job.runAfter} /></td>
+      <td><${Time} at=${job.finishedAt ?? job.runAfter} /></td>
       <td class="end">${isCancelable && html`<${Action} label="Cancel the deletion" run=${cancel} />`}</td>
     </tr>`;
   };
@@ -158,6 +158,6 @@ function Deletions({ list, mayCancel }: DeletionsProps): VNode {
       list=${list}
       row=${row}
       empty=${html`<span></span>`}
-      head=${['Deletion of', 'State', 'Requested', 'Begins, began or ended', '']}
+      head=${['Deletion of', 'State', 'Requested', 'Due or ended', '']}
     />`;
 }
