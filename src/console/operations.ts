@@ -1,4 +1,6 @@
 import { FINDING } from './finding-operations.ts';
+import { FAULT, LOCK_FAULT } from './operation-faults.ts';
+import { PEOPLE_OPERATIONS } from './people-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
@@ -21,13 +23,6 @@ const API_KEY = `
 const WEBHOOK = `
   id databaseId url types isEnabled disabledAt disabledReason cursor attempts nextAttemptAt failingSince lastDeliveredAt
   previousSecretExpiresAt createdAt updatedAt`;
-
-const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error deletedOrganizationId';
-
-const FAULT = '... on Error { message path } ... on ValidationError { faults { path message } }';
-
-/** For changes with `expectedUpdatedAt`. */
-const LOCK_FAULT = `${FAULT} ... on ConflictError { reason }`;
 
 const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
@@ -328,108 +323,7 @@ export const OPERATIONS = {
     revokeApiKey(input: { apiKeyId: $id }) { __typename ${FAULT} }
   }`,
 
-  Members: `query Members($first: Int!, $after: String) {
-    viewer { organization { id
-      members(first: $first, after: $after) {
-        edges { role node { joinedAt user { id name email } } }
-        pageInfo { hasNextPage endCursor }
-      }
-    } }
-  }`,
-
-  Membership: `query Membership {
-    viewer { user { id } organization { id databaseId name slug logoUrl updatedAt viewerCanAdminister viewerCanDelete
-      feed(last: 1, filter: { types: [MEMBER_JOINED, MEMBER_LEFT] }) { nodes { id databaseId } }
-    } }
-  }`,
-
-  MembersChanged: `subscription MembersChanged($after: ID) { feed(after: $after, types: [MEMBER_JOINED, MEMBER_LEFT]) { id } }`,
-
-  ChangeRole: `mutation ChangeRole($userId: ID!, $role: OrganizationRole!) {
-    changeOrganizationMemberRole(input: { userId: $userId, role: $role }) { __typename ${FAULT} }
-  }`,
-
-  RemoveMember: `mutation RemoveMember($userId: ID!) {
-    removeOrganizationMember(input: { userId: $userId }) { __typename ${FAULT} }
-  }`,
-
-  CreateOrganization: `mutation CreateOrganization($input: CreateOrganizationInput!) {
-    createOrganization(input: $input) { __typename ... on CreateOrganizationPayload { key organization { databaseId slug } } ${FAULT} }
-  }`,
-
-  UpdateOrganization: `mutation UpdateOrganization($input: UpdateOrganizationInput!) {
-    updateOrganization(input: $input) { __typename ${LOCK_FAULT} }
-  }`,
-
-  Profile: `query Profile {
-    viewer {
-      user { id name email createdAt updatedAt }
-      apiKey { id organization { id } }
-      organizations(first: 100) { nodes { id databaseId name slug viewerRole memberCount } }
-    }
-  }`,
-
-  UpdateViewer: `mutation UpdateViewer($input: UpdateViewerInput!) {
-    updateViewer(input: $input) { __typename ${LOCK_FAULT} }
-  }`,
-
-  DeleteUser: `mutation DeleteUser($id: ID!) {
-    deleteUser(input: { userId: $id }) { __typename ${FAULT} }
-  }`,
-
-  CancelUserDeletion: `mutation CancelUserDeletion($id: ID!) {
-    cancelUserDeletion(input: { deletionJobId: $id }) { __typename ${FAULT} }
-  }`,
-
-  DeletionJobs: `query DeletionJobs($first: Int!, $after: String) {
-    viewer { deletionJobs(first: $first, after: $after) {
-      nodes { ${DELETION_JOB} }
-      pageInfo { hasNextPage endCursor }
-    } }
-  }`,
-
-  DeletionJobChanged: `subscription DeletionJobChanged($id: ID!) { deletionJobChanged(deletionJobId: $id) { ${DELETION_JOB} } }`,
-
-  DeletionPreview: `query DeletionPreview {
-    viewer { organization { id deletionPreview {
-      memberCount apiKeyCount sessionCount sessionEventCount eventDefinitionCount mcpServerCount
-    } } }
-  }`,
-
-  DeleteOrganization: `mutation DeleteOrganization($id: ID!, $confirmSlug: String!) {
-    deleteOrganization(input: { organizationId: $id, confirmSlug: $confirmSlug }) { __typename ${FAULT} }
-  }`,
-
-  LeaveOrganization: `mutation LeaveOrganization($id: ID!) {
-    leaveOrganization(input: { organizationId: $id }) { __typename ${FAULT} }
-  }`,
-
-  Invitations: `query Invitations($first: Int!, $after: String) {
-    viewer { organization { id invitations(first: $first, after: $after) {
-      nodes { id email role expiresAt viewerCanRevoke invitedBy { name email } }
-      pageInfo { hasNextPage endCursor }
-    } } }
-  }`,
-
-  OwnInvitations: `query OwnInvitations {
-    viewer { invitations(first: 10) { nodes { id organizationName role expiresAt } } }
-  }`,
-
-  Invite: `mutation Invite($email: String!, $role: OrganizationRole!) {
-    inviteOrganizationMember(input: { email: $email, role: $role }) {
-      __typename ... on InviteOrganizationMemberPayload { token } ${FAULT}
-    }
-  }`,
-
-  RevokeInvitation: `mutation RevokeInvitation($id: ID!) {
-    revokeOrganizationInvitation(input: { invitationId: $id }) { __typename ${FAULT} }
-  }`,
-
-  AcceptInvitation: `mutation AcceptInvitation($token: String!) {
-    acceptOrganizationInvitation(input: { token: $token }) {
-      __typename ... on AcceptOrganizationInvitationPayload { organization { databaseId name } } ${FAULT}
-    }
-  }`,
+  ...PEOPLE_OPERATIONS,
 
   Usage: `query Usage {
     viewer { organization { id name memberCount

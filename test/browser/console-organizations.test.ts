@@ -134,6 +134,7 @@ test('with a bound key, a new organization comes with a key of its own, which op
   const made = String(await page.locator('.secret code').textContent());
   const { page: next } = await site.open('/members', { key: made });
   await next.locator('.organization', { hasText: 'Apart' }).waitFor();
+  expect(made).toMatch(/^wgk_/);
 });
 
 test.each(VIEWS)(
