@@ -104,8 +104,8 @@ function OwnInvitations(): VNode | null {
     ${invitations.map(
       ({ id, organizationName, role, expiresAt }) =>
         html`<li key=${id}>
-          You are invited to <strong>${organizationName}</strong> as ${roleName(role).toLowerCase()}, until
-          <${Time} at=${expiresAt} />
+          You are invited to <strong>${organizationName}</strong> as ${roleName(role).toLowerCase()},
+          until${' '}<${Time} at=${expiresAt} />
         </li>`,
     )}
   </ul>`;

@@ -29,6 +29,7 @@ export function CreateOrganization({ onCreated, onClose }: CreateProps): VNode {
   const caller = useContext(CallerContext);
   const isBound = Boolean(caller?.apiKey.organization);
   const createApiKey = isBound && (caller?.scopes.includes('API_KEYS_WRITE') ?? false);
+  const boundText = `You are signed in with a key that acts only in ${caller?.organization?.name ?? 'one organization'}. ${createApiKey ? 'You get a key of the new organization with the same scopes.' : 'To open the new one, sign in with a key that can act in it.'}`;
   const form = useForm({
     initial: { name: '', slug: '' },
     send: ({ name, slug }, { idempotencyKey }) =>
@@ -40,13 +41,7 @@ export function CreateOrganization({ onCreated, onClose }: CreateProps): VNode {
     },
   });
   return html`<${FormDialog} title="New organization" submit="Create" form=${form} onClose=${onClose}>
-    ${
-      isBound &&
-      html`<p>
-        You are signed in with a key that acts only in ${caller?.organization?.name ?? 'one organization'}.
-        ${createApiKey ? 'You get a key of the new organization with the same scopes.' : 'To open the new one, sign in with a key that can act in it.'}
-      </p>`
-    }
+    ${isBound && html`<p>${boundText}</p>`}
     <${TextField} name="name" label="Name" isRequired />
     <${TextField}
       name="slug"

@@ -36,7 +36,8 @@ async function create(page: Page) {
 
 const chosenScopes = async (page: Page) => {
   const boxes = await dialog(page).getByRole('checkbox', { checked: true }).all();
-  return Promise.all(boxes.map((box) => box.locator('xpath=..').locator('code').textContent()));
+  const names = await Promise.all(boxes.map((box) => box.locator('xpath=..').locator('code').textContent()));
+  return names.toSorted();
 };
 
 test.each(VIEWS)(
