@@ -41,6 +41,19 @@ export function openIn(name: string | null, path: string): void {
   const address = new URL(path, location.origin);
   if (name === null) sessionStorage.removeItem(LATEST);
   else address.searchParams.set(PARAMETER, name);
+  leaveFor(address.href);
+}
+
+let isLeaving = false;
+// The back button can bring the page back as it was.
+addEventListener('pageshow', () => {
+  isLeaving = false;
+});
+
+/** Opens another document. The first one counts: what fails because the tab is about to leave must not lead it elsewhere. */
+export function leaveFor(address: string): void {
+  if (isLeaving) return;
+  isLeaving = true;
   location.assign(address);
 }
 

@@ -86,8 +86,8 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
         </ul>
       </details>
     </td>
-    <td><${Time} at=${key.lastUsedAt} /></td>
-    <td>${key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'}</td>
+    <td class="wrap"><${Time} at=${key.lastUsedAt} /></td>
+    <td class="wrap">${key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'}</td>
     <td class="end">
       <div class="actions">
         ${key.viewerCanUpdate && html`<${Rename} label="Name of the key" value=${key.name} save=${rename} />`}

@@ -1,4 +1,4 @@
-import { organization } from './address.ts';
+import { leaveFor, organization } from './address.ts';
 import { OPERATIONS, type OperationName } from './operations.ts';
 import type { Answers, Variables } from './operation-types.ts';
 
@@ -189,6 +189,6 @@ export async function signIn(key: string): Promise<string | undefined> {
 /** Goes to the sign-in page, and from there back to this page with its filters and its place. */
 function signInAgain(): Promise<never> {
   const { pathname, search, hash } = location;
-  location.assign(`/sign-in?next=${encodeURIComponent(pathname + search + hash)}`);
+  leaveFor(`/sign-in?next=${encodeURIComponent(pathname + search + hash)}`);
   return new Promise(() => undefined);
 }

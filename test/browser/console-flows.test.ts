@@ -25,7 +25,7 @@ test('filters of a list are in its URL: they survive a reload, and live changes 
 
   // The list is loaded again when its subscription has started: from then on the page receives later changes.
   let loads = 0;
-  page.on('response', (response) => (loads += Number(/query Sessions/.test(response.request().postData() ?? ''))));
+  page.on('request', (request) => (loads += Number(/query Sessions/.test(request.postData() ?? ''))));
   await page.reload();
   await expect.poll(() => loads).toBe(2);
   await expect.poll(() => titles(page)).toEqual(['Blue wait']);
