@@ -179,8 +179,10 @@ test('the list of sessions shows sessions that others create, also before its su
 
 test('a new key is shown once, and its revocation ends the sign-in with it', async () => {
   const { page } = await site.open('/api-keys', { key });
-  await page.getByLabel('Name', { exact: true }).fill('runner');
-  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('button', { name: 'New API key' }).click();
+  await page.getByRole('dialog').getByLabel('Name', { exact: true }).fill('runner');
+  await page.getByRole('dialog').getByLabel('Purpose').selectOption('Everything that your own key may do');
+  await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
   const made = await page.locator('.secret code').textContent();
   expect(made).toMatch(/^wgk_[0-9A-Za-z]{36}$/);
   const other = await site.newContext({ key: String(made) });
