@@ -15,7 +15,6 @@ import { sayError } from '../remote/answers.ts';
 import { noteFailure } from '../remote/session.ts';
 import { mcpConnectionTopic } from '../topics.ts';
 import { type Grant, exchange } from './authorization-flow.ts';
-import { isSameIssuer } from './authorization-server.ts';
 import { adviceFor } from './oauth-fetch.ts';
 import { forgetClient, isRefusalOfClient } from './forgotten-client.ts';
 
@@ -161,12 +160,10 @@ async function fail(
 async function redeem(
   context: WorkContext,
   { connection, client, codeVerifier, redirectUri }: Taken,
-  { code, error, description, iss: answered, isDeclined }: Callback,
+  { code, error, description, iss, isDeclined }: Callback,
 ): Promise<Grant> {
   const server = connection.authorizationServer;
   if (!server) throw notFound('MCP connection');
-  // Both spellings have the same metadata.
-  const iss = answered !== undefined && isSameIssuer(answered, server.issuer) ? server.issuer : answered;
   if (isDeclined) throw new DomainError('remoteFailed', 'the authorization was declined');
   if (code === undefined) {
     validateIssuer(server, iss);
