@@ -32,6 +32,7 @@ test.each(VIEWS)(
     await page.getByRole('link', { name: email }).click();
     await heading(page, 'Profile').waitFor();
     const row = page.getByRole('table', { name: 'Organizations' }).getByRole('row', { name: organization });
+    await row.waitFor();
     expect(await row.getByRole('cell').allTextContents()).toEqual([
       expect.stringContaining(organization),
       'Administrator',
