@@ -68,7 +68,7 @@ function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {
 }
 
 async function callTool(
-  { listed, text }: Tool,
+  { listed, text, isMutation, needsOrganization }: Tool,
   variables: Readonly<Record<string, unknown>>,
   { request, ...call }: McpCall,
   { run, maxBytes }: Pick<McpParts, 'run' | 'maxBytes'>,
@@ -76,6 +76,12 @@ async function callTool(
   const unknown = Object.keys(variables).find((name) => !Object.hasOwn(listed.inputSchema.properties ?? {}, name));
   if (unknown !== undefined)
     return errorResult('INVALID_INPUT', `${unknown.slice(0, 100)}: is not an argument of ${listed.name}`);
+  // A list of the organization would be null, which says nothing.
+  if (needsOrganization && !call.operation.actor.organization)
+    return errorResult(
+      'INVALID_INPUT',
+      'missing required organization information; name the organization in the header X-Organization-Id',
+    );
   const result = await run({ query: text, variables }, request, { headers: request.headers, ...call });
-  return toToolResult(result, maxBytes);
+  return toToolResult(result, { isMutation, maxBytes });
 }

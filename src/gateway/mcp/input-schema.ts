@@ -2,6 +2,7 @@ import type { Tool } from '@modelcontextprotocol/server';
 import {
   type GraphQLInputType,
   type OperationDefinitionNode,
+  type Token,
   type VariableDefinitionNode,
   TokenKind,
   isEnumType,
@@ -74,15 +75,21 @@ function schemaOf(type: GraphQLInputType, within: readonly string[]): ArgumentSc
       ]),
     ),
     ...(required.length > 0 && { required: required.map(({ name }) => name) }),
+    ...(type.isOneOf && { minProperties: 1, maxProperties: 1 }),
     additionalProperties: false,
   };
 }
 
-/** The description of an operation or variable: its own, or the comment lines directly above it. */
+/** The description of an operation or variable: its own, or the comment lines directly above it, but no comment behind something else. */
 export function descriptionOf(node: OperationDefinitionNode | VariableDefinitionNode): string {
   if (node.description) return node.description.value;
   const lines: string[] = [];
-  for (let token = node.loc?.startToken.prev; token?.kind === TokenKind.COMMENT; token = token.prev)
-    lines.unshift(token.value.trim());
+  for (let token = node.loc?.startToken; token && isCommentAbove(token); token = token.prev ?? undefined)
+    lines.unshift(token.prev?.value.trim() ?? '');
   return lines.join(' ').trim();
+}
+
+/** Whether the token before this one is a comment that has the line above for itself. */
+function isCommentAbove({ prev, line }: Token): boolean {
+  return prev?.kind === TokenKind.COMMENT && prev.line === line - 1 && prev.prev?.line !== prev.line;
 }

@@ -7,6 +7,7 @@ import {
   OperationTypeNode,
   type SelectionSetNode,
   TypeInfo,
+  isObjectType,
   isUnionType,
   parse,
   print,
@@ -21,6 +22,9 @@ import { schema } from '../schema.ts';
 import type { McpDocument } from './documents.ts';
 import { descriptionOf, inputSchemaOf } from './input-schema.ts';
 
+const VIEWER = schema.getType('Viewer');
+const VIEWER_ORGANIZATION = isObjectType(VIEWER) ? VIEWER.getFields()['organization'] : undefined;
+
 /** A tool of the gateway: one trusted document. */
 export interface Tool {
   /** As `tools/list` answers it. */
@@ -32,8 +36,11 @@ export interface Tool {
   };
   /** The document that is executed. */
   readonly text: string;
+  readonly isMutation: boolean;
   /** What its fields require. */
   readonly access: readonly Access[];
+  /** Whether it reads the acting organization of the viewer. */
+  readonly needsOrganization: boolean;
 }
 
 /**
@@ -45,14 +52,15 @@ export function createTools(
   { mutations }: { readonly mutations: boolean },
 ): ReadonlyMap<string, Tool> {
   const tools = new Map<string, Tool>();
+  const names = new Set<string>();
   for (const { file, text } of documents) {
     const document = parsed(file, text);
     const operation = operationOf(file, document);
     const tool = toolOf(document, operation);
     const { name } = tool.listed;
-    if (tools.has(name)) refuse(file, `another document has the tool ${name}`);
-    tools.set(name, tool);
-    if (operation.operation === OperationTypeNode.MUTATION && !mutations) tools.delete(name);
+    if (names.has(name)) refuse(file, `another document has the tool ${name}`);
+    names.add(name);
+    if (mutations || !tool.isMutation) tools.set(name, tool);
   }
   return tools;
 }
@@ -94,15 +102,19 @@ function refuse(file: string, reason: string): never {
 
 function toolOf(document: DocumentNode, operation: OperationDefinitionNode): Tool {
   const fields = fieldsOf(document);
+  const access = fields.flatMap((field) => accessOf(field) ?? []);
   return {
     listed: {
       name: operation.name?.value ?? '',
       description: descriptionOf(operation),
       inputSchema: inputSchemaOf(operation),
-      annotations: annotationsOf(operation),
+      annotations: annotationsOf(operation, fields),
     },
     text: print(withTypedErrors(document)),
-    access: fields.flatMap((field) => accessOf(field) ?? []),
+    isMutation: operation.operation === OperationTypeNode.MUTATION,
+    access,
+    // Without a scope, only what any caller may read of it is selected.
+    needsOrganization: access.length > 0 && fields.some((field) => field === VIEWER_ORGANIZATION),
   };
 }
 
@@ -121,9 +133,13 @@ function fieldsOf(document: DocumentNode): GraphQLField<unknown, unknown>[] {
 const ADDS = /^(?:accept|add|append|apply|create|invite|record|register|send)[A-Z]/;
 const REPEATABLE = /^(?:delete|pin|remove|replace|revoke|set|transition|update)[A-Z]/;
 
-function annotationsOf({ operation, selectionSet }: OperationDefinitionNode): ToolAnnotations {
+function annotationsOf(
+  { operation }: OperationDefinitionNode,
+  fields: readonly GraphQLField<unknown, unknown>[],
+): ToolAnnotations {
   if (operation === OperationTypeNode.QUERY) return { readOnlyHint: true, openWorldHint: false };
-  const names = selectionSet.selections.flatMap((each) => (each.kind === Kind.FIELD ? [each.name.value] : []));
+  const mutations = new Set(Object.values(schema.getMutationType()?.getFields() ?? {}));
+  const names = fields.filter((field) => mutations.has(field)).map(({ name }) => name);
   return {
     readOnlyHint: false,
     destructiveHint: !names.every((name) => ADDS.test(name)),

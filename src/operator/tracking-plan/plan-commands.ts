@@ -6,7 +6,7 @@ import type { PlanCommand } from '../command.ts';
 import { type Difference, comparePlans, describeDifferences } from './compare-plans.ts';
 import { type AppliedPlan, type PlanApi, createPlanApi } from './plan-api.ts';
 import { parsePlan, printPlan } from './plan-file.ts';
-import type { Plan, PlannedEvent } from './plan.ts';
+import type { Plan, PlannedEvent, PlannedProperty } from './plan.ts';
 import { printTypes } from './print-types.ts';
 
 export function isPlanCommand(command: { readonly name: string }): command is PlanCommand {
@@ -92,16 +92,30 @@ async function applyPlan(wanted: Plan, { isDryRun, deletes }: ApplyCommand, api:
 /** The plan with everything that only the gateway has. */
 function withStored(wanted: Plan, stored: Plan): Plan {
   const events = [...wanted.values()].map((event): PlannedEvent => {
-    const properties = stored.get(event.name)?.properties ?? [];
-    return { ...event, properties: new Map([...properties, ...event.properties]) };
+    const present = stored.get(event.name)?.properties;
+    const planned = [...event.properties.values()].map((each) => withStoredOptions(each, present?.get(each.name)));
+    return { ...event, properties: new Map([...(present ?? []), ...byName(planned)]) };
   });
-  return new Map([...stored, ...events.map((event) => [event.name, event] as const)]);
+  return new Map([...stored, ...byName(events)]);
+}
+
+function byName<Named extends { readonly name: string }>(items: readonly Named[]): [string, Named][] {
+  return items.map((item) => [item.name, item]);
+}
+
+function withStoredOptions(planned: PlannedProperty, stored: PlannedProperty | undefined): PlannedProperty {
+  if (stored?.type !== planned.type) return planned;
+  const values = new Set(planned.options.map(({ value }) => value));
+  return { ...planned, options: [...planned.options, ...stored.options.filter(({ value }) => !values.has(value))] };
 }
 
 function keptIn(differences: readonly Difference[]): string {
-  const removed = differences.filter(({ kind, path }) => kind === 'removed' && !path.endsWith('.options'));
+  const removed = differences.filter(({ kind }) => kind === 'removed');
   return removed
-    .map(({ event, path }) => `= ${path === '' ? event : `${event}.${path}`}: kept; --delete deletes it\n`)
+    .map(({ event, path, text: value }) => {
+      const position = path === '' ? event : `${event}.${path}`;
+      return `= ${path.endsWith('.options') ? `${position}: ${value}` : position}: kept; --delete deletes it\n`;
+    })
     .join('');
 }
 

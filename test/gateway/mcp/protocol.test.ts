@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { issueKey } from '../../../src/operator/issue-key.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 
 let gateway: TestGateway;
@@ -148,6 +149,84 @@ test("an operator's documents are tools too; typed errors of their mutations are
   }
 });
 
+test("an error result means that nothing was changed; what an operator's document did although a part failed is no error", async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
+  const create = (title: string, selection: string) =>
+    `createSession(input: { title: ${title} }) { ... on CreateSessionPayload { session { ${selection} } } }`;
+  const documents = [
+    `# Creates and reads.\nmutation create_and_read { ${create('"A"', 'description')} }`,
+    `# Creates two.\nmutation create_two($a: String!, $b: String!) { ...Two }
+     fragment Two on Mutation { a: ${create('$a', 'state { current }')} b: ${create('$b', 'state { current }')} }`,
+    `# Not the description.
+
+     # Lists
+     # sessions.
+     query list_titles(
+       # How many.
+       $first: Int = 1 # not of after
+       $after: String
+     ) { viewer { organization { sessions(first: $first, after: $after) { nodes { title } } } } }`,
+  ];
+  await Promise.all(documents.map((text, index) => writeFile(join(folder, `${index}.graphql`), text)));
+  const own = await startTestGateway({ MCP_DOCUMENTS: folder, MCP_MUTATIONS: 'true' });
+  try {
+    const { key, organization } = await own.createKey();
+    const { key: recorder } = await own.createKey({ organization, scopes: ['sessions.record'] });
+    const resultOf = async (name: string, args: object, by: string) =>
+      (await post(call(name, args), { key: by, to: own })).body.result;
+    const read = await resultOf('create_and_read', {}, recorder);
+    expect(read).toEqual({
+      content: [
+        { type: 'text', text: '{"createSession":{"session":{"description":null}}}' },
+        { type: 'text', text: expect.stringMatching(/^A change was made, but [^\n]*\nFORBIDDEN: /) },
+      ],
+    });
+    const two = await resultOf('create_two', { a: 'B', b: '' }, key);
+    expect([two.isError, two.content[1].text]).toEqual([
+      undefined,
+      'A change was made, but not everything was done or read:\nINVALID_INPUT: title: must not be empty',
+    ]);
+    const none = await resultOf('create_two', { a: '', b: '' }, key);
+    expect([none.isError, none.content.length]).toEqual([true, 1]);
+    const listed = await resultOf('list_titles', { first: 10 }, key);
+    expect(JSON.parse(listed.content[0].text).viewer.organization.sessions.nodes).toEqual([
+      { title: 'B' },
+      { title: 'A' },
+    ]);
+    const { body } = await post({ jsonrpc: '2.0', id: 1, method: 'tools/list' }, { key, to: own });
+    const { tools } = (body as { result: { tools: { name: string }[] } }).result;
+    expect(tools.find(({ name }) => name === 'create_two')).toMatchObject({
+      annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: false },
+    });
+    expect(tools.find(({ name }) => name === 'list_titles')).toMatchObject({
+      description: 'Lists sessions.',
+      inputSchema: {
+        properties: { first: { type: 'integer', default: 1, description: 'How many.' }, after: { type: 'string' } },
+      },
+    });
+  } finally {
+    await own.close();
+  }
+});
+
+test('a tool that reads the organization is refused without one, instead of answering null', async () => {
+  const { key: bound, organization, email } = await gateway.createKey();
+  await gateway.createKey({ email });
+  const { key } = await issueKey(gateway.dependencies, { email });
+  expect((await post(call('list_sessions'), { key: bound })).body.result.isError).toBeUndefined();
+  expect((await post(call('list_sessions'), { key })).body.result).toEqual({
+    isError: true,
+    content: [
+      {
+        type: 'text',
+        text: 'INVALID_INPUT: missing required organization information; name the organization in the header X-Organization-Id',
+      },
+    ],
+  });
+  const headers = { 'X-Organization-Id': organization };
+  expect((await post(call('list_sessions'), { key, headers })).body.result.isError).toBeUndefined();
+});
+
 test.each([
   ['no description', 'query a { viewer { id } }', 'needs a comment'],
   ['no name', '# A.\n{ viewer { id } }', 'needs a name'],
@@ -156,6 +235,7 @@ test.each([
   ['an unknown field', '# A.\nquery a { nothing }', 'Cannot query field'],
   ['no GraphQL', 'query {', 'Syntax Error'],
   ['the name of a built-in tool', '# A.\nquery list_sessions { viewer { id } }', 'another document has the tool'],
+  ['the name of one that is off', '# A.\nquery create_session { viewer { id } }', 'another document has the tool'],
 ])('a document with %s stops the start and is named', async (_, text, reason) => {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-'));
   await writeFile(join(folder, 'a.graphql'), text);

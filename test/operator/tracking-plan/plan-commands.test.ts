@@ -105,6 +105,21 @@ test('without --delete nothing is deleted, and with it what the file does not ha
   expect(lastLine(await planCommand(key, 'check', smaller))).toBe('no differences');
 });
 
+test('without --delete an option stays, and with it the file decides', async () => {
+  const { key } = await gateway.createKey();
+  const eventWith = (...values: readonly string[]) => {
+    const options = values.map((value) => ({ value, label: value }));
+    return { paid: { label: 'Paid', properties: { method: { label: 'Method', type: 'enumeration', options } } } };
+  };
+  await planCommand(key, 'apply', eventWith('card', 'cash'));
+  expect((await planCommand(key, 'apply', eventWith('invoice', 'card'))).output).toBe(
+    '+ paid.properties.method.options: "invoice"\n1 difference, 0 breaking\n= paid.properties.method.options: "cash": kept; --delete deletes it\napplied: 0 created, 1 changed, 0 deleted\n',
+  );
+  expect(await planCommand(key, 'check', eventWith('invoice', 'card', 'cash'))).toMatchObject({ exitStatus: 0 });
+  await planCommand(key, 'apply', eventWith('invoice', 'card'), '--delete');
+  expect((await planCommand(key, 'check', eventWith('invoice', 'card'))).output).toBe('no differences\n');
+});
+
 test('missing settings, refused keys and unusable files are one line each, and never status 1', async () => {
   const { key } = await gateway.createKey({ scopes: ['sessions.read'] });
   expect(await planCommand(key, 'export')).toEqual({
