@@ -5,6 +5,7 @@ import { type Caller, type Baseline, toIso } from './baseline-core.ts';
 import { graphqlDefinition, graphqlDefinitions, graphqlSearch, restDefinition } from './baseline-definitions.ts';
 import { graphqlEvents, restEvents, typedData } from './baseline-events.ts';
 import { type Changes, graphqlUpdate, restUpdate } from './baseline-session-update.ts';
+import { passOn } from './baseline-proxy.ts';
 import { graphqlSessions, graphqlSessionsInPart } from './baseline-sessions.ts';
 
 /**
@@ -12,7 +13,7 @@ import { graphqlSessions, graphqlSessionsInPart } from './baseline-sessions.ts';
  * else. It checks the key on every request and trusts all other input; it has no limits, no log and no schema.
  */
 
-const { DATABASE_URL, PUBLIC_URL = '', POOL = '20' } = process.env;
+const { DATABASE_URL, PUBLIC_URL = '', POOL = '20', MCP_SERVER = '' } = process.env;
 /** Times stay text: creating and formatting Dates takes half of the time of a large answer. */
 const types: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => {
@@ -113,6 +114,10 @@ async function answer(request: IncomingMessage): Promise<object | undefined> {
 
 async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
   try {
+    if (request.url?.startsWith('/v1/mcp-connections/')) {
+      const caller = await authenticate(request.headers.authorization ?? '');
+      return void (caller ? await passOn(request, response, MCP_SERVER) : response.writeHead(401).end());
+    }
     const body = await answer(request);
     const text = JSON.stringify(body ?? { error: 'not found' });
     response

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { inspect, isDeepStrictEqual, parseArgs } from 'node:util';
 import { appendWork, measureAppend } from './append.ts';
 import { requireEqualAnswers } from './compare.ts';
+import { MCP_CALL, measureAlone, mcpWork } from './mcp-call.ts';
 import { type Pace, WARM_UP_SECONDS, measureDepth, measureMemory, measureWork } from './measure.ts';
 import { type Pair, measureFeed, measureIndexing, measureLines, measureSubscriptions } from './pairs.ts';
 import { type Target, interrupt } from './process.ts';
@@ -57,6 +58,11 @@ async function run(bench: Bench, report: Report): Promise<void> {
       report.works.push(await measureWork(work, targets, bench.key, pace));
       say(format({ ...NOTHING, works: report.works.slice(-1) }));
     }
+    if (isWanted(MCP_CALL)) {
+      const work = await mcpWork(bench, targets[1]);
+      report.works.push(await measureWork(work, targets, bench.key, pace));
+      report.alone.push(await measureAlone(bench, targets, work, options.quick ? 300 : 1000));
+    }
     if (isWanted('depth'))
       report.depths.push(...(await measureDepth(targets, bench.key, events, options.quick ? 50 : 300)));
     if (isWanted('append'))
@@ -85,6 +91,8 @@ async function smoke(bench: Bench, report: Report): Promise<void> {
       else await requireEqualAnswers(work, ...targets, bench.key);
       say(`${work.name}: equal answers`);
     }
+    await requireEqualAnswers(await mcpWork(bench, targets[1]), ...targets, bench.key);
+    say(`${MCP_CALL}: equal answers`);
     report.appends.push(await measureAppend(bench, targets[1], 1, pace));
     report.pairs.push(await measureLines(bench, targets[1], pace), await measureFeed(bench, targets[1], pace));
   });
@@ -93,7 +101,7 @@ async function smoke(bench: Bench, report: Report): Promise<void> {
     throw new Error(`only ${driven.join(', ')} of ${SMOKE.join(', ')} was measured`);
 }
 
-const NOTHING: Report = { works: [], depths: [], appends: [], pairs: [], memory: [], subscriptions: [] };
+const NOTHING: Report = { works: [], depths: [], appends: [], pairs: [], alone: [], memory: [], subscriptions: [] };
 
 async function main(): Promise<void> {
   const directory = options.data ?? (await mkdtemp(join(tmpdir(), 'gateway-bench-')));
@@ -108,7 +116,15 @@ async function main(): Promise<void> {
         return void process.stdout.write(
           await profileWork(bench, [...works(events), appendWork()], options.profile, directory),
         );
-      const report: Report = { works: [], depths: [], appends: [], pairs: [], memory: [], subscriptions: [] };
+      const report: Report = {
+        works: [],
+        depths: [],
+        appends: [],
+        pairs: [],
+        alone: [],
+        memory: [],
+        subscriptions: [],
+      };
       await (options.smoke ? smoke : run)(bench, report);
       process.stdout.write(`\n${format(report)}\n`);
       if (options.json) await writeFile(options.json, `${JSON.stringify({ events, pace, ...report }, undefined, 2)}\n`);

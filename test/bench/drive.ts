@@ -4,7 +4,8 @@ import type { WorkRequest } from './work.ts';
 
 export interface Load {
   readonly requests: readonly WorkRequest[];
-  readonly key: string;
+  /** The keys of the connections, in turn. */
+  readonly keys: readonly string[];
   readonly connections: number;
   readonly seconds: number;
   /** Whether the requests belong to several workloads, whose answers differ in size. */
@@ -28,7 +29,7 @@ const SMALLEST_SHARE = 0.7;
  */
 export async function drive(
   target: Target,
-  { requests, key, connections, seconds, mixed = false }: Load,
+  { requests, keys, connections, seconds, mixed = false }: Load,
 ): Promise<Round> {
   const times: number[] = [];
   const sizes = { min: Infinity, max: 0 };
@@ -43,10 +44,13 @@ export async function drive(
         connections,
         duration: seconds,
         timeout: 30,
-        requests: requests.map((request) => prepared(request, key)),
+        requests: requests.map((request) => prepared(request, keys[0])),
         // Connections begin with different requests; otherwise all would change the same row at once.
-        setupClient: (client) =>
-          client.setRequests(rotated(requests, (next += 1)).map((request) => prepared(request, key))),
+        setupClient: (client) => {
+          next += 1;
+          const key = keys[next % keys.length];
+          client.setRequests(rotated(requests, next).map((request) => prepared(request, key)));
+        },
       },
       (error: Error | null, done: autocannon.Result) => (error ? reject(error) : resolve(done)),
     );
@@ -74,7 +78,7 @@ export async function drive(
   };
 }
 
-function prepared({ method, path, body }: WorkRequest, key: string): autocannon.Request {
+function prepared({ method, path, body }: WorkRequest, key = ''): autocannon.Request {
   return { method, path, headers: headersFor(key, body), ...(body !== undefined && { body }) };
 }
 

@@ -36,7 +36,8 @@ export async function measureWork(
   pace: Pace,
 ): Promise<Measured> {
   await requireEqualAnswers(work, baseline, gateway, key);
-  const load: Load = { requests: work.requests, key, connections: pace.connections, seconds: pace.seconds };
+  const { requests, keys = [key] } = work;
+  const load: Load = { requests, keys, connections: pace.connections, seconds: pace.seconds };
   for (const target of [baseline, gateway]) await drive(target, { ...load, seconds: pace.warmUpSeconds });
   const rounds: { baseline: Round; gateway: Round }[] = [];
   while (rounds.length < pace.rounds) {
@@ -143,7 +144,7 @@ export async function measureMemory(bench: Bench, works: readonly Work[], pace: 
     for (const { pid } of targets) await forgetPeak(pid);
     for (let round = 0; round < pace.rounds; round += 1) {
       for (const target of targets)
-        await drive(target, { requests, key: bench.key, connections: 64, seconds: pace.seconds, mixed: true });
+        await drive(target, { requests, keys: [bench.key], connections: 64, seconds: pace.seconds, mixed: true });
     }
     const peaks = await Promise.all(targets.map(({ pid }) => peakMiB(pid)));
     return targets.map(({ name }, index) => ({ name, idleMiB: idle[index] ?? 0, peakMiB: peaks[index] ?? 0 }));

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { NODE_ENVIRONMENT } from '../support/processes/programs.ts';
 
-/** One of the two servers, as a separate process. */
+/** One of the servers, as a separate process. */
 export interface Target {
-  readonly name: 'baseline' | 'gateway';
+  readonly name: 'baseline' | 'gateway' | 'MCP server';
   readonly url: string;
   readonly pid: number;
   /** Sends SIGTERM and waits for the end. */

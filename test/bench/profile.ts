@@ -37,7 +37,7 @@ export async function profileWork(
   if (!work) throw new Error(`no work is called ${wanted}; there are: ${works.map(({ name }) => name).join('; ')}`);
   const into = join(directory, `profile-${process.pid}`);
   const gateway = await bench.startGateway(`--cpu-prof --cpu-prof-interval=500 --cpu-prof-dir=${into}`);
-  const load = { requests: work.requests, key: bench.key, connections: 16 };
+  const load = { requests: work.requests, keys: work.keys ?? [bench.key], connections: 16 };
   let began = 0;
   try {
     await drive(gateway, { ...load, seconds: WARM_UP_SECONDS });

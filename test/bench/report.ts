@@ -1,4 +1,5 @@
 import type { Append } from './append.ts';
+import type { Alone } from './mcp-call.ts';
 import type { Depth, Measured, Memory } from './measure.ts';
 import type { Pair, Subscriptions } from './pairs.ts';
 
@@ -7,6 +8,7 @@ export interface Report {
   readonly depths: Depth[];
   readonly appends: Append[];
   readonly pairs: Pair[];
+  readonly alone: Alone[];
   readonly memory: Memory[];
   readonly subscriptions: Subscriptions[];
 }
@@ -14,7 +16,7 @@ export interface Report {
 const round = (value: number, digits = 2) => value.toFixed(digits);
 
 /** The report as text tables. */
-export function format({ works, depths, appends, pairs, memory, subscriptions }: Report): string {
+export function format({ works, depths, appends, pairs, alone, memory, subscriptions }: Report): string {
   return [
     ...(works.length > 0
       ? [
@@ -43,6 +45,14 @@ export function format({ works, depths, appends, pairs, memory, subscriptions }:
       : []),
     ...(pairs.length > 0
       ? [table(['with and without', 'without/s', 'with/s', 'ratio', 'must reach'], pairs.map(pairRow))]
+      : []),
+    ...(alone.length > 0
+      ? [
+          table(
+            ['one MCP call alone', 'direct ms', 'baseline ms', 'gateway ms', 'added', 'must reach'],
+            alone.map(aloneRow),
+          ),
+        ]
       : []),
     ...(memory.length > 0
       ? [table(['memory, 64 connections', 'idle MiB', 'peak MiB', 'ratio', 'must reach'], memoryRows(memory))]
@@ -115,6 +125,20 @@ function subscriptionRows(measured: readonly Subscriptions[]): string[][] {
     round(openMiB / streams),
     transport === 'WebSocket' ? `≤ ${SUBSCRIPTIONS}${openMiB / streams > SUBSCRIPTIONS ? ' ✗' : ''}` : '',
   ]);
+}
+
+const ADDED_MS = 3;
+
+function aloneRow({ directMs, baselineMs, gatewayMs }: Alone): string[] {
+  const added = gatewayMs - directMs;
+  return [
+    'median',
+    round(directMs),
+    round(baselineMs),
+    round(gatewayMs),
+    round(added),
+    `≤ ${ADDED_MS}${added > ADDED_MS ? ' ✗' : ''}`,
+  ];
 }
 
 const MEMORY = 1.4;

@@ -18,6 +18,8 @@ export interface Bench {
   readonly databaseUrl: string;
   readonly organizationId: string;
   readonly key: string;
+  /** The MCP server behind both. */
+  readonly mcpServer: Target;
   /** Baseline and gateway, in this order; stopped when `use` has ended. */
   withTargets<Result>(use: (targets: [Target, Target]) => Promise<Result>): Promise<Result>;
   startGateway(nodeOptions?: string): Promise<Target>;
@@ -31,21 +33,35 @@ const SETTINGS = { shared_buffers: '512MB', max_wal_size: '8GB', checkpoint_time
 /** The pool size of both, which is the default of the gateway. */
 const POOL = 20;
 const BASELINE = join(import.meta.dirname, 'baseline.ts');
+const MCP_SERVER = join(import.meta.dirname, 'mcp-server.ts');
 const PUBLIC_URL = 'http://gateway.example.com';
 
 /** @param directory The folder of the cluster, which is seeded if necessary, and of the logs. */
 export async function setUp(directory: string, events: number, say: (line: string) => void): Promise<Bench> {
   const postgres = await startEmbeddedPostgres({ dataDir: directory, log: () => undefined, settings: SETTINGS });
   const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`;
+  let mcpServer: Target | undefined;
+  const stop = async () => {
+    await mcpServer?.stop();
+    await postgres.stop();
+  };
   try {
+    const known = (mcpServer = await startTarget({
+      name: 'MCP server',
+      command: [process.execPath, MCP_SERVER],
+      env: {},
+      directory,
+    }));
     const caller = await prepare(postgres.url, encryptionKeys, events, say);
-    const baselineEnv = { DATABASE_URL: postgres.url, PUBLIC_URL, POOL: String(POOL) };
+    const baselineEnv = { DATABASE_URL: postgres.url, PUBLIC_URL, POOL: String(POOL), MCP_SERVER: known.url };
     const gatewayEnv = {
       DATABASE_URL: postgres.url,
       PUBLIC_URL,
       PORT: '0',
       ENCRYPTION_KEYS: encryptionKeys,
       RATE_LIMIT_PER_MINUTE: '0',
+      // The MCP server is on this machine.
+      ALLOW_PRIVATE_NETWORK: 'true',
     };
     const startBaseline = () =>
       startTarget({ name: 'baseline', command: [process.execPath, BASELINE], env: baselineEnv, directory });
@@ -65,13 +81,14 @@ export async function setUp(directory: string, events: number, say: (line: strin
     return {
       databaseUrl: postgres.url,
       ...caller,
+      mcpServer: known,
       startGateway,
       issueKey: async () => (await issue()).key,
       withTargets,
-      stop: () => postgres.stop(),
+      stop,
     };
   } catch (error) {
-    await postgres.stop();
+    await stop();
     throw error;
   }
 }

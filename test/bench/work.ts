@@ -13,6 +13,8 @@ export interface Work {
   readonly target: number;
   /** Requests that are sent in rotation. */
   readonly requests: readonly WorkRequest[];
+  /** The API keys of the connections, in turn; by default that of the benchmark. */
+  readonly keys?: readonly string[];
   /** Whether the workload writes, so that answers differ in `updatedAt`. */
   readonly writes?: boolean;
 }

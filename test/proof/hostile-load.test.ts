@@ -64,7 +64,7 @@ async function honestPace(seconds: number): Promise<Pace> {
   const query = '{ viewer { role user { email } organization { slug } } }';
   const request = { method: 'POST' as const, path: '/graphql', body: JSON.stringify({ query }) };
   const target = { name: 'gateway' as const, url: gateway.url, pid: gateway.pid, stop: async () => undefined };
-  return drive(target, { requests: [request], key: honest, connections: 8, seconds });
+  return drive(target, { requests: [request], keys: [honest], connections: 8, seconds });
 }
 
 /** The ratio of measurements with and without hostile load: the medians of alternating rounds. */
