@@ -231,17 +231,14 @@ export function ChangeSettings({ server, onDone, onClose }: ConnectionProps): VN
     initial: values,
     current: { updatedAt: server.updatedAt, values },
     onConflict: onDone,
-    send: (
-      given,
-      { idempotencyKey, expectedUpdatedAt, changed: { audience, resource, sendsNoResource, ...changed } },
-    ) => {
+    send: (given, { idempotencyKey, expectedUpdatedAt, changed }) => {
+      const { audience, resource, sendsNoResource, ...others } = changed;
+      const isOtherResource = resource !== undefined || sendsNoResource !== undefined;
       const nullable = {
         ...(audience !== undefined && { audience: audience || null }),
-        ...((resource ?? sendsNoResource) !== undefined && {
-          resource: given.sendsNoResource ? '' : given.resource || null,
-        }),
+        ...(isOtherResource && { resource: given.sendsNoResource ? '' : given.resource || null }),
       };
-      const input = { mcpServerId: server.id, expectedUpdatedAt, ...changed, ...nullable };
+      const input = { mcpServerId: server.id, expectedUpdatedAt, ...others, ...nullable };
       return run('UpdateMcpServerSettings', { input }, { idempotencyKey });
     },
     onDone: () => {
@@ -267,25 +264,28 @@ export function ChangeSettings({ server, onDone, onClose }: ConnectionProps): VN
       ]}
       help="The audit log has all calls, without arguments and results."
     />
+    ${authorizationFields(server)}
+  <//>`;
+}
+
+/** The settings of connections that get tokens from an authorization server. */
+function authorizationFields({ authType }: ConnectionProps['server']): VNode | false {
+  if (authType !== 'OAUTH' && authType !== 'CLIENT_CREDENTIALS') return false;
+  return html`<${TextField} name="audience" label="Audience" help="Only for authorization servers that ask for one." />
+    <${TextField} name="resource" label="Resource" help="Only if it differs from the address of the server." />
+    <${CheckField}
+      name="sendsNoResource"
+      label="Send no resource"
+      help="For authorization servers that refuse it, such as Microsoft Entra ID."
+    />
     ${
-      (server.authType === 'OAUTH' || server.authType === 'CLIENT_CREDENTIALS') &&
-      html`<${TextField} name="audience" label="Audience" help="Only for authorization servers that ask for one." />
-        <${TextField} name="resource" label="Resource" help="Only if it differs from the address of the server." />
-        <${CheckField}
-          name="sendsNoResource"
-          label="Send no resource"
-          help="For authorization servers that refuse it, such as Microsoft Entra ID."
-        />`
-    }
-    ${
-      server.authType === 'OAUTH' &&
+      authType === 'OAUTH' &&
       html`<${CheckField}
         name="allowMissingPkceMetadata"
         label="Allow an authorization server that does not announce PKCE"
         help="PKCE is used in any case."
       />`
-    }
-  <//>`;
+    }`;
 }
 
 export function DeleteConnection({ server, onClose }: ConnectionProps): VNode {

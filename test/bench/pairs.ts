@@ -236,11 +236,11 @@ async function openStream(url: string, key: string): Promise<() => void> {
 }
 
 async function openSubscription(url: string, key: string): Promise<() => void> {
-  const { socket, next, send: write } = await connectSocket(url, key);
-  write({ id: '1', type: 'subscribe', payload: { query: FOLLOW, extensions: { acknowledge: 'started' } } });
-  const message = await next();
+  const opened = await connectSocket(url, key);
+  opened.send({ id: '1', type: 'subscribe', payload: { query: FOLLOW, extensions: { acknowledge: 'started' } } });
+  const message = await opened.next();
   if (message?.type !== 'ping') throw new Error(`a subscription was answered ${JSON.stringify(message)}`);
-  return () => socket.terminate();
+  return () => opened.socket.terminate();
 }
 
 /** Streams wait for changes as long as they are open. */

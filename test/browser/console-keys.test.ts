@@ -37,7 +37,7 @@ async function create(page: Page) {
 const chosenScopes = async (page: Page) => {
   const boxes = await dialog(page).getByRole('checkbox', { checked: true }).all();
   const names = await Promise.all(boxes.map((box) => box.locator('xpath=..').locator('code').textContent()));
-  return names.toSorted();
+  return names.map(String).toSorted();
 };
 
 test.each(VIEWS)(

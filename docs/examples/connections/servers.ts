@@ -38,9 +38,9 @@ function serve({ name, port, texts, authorization }: Served): void {
     }),
   );
   createServer((request, response) => {
-    if (authorization === undefined || request.headers.authorization === authorization)
-      return void handler(request, response);
-    response.writeHead(401).end();
+    const isAllowed = authorization === undefined || request.headers.authorization === authorization;
+    if (isAllowed) void handler(request, response);
+    else response.writeHead(401).end();
   }).listen(Number(port), '127.0.0.1', () => process.stdout.write(`${name}: http://127.0.0.1:${port}/mcp\n`));
 }
 
