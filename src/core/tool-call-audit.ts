@@ -28,7 +28,9 @@ const complete = prepared<{ readonly occurredAt: Date; readonly id: string; read
     .updateTable('audit_entry')
     .set({ tool_call: sql<AuditedToolCall>`tool_call || ${value('end')}::jsonb` })
     .where('occurred_at', '=', sql<string>`${value('occurredAt')}::timestamptz`)
-    .where('id', '=', value('id')),
+    .where('id', '=', value('id'))
+    // The caller does not wait for the disk: if PostgreSQL fails within a second, the entry says that the outcome is unknown.
+    .where(sql<boolean>`set_config('synchronous_commit', 'off', true) = 'off'`),
 );
 
 export async function openToolCall(writer: Sql, entry: NewAuditEntry, call: AuditedToolCall): Promise<void> {
