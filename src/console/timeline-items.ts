@@ -43,15 +43,33 @@ interface Made {
   readonly items: TimelineItem[];
 }
 
-/** The timeline items of events. When events are appended, only these are processed. */
+/** The timeline items of events. An item that stays as it was is the same object, so that its row is not drawn again. */
 export function useItems(events: readonly TimelineEvent[]): readonly TimelineItem[] {
   const made = useRef<Made>({ events: [], items: [] });
   const { current: before } = made;
   if (events !== before.events) {
     const known = before.events.length;
     const isAppended = known > 0 && events[0] === before.events[0] && events[known - 1] === before.events[known - 1];
-    const items = isAppended ? withEvents(before.items, events.slice(known)) : withEvents([], events);
+    const items = isAppended
+      ? withEvents(before.items, events.slice(known))
+      : unchanged(before.items, withEvents([], events));
     made.current = { events, items };
   }
   return made.current.items;
+}
+
+function unchanged(before: readonly TimelineItem[], items: readonly TimelineItem[]): TimelineItem[] {
+  const known = new Map(before.map((item) => [item.id, item]));
+  return items.map((item) => {
+    const one = known.get(item.id);
+    return one && isEqual(one, item) ? one : item;
+  });
+}
+
+/** Items have only simple values. */
+function isEqual(one: TimelineItem, other: TimelineItem): boolean {
+  const values = new Map<string, unknown>(Object.entries(other));
+  return (
+    Object.entries(one).every(([name, value]) => values.get(name) === value) && Object.keys(one).length === values.size
+  );
 }
