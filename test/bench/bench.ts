@@ -11,7 +11,7 @@ import { type Target, interrupt } from './process.ts';
 import { profileWork } from './profile.ts';
 import { type Report, format } from './report.ts';
 import { type Bench, setUp } from './setup.ts';
-import { works } from './work.ts';
+import { type Work, works } from './work.ts';
 
 const USAGE = `node test/bench/bench.ts [options]
   --events N      events of the long session (1,000,000; 100,000 with --quick)
@@ -103,6 +103,16 @@ async function smoke(bench: Bench, report: Report): Promise<void> {
 
 const NOTHING: Report = { works: [], depths: [], appends: [], pairs: [], alone: [], memory: [], subscriptions: [] };
 
+/** Its connections are created by a gateway that is not profiled. */
+async function profiledMcpWork(bench: Bench): Promise<Work> {
+  const gateway = await bench.startGateway();
+  try {
+    return await mcpWork(bench, gateway);
+  } finally {
+    await gateway.stop();
+  }
+}
+
 async function main(): Promise<void> {
   const directory = options.data ?? (await mkdtemp(join(tmpdir(), 'gateway-bench-')));
   await mkdir(directory, { recursive: true });
@@ -114,7 +124,12 @@ async function main(): Promise<void> {
     try {
       if (options.profile !== undefined)
         return void process.stdout.write(
-          await profileWork(bench, [...works(events), appendWork()], options.profile, directory),
+          await profileWork(
+            bench,
+            [...works(events), appendWork(), await profiledMcpWork(bench)],
+            options.profile,
+            directory,
+          ),
         );
       const report: Report = {
         works: [],
