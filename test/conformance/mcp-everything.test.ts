@@ -155,6 +155,6 @@ test('its answers pass byte for byte, but for the id of the session', async () =
   };
   const [direct, through] = await addresses('bytes');
   const expected = await answers(direct);
-  expect(expected).toEqual(Array.from({ length: 6 }, () => expect.stringContaining('data: {')));
+  expect(expected.map((text) => text.includes('data: {'))).toEqual(Array.from({ length: 6 }, () => true));
   expect(await answers(through)).toEqual(expected);
 });
