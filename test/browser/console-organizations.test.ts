@@ -63,6 +63,9 @@ test.each(VIEWS)(
     await dialog(page).getByRole('button', { name: 'Delete permanently' }).click();
     await heading(page, 'Profile').waitFor();
     await page.getByText('You belong to no organization.').waitFor();
+    // Until it leaves, the page follows its members, and the organization can be gone already.
+    expect(problems.filter((problem) => !/\b404\b/.test(problem))).toEqual([]);
+    problems.length = 0;
     await deletions(page).getByText('Queued').waitFor();
     await isGood(page, `profile-deletion-${name}`);
     await runJobs(site);
