@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import { useRef } from 'preact/hooks';
 import type { TimelineEvent } from './event-content.ts';
 import { html } from './html.ts';
+import { hasSameValues } from './memo.ts';
 import { type TimelineItem, withEvents } from './timeline.ts';
 import { TimelineRow, dayOf, isSameDay } from './timeline-row.ts';
 
@@ -62,14 +63,6 @@ function unchanged(before: readonly TimelineItem[], items: readonly TimelineItem
   const known = new Map(before.map((item) => [item.id, item]));
   return items.map((item) => {
     const one = known.get(item.id);
-    return one && isEqual(one, item) ? one : item;
+    return one && hasSameValues<TimelineItem>(item, one) ? one : item;
   });
-}
-
-/** Items have only simple values. */
-function isEqual(one: TimelineItem, other: TimelineItem): boolean {
-  const values = new Map<string, unknown>(Object.entries(other));
-  return (
-    Object.entries(one).every(([name, value]) => values.get(name) === value) && Object.keys(one).length === values.size
-  );
 }
