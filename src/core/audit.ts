@@ -209,6 +209,9 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'changed_fields', type: 'text[]', property: 'changedFields' },
 ];
 
+/** The columns that every entry has. */
+export const AUDIT_COLUMNS = COLUMNS.map(({ name }) => name);
+
 /** Writes an entry, in the transaction of the change. */
 export function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<void> {
   return recordAudits(em, [entry]);
@@ -217,10 +220,11 @@ export function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<vo
 /** Writes several entries with one statement. */
 export async function recordAudits(em: EntityManager, entries: readonly NewAuditEntry[]): Promise<void> {
   if (entries.length === 0) return;
-  await em.getKysely<Readable<AuditTables>>().insertInto('audit_entry').values(entries.map(toRow)).execute();
+  await em.getKysely<Readable<AuditTables>>().insertInto('audit_entry').values(entries.map(auditRow)).execute();
 }
 
-function toRow(entry: NewAuditEntry) {
+/** The row of an entry in the table. */
+export function auditRow(entry: NewAuditEntry) {
   const {
     occurredAt,
     organizationId,
@@ -271,7 +275,7 @@ export function auditValues(entry: NewAuditEntry): AuditValues {
 export function auditInsert(value: (name: keyof AuditValues) => RawBuilder<unknown>, source: string) {
   return audit
     .insertInto('audit_entry')
-    .columns(COLUMNS.map(({ name }) => name))
+    .columns(AUDIT_COLUMNS)
     .expression(
       audit
         .selectFrom(sql<object>`${sql.table(source)}`.as('changed'))

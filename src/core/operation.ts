@@ -3,6 +3,7 @@ import { type EntityManager, ForeignKeyConstraintViolationException } from '@mik
 import { type AuditTarget, type RequestIdOrigin, type ToolCallOutcome, auditEntry, recordAudit } from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
+import type { ToolCallAudit } from './tool-call-audit.ts';
 import type { Timing } from './timing.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import type { Caches } from './caches.ts';
@@ -44,6 +45,7 @@ export interface OperationContext {
   readonly toDomainError: (error: unknown) => DomainError;
   /** Aborts when nobody waits for the answer. */
   readonly signal: AbortSignal | undefined;
+  readonly toolCallAudit: ToolCallAudit;
   /** Counts a call of a tool of an MCP connection that has ended. */
   readonly observeToolCall: (call: { readonly outcome: ToolCallOutcome; readonly seconds: number }) => void;
   /** Lets the connection of the caller be idle for this time, for operations that wait for other servers for long. */

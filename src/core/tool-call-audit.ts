@@ -1,46 +1,56 @@
-import { sql } from 'kysely';
-import { type AuditTables, type AuditedToolCall, type NewAuditEntry } from './audit.ts';
-import { prepared, queriesOn } from './postgres/reading/queries.ts';
+import DataLoader from 'dataloader';
+import { type RawBuilder, sql } from 'kysely';
+import { AUDIT_COLUMNS, type AuditTables, type AuditedToolCall, type NewAuditEntry, auditRow } from './audit.ts';
+import { type Statement, prepared, queriesOn } from './postgres/reading/queries.ts';
 import type { Sql } from './postgres/reading/sql.ts';
 
-/** The audit log entry of the call of a tool: written before the call, and completed after it. */
+/** The audit log entries of calls of tools: each is written before the call, and completed after it. */
+
+type ToolCallEnd = Required<Pick<AuditedToolCall, 'outcome' | 'durationMs' | 'bytes'>>;
+
+export interface ToolCallAudit {
+  open(entry: NewAuditEntry, call: AuditedToolCall): Promise<void>;
+  complete(entry: NewAuditEntry, end: ToolCallEnd): Promise<void>;
+}
 
 const db = queriesOn<AuditTables>();
+const TARGET_TYPE = 'McpServer';
+const COLUMNS = [...AUDIT_COLUMNS, 'tool_call'] as const;
 
-const open = prepared<NewAuditEntry & { readonly toolCall: string }>()((value) =>
-  db.insertInto('audit_entry').values({
-    occurred_at: value('occurredAt'),
-    id: value('id'),
-    organization_id: value('organizationId'),
-    source: value('source'),
-    key_id: value('keyId'),
-    operation: value('operation'),
-    target_type: value('targetType'),
-    target_id: value('targetId'),
-    request_id: value('requestId'),
-    request_id_origin: value('requestIdOrigin'),
-    tool_call: sql<AuditedToolCall>`${value('toolCall')}::jsonb`,
-  }),
+function rowsIn(rows: RawBuilder<string>) {
+  return sql<AuditTables['audit_entry']>`json_populate_recordset(null::audit_entry, ${rows}::json)`.as<'n'>('n');
+}
+
+const insert = prepared<{ readonly rows: string }>()((value) =>
+  db
+    .insertInto('audit_entry')
+    .columns(COLUMNS)
+    .expression(db.selectFrom(rowsIn(value('rows'))).select(COLUMNS.map((name) => `n.${name}` as const))),
 );
 
-const complete = prepared<{ readonly occurredAt: Date; readonly id: string; readonly end: string }>()((value) =>
+const complete = prepared<{ readonly rows: string }>()((value) =>
   db
-    .updateTable('audit_entry')
-    .set({ tool_call: sql<AuditedToolCall>`tool_call || ${value('end')}::jsonb` })
-    .where('occurred_at', '=', sql<string>`${value('occurredAt')}::timestamptz`)
-    .where('id', '=', value('id'))
+    .updateTable('audit_entry as a')
+    .from(rowsIn(value('rows')))
+    .set({ tool_call: sql<AuditedToolCall>`a.tool_call || n.tool_call` })
+    .whereRef('a.occurred_at', '=', 'n.occurred_at')
+    .whereRef('a.id', '=', 'n.id')
+    // Always true. PostgreSQL expects a single row from it, and therefore uses the primary key, also in a plan made while the log is short.
+    .where('n.target_type', '=', TARGET_TYPE)
     // The caller does not wait for the disk: if PostgreSQL fails within a second, the entry says that the outcome is unknown.
     .where(sql<boolean>`set_config('synchronous_commit', 'off', true) = 'off'`),
 );
 
-export async function openToolCall(writer: Sql, entry: NewAuditEntry, call: AuditedToolCall): Promise<void> {
-  await writer.all(open({ ...entry, toolCall: JSON.stringify(call) }));
-}
-
-export async function completeToolCall(
-  writer: Sql,
-  { occurredAt, id }: Pick<NewAuditEntry, 'occurredAt' | 'id'>,
-  end: Required<Pick<AuditedToolCall, 'outcome' | 'durationMs' | 'bytes'>>,
-): Promise<void> {
-  await writer.all(complete({ occurredAt, id, end: JSON.stringify(end) }));
+/** Calls that begin or end in the same iteration of the event loop share a statement. */
+export function createToolCallAudit(writer: Sql): ToolCallAudit {
+  const write = (statement: (values: { readonly rows: string }) => Statement<unknown>) => {
+    const options = { cache: false, maxBatchSize: 100, batchScheduleFn: (send: () => void) => void setImmediate(send) };
+    const loader = new DataLoader<object, undefined>(async (rows) => {
+      await writer.all(statement({ rows: JSON.stringify(rows) }));
+      return rows.map(() => undefined);
+    }, options);
+    return async (entry: NewAuditEntry, toolCall: Partial<AuditedToolCall>) =>
+      loader.load({ ...auditRow(entry), tool_call: toolCall });
+  };
+  return { open: write(insert), complete: write(complete) };
 }

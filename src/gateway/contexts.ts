@@ -32,6 +32,7 @@ export function operationContext(
     requestId,
     requestIdOrigin,
     onRefusal,
+    toolCallAudit: dependencies.toolCallAudit,
     observeToolCall: ({ outcome, seconds }) => dependencies.metrics.toolCalls.observe({ outcome }, seconds),
     allowIdle: (timeoutMs) => request?.allowIdle?.(timeoutMs),
     now: dependencies.now,

@@ -1,3 +1,4 @@
+import { type ToolCallAudit, createToolCallAudit } from '../core/tool-call-audit.ts';
 import { readMcpDocuments } from './mcp/documents.ts';
 import { type Tool, createTools } from './mcp/tools.ts';
 import { randomUUID } from 'node:crypto';
@@ -57,6 +58,7 @@ export interface Dependencies {
   readonly idempotency: Idempotency;
   readonly trustedDocuments: TrustedDocuments;
   /** The tools at `/mcp`, by name. */
+  readonly toolCallAudit: ToolCallAudit;
   readonly mcpTools: ReadonlyMap<string, Tool>;
   /** Address on which the gateway listens, set when it listens. With `PORT=0` the port is not known before. */
   readonly address: { url?: string };
@@ -124,6 +126,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     health,
     notifier,
     appendQueue: createKeyedQueue(),
+    toolCallAudit: createToolCallAudit(sql),
     secrets,
     outbound,
     mcpObserver: createMcpObserver({ metrics, log }),

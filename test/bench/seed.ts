@@ -37,6 +37,7 @@ export async function seed({ url, organizationId, userId, events }: SeedOptions)
     await client.query(PULL_REQUESTS, [organizationId]);
     await client.query(DEFINITION_ROWS, [organizationId, DEFINITIONS]);
     await client.query(PROPERTY_ROWS, [organizationId, PROPERTIES]);
+    await client.query(AUDIT_ENTRIES, [organizationId]);
     await client.query('vacuum analyze');
   } finally {
     await client.end();
@@ -117,3 +118,9 @@ const PROPERTY_ROWS = `
     case when k % 5 = 4 then '[{"label":"Card","value":"card"},{"label":"Invoice","value":"invoice"},{"label":"Voucher","value":"voucher"}]'::jsonb else '[]' end,
     k, ${BEGAN}, ${BEGAN}
   from event_definition d, generate_series(0, $2::int - 1) k`;
+
+/** The plans of prepared statements depend on the size of the table: that of an empty log would be kept while it grows. */
+const AUDIT_ENTRIES = `
+  insert into audit_entry (occurred_at, id, organization_id, source, operation, target_type, request_id)
+  select ${BEGAN} + n * interval '1 minute', gen_random_uuid(), $1, 'request', 'updateSession', 'Session', 'seed-' || n
+  from generate_series(1, 20000) n`;

@@ -144,6 +144,7 @@ export type PublicContext = Omit<
   | 'timing'
   | 'allowIdle'
   | 'observeToolCall'
+  | 'toolCallAudit'
   | 'liveTails'
   | 'budget'
 > & {

@@ -1,7 +1,6 @@
 import { type ToolCallOutcome, auditEntry } from '../../core/audit.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { completeToolCall, openToolCall } from '../../core/tool-call-audit.ts';
 import type { UsableConnection } from '../mcp-connections/public.ts';
 
 const MAX_TOOL_NAME = 200;
@@ -22,8 +21,7 @@ export async function beginRecord(
   sessionId: SessionId | null = null,
 ): Promise<CallRecord> {
   const entry = auditEntry(context, 'callMcpTool', { type: 'McpServer', id });
-  const writer = context.sql.primary;
-  await openToolCall(writer, entry, { toolName: recorded(toolName), sessionId });
+  await context.toolCallAudit.open(entry, { toolName: recorded(toolName), sessionId });
   const started = performance.now();
   let isOpen = true;
   return {
@@ -32,7 +30,7 @@ export async function beginRecord(
       isOpen = false;
       const ms = performance.now() - started;
       context.observeToolCall({ outcome, seconds: ms / 1000 });
-      await completeToolCall(writer, entry, { outcome, bytes, durationMs: Math.round(ms) }).catch(
+      await context.toolCallAudit.complete(entry, { outcome, bytes, durationMs: Math.round(ms) }).catch(
         // The answer of the server is worth more than its record.
         (error: unknown) => void context.toDomainError(error),
       );
