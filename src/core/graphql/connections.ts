@@ -57,9 +57,10 @@ export function toConnection<Row>({ page, total }: CountedPage<Row>): Connection
 }
 
 export interface ListBelow<Row> {
-  /** Loads a page for every parent. */
-  readonly pages: LoadBatch<string, Page<Row>>;
-  readonly counts: LoadBatch<string, number>;
+  /** Makes what loads a page for every parent. Called once for all parents. */
+  readonly pages: () => LoadBatch<string, Page<Row>>;
+  /** Makes what loads the number of items of every parent. */
+  readonly counts: () => LoadBatch<string, number>;
   /** The arguments on which the count depends. */
   readonly countedBy?: object;
   readonly columns: Columns<Row>;
@@ -71,10 +72,10 @@ export async function resolveConnection<Row>(
   parentId: string,
   { pages, counts, countedBy = {}, columns }: ListBelow<Row>,
 ): Promise<Connection<Row>> {
-  const page = await resolveBatched({ context, info, args }, parentId, pages, columns);
+  const page = await resolveBatched({ context, info, args }, parentId, (ids) => pages()(ids), columns);
   if (!page) throw new Error(`${info.parentType.name}.${info.fieldName} has no page of ${parentId}`);
   const total = async () =>
-    (await resolveBatched({ context, info, args: countedBy }, parentId, counts, ['total'])) ?? 0;
+    (await resolveBatched({ context, info, args: countedBy }, parentId, (ids) => counts()(ids), ['total'])) ?? 0;
   return toConnection({ page, total });
 }
 

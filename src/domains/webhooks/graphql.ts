@@ -172,8 +172,8 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
             ...(selected && { columns: selected }),
           };
           return resolveConnection({ context, info, args }, id, {
-            pages: pagesOfDeliveries(context, list),
-            counts: countsOfDeliveries(context, list.filter),
+            pages: () => pagesOfDeliveries(context, list),
+            counts: () => countsOfDeliveries(context, list.filter),
             countedBy: list.filter,
             columns: selected,
           });

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   type UseFixture,
@@ -104,6 +105,35 @@ test('the outcome tells transport, JSON-RPC and tool failure apart, over both en
   await rest({ name: 'add' });
   expect(await outcomes()).toEqual([...EXPECTED, ...EXPECTED, ...EXPECTED]);
 });
+
+test('calls that begin and end together have their own entries, each with its own outcome', async () => {
+  const ANSWERS: Record<string, string> = {
+    good: '"result":{"content":[]}',
+    failing: '"result":{"content":[],"isError":true}',
+    unknown: '"error":{"code":-32602,"message":"Unknown tool"}',
+  };
+  const waiting: (() => void)[] = [];
+  fixture.peer.handler = (request, response) => {
+    void json(request).then((message) => {
+      const { name } = (message as { params: { name: string } }).params;
+      waiting.push(() => {
+        response.writeHead(200, { 'Content-Type': 'application/json' });
+        response.end(`{"jsonrpc":"2.0","id":1,${ANSWERS[name]}}`);
+      });
+      if (waiting.length === 9) for (const answer of waiting) answer();
+    });
+  };
+  const names = Object.keys(ANSWERS).flatMap((name) => [name, name, name]);
+  await Promise.all(names.map((name) => through(toolCall(name))));
+  const found = (await recorded()).map(({ toolCall: call }) => call as { toolName: string; outcome: string });
+  expect(found.map(({ toolName, outcome }) => `${toolName} ${outcome}`).toSorted()).toEqual([
+    ...repeat('failing TOOL_ERROR'),
+    ...repeat('good OK'),
+    ...repeat('unknown JSON_RPC_ERROR'),
+  ]);
+});
+
+const repeat = (text: string) => [text, text, text];
 
 test('the entry is open while the call runs, and completed when the caller leaves', async () => {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();

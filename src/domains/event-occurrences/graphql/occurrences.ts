@@ -107,8 +107,8 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
         const { direction } = EVENT_OCCURRENCE_ORDER.orderOf(orderBy);
         const list = { filter: filter ?? {}, direction, page, columns };
         return resolveConnection({ context, info, args }, id, {
-          pages: listEventOccurrences(context, list),
-          counts: countEventOccurrences(context, list.filter),
+          pages: () => listEventOccurrences(context, list),
+          counts: () => countEventOccurrences(context, list.filter),
           countedBy: list.filter,
           columns,
         });

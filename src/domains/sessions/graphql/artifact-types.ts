@@ -146,8 +146,8 @@ builder.objectField(ArtifactType, 'pullRequests', (t) =>
         const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
         const list = { filter: filter ?? {}, order: PULL_REQUEST_ORDER.orderOf(orderBy), page, columns: selected };
         return resolveConnection({ context, info, args }, id, {
-          pages: pagesOfPullRequests(context, list),
-          counts: countsOfPullRequests(context, list.filter),
+          pages: () => pagesOfPullRequests(context, list),
+          counts: () => countsOfPullRequests(context, list.filter),
           countedBy: list.filter,
           columns: selected,
         });

@@ -76,8 +76,8 @@ export function taskFields(t: Fields) {
           const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
           const list = { filter: filter ?? {}, order: ARTIFACT_ORDER.orderOf(orderBy), page, columns: selected };
           return resolveConnection({ context, info, args }, id, {
-            pages: pagesOfArtifacts(context, list),
-            counts: countsOfArtifacts(context, list.filter),
+            pages: () => pagesOfArtifacts(context, list),
+            counts: () => countsOfArtifacts(context, list.filter),
             countedBy: list.filter,
             columns: selected,
           });
