@@ -77,7 +77,7 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
         <code>${key.preview}</code>${key.user?.id !== own?.user.id && html` of ${personOf(key.user)}`}
       </div>
     </td>
-    <td><${Reach} organization=${key.organization} organizations=${own?.organizations?.nodes ?? []} /></td>
+    <td class="wrap"><${Reach} organization=${key.organization} organizations=${own?.organizations?.nodes ?? []} /></td>
     <td>
       <details class="scopes">
         <summary>${key.scopes.length === 1 ? '1 scope' : `${key.scopes.length} scopes`}</summary>

@@ -40,6 +40,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       updateMcpConnection: 'Changed the connection',
       updateMcpConnectionSettings: 'Changed the settings',
       authorizeMcpConnection: 'Started an authorization',
+      completeMcpAuthorization: 'Completed an authorization',
       testMcpConnection: 'Tested the connection',
       callMcpTool: 'Called a tool',
       deleteMcpConnection: 'Deleted the connection',

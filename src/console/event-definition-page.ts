@@ -101,7 +101,7 @@ function Properties({ label, properties, change }: PropertiesProps): VNode {
       <td class="wide">
         ${property.label}${property.description && html`<div class="soft">${property.description}</div>`}
       </td>
-      <td><code class="name">${property.name}</code></td>
+      <td class="wide"><code class="name">${property.name}</code></td>
       <td>${wordsOf(property.type)}</td>
       <td class="wide">${optionsShown(property)}</td>
       ${change && html`<td class="end">${propertyActions({ property, ...change })}</td>`}

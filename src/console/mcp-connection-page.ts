@@ -54,7 +54,7 @@ function factsOf(server: Connection): readonly (readonly [string, unknown])[] {
     ['Server', server.serverUrl && html`<code>${server.serverUrl}</code>`],
     ['Command', server.command && html`<code>${[server.command, ...(args ?? [])].join(' ')}</code>`],
     ['Environment', envKeys.join(', ')],
-    ['Authentication', server.authType && wordsOf(server.authType)],
+    ['Authentication', server.authType === 'OAUTH' ? 'OAuth' : server.authType && wordsOf(server.authType)],
     ['Headers', headerKeys.join(', ')],
     ['Scopes', grantedScopes?.join(' ')],
     ['Authorization server', server.issuer],

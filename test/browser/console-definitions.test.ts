@@ -1,7 +1,14 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  cutCells,
+  overflowOf,
+  saveScreenshot,
+  startSite,
+} from '../support/processes/browser.ts';
 
 /** Event definitions and their properties are created, changed and deleted in forms. */
 
@@ -104,6 +111,9 @@ test.each(VIEWS)(
     await page.keyboard.press('Enter');
     await row.getByText('Free, Paid').waitFor();
     await isGood(page, `property-added-${name}`);
+    await page.getByText('32 default properties').click();
+    await page.getByText('svc_page_content_type').waitFor();
+    expect(await cutCells(page)).toEqual([]);
 
     await row.getByRole('button', { name: 'Edit' }).click();
     await dialog(page).getByRole('button', { name: 'Remove option 1' }).click();

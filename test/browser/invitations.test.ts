@@ -1,6 +1,12 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
+import {
+  accessibilityFindings,
+  cutCells,
+  saveScreenshot,
+  overflowOf,
+  startSite,
+} from '../support/processes/browser.ts';
 import { full } from '../support/proof.ts';
 
 /** Invitations in the console, from their creation by an administrator to their acceptance. */
@@ -180,6 +186,8 @@ test('the list of keys shows the organization of a bound key, and all organizati
   await page.getByRole('combobox', { name: 'Organization' }).selectOption(acting);
   const cellOf = (text: string) =>
     page.getByRole('table', { name: 'API keys' }).getByRole('row').filter({ hasText: text }).getByRole('cell').nth(1);
+  await cellOf('signed in with').getByText('All your organizations').waitFor();
+  expect(await cutCells(page)).toEqual([]);
   await cellOf('signed in with').getByText('All your organizations').click();
   const listed = await cellOf('signed in with').getByRole('listitem').allTextContents();
   expect({ listed, bound: await cellOf('Bound').textContent() }).toEqual({

@@ -19,12 +19,14 @@ test('an entry says what was done, which fields changed, or what was refused', (
     said('updateSession', ['branchName', 'title', 'serverUrl']),
     said('updateSession', []),
     said('createApiKey', null, 'FORBIDDEN'),
+    said('completeMcpAuthorization'),
     said('notYetKnown'),
   ]).toEqual([
     'Created the key',
     'Changed branch name, title, and server URL',
     'Changed nothing',
     'Tried: create API key',
+    'Completed an authorization',
     'Not yet known',
   ]);
 });

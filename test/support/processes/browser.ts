@@ -141,6 +141,15 @@ export function overflowOf(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
 
+/** The texts of the cells of tables that are not shown in full. */
+export function cutCells(page: Page): Promise<string[]> {
+  return page
+    .locator('td')
+    .evaluateAll((cells) =>
+      cells.filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent),
+    );
+}
+
 /** The findings of axe-core on the page or a part of it, without duplicates: the rule, the element, and the reason. */
 export async function accessibilityFindings(
   page: Page,
