@@ -112,7 +112,8 @@ function useUnseen(arrived: number, isAtEnd: boolean): number {
 }
 
 function NoEvents({ id }: { readonly id: string }): VNode {
-  return html`<${Empty} command=${`npm run --silent cli -- events import --session ${id} run.ndjson`}
-    >No events have been recorded yet. A runner appends them over the API; or import a file:<//
+  return html`<${Empty}
+    command=${`curl -o record.mjs ${location.origin}/record.mjs && node record.mjs --session ${id} -- codex exec --json …`}
+    >No events have been recorded yet. Record an agent into this session:<//
   >`;
 }

@@ -112,7 +112,7 @@ test('the audit log can be filtered by operation and links to the changed sessio
   expect(new Set(operations.slice(1))).toEqual(new Set(['Created the session']));
   await rows.nth(1).getByRole('link', { name: 'Audited' }).click();
   await page.getByRole('heading', { name: 'Audited', level: 1 }).waitFor();
-  await page.getByText(`events import --session ${id}`).waitFor();
+  await page.getByText(`node record.mjs --session ${id}`).waitFor();
 });
 
 test('the page of an event definition shows which occurrences were refused, by hour, property, reason and key, without values', async () => {
