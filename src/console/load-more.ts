@@ -19,9 +19,10 @@ export function LoadMore({ label, load, isAutomatic = false }: LoadMoreProps): V
   };
   useEffect(() => {
     if (!isAutomatic || isBusy || !button.current) return undefined;
-    const observer = new IntersectionObserver(([entry]) => void (entry?.isIntersecting && press()), {
-      rootMargin: '600px',
-    });
+    // A busy page gets several entries at once.
+    const seen = (entries: IntersectionObserverEntry[]) =>
+      void (entries.some(({ isIntersecting }) => isIntersecting) && press());
+    const observer = new IntersectionObserver(seen, { rootMargin: '600px' });
     observer.observe(button.current);
     return () => observer.disconnect();
   });

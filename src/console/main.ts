@@ -78,8 +78,12 @@ async function loadPage(path: string, signal: AbortSignal, found: (code: PageCod
     const show = await pageAt(path).catch(() => undefined);
     if (signal.aborted) return;
     if (show) return found({ show });
-    // The files of a gateway that has been replaced by another version are gone.
-    if (await isReachable()) return found({ show: OutOfDate });
+    if (await isReachable()) {
+      // Browsers keep the failure of a module until the document is loaded again.
+      if (failures > 0) location.reload();
+      // The files of a gateway that has been replaced by another version are gone.
+      return found({ show: OutOfDate });
+    }
     const waitMs = backOff(failures);
     await pause(waitMs, signal, (retry) =>
       found({ paused: { reason: 'unreachable', until: Date.now() + waitMs, retry } }),
