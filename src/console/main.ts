@@ -80,7 +80,7 @@ async function loadPage(path: string, signal: AbortSignal, found: (code: PageCod
     if (show) return found({ show });
     if (await isReachable()) {
       // Browsers keep the failure of a module until the document is loaded again.
-      if (failures > 0) location.reload();
+      if (failures > 0) return location.reload();
       // The files of a gateway that has been replaced by another version are gone.
       return found({ show: OutOfDate });
     }

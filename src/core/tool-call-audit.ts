@@ -1,6 +1,7 @@
 import DataLoader from 'dataloader';
 import { type RawBuilder, sql } from 'kysely';
 import { AUDIT_COLUMNS, type AuditTables, type AuditedToolCall, type NewAuditEntry, auditRow } from './audit.ts';
+import { LOOP_BATCHES } from './loop-batches.ts';
 import { type Statement, prepared, queriesOn } from './postgres/reading/queries.ts';
 import type { Sql } from './postgres/reading/sql.ts';
 
@@ -14,7 +15,8 @@ export interface ToolCallAudit {
 }
 
 const db = queriesOn<AuditTables>();
-const TARGET_TYPE = 'McpServer';
+/** The type of the target of every such entry. */
+export const TOOL_CALL_TARGET = 'McpServer';
 const COLUMNS = [...AUDIT_COLUMNS, 'tool_call'] as const;
 
 function rowsIn(rows: RawBuilder<string>) {
@@ -35,8 +37,8 @@ const complete = prepared<{ readonly rows: string }>()((value) =>
     .set({ tool_call: sql<AuditedToolCall>`a.tool_call || n.tool_call` })
     .whereRef('a.occurred_at', '=', 'n.occurred_at')
     .whereRef('a.id', '=', 'n.id')
-    // Always true. PostgreSQL expects a single row from it, and therefore uses the primary key, also in a plan made while the log is short.
-    .where('n.target_type', '=', TARGET_TYPE)
+    // Always true. PostgreSQL expects a single row from it, and therefore uses the primary key, unless the log is nearly empty when it plans.
+    .where('n.target_type', '=', TOOL_CALL_TARGET)
     // The caller does not wait for the disk: if PostgreSQL fails within a second, the entry says that the outcome is unknown.
     .where(sql<boolean>`set_config('synchronous_commit', 'off', true) = 'off'`),
 );
@@ -44,11 +46,13 @@ const complete = prepared<{ readonly rows: string }>()((value) =>
 /** Calls that begin or end in the same iteration of the event loop share a statement. */
 export function createToolCallAudit(writer: Sql): ToolCallAudit {
   const write = (statement: (values: { readonly rows: string }) => Statement<unknown>) => {
-    const options = { cache: false, maxBatchSize: 100, batchScheduleFn: (send: () => void) => void setImmediate(send) };
-    const loader = new DataLoader<object, undefined>(async (rows) => {
-      await writer.all(statement({ rows: JSON.stringify(rows) }));
-      return rows.map(() => undefined);
-    }, options);
+    const loader = new DataLoader<object, undefined>(
+      async (rows) => {
+        await writer.all(statement({ rows: JSON.stringify(rows) }));
+        return rows.map(() => undefined);
+      },
+      { ...LOOP_BATCHES, maxBatchSize: 100 },
+    );
     return async (entry: NewAuditEntry, toolCall: Partial<AuditedToolCall>) =>
       loader.load({ ...auditRow(entry), tool_call: toolCall });
   };

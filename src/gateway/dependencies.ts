@@ -57,8 +57,8 @@ export interface Dependencies {
   readonly caches: Caches;
   readonly idempotency: Idempotency;
   readonly trustedDocuments: TrustedDocuments;
-  /** The tools at `/mcp`, by name. */
   readonly toolCallAudit: ToolCallAudit;
+  /** The tools at `/mcp`, by name. */
   readonly mcpTools: ReadonlyMap<string, Tool>;
   /** Address on which the gateway listens, set when it listens. With `PORT=0` the port is not known before. */
   readonly address: { url?: string };

@@ -109,7 +109,7 @@ describe('a live timeline', () => {
 });
 
 test('read from its beginning to its end, a long session keeps a bounded page, and each part of it is requested once', async () => {
-  const count = full ? 100_000 : 5000;
+  const count = full ? 100_000 : 6000;
   const id = await sessionOf(count);
   const { page, requested, problems } = await site.open(`/sessions/${id}`, { key });
   await page.getByText('message 1', { exact: true }).waitFor();

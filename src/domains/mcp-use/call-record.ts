@@ -1,6 +1,7 @@
 import { type ToolCallOutcome, auditEntry } from '../../core/audit.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { TOOL_CALL_TARGET } from '../../core/tool-call-audit.ts';
 import type { UsableConnection } from '../mcp-connections/public.ts';
 
 const MAX_TOOL_NAME = 200;
@@ -20,7 +21,7 @@ export async function beginRecord(
   toolName: unknown,
   sessionId: SessionId | null = null,
 ): Promise<CallRecord> {
-  const entry = auditEntry(context, 'callMcpTool', { type: 'McpServer', id });
+  const entry = auditEntry(context, 'callMcpTool', { type: TOOL_CALL_TARGET, id });
   await context.toolCallAudit.open(entry, { toolName: recorded(toolName), sessionId });
   const started = performance.now();
   let isOpen = true;
