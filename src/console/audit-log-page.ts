@@ -87,11 +87,15 @@ const TYPES: Readonly<Record<string, string>> = {
   User: 'Person',
 };
 
+/** What is said of an object that cannot be read any more. Invitations end all the time. */
+const goneWords = (targetType: string) =>
+  targetType === 'OrganizationInvitation' ? 'no longer open' : 'no longer here';
+
 /** The changed object by its name, linked to its page, and its type. */
 function objectOf({ target, targetType, targetId }: Row): VNode {
   const type = TYPES[targetType] ?? wordsOf(targetType.replaceAll(/(?!^)[A-Z]/g, (letter) => ` ${letter}`));
   const [name, path] = target ? placeOf(target) : [];
-  if (!name) return html`${type}${targetId && !target && html` <span class="soft">no longer here</span>`}`;
+  if (!name) return html`${type}${targetId && !target && html` <span class="soft">${goneWords(targetType)}</span>`}`;
   return html`${path ? html`<a href=${path}>${name}</a>` : name} <span class="soft">${type}</span>`;
 }
 

@@ -41,16 +41,49 @@ export function InvitationPage({ isStranger }: { readonly isStranger: boolean })
     setJoined(one);
   };
   if (joined) return html`<${Welcome} joined=${joined} />`;
-  const intro = 'An administrator has invited you to their organization.';
-  if (token === '')
-    return html`<${PageFrame} title="Accept an invitation" intro=${intro}><${TokenForm} onToken=${setToken} /><//>`;
-  return html`<${PageFrame} title="Accept an invitation" intro=${intro}>
+  if (token === '') return html`<${PageFrame} title="Accept an invitation"><${TokenForm} onToken=${setToken} /><//>`;
+  return html`<${PageFrame} title="Accept an invitation">
+    <${Preview} token=${token} />
     ${person === undefined && html`<${Loading} />`}
     ${person !== undefined && person !== null && html`<${AcceptAs} person=${person} token=${token} onJoined=${onJoined} />`}
     ${
       person === null && html`<${CreateAccount} token=${token} onJoined=${onJoined} /> <${SignIn} onSignedIn=${look} />`
     }
   <//>`;
+}
+
+interface Invitation {
+  readonly organizationName: string;
+  readonly email: string;
+  readonly role: 'admin' | 'member';
+  readonly inviter: string | null;
+  readonly expiresAt: string;
+}
+
+/** What the token invites to. */
+function Preview({ token }: { readonly token: string }): VNode {
+  const [invitation, setInvitation] = useState<Invitation>();
+  const [fault, setFault] = useState<string>();
+  useEffect(() => {
+    setInvitation(undefined);
+    setFault(undefined);
+    post<Invitation>('/v1/invitations/preview', { token }).then(
+      ({ status, body }) => {
+        if (status === 200) setInvitation(body);
+        else setFault(status === 404 ? NOT_FOUND : (body.error ?? `The gateway answered ${status}.`));
+      },
+      () => setFault('The gateway cannot be reached. Reload the page.'),
+    );
+  }, [token]);
+  if (fault !== undefined) return html`<p class="notice" role="alert">${fault}</p>`;
+  if (!invitation) return html`<${Loading} />`;
+  const { organizationName, email, role, inviter, expiresAt } = invitation;
+  return html`<p class="invited">
+    ${inviter ?? 'An administrator'} has invited <strong>${email}</strong> to <strong>${organizationName}</strong> as
+    ${role === 'admin' ? ' an administrator' : ' a member'}. The invitation is valid until${' '}<${Time}
+      at=${expiresAt}
+    />.
+  </p>`;
 }
 
 function TokenForm({ onToken }: { readonly onToken: (token: string) => void }): VNode {
@@ -112,25 +145,29 @@ function OwnInvitations(): VNode | null {
 }
 
 interface Accepted {
-  readonly error?: string;
   readonly organization?: { readonly id: string; readonly name: string };
   readonly apiKey?: { readonly key: string };
 }
 
-async function acceptWithoutKey(input: { token: string; name?: string }): Promise<Accepted & { status: number }> {
-  const response = await fetch('/v1/invitations/accept', {
+/** Sends a request that needs no key. */
+async function post<Answer>(
+  path: string,
+  input: object,
+): Promise<{ status: number; body: Answer & { error?: string } }> {
+  const response = await fetch(path, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
     body: JSON.stringify(input),
   });
-  return { ...((await response.json()) as Accepted), status: response.status };
+  return { body: (await response.json()) as Answer & { error?: string }, status: response.status };
 }
 
 function CreateAccount({ token, onJoined }: StepProps): VNode {
   const [name, setName] = useState('');
   const create = async () => {
     try {
-      const { status, error, organization: joined, apiKey } = await acceptWithoutKey({ token, ...(name && { name }) });
+      const { status, body } = await post<Accepted>('/v1/invitations/accept', { token, ...(name && { name }) });
+      const { error, organization: joined, apiKey } = body;
       if (status === 404) return NOT_FOUND;
       if (status === 409) return 'The invited address already has an account. Sign in with its key.';
       if (!joined || !apiKey) return error ?? `The gateway answered ${status}.`;

@@ -10,16 +10,36 @@ import type { Answers } from './operation-types.ts';
 import { Empty, Faults, Loading, PageFrame, personOf } from './parts.ts';
 import { followAs } from './streams.ts';
 
-const PAGES = [
-  ['/sessions', 'Sessions'],
-  ['/event-definitions', 'Event definitions'],
-  ['/mcp-connections', 'MCP connections'],
-  ['/webhooks', 'Webhooks'],
-  ['/api-keys', 'API keys'],
-  ['/members', 'Members'],
-  ['/audit-log', 'Audit log'],
-  ['/usage', 'Usage'],
-] as const;
+interface Section {
+  readonly href: string;
+  readonly name: string;
+  /** The scope that its page needs. */
+  readonly scope?: Viewer['scopes'][number];
+  /** Whether only administrators see it. */
+  readonly isForAdministrators?: boolean;
+}
+
+const SECTIONS: readonly Section[] = [
+  { href: '/sessions', name: 'Sessions', scope: 'SESSIONS_READ' },
+  { href: '/event-definitions', name: 'Event definitions', scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE' },
+  { href: '/mcp-connections', name: 'MCP connections', scope: 'MCP_CONNECTIONS_READ' },
+  { href: '/webhooks', name: 'Webhooks', scope: 'WEBHOOKS_WRITE', isForAdministrators: true },
+  { href: '/api-keys', name: 'API keys', scope: 'API_KEYS_READ' },
+  { href: '/members', name: 'Members' },
+  { href: '/audit-log', name: 'Audit log', scope: 'ORGANIZATIONS_WRITE', isForAdministrators: true },
+  { href: '/usage', name: 'Usage', scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE' },
+];
+
+/** The sections that the caller can read. */
+function sectionsFor(viewer: Viewer | undefined): readonly Section[] {
+  if (!viewer) return SECTIONS;
+  const { scopes, role } = viewer;
+  return SECTIONS.filter(
+    ({ scope, isForAdministrators = false }) =>
+      (scope === undefined || scopes.includes(scope)) && (!isForAdministrators || role !== 'MEMBER'),
+  );
+}
+
 const PROFILE = '/profile';
 
 /** The code of each page, which is loaded when the page is opened. */
@@ -52,7 +72,7 @@ async function pageAt(path: string): Promise<Show> {
     const Page = await OBJECTS.get(section)?.();
     if (Page) return () => html`<${Page} key=${path} id=${decoded(name)} />`;
   }
-  const List = await LISTS.get(section || 'sessions')?.();
+  const List = await LISTS.get(section)?.();
   if (List) return () => html`<${List} key=${section} />`;
   return () => html`<${PageFrame} title="Not found"><${Empty}>There is no such page.<//><//>`;
 }
@@ -62,27 +82,36 @@ interface PageCode {
   readonly paused?: Paused | undefined;
 }
 
-/** The page of a path. The page before stays until the code of the new one is loaded. */
-function usePage(path: string): PageCode {
+/** The page of a path, which is found anew when the address changes. The page before stays until the code of the new one is loaded. */
+function usePage(path: string, address: string): PageCode {
   const [code, setCode] = useState<PageCode>({});
   useEffect(() => {
     const left = new AbortController();
     void loadPage(path, left.signal, setCode);
     return () => left.abort();
-  }, [path]);
+  }, [path, address]);
   return code;
 }
 
+/** The path whose code could not be loaded, so that the document was loaded again. */
+const RELOADED_FOR = 'reloaded-for';
+
+/**
+ * Browsers keep the failure of a module until the document is loaded again, and the files of a gateway that has been replaced by another
+ * version are gone. So the document is loaded again, once.
+ */
 async function loadPage(path: string, signal: AbortSignal, found: (code: PageCode) => void): Promise<void> {
   for (let failures = 0; !signal.aborted; failures++) {
     const show = await pageAt(path).catch(() => undefined);
     if (signal.aborted) return;
-    if (show) return found({ show });
+    if (show) {
+      sessionStorage.removeItem(RELOADED_FOR);
+      return found({ show });
+    }
     if (await isReachable()) {
-      // Browsers keep the failure of a module until the document is loaded again.
-      if (failures > 0) return location.reload();
-      // The files of a gateway that has been replaced by another version are gone.
-      return found({ show: OutOfDate });
+      if (sessionStorage.getItem(RELOADED_FOR) === path) return found({ show: Incomplete });
+      sessionStorage.setItem(RELOADED_FOR, path);
+      return location.reload();
     }
     const waitMs = backOff(failures);
     await pause(waitMs, signal, (retry) =>
@@ -98,9 +127,9 @@ function isReachable(): Promise<boolean> {
   );
 }
 
-function OutOfDate(): VNode {
+function Incomplete(): VNode {
   return html`<${PageFrame} title="The page cannot be loaded">
-    <p>The gateway may have a new version since this tab was opened.</p>
+    <p>The gateway did not answer with all files of this page. If it is being upgraded, try again when that is done.</p>
     <p><button class="button" onClick=${() => location.reload()}>Reload</button></p>
   <//>`;
 }
@@ -142,7 +171,7 @@ function usePath(): string {
 }
 
 function isConsolePath(path: string): boolean {
-  return path === '/' || path === PROFILE || PAGES.some(([prefix]) => path === prefix || path.startsWith(`${prefix}/`));
+  return path === '/' || path === PROFILE || SECTIONS.some(({ href }) => isAt(path, href));
 }
 
 type Viewer = Answers['Viewer']['viewer'];
@@ -207,16 +236,18 @@ function useBeginning(): Beginning & { readonly isLoading: boolean; readonly pau
 }
 
 function Console(): VNode {
-  const path = usePath();
   const { viewer, faults, isLoading, paused } = useBeginning();
-  const page = usePage(path);
-  const shown = useRef(path);
+  const sections = sectionsFor(viewer);
+  const at = usePath();
+  const path = at === '/' ? (sections[0]?.href ?? PROFILE) : at;
+  const page = usePage(path, at);
+  const shown = useRef(at);
   useEffect(() => {
     const title = document.querySelector<HTMLElement>('#page-title');
     // If the user moves the focus while the first page loads, it stays.
-    if (title && (shown.current !== path || document.activeElement === document.body)) {
+    if (title && (shown.current !== at || document.activeElement === document.body)) {
       title.focus({ preventScroll: true });
-      shown.current = path;
+      shown.current = at;
     }
     // On a phone the navigation is one line, which scrolls.
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
@@ -227,7 +258,7 @@ function Console(): VNode {
       ${viewer && html`<${OrganizationChoice} current=${viewer.organization} organizations=${organizationsOf(viewer)} />`}
       <nav aria-label="Console">
         <ul>
-          ${PAGES.map(([href, name]) => html`<li key=${href}><a href=${href} aria-current=${isAt(path, href) ? 'page' : undefined}>${name}</a></li>`)}
+          ${sections.map(({ href, name }) => html`<li key=${href}><a href=${href} aria-current=${isAt(path, href) ? 'page' : undefined}>${name}</a></li>`)}
         </ul>
       </nav>
     </header>
@@ -264,7 +295,7 @@ function NotHere({ faults }: { readonly faults: readonly Fault[] }): VNode {
 }
 
 function isAt(path: string, href: string): boolean {
-  return path === href || path.startsWith(`${href}/`) || (path === '/' && href === '/sessions');
+  return path === href || path.startsWith(`${href}/`);
 }
 
 const ICON = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href;

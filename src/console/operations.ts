@@ -4,7 +4,7 @@ import { PEOPLE_OPERATIONS } from './people-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
-  id databaseId title visibility isPinned agent updatedAt createdAt viewerCanUpdate viewerCanRecord
+  id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
   state { current } project { name } creator { id name email }`;
 
 /** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
@@ -51,7 +51,7 @@ export const OPERATIONS = {
   FindWebhook: `query FindWebhook($id: ID!) { webhook(id: $id) { id } }`,
 
   Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter) {
-    viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: { field: UPDATED_AT, direction: DESC }) {
+    viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: { field: LAST_SEEN_AT, direction: DESC }) {
       nodes { ${SESSION_ROW} }
       pageInfo { hasNextPage endCursor }
     } } }
@@ -62,7 +62,7 @@ export const OPERATIONS = {
   Session: `query Session($id: ID!) {
     session(id: $id) {
       ${SESSION_ROW}
-      description(maxLength: 20000) lastSeenAt baseBranch branchName targetBranch externalUrl
+      description(maxLength: 20000) baseBranch branchName targetBranch externalUrl
       diffSummary { additions deletions }
       usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
     }

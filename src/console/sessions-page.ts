@@ -18,7 +18,7 @@ type Visibility = Row['visibility'];
 
 const STATES: readonly StateName[] = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'];
 const VISIBILITIES: readonly Visibility[] = ['PUBLIC', 'PRIVATE'];
-const HEAD = ['Title', 'State', 'Agent', 'Updated', ''];
+const HEAD = ['Title', 'State', 'Agent', 'Last recorded', ''];
 
 interface Wanted {
   readonly title: string;
@@ -111,7 +111,7 @@ export function SessionsPage(): VNode {
     ${
       hasText
         ? html`<${FoundTexts} text=${text} />`
-        : html`${live !== undefined && html`<p class="notice" role="status">${live}</p>`}
+        : html`${live !== undefined && list.faults.length === 0 && html`<p class="notice" role="status">${live}</p>`}
             <${List}
               label="Sessions"
               list=${list}
@@ -154,7 +154,7 @@ function rowOf(session: Row, onDone: () => void): VNode {
     </td>
     <td><${Badge} value=${session.state.current} /></td>
     <td title=${session.agent && visibleText(session.agent)}>${session.agent ?? html`<span class="soft">–</span>`}</td>
-    <td><${Time} at=${session.updatedAt} /></td>
+    <td><${Time} at=${session.lastSeenAt} /></td>
     <td class="end">
       <div class="actions">
         <${SessionForms} session=${session} onChange=${onDone} />
@@ -165,7 +165,7 @@ function rowOf(session: Row, onDone: () => void): VNode {
 }
 
 /**
- * Moves changed sessions to the top. The list is loaded again whenever the subscription starts, at first and after a
+ * Moves changed sessions to their place in the order of the list. The list is loaded again whenever the subscription starts, at first and after a
  * lost connection, because earlier changes would be missing.
  * @returns why the list does not follow at present, if it does not
  */
@@ -177,7 +177,8 @@ function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | u
     const onData = ({ sessionChanged: changed }: Answers['SessionChanged']) =>
       update((rows) => {
         const others = rows.filter(({ id }) => id !== changed.id);
-        return !changed.left && isWanted(changed, current.current) ? [changed, ...others] : others;
+        if (changed.left || !isWanted(changed, current.current)) return others;
+        return [changed, ...others].toSorted((one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt));
       });
     const onState = (state: FollowState, reason = 'no reason was given') => {
       if (state === 'live') reload();

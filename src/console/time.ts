@@ -40,9 +40,12 @@ function dayOf(at: Date): number {
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate());
 }
 
-/** Date and time; the year only if it is another one. */
+/** Date and time; the year only if it is another one. A line break never separates "AM" from its hour. */
 export function shortTime(at: Date, now: Date): string {
-  return (at.getFullYear() === now.getFullYear() ? thisYear : otherYear).format(at);
+  const parts = (at.getFullYear() === now.getFullYear() ? thisYear : otherYear).formatToParts(at);
+  return parts
+    .map(({ value }, index) => (parts[index + 1]?.type === 'dayPeriod' ? value.replaceAll(' ', '\u00a0') : value))
+    .join('');
 }
 
 const TICK_MS = 5_000;

@@ -299,9 +299,10 @@ const ROUTES: Readonly<Record<string, Write>> = {
 };
 
 test('every route that writes has a case here', () => {
-  // The end of a session at another server changes nothing here.
+  // The end of a session at another server changes nothing here, and the token of an invitation is sent in a body although it is a read.
+  const others = new Set(['endMcpSession', 'previewOrganizationInvitation']);
   const names = routes.flatMap((route) =>
-    isWrite(route) && route.operationId !== 'endMcpSession' ? [route.operationId] : [],
+    isWrite(route) && !others.has(route.operationId) ? [route.operationId] : [],
   );
   expect(caseFaults('ROUTES in test/across/audit-of-routes.test.ts', Object.keys(ROUTES), names)).toBe('');
 });

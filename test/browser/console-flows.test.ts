@@ -2,6 +2,7 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { serve } from '../../src/gateway/http/server.ts';
+import { invite } from '../support/fixtures/invitations.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 
@@ -240,7 +241,7 @@ test('a link on another site opens the page, although the browser does not send 
   };
   await follow('/members');
   await page.getByRole('heading', { name: 'Members', level: 1 }).waitFor();
-  await follow('/invitations/accept#wgi_any');
+  await follow(`/invitations/accept#${(await invite(site, key, 'elsewhere@example.com')).token}`);
   await page.getByText('You are signed in as').waitFor();
   expect(problems).toEqual([]);
 });

@@ -13,7 +13,7 @@ const scope = (page: Page, name: string) => dialog(page).getByRole('checkbox', {
 
 async function isGood(page: Page, name: string): Promise<void> {
   await saveScreenshot(page, name);
-  const findings = await accessibilityFindings(page, { impacts: ['moderate', 'serious', 'critical'] });
+  const findings = await accessibilityFindings(page);
   expect([name, findings, await overflowOf(page)]).toEqual([name, [], 0]);
 }
 
@@ -130,4 +130,17 @@ test('a key offers only scopes that it has itself, and purposes that they are en
     '{ viewer { apiKeys { nodes { name } } } }',
   );
   expect(data?.viewer.apiKeys.nodes.map(({ name }) => name)).toContain('as strong');
+});
+
+test('a key is offered the sections that it can read, begins with the first of them, and is told once what another one needs', async () => {
+  const { key } = await site.createKey();
+  const few = { name: 'few', scopes: ['API_KEYS_READ', 'WEBHOOKS_WRITE'] };
+  const made = await mutate<{ key: string }>(site, key, 'createApiKey', few, 'key');
+  const { page } = await site.open('/', { key: made.key });
+  await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
+  const sections = page.getByRole('navigation', { name: 'Console' }).getByRole('link');
+  expect(await sections.allTextContents()).toEqual(['Webhooks', 'API keys', 'Members']);
+  await page.goto(`${site.url}/sessions`);
+  await page.getByText('sessions.read').waitFor();
+  expect(await page.locator('.notice').count()).toBe(1);
 });

@@ -194,6 +194,23 @@ test('a page whose gateway cannot be reached says so, and continues when the net
   expect(await page.getByText('The gateway cannot be reached.').count()).toBe(0);
 });
 
+test.each([
+  ['once', 1, 'Members'],
+  ['always', Infinity, 'The page cannot be loaded'],
+])('a page whose code could not be loaded %s is loaded with the document again, once', async (_, failures, title) => {
+  const { page } = await site.open('/sessions', { key });
+  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  let requests = 0;
+  await page.route(/members-page/, (route) => {
+    requests += 1;
+    return requests <= failures ? route.abort() : route.continue();
+  });
+  await page.getByRole('link', { name: 'Members', exact: true }).click();
+  await page.getByRole('heading', { name: title, level: 1 }).waitFor();
+  expect(requests).toBe(2);
+  expect(new URL(page.url()).pathname).toBe('/members');
+});
+
 test('a connection that has gone silent counts as lost within 20 seconds', async () => {
   const proxy = await startTcpProxy(site.url);
   const id = await startSession('Silent');

@@ -37,7 +37,7 @@ const PHONE = { width: 390, isDark: true };
 test.each(full ? [WIDE, PHONE] : [PHONE])(
   '$width pixels: a person without an account opens the link, creates an account, sees its key once, and is a signed-in member',
   async (view) => {
-    const { key } = await site.createKey();
+    const { key, email: inviter, organization } = await site.createKey();
     const { page, problems } = await site.open('/members', { ...view, key });
     const email = `new-${view.width}@example.com`;
     const link = await invite(page, email, 'Administrator');
@@ -47,6 +47,11 @@ test.each(full ? [WIDE, PHONE] : [PHONE])(
 
     const stranger = await site.open(link, view);
     await stranger.page.getByRole('heading', { name: 'I have no account' }).waitFor();
+    await stranger.page
+      .getByText(
+        `${inviter} has invited ${email} to ${organization} as an administrator. The invitation is valid until`,
+      )
+      .waitFor();
     // The token is removed from the URL, so that it is not in the history.
     expect(stranger.page.url()).toBe(`${site.url}/invitations/accept`);
     await isGood(stranger.page, `invitation-${view.width}`);
@@ -122,9 +127,12 @@ test('the page of a revoked invitation reports that it was not found', async () 
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await expect.poll(() => row.count()).toBe(0);
   const { page: stranger } = await site.open(link);
-  await stranger.getByRole('button', { name: 'Create my account and join' }).click();
+  // Before and after the form is sent.
   await stranger.getByRole('alert').waitFor();
-  expect(await stranger.getByRole('alert').textContent()).toMatch(/not found.*used or revoked/);
+  await stranger.getByRole('button', { name: 'Create my account and join' }).click();
+  await expect.poll(() => stranger.getByRole('alert').count()).toBe(2);
+  for (const text of await stranger.getByRole('alert').allTextContents())
+    expect(text).toMatch(/not found.*used or revoked/);
   expect(problems).toEqual([]);
 });
 

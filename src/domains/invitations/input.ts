@@ -34,6 +34,12 @@ export const acceptOrganizationInvitationInput = z.strictObject({
   token: token.describe('The token of the invitation, `wgi_…`.'),
 });
 
+/** For whoever has the token, with or without an account. */
+export const previewOrganizationInvitationInput = z.strictObject({
+  token: token.describe('The token of the invitation, `wgi_…`.'),
+});
+export type PreviewOrganizationInvitationInput = z.output<typeof previewOrganizationInvitationInput>;
+
 /** For a person who has no account yet. */
 export const acceptInvitationWithoutKeyInput = z.strictObject({
   token: token.describe('The token of the invitation, `wgi_…`.'),

@@ -14,6 +14,7 @@ import { User } from '../users/public.ts';
 import { Invitation } from './entity.ts';
 import {
   type AcceptInvitationWithoutKeyInput,
+  type PreviewOrganizationInvitationInput,
   acceptOrganizationInvitationInput,
   inviteOrganizationMemberInput,
   revokeOrganizationInvitationInput,
@@ -27,6 +28,7 @@ import {
 } from './policy.ts';
 import {
   type InvitationList,
+  type InvitationPreview,
   type InvitationRow,
   acceptedInvitationOf,
   countInvitations,
@@ -35,6 +37,7 @@ import {
   openInvitationOf,
   organizationOfToken,
   pageOfInvitations,
+  previewOf,
 } from './queries.ts';
 import { generateInvitationToken, hashInvitationToken } from './token.ts';
 
@@ -162,6 +165,19 @@ async function join(
   const organization = await em.findOneOrFail(Organization, { id: organizationId });
   em.create(Membership, { organization, user, role, createdAt: now() });
   return { invitationId, organization, role };
+}
+
+/**
+ * Reads the open invitation with a token. Whoever has the token counts as the invited person. Nothing is changed or recorded.
+ * @throws NotFoundError like `acceptOrganizationInvitation`.
+ */
+export async function previewOrganizationInvitation(
+  { em, now }: Pick<WorkContext, 'em' | 'now'>,
+  { token }: PreviewOrganizationInvitationInput,
+): Promise<InvitationPreview> {
+  const preview = await previewOf(em, hashInvitationToken(token), now());
+  if (!preview) throw notFound('invitation');
+  return preview;
 }
 
 type KeylessContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>;

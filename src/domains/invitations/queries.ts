@@ -156,6 +156,20 @@ export async function openInvitationOf(
     .executeTakeFirst();
 }
 
+/** What the open invitation with this token says to whoever has the token. */
+export async function previewOf(em: EntityManager, hash: Buffer, at: Date) {
+  return tablesOf(em)
+    .selectFrom('invitation as i')
+    .innerJoin('organization as o', 'o.id', 'i.organization_id')
+    .innerJoin('user_account as u', 'u.id', 'i.inviter_id')
+    .select(['o.name as organizationName', 'i.email', 'i.role', 'u.name as inviterName', 'u.email as inviterEmail'])
+    .select('i.expires_at as expiresAt')
+    .where('i.hash', '=', hash)
+    .where(isOpen(at))
+    .executeTakeFirst();
+}
+export type InvitationPreview = NonNullable<Awaited<ReturnType<typeof previewOf>>>;
+
 /**
  * The invitation with this token that was accepted without a key, if the new account is still a member of the organization. The caller has
  * locked the organization.

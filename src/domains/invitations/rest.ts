@@ -3,8 +3,9 @@ import { documentOf } from '../../core/http/documents.ts';
 import { keylessRoute } from '../../core/http/route.ts';
 import { memberCountsOf, organizationRow } from '../organizations/public.ts';
 import { organizationDocument, organizationExample, toOrganizationDocument } from '../organizations/rest-documents.ts';
-import { acceptInvitationWithoutKeyInput } from './input.ts';
-import { acceptInvitationWithoutKey } from './operations.ts';
+import { ROLES } from '../../core/access.ts';
+import { acceptInvitationWithoutKeyInput, previewOrganizationInvitationInput } from './input.ts';
+import { acceptInvitationWithoutKey, previewOrganizationInvitation } from './operations.ts';
 
 const KEY_TEXTS = { id: 'Id of the key.', key: 'The secret of the key: `wgk_…`. It is shown only in this answer.' };
 const ACCEPTED_TEXTS = { organization: 'The organization that the user joined.', apiKey: 'The first key of the user.' };
@@ -14,7 +15,52 @@ const acceptedInvitationDocument = documentOf(ACCEPTED_TEXTS, {
   apiKey: documentOf(KEY_TEXTS, { id: z.uuid(), key: z.string() }),
 }).meta({ id: 'AcceptedInvitation' });
 
+const PREVIEW_TEXTS = {
+  organizationName: 'Name of the organization.',
+  email: 'The invited e-mail address, in lower case.',
+  role: 'Role of the new member.',
+  inviter: 'The administrator who created the invitation: their name, or their e-mail address if they have no name.',
+  expiresAt: 'When the invitation expires: 7 days after it was created.',
+};
+
+const invitationPreviewDocument = documentOf(PREVIEW_TEXTS, {
+  organizationName: z.string(),
+  email: z.string(),
+  role: z.enum(ROLES),
+  inviter: z.string().nullable(),
+  expiresAt: z.iso.datetime(),
+}).meta({ id: 'InvitationPreview' });
+
+/** The token is in the body, because URLs reach logs and histories. */
 export const invitationRoutes = [
+  keylessRoute({
+    method: 'POST',
+    path: '/v1/invitations/preview',
+    operationId: 'previewOrganizationInvitation',
+    access: 'keyless',
+    tag: 'Organizations',
+    summary: 'Reads an open invitation by its token, without an API key.',
+    description:
+      'Answers which organization the token is for, who invited whom, and in which role. It changes nothing. Used, expired, revoked and unknown tokens are 404. `Authorization` is not read.',
+    input: previewOrganizationInvitationInput,
+    output: invitationPreviewDocument,
+    status: 200,
+    errors: [400, 404],
+    examples: {
+      input: { token: 'wgi_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg' },
+      output: {
+        organizationName: organizationExample.name,
+        email: 'bea@example.com',
+        role: 'member',
+        inviter: 'Ann',
+        expiresAt: '2026-03-08T10:00:00.000Z',
+      },
+    },
+    run: async (context, input) => {
+      const { inviterName, inviterEmail, expiresAt, ...preview } = await previewOrganizationInvitation(context, input);
+      return { ...preview, inviter: inviterName ?? inviterEmail, expiresAt: new Date(expiresAt).toISOString() };
+    },
+  }),
   keylessRoute({
     method: 'POST',
     path: '/v1/invitations/accept',

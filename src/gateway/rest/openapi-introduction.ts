@@ -60,7 +60,7 @@ A key has scopes. The description of each operation names the scope that it need
 
 A request acts in one organization. A bound key always acts in its organization. An unbound key acts in the organization that the header \`X-Organization-Id\` names by id or slug; without the header, in the user's only organization. An operation that needs an organization and has none answers 400.
 
-People join by invitation. An administrator invites an e-mail address (GraphQL \`inviteOrganizationMember\`) and passes on the token, which is valid once within 7 days. A person without an account accepts with \`POST /v1/invitations/accept\`, the only operation that needs no API key, and gets their first key. A person with an account accepts with their key (GraphQL \`acceptOrganizationInvitation\`).
+People join by invitation. An administrator invites an e-mail address (GraphQL \`inviteOrganizationMember\`) and passes on the token, which is valid once within 7 days. \`POST /v1/invitations/preview\` tells whoever has the token what it is for. A person without an account accepts with \`POST /v1/invitations/accept\` and gets their first key. These two operations need no API key. A person with an account accepts with their key (GraphQL \`acceptOrganizationInvitation\`).
 
 ## Ids
 

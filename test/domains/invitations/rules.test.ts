@@ -2,7 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { ACCEPT, INVITATIONS, INVITE, REVOKE, acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
+import {
+  ACCEPT,
+  INVITATIONS,
+  INVITE,
+  REVOKE,
+  acceptWithoutKey,
+  invite,
+  previewInvitation,
+} from '../../support/fixtures/invitations.ts';
 import { CHANGE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
@@ -12,6 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
+const NAME = `mutation($input: UpdateViewerInput!) { updateViewer(input: $input) { __typename } }`;
 const newAddress = () => `${randomUUID()}@example.com`;
 const NOT_FOUND = refused('NotFound', 'invitation not found');
 
@@ -195,6 +204,49 @@ describe('accepting with a key', () => {
     expect(await mutate(guest.key, ACCEPT, { token })).toEqual(
       refused('Conflict', 'you are already a member of the organization'),
     );
+  });
+});
+
+describe('the preview of an invitation', () => {
+  test('names organization, inviter, address and role to whoever has the token, and changes nothing', async () => {
+    const admin = await gateway.createKey();
+    const address = newAddress();
+    const at = new Date('2026-03-01T10:20:30.500Z');
+    gateway.setClock(at);
+    const { token } = await invite(gateway, admin.key, address, { role: 'ADMIN' });
+    const before = await dumpTables(gateway);
+    const preview = {
+      organizationName: admin.organization,
+      email: address,
+      role: 'admin',
+      inviter: admin.email,
+      expiresAt: '2026-03-08T10:20:30.500Z',
+    };
+    expect(await previewInvitation(gateway, token)).toMatchObject({ status: 200, body: preview });
+    expect(await dumpTables(gateway)).toEqual(before);
+    await mutate(admin.key, NAME, { name: 'Ann Admin' });
+    expect((await previewInvitation(gateway, token)).body).toEqual({ ...preview, inviter: 'Ann Admin' });
+    gateway.setClock(new Date('2026-03-08T10:20:30.501Z'));
+    expect(await previewInvitation(gateway, token)).toMatchObject({ status: 404, body: { error: NOT_FOUND.message } });
+    gateway.setClock(undefined);
+  });
+
+  test('404 for unknown, replaced, revoked and used tokens, and when the inviter is no longer an administrator', async () => {
+    const admin = await gateway.createKey();
+    const other = await gateway.createKey({ organization: admin.organization, role: 'admin' });
+    const address = newAddress();
+    const { token: replaced } = await invite(gateway, admin.key, address);
+    const { token: used } = await invite(gateway, admin.key, address);
+    const { token: revoked, id } = await invite(gateway, admin.key, newAddress());
+    await mutate(admin.key, REVOKE, { invitationId: id });
+    const { token: ended } = await invite(gateway, other.key, newAddress());
+    await mutate(admin.key, CHANGE, { userId: other.userId, role: 'MEMBER' });
+    await acceptWithoutKey(gateway, { token: used });
+    for (const token of [`wgi_${'0'.repeat(43)}`, 'x', replaced, used, revoked, ended])
+      expect(await previewInvitation(gateway, token)).toMatchObject({
+        status: 404,
+        body: { error: NOT_FOUND.message },
+      });
   });
 });
 

@@ -153,7 +153,7 @@ export function cutCells(page: Page): Promise<string[]> {
 /** The findings of axe-core on the page or a part of it, without duplicates: the rule, the element, and the reason. */
 export async function accessibilityFindings(
   page: Page,
-  { part = page.locator(':root'), impacts = ['serious', 'critical'] }: AccessibilityOptions = {},
+  { part = page.locator(':root'), impacts = ['moderate', 'serious', 'critical'] }: AccessibilityOptions = {},
 ): Promise<string[]> {
   if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe.source);
   // No selectors and style sheets are collected, because no finding uses them.

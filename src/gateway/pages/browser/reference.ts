@@ -14,14 +14,24 @@ interface SwaggerRequest {
 
 const AUTHORIZATION = ['-H', 'Authorization: Bearer YOUR_API_KEY'];
 
+/** Parts of the page that Swagger UI has outside of its main part. */
+const PARTS = [
+  ['.information-container', 'Introduction'],
+  ['.schemes-server-container', 'Server and API key'],
+] as const;
+
 /**
- * Adds labels that Swagger UI lacks, and makes scrollable texts reachable by keyboard. Removes the link in the button
+ * Adds labels and landmarks that Swagger UI lacks, and makes scrollable texts reachable by keyboard. Removes the link in the button
  * that opens an operation, because the button has the same effect.
  */
 function makeAccessible(root: HTMLElement): void {
   const give = (selector: string, name: string, value: string) => {
     for (const element of root.querySelectorAll(`${selector}:not([${name}])`)) element.setAttribute(name, value);
   };
+  for (const [part, name] of PARTS) {
+    give(part, 'role', 'region');
+    give(part, 'aria-label', name);
+  }
   give('#servers', 'aria-label', 'Server');
   give('textarea', 'aria-label', 'Request body');
   give('.microlight', 'tabindex', '0');
