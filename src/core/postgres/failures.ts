@@ -54,5 +54,12 @@ function codeOf(error: Error): string | undefined {
 export function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<string, (input: Input) => DomainError>>) {
   if (!(error instanceof UniqueConstraintViolationException)) return undefined;
   // The exception has a copy of the driver's field `constraint`.
-  return 'constraint' in error ? conflicts[String(error.constraint)] : undefined;
+  const name = violatedConstraint(error);
+  return name === undefined ? undefined : conflicts[name];
+}
+
+/** The name of the violated constraint. On a shard of Citus it ends with the number of the shard. */
+export function violatedConstraint(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('constraint' in error)) return undefined;
+  return String(error.constraint).replace(/_\d{6,}$/, '');
 }

@@ -116,9 +116,16 @@ const noteUse = prepared<{ keyId: ApiKeyId; at: Date }>()((value) =>
     ),
 );
 
-/** Records that a key was used, to the minute. */
+const beingNoted = new Map<ApiKeyId, Promise<unknown>>();
+
+/** Records that a key was used, to the minute. Concurrent requests share one statement. */
 export async function noteKeyUse(writer: Sql, keyId: ApiKeyId, at: Date): Promise<void> {
-  await writer.all(noteUse({ keyId, at }));
+  let noted = beingNoted.get(keyId);
+  if (!noted) {
+    noted = writer.all(noteUse({ keyId, at })).finally(() => beingNoted.delete(keyId));
+    beingNoted.set(keyId, noted);
+  }
+  await noted;
 }
 
 /** Revokes the keys of a user, of an organization, or of a user in an organization, in the caller's transaction. @returns their ids. */

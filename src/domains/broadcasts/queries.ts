@@ -65,7 +65,11 @@ export function findBroadcasts(
   if (status !== undefined) broadcasts = broadcasts.where('b.status', '=', status);
   if (since !== undefined) broadcasts = broadcasts.where('b.created_at', '>=', since);
   if (after !== undefined) {
-    const last = db.selectFrom('broadcast as l').select(['l.created_at', 'l.id']).where('l.id', '=', after);
+    const last = db
+      .selectFrom('broadcast as l')
+      .select(['l.created_at', 'l.id'])
+      .where('l.id', '=', after)
+      .where('l.organization_id', '=', organizationId);
     broadcasts = broadcasts.where((eb) =>
       eb(eb.refTuple('b.created_at', 'b.id'), '<', last.$asTuple('created_at', 'id')),
     );
@@ -94,6 +98,11 @@ export async function deleteBroadcastsOf(
 ): Promise<BroadcastId[]> {
   const tables = em.getKysely<Tables>();
   const some = tables.selectFrom('broadcast').select('id').where('organization_id', '=', organizationId).limit(batch);
-  const deleted = await tables.deleteFrom('broadcast').where('id', 'in', some).returning('id').execute();
+  const deleted = await tables
+    .deleteFrom('broadcast')
+    .where('organization_id', '=', organizationId)
+    .where('id', 'in', some)
+    .returning('id')
+    .execute();
   return deleted.map(({ id }) => id);
 }

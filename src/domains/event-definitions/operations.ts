@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import type { EventDefinitionId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { AuditTarget } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, invalid } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
@@ -174,7 +174,15 @@ export async function deleteWithOccurrences({ em, now }: OperationContext, defin
   });
 }
 
-/** Whether the definition exists in any organization and is not deleted. */
-export async function isInUse(em: EntityManager, definitionId: EventDefinitionId): Promise<boolean> {
-  return (await em.count(EventDefinition, { id: definitionId, deletedAt: null })) > 0;
+/**
+ * The organization of a deleted definition; undefined when its row was deleted too, after its occurrences.
+ * @throws Error when the definition is not deleted
+ */
+export async function organizationOfDeleted(
+  em: EntityManager,
+  definitionId: EventDefinitionId,
+): Promise<OrganizationId | undefined> {
+  const definition = await em.findOne(EventDefinition, { id: definitionId });
+  if (definition?.deletedAt === null) throw new Error(`the event definition ${definitionId} is not deleted`);
+  return definition?.organization.id;
 }

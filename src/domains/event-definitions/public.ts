@@ -5,7 +5,7 @@ export { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
 export { EventDefinition, type EventDefinitionTables, EventProperty, standardObject } from './entity.ts';
 export { createEventDefinitionInput } from './input.ts';
 export { NAME_PATTERN } from './naming.ts';
-export { createEventDefinition, isInUse } from './operations.ts';
+export { createEventDefinition, organizationOfDeleted } from './operations.ts';
 export { deleteDefinitionRow, lockDefinitionsOf } from './organization-deletion.ts';
 export type { PropertyType } from './property-types.ts';
 export { EVENT_DEFINITIONS, definitionsOf, requireEventDefinitions } from './policy.ts';

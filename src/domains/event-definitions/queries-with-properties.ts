@@ -27,6 +27,7 @@ export async function findDefinitionsWithProperties(
           .selectFrom('event_property as p')
           .select(properties.packed.as('packed'))
           .whereRef('p.definition_id', '=', 'd.id')
+          .where('p.organization_id', '=', requireOrganization(actor).id)
           .as('packed'),
       )
       .where('d.id', '=', anyOf('uuid', ids))

@@ -112,6 +112,7 @@ const definitionsWithProperties = preparedByShape<
         .selectFrom('event_property as p')
         .select(packedProperties(propertyNames).packed.as('packed'))
         .whereRef('p.definition_id', '=', 'd.id')
+        .where('p.organization_id', '=', value('organizationId'))
         .as('packed'),
     ),
 );

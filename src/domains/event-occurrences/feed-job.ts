@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { z } from 'zod';
 import { publishToFeed } from '../../core/feed.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
@@ -52,15 +51,14 @@ export async function publishSentOccurrences({
         .deleteFrom('sent_occurrence_count')
         .where('organization_id', '=', organizationId)
         .where((eb) => eb(eb.refTuple('definition_id', 'minute'), 'in', some.$asTuple('definition_id', 'minute')))
-        .returning(['definition_id as definitionId', 'count'])
-        .returning(sql<string>`to_char(minute at time zone 'utc', 'YYYY-MM-DD"T"HH24:MI:SS.000"Z"')`.as('minute'))
+        .returning(['definition_id as definitionId', 'minute', 'count'])
         .execute();
       const entries = counts.map(({ definitionId, ...data }) => ({
         organizationId,
         type: 'event_occurrences.sent' as const,
         subjectType: 'EventDefinition' as const,
         subjectId: definitionId,
-        data: { minute: data.minute, count: data.count },
+        data: { minute: new Date(data.minute).toISOString(), count: data.count },
       }));
       publishToFeed(transaction, ...entries);
     });

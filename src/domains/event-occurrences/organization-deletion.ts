@@ -16,7 +16,7 @@ export async function deleteDefinitions(
   const ids = await lockDefinitionsOf(em, organizationId, SMALL_DELETION_BATCH);
   for (const id of ids) {
     // At most one batch of occurrences is deleted in a transaction.
-    if ((await purgeOccurrences(em, id)) > 0) break;
+    if ((await purgeOccurrences(em, organizationId, id)) > 0) break;
     await deleteDefinitionRow(em, id);
   }
   return ids;

@@ -2,10 +2,10 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { z } from 'zod';
 import { idSchema } from '../../core/input/validation.ts';
-import type { EventDefinitionId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { jobHandler } from '../../core/jobs.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import { isInUse } from '../event-definitions/public.ts';
+import { organizationOfDeleted } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 
 /**
@@ -18,7 +18,11 @@ const BATCH = 5_000;
 const TABLES = ['event_occurrence', 'event_occurrence_uuid'] as const;
 
 /** Deletes one batch. @returns how many rows were deleted; 0 when none are left. */
-export async function purgeOccurrences(em: EntityManager, definitionId: EventDefinitionId): Promise<number> {
+export async function purgeOccurrences(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  definitionId: EventDefinitionId,
+): Promise<number> {
   const db = em.getKysely<Readable<EventOccurrenceTables>>();
   let purged = 0;
   for (const table of TABLES) {
@@ -26,11 +30,13 @@ export async function purgeOccurrences(em: EntityManager, definitionId: EventDef
       .selectFrom(table)
       .select(sql`ctid`.as('place'))
       .where('definition_id', '=', definitionId)
+      .where('organization_id', '=', organizationId)
       .limit(BATCH);
     const { numDeletedRows } = await db
       .deleteFrom(table)
-      // All rows of a definition are in one partition, so `ctid` identifies them.
+      // All rows of a definition are in one partition of one shard, so `ctid` identifies them.
       .where('definition_id', '=', definitionId)
+      .where('organization_id', '=', organizationId)
       .where(sql`ctid`, '=', sql`any(array(${batch}))`)
       .executeTakeFirst();
     purged += Number(numDeletedRows);
@@ -42,8 +48,9 @@ export const eventPurgeJob = jobHandler({
   queue: 'event-purge',
   data: z.strictObject({ definitionId: idSchema<EventDefinitionId>() }),
   run: async ({ em, signal }, { definitionId }) => {
-    if (await isInUse(em, definitionId)) throw new Error(`the event definition ${definitionId} is not deleted`);
+    const organizationId = await organizationOfDeleted(em, definitionId);
+    if (organizationId === undefined) return;
     do signal.throwIfAborted();
-    while ((await purgeOccurrences(em, definitionId)) > 0);
+    while ((await purgeOccurrences(em, organizationId, definitionId)) > 0);
   },
 });

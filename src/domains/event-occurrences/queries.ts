@@ -90,10 +90,13 @@ export function pagesOfOccurrences(
     pagesOf(reader, plan, definitionIds, (definitionId) =>
       db
         .selectFrom('event_occurrence as o')
-        .innerJoin('event_definition as d', 'd.id', 'o.definition_id')
+        .innerJoin('event_definition as d', (join) =>
+          join.onRef('d.id', '=', 'o.definition_id').onRef('d.organization_id', '=', 'o.organization_id'),
+        )
         .select(selectionOf(asked))
         // Compared directly and not through the join, so that the planner reads one partition only.
         .where('o.definition_id', '=', definitionId)
+        .where('o.organization_id', '=', requireOrganization(actor).id)
         .where(within(reach, 'd'))
         .where(thatFit(filter)),
     );
@@ -115,6 +118,7 @@ export function countsOfOccurrences(
             .selectFrom('event_occurrence as o')
             .select(({ fn }) => fn.countAll<number>().as('count'))
             .whereRef('o.definition_id', '=', 'd.id')
+            .where('o.organization_id', '=', requireOrganization(actor).id)
             .where(thatFit(filter))
             .as('count'),
         )
@@ -143,6 +147,7 @@ export function countsByDay(
             .select((eb) => sql<string>`(${eb.ref('o.occurred_at')} at time zone 'UTC')::date`.as('day'))
             .select(({ fn }) => fn.countAll<number>().as('count'))
             .whereRef('o.definition_id', '=', 'd.id')
+            .where('o.organization_id', '=', requireOrganization(actor).id)
             .where('o.occurred_at', '>=', sql<string>`${from}::timestamptz`)
             .where('o.occurred_at', '<', sql<string>`${before}::timestamptz`)
             .groupBy('day')
@@ -190,7 +195,9 @@ export async function findOccurrences(
           .onRef('o.occurred_at', '=', 'k.occurred_at')
           .onRef('o.id', '=', 'k.id'),
       )
-      .innerJoin('event_definition as d', 'd.id', 'o.definition_id')
+      .innerJoin('event_definition as d', (join) =>
+        join.onRef('d.id', '=', 'o.definition_id').onRef('d.organization_id', '=', 'o.organization_id'),
+      )
       .select(selectionOf(asked))
       .where(within(definitionsOf(requireOrganization(actor).id), 'd')),
   );

@@ -96,6 +96,7 @@ function keysOf(plan: PagePlan<FoundOccurrence>, organizationId: OrganizationId,
               .selectFrom('event_occurrence as o')
               .select(['o.definition_id', 'o.occurred_at', 'o.id'])
               .whereRef('o.definition_id', '=', 'd.id')
+              .where('o.organization_id', '=', organizationId)
               .where(conditions(organizationId, search)),
           )
           .as('o'),
@@ -122,6 +123,7 @@ export async function pageOfFoundOccurrences(
           .onRef('o.occurred_at', '=', 'k.occurred_at')
           .onRef('o.id', '=', 'k.id'),
       )
+      .where('o.organization_id', '=', requireOrganization(actor).id)
       .select(['o.id', 'o.occurred_at as occurredAt', 'o.object_id as objectId'])
       .select(['k.name as eventName', 'k.primary_object as primaryObject'])
       .select(sql<string>`o.properties::text`.as('properties'))

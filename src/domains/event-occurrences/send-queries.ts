@@ -69,6 +69,8 @@ export interface Sent {
   readonly uuid: string;
 }
 
+const YEAR = sql.raw(`interval '1 year'`);
+
 /**
  * Claims uuids for a year; the list has each once. A second transaction that claims the same uuid waits for the first. All claim in one
  * order, so that no two wait for each other.
@@ -80,9 +82,9 @@ export async function claimUuids(
   uuids: readonly Sent[],
 ): Promise<Sent[]> {
   if (uuids.length === 0) return [];
-  const at = now();
-  const expiresAt = new Date(at);
-  expiresAt.setUTCFullYear(at.getUTCFullYear() + 1);
+  const expiresAt = sql`(${now()}::timestamptz at time zone 'utc' + ${YEAR}) at time zone 'utc'`;
+  // Of the given row and without a parameter: Citus inserts the rows of `unnest` by a statement that has no other parameters.
+  const at = sql<string>`(excluded.expires_at at time zone 'utc' - ${YEAR}) at time zone 'utc'`;
   const db = tables(em);
   const definitionIds = listOf(
     'uuid',
@@ -103,15 +105,16 @@ export async function claimUuids(
           ),
         )
         .select(['s.definition_id', 's.uuid'])
-        .select([sql`${organizationId}::uuid`.as('organization_id'), sql`${expiresAt}::timestamptz`.as('expires_at')])
+        .select([sql`${organizationId}::uuid`.as('organization_id'), expiresAt.as('expires_at')])
         .orderBy('s.definition_id')
         .orderBy('s.uuid'),
     )
     .onConflict((conflict) =>
       conflict
-        .columns(['definition_id', 'uuid'])
+        // By its name, since deploy/citus.sql makes it wider.
+        .constraint('event_occurrence_uuid_pkey')
         .doUpdateSet((eb) => ({ expires_at: eb.ref('excluded.expires_at') }))
-        .where('event_occurrence_uuid.expires_at', '<=', at.toISOString()),
+        .where('event_occurrence_uuid.expires_at', '<=', at),
     )
     .returning(['definition_id as definitionId', 'uuid'])
     .execute();
@@ -120,17 +123,23 @@ export async function claimUuids(
 /** Deletes a batch of the uuids that were claimed more than a year ago. @returns how many. */
 export async function deleteExpiredUuids(em: EntityManager, at: Date, batch: number): Promise<number> {
   const db = tables(em);
+  const expired = db
+    .selectFrom('event_occurrence_uuid')
+    .where('expires_at', '<=', at.toISOString())
+    .orderBy('expires_at');
+  // Of one organization, whose rows are on one shard.
+  const first = await expired.select('organization_id as organizationId').limit(1).executeTakeFirst();
+  if (!first) return 0;
   const { numDeletedRows } = await db
     .deleteFrom('event_occurrence_uuid')
+    .where('organization_id', '=', first.organizationId)
     .where((eb) =>
       eb(
         eb.refTuple('definition_id', 'uuid'),
         'in',
-        db
-          .selectFrom('event_occurrence_uuid')
+        expired
+          .where('organization_id', '=', first.organizationId)
           .select(['definition_id', 'uuid'])
-          .where('expires_at', '<=', at.toISOString())
-          .orderBy('expires_at')
           .limit(batch)
           .forUpdate()
           .skipLocked()

@@ -100,22 +100,17 @@ export async function addViolations(
 export async function deleteOldViolations(em: EntityManager, at: Date, batch: number): Promise<number> {
   const tables = em.getKysely<Tables>();
   const before = new Date(at.getTime() - KEPT_DAYS * DAY_MS).toISOString();
+  const old = tables.selectFrom('event_violation').where('hour', '<', before).orderBy('hour');
+  // Of one organization, whose rows are on one shard.
+  const first = await old.select('organization_id as organizationId').limit(1).executeTakeFirst();
+  if (!first) return 0;
   const { numDeletedRows } = await tables
     .deleteFrom('event_violation')
-    .where((eb) =>
-      eb(
-        eb.refTuple('organization_id', 'id'),
-        'in',
-        tables
-          .selectFrom('event_violation')
-          .select(['organization_id', 'id'])
-          .where('hour', '<', before)
-          .orderBy('hour')
-          .limit(batch)
-          .forUpdate()
-          .skipLocked()
-          .$asTuple('organization_id', 'id'),
-      ),
+    .where('organization_id', '=', first.organizationId)
+    .where(
+      'id',
+      'in',
+      old.where('organization_id', '=', first.organizationId).select('id').limit(batch).forUpdate().skipLocked(),
     )
     .executeTakeFirst();
   return Number(numDeletedRows);

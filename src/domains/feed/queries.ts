@@ -13,7 +13,6 @@ import {
   type ValueOf,
   anyOf,
   columns,
-  listOf,
   preparedByShape,
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
@@ -199,14 +198,27 @@ export async function readFeedVersions(
   { sql: reader }: Pick<OperationContext, 'sql'>,
   ids: readonly OrganizationId[],
 ): Promise<Map<OrganizationId, string>> {
+  // Without an entry, an organization has no row.
+  const due = db
+    .selectFrom('feed_entry as u')
+    .select(['u.organization_id as organizationId', sql<number>`-1::bigint`.as('lastId')])
+    .where('u.organization_id', '=', anyOf('uuid', ids))
+    .where('u.id', 'is', null)
+    .distinct();
   const rows = await reader.all(
     db
-      .selectFrom(sql<{ id: OrganizationId }>`unnest(${listOf('uuid', ids)})`.as<'o'>(sql`o(id)`))
-      .leftJoin('feed_stream as s', 's.organization_id', 'o.id')
-      .select(['o.id as organizationId', 's.last_id as lastId'])
-      .select((eb) => eb.exists(unnumbered(sql.ref('o.id'))).as('isDue')),
+      .selectFrom('feed_stream as s')
+      .select(['s.organization_id as organizationId', 's.last_id as lastId'])
+      .where('s.organization_id', '=', anyOf('uuid', ids))
+      .unionAll(due),
   );
-  return new Map(rows.map(({ organizationId, lastId, isDue }) => [organizationId, `${lastId} ${isDue}`]));
+  const versions = new Map(ids.map((id) => [id, { lastId: 0, isDue: false }]));
+  for (const { organizationId, lastId } of rows) {
+    const version = versions.get(organizationId);
+    if (version && lastId < 0) version.isDue = true;
+    else if (version) version.lastId = lastId;
+  }
+  return new Map([...versions].map(([id, { lastId, isDue }]) => [id, `${lastId} ${isDue}`]));
 }
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<FeedTables>>();

@@ -75,6 +75,7 @@ function numberOfEvents(organizationId: OrganizationId) {
           .selectFrom('session_event as e')
           .select('e.id')
           .whereRef('e.session_id', '=', 't.session_id')
+          .whereRef('e.organization_id', '=', 't.organization_id')
           .orderBy('e.id')
           .limit(1)
           .as('oldest'),

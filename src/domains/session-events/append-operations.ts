@@ -3,6 +3,7 @@ import { auditEntry } from '../../core/audit.ts';
 import { ConflictError, DomainError, NotFoundError } from '../../core/errors.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, requireAuthority } from '../../core/operation.ts';
+import { violatedConstraint } from '../../core/postgres/failures.ts';
 import { RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions/public.ts';
 import { type Appended, appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
@@ -121,7 +122,7 @@ async function inAppendQueue<Result>(
 }
 
 function isDuplicateBatch(error: unknown): boolean {
-  return error instanceof Error && 'constraint' in error && error.constraint === 'session_event_batch_pkey';
+  return violatedConstraint(error) === 'session_event_batch_pkey';
 }
 
 /**

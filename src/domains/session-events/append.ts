@@ -121,6 +121,7 @@ function drawIds(
     .selectFrom('session_event_batch as b')
     .select('b.batch_id')
     .where('b.session_id', '=', id)
+    .where('b.organization_id', '=', organizationId)
     .where('b.batch_id', '=', sql<string>`${batch}`);
   return db
     .updateTable('session_stream')
@@ -130,6 +131,7 @@ function drawIds(
       ...(hasMemory && { format_memory: sql<string>`${value('formatMemory')}::text` }),
     })
     .where('session_id', '=', id)
+    .where('organization_id', '=', organizationId)
     .where('is_closed', '=', false)
     .where(hasAuthority(value))
     .where((eb) => eb.exists(isChangeable).and(eb.not(eb.exists(isStored))))
@@ -232,11 +234,12 @@ function noteForSearch({ id, organizationId }: SharedValues) {
     );
 }
 
-function noteUse({ id, at }: SharedValues) {
+function noteUse({ id, organizationId, at }: SharedValues) {
   return db
     .updateTable('session')
     .set({ last_seen_at: at })
     .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
     .where('last_seen_at', '<', sql<string>`${at} - interval '1 minute'`)
     .where((eb) => eb.exists(afterHead.selectFrom('head').select('base')));
 }

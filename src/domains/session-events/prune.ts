@@ -98,6 +98,7 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
           .selectFrom('session_event as e')
           .select(['e.id', 'e.created_at'])
           .whereRef('e.session_id', '=', 's.id')
+          .whereRef('e.organization_id', '=', 's.organization_id')
           .orderBy('e.id')
           .limit(1)
           .as('oldest'),
@@ -105,7 +106,10 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
     )
     .select(['s.id', 's.organization_id as organizationId', 'oldest.id as first'])
     .select((eb) => {
-      const ofSession = eb.selectFrom('session_event as k').whereRef('k.session_id', '=', 's.id');
+      const ofSession = eb
+        .selectFrom('session_event as k')
+        .whereRef('k.session_id', '=', 's.id')
+        .whereRef('k.organization_id', '=', 's.organization_id');
       const end = ofSession.select(sql<number>`max(k.id) + 1`.as('end'));
       const at = sql<string>`${before?.toISOString()}::timestamptz`;
       const young = ofSession.select('k.id').where('k.created_at', '>=', at).orderBy('k.id').limit(1);

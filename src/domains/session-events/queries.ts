@@ -110,7 +110,10 @@ function readableSessions(role: Role, value: Value, isOne: boolean) {
 
 /** The events of one session that meet the conditions. */
 function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[], value: Value) {
-  const events = db.selectFrom('session_event as e').where('e.session_id', '=', sessionId);
+  const events = db
+    .selectFrom('session_event as e')
+    .where('e.session_id', '=', sessionId)
+    .where('e.organization_id', '=', sql<OrganizationId>`${value('organizationId')}::uuid`);
   return conditions.reduce((found, name) => found.where(CONDITIONS[name](value, sessionId)), events);
 }
 
@@ -245,7 +248,9 @@ export async function findEvents(
       .innerJoin('session_event as e', (join) =>
         join.onRef('e.session_id', '=', 'k.session_id').onRef('e.id', '=', 'k.id'),
       )
-      .innerJoin('session as s', 's.id', 'k.session_id')
+      .innerJoin('session as s', (join) =>
+        join.onRef('s.id', '=', 'e.session_id').onRef('s.organization_id', '=', 'e.organization_id'),
+      )
       .where(within(readableBy(callerOf(actor)), 's'))
       .select(names.map((name) => selectionOf(name, true))),
   );

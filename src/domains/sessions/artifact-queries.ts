@@ -1,7 +1,7 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { groupBy } from '../../core/group-by.ts';
-import type { ArtifactId, PullRequestId, SessionId } from '../../core/ids.ts';
+import type { ArtifactId, OrganizationId, PullRequestId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
 import {
@@ -172,17 +172,20 @@ export type PullRequestInSession = Omit<PullRequestRow, 'diff'> & {
 /** The diffs in the document of a session have at most so many bytes as JSON. */
 export const MAX_DIFF_BYTES = 1024 * 1024;
 
-const artifactsInSessions = prepared<Ids<SessionId>>()((value) => {
+const artifactsInSessions = prepared<Ids<SessionId> & { readonly organizationId: OrganizationId }>()((value) => {
   const artifacts = db
     .selectFrom('artifact')
     .selectAll()
     .select(sql`array_position(${value('ids')}::uuid[], session_id)`.as('place'))
-    .where('session_id', '=', anyOf('uuid', value('ids')));
+    .where('session_id', '=', anyOf('uuid', value('ids')))
+    .where('organization_id', '=', sql<OrganizationId>`${value('organizationId')}::uuid`);
   // One order for the running sum and for the rows, so that they are sorted once, before the diffs are read.
   const bytes = sql<number>`sum(octet_length((r.diff -> 'data')::text)) over (partition by a.place order by a.created_at, a.id, r.created_at, r.id)`;
   return db
     .selectFrom(artifacts.as('a'))
-    .leftJoin('pull_request as r', 'r.artifact_id', 'a.id')
+    .leftJoin('pull_request as r', (join) =>
+      join.onRef('r.artifact_id', '=', 'a.id').onRef('r.organization_id', '=', 'a.organization_id'),
+    )
     .select(ARTIFACT_COLUMNS.map((name) => sql.ref(`a.${snake(name)}`).as(ofArtifact(name))))
     .select(columns('r', ALL_BUT_DIFF))
     .select(
@@ -202,11 +205,13 @@ const ALL_BUT_DIFF = PULL_REQUEST_COLUMNS.filter((name) => name !== 'diff');
  * were read completely: reading ends at the maximum size of a page.
  */
 export async function readArtifactsInSessions(
-  { sql: reader }: OperationContext,
+  { actor, sql: reader }: OperationContext,
   ids: readonly SessionId[],
 ): Promise<{ readonly artifacts: ReadonlyMap<SessionId, readonly ArtifactInSession[]>; readonly complete: number }> {
   const sessionColumn = ofArtifact('sessionId');
-  const read = await reader.page(artifactsInSessions({ ids }), { isJson: true });
+  const read = await reader.page(artifactsInSessions({ ids, organizationId: callerOf(actor).organizationId }), {
+    isJson: true,
+  });
   return {
     artifacts: groupBy(artifactsIn(read.rows, ARTIFACT_COLUMNS), ({ sessionId }) => sessionId),
     complete: completeParents<unknown, JoinedRow>(ids, read, (row) => row[sessionColumn]),
@@ -246,7 +251,9 @@ export function findArtifacts(
   return reader.all(
     db
       .selectFrom('artifact as a')
-      .innerJoin('session as s', 's.id', 'a.session_id')
+      .innerJoin('session as s', (join) =>
+        join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
+      )
       .select(columns('a', withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id')))
       .where('a.id', '=', anyOf('uuid', ids))
       .where(within(readableBy(callerOf(actor)), 's')),
@@ -262,8 +269,12 @@ export function findPullRequests(
   return reader.all(
     db
       .selectFrom('pull_request as r')
-      .innerJoin('artifact as a', 'a.id', 'r.artifact_id')
-      .innerJoin('session as s', 's.id', 'a.session_id')
+      .innerJoin('artifact as a', (join) =>
+        join.onRef('a.id', '=', 'r.artifact_id').onRef('a.organization_id', '=', 'r.organization_id'),
+      )
+      .innerJoin('session as s', (join) =>
+        join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
+      )
       .select(columns('r', withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id')))
       .where('r.id', '=', anyOf('uuid', ids))
       .where(within(readableBy(callerOf(actor)), 's')),

@@ -220,7 +220,9 @@ export async function findStreamHead({ actor, sql: reader }: OperationContext, s
   return reader.first(
     db
       .selectFrom('session as s')
-      .innerJoin('session_stream as h', 'h.session_id', 's.id')
+      .innerJoin('session_stream as h', (join) =>
+        join.onRef('h.session_id', '=', 's.id').onRef('h.organization_id', '=', 's.organization_id'),
+      )
       .select(['s.state', 'h.last_id as lastId'])
       .where('s.id', '=', sessionId)
       .where(within(readableBy(callerOf(actor)), 's')),
@@ -311,7 +313,9 @@ export async function readSessionVersions(
   const rows = await reader.all(
     db
       .selectFrom('session as s')
-      .innerJoin('session_stream as h', 'h.session_id', 's.id')
+      .innerJoin('session_stream as h', (join) =>
+        join.onRef('h.session_id', '=', 's.id').onRef('h.organization_id', '=', 's.organization_id'),
+      )
       .select(['s.id', sql<string>`concat_ws(' ', s.state, s.visibility, s.creator_id, h.last_id)`.as('version')])
       .where('s.id', '=', anyOf('uuid', ids)),
   );

@@ -102,7 +102,11 @@ export const transitionSession = defineOperation({
     session.lastSeenAt = at;
     if (state === 'queued') session.lastQueuedAt = at;
     // In the same transaction, so that a concurrent append either commits before the session is finished, or is refused.
-    await em.nativeUpdate(SessionStream, { session: sessionId }, { isClosed: isFinished(state) });
+    await em.nativeUpdate(
+      SessionStream,
+      { session: sessionId, organization: session.organization.id },
+      { isClosed: isFinished(state) },
+    );
     return session;
   },
   target: ({ id }) => ofSession(id),

@@ -83,6 +83,7 @@ export async function updateSessionRow(
 
 /** Merges the given options into the stored ones, and the given goal into the stored one. */
 function mergedOptions(given: RawBuilder<unknown>): RawBuilder<unknown> {
-  const goal = sql`jsonb_build_object('goal', (s.agent_options -> 'goal') || (${given}::jsonb -> 'goal'))`;
+  // Null without both goals. `jsonb_build_object` is not immutable, which Citus asks for.
+  const goal = sql`coalesce(jsonb_set('{}', '{goal}', (s.agent_options -> 'goal') || (${given}::jsonb -> 'goal')), '{}')`;
   return sql`coalesce(s.agent_options, '{}') || ${given}::jsonb || jsonb_strip_nulls(${goal})`;
 }

@@ -199,7 +199,7 @@ export interface WebhookState {
 export function countWebhookStates(reader: Sql): Promise<WebhookState[]> {
   const next = db
     .selectFrom('feed_entry as e')
-    .select('e.created_at as createdAt')
+    .select('e.created_at')
     .where('e.organization_id', '=', sql.ref<string>('w.organization_id'))
     .where('e.id', '>', sql.ref<number>('w.cursor'))
     .orderBy('e.id')

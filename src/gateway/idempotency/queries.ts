@@ -90,7 +90,7 @@ export const keepAnswer = prepared<ClaimedKey & KeptAnswer>()((value) =>
       operation: value('operation'),
       target_type: value('targetType'),
       target_id: value('targetId'),
-      expires_at: sql<string>`created_at + interval '24 hours'`,
+      expires_at: sql<string>`(created_at at time zone 'utc' + interval '24 hours') at time zone 'utc'`,
     })
     .where('user_id', '=', value('userId'))
     .where('digest', '=', value('digest'))
