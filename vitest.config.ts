@@ -1,10 +1,13 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { defineConfig } from 'vitest/config';
+import { NOT_SHARDED_FILES } from './test/support/not-on-citus.ts';
 
 /** Tests of pure code: no PostgreSQL, no gateway. */
 const UNIT = ['test/**/*.unit.test.ts'];
 /** Projects of their own below. */
 const APART = ['test/{browser,conformance,faults,process,proof}/**'];
+/** Tests of a cluster of Citus itself. */
+const OF_CITUS = ['test/citus/**'];
 
 /** In full, as `npm run proof` runs them, many tests take minutes. */
 const FULL = process.env['PROOF'] === 'full';
@@ -85,7 +88,8 @@ export default defineConfig({
         test: {
           name: 'behavior',
           include: ['test/**/*.test.ts'],
-          exclude: [...APART, ...UNIT],
+          exclude: [...APART, ...OF_CITUS, ...UNIT],
+          setupFiles: ['test/support/organization-in-statements.ts'],
           globalSetup: ['test/support/global-setup.ts'],
         },
       },
@@ -111,6 +115,18 @@ export default defineConfig({
           exclude: UNIT,
           env: { POOLER: '1' },
           setupFiles: ['test/support/without-pooler-only.ts'],
+          globalSetup: ['test/support/global-setup.ts'],
+        },
+      },
+      // Needs a cluster of Citus, which `CITUS_URL` names: `npm run test:citus`.
+      {
+        extends: true,
+        test: {
+          name: 'citus',
+          include: ['test/**/*.test.ts'],
+          exclude: [...APART, ...UNIT, ...NOT_SHARDED_FILES],
+          env: { CITUS: '1' },
+          setupFiles: ['test/support/citus-only.ts'],
           globalSetup: ['test/support/global-setup.ts'],
         },
       },

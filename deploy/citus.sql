@@ -1,74 +1,120 @@
 -- A written migration, not part of the schema: brings the tables of organizations to the form that Citus asks for, and distributes them.
--- Run it on the coordinator of an empty, migrated database: psql --set ON_ERROR_STOP=1 --single-transaction --file citus.sql "$DATABASE_URL"
--- What was tried and what was not: docs/storage.md, "Sharding".
+-- Run it on the coordinator of a migrated database, empty or filled, while no gateway or worker runs:
+--   psql --set ON_ERROR_STOP=1 --single-transaction --file citus.sql "$DATABASE_URL"
+-- deploy/citus-undo.sql is the way back. What was tried and what was not: docs/storage.md, "Sharding".
 --
 -- The rules (docs.citusdata.com, "Creating and Modifying Distributed Objects"): the distribution column is part of every primary key and unique
 -- constraint of a distributed table; a foreign key between two of them has it on both sides; others lead to reference tables alone.
 
-create temporary table placement (name text primary key, kind text not null);
+-- Later steps read what earlier ones wrote, which only one connection to each node can.
+set local citus.multi_shard_modify_mode to 'sequential';
+set local client_min_messages to 'warning';
+
+create temporary table placement (name text primary key, kind text not null) on commit drop;
 insert into placement values
-  -- On every node: small, and referred to by everything.
-  ('user_account', 'reference'), ('organization', 'reference'), ('api_key', 'reference'), ('invitation', 'reference'),
+  -- On every node: foreign keys lead to them, and each statement that makes a change checks the rights of the caller (has_authority).
+  ('user_account', 'reference'), ('organization', 'reference'), ('api_key', 'reference'), ('membership', 'reference'),
+  -- It is found by the time of its refresh and by its owner, and joined with sessions.
+  ('mcp_connection', 'reference'),
   -- Rows of one organization, together on one node.
   ('artifact', 'distributed'), ('broadcast', 'distributed'), ('broadcast_channel', 'distributed'), ('event_definition', 'distributed'),
   ('event_occurrence', 'distributed'), ('event_occurrence_uuid', 'distributed'), ('event_property', 'distributed'),
-  ('mcp_authorization', 'distributed'), ('mcp_connection', 'distributed'), ('mcp_token_revocation', 'distributed'),
-  ('feed_entry', 'distributed'), ('feed_stream', 'distributed'), ('webhook', 'distributed'), ('webhook_delivery', 'distributed'),
-  ('membership', 'distributed'), ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'),
-  ('project', 'distributed'), ('pull_request', 'distributed'), ('secret', 'distributed'), ('sent_occurrence_count', 'distributed'),
-  ('session', 'distributed'), ('session_search', 'distributed'), ('session_text', 'distributed'), ('event_violation', 'distributed'),
-  ('session_event', 'distributed'), ('session_event_batch', 'distributed'), ('session_stream', 'distributed');
+  ('event_violation', 'distributed'), ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
+  ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('project', 'distributed'), ('pull_request', 'distributed'),
+  ('sent_occurrence_count', 'distributed'), ('session', 'distributed'), ('session_event', 'distributed'), ('session_event_batch', 'distributed'),
+  ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('webhook', 'distributed'),
+  ('webhook_delivery', 'distributed');
+-- All others stay on the coordinator; docs/storage.md says why.
+
+-- What deploy/citus-undo.sql does after the tables are local again, in this order.
+create table before_citus (step integer generated always as identity primary key, statement text not null);
 
 do $$
 declare
-  step record;
+  found record;
   added text[] := '{}';
+  original text[] := '{}';
   statement text;
+  definition text;
 begin
-  -- Foreign keys between distributed tables that lack the column: they come back with it.
-  for step in
-    select c.conname, c.conrelid::regclass as owner, c.confrelid::regclass as target, c.confdeltype,
-      (select string_agg(quote_ident(a.attname), ', ' order by k.position) from unnest(c.conkey) with ordinality k (number, position)
-        join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number) as columns,
-      (select string_agg(quote_ident(a.attname), ', ' order by k.position) from unnest(c.confkey) with ordinality k (number, position)
-        join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.number) as target_columns
-    from pg_constraint c
-    join placement here on here.name = c.conrelid::regclass::text and here.kind = 'distributed'
-    join placement there on there.name = c.confrelid::regclass::text and there.kind = 'distributed'
-    where c.contype = 'f' and c.conparentid = 0
+  -- Identity columns cannot be moved. A default of the same sequence type can.
+  for found in
+    select c.oid::regclass as owner, c.relname, a.attname, pg_get_serial_sequence(c.oid::regclass::text, a.attname) as sequence
+    from pg_attribute a join pg_class c on c.oid = a.attrelid join placement p on p.name = c.oid::regclass::text where a.attidentity <> ''
   loop
-    continue when step.columns ~ '\morganization_id\M';
-    if step.confdeltype <> 'c' then raise exception 'how is % deleted with another column?', step.conname; end if;
-    execute format('alter table %s drop constraint %I', step.owner, step.conname);
-    added := added || format('alter table %s add constraint %I foreign key (organization_id, %s) references %s (organization_id, %s) on delete cascade',
-      step.owner, step.conname, step.columns, step.target, step.target_columns);
+    execute format('select last_value + case when is_called then 1 else 0 end from %s', found.sequence) into definition;
+    execute format('alter table %s alter column %I drop identity', found.owner, found.attname);
+    execute format('create sequence %I as integer start with %s owned by %s.%I', found.relname || '_' || found.attname || '_seq',
+      definition, found.owner, found.attname);
+    execute format('alter table %s alter column %I set default nextval(%L)', found.owner, found.attname, found.relname || '_' || found.attname || '_seq');
+    insert into before_citus (statement) values
+      (format('alter table %s alter column %I drop default', found.owner, found.attname)),
+      (format('drop sequence %I', found.relname || '_' || found.attname || '_seq')),
+      (format('alter table %s alter column %I add generated always as identity', found.owner, found.attname)),
+      (format('select setval(pg_get_serial_sequence(%L, %L), coalesce(max(%I), 0) + 1, false) from %s', found.owner, found.attname, found.attname, found.owner));
+  end loop;
+
+  -- No foreign key may lead to a table while it is distributed. They come back afterwards, between distributed tables with the column.
+  for found in
+    select c.conname, c.conrelid::regclass as owner, c.confrelid::regclass as target, here.kind, there.kind as target_kind,
+      pg_get_constraintdef(c.oid) as definition
+    from pg_constraint c
+    left join placement here on here.name = c.conrelid::regclass::text
+    left join placement there on there.name = c.confrelid::regclass::text
+    where c.contype = 'f' and c.conparentid = 0 and (here.name is not null or there.name is not null) order by 2, 1
+  loop
+    if found.target_kind is null or (found.target_kind = 'distributed' and found.kind is distinct from 'distributed') then
+      raise exception '% leads from a table that is % to one that is %', found.conname, coalesce(found.kind, 'local'), coalesce(found.target_kind, 'local');
+    end if;
+    definition := found.definition;
+    if found.target_kind = 'distributed' and definition !~ '\morganization_id\M' then
+      if definition !~ 'ON DELETE CASCADE' then raise exception 'how is % deleted with another column?', found.conname; end if;
+      -- Ids do not change.
+      original := original || format('alter table %s add constraint %I %s', found.owner, found.conname, definition);
+      definition := replace(regexp_replace(definition, '\(([^()]*)\)', '(organization_id, \1)', 'g'), ' ON UPDATE CASCADE', '');
+    end if;
+    execute format('alter table %s drop constraint %I', found.owner, found.conname);
+    added := added || format('alter table %s add constraint %I %s', found.owner, found.conname, definition);
   end loop;
 
   -- Primary keys and unique constraints and indexes that lack the column get it as their last one, so that they serve the same statements.
-  for step in
-    select i.indexrelid::regclass as index, i.indrelid::regclass as owner, i.indisprimary, c.conname,
+  for found in
+    select i.indexrelid::regclass as index, i.indrelid::regclass as owner, i.indisprimary, c.conname, pg_get_constraintdef(c.oid) as constraint,
       pg_get_indexdef(i.indexrelid) as definition
     from pg_index i
     join placement p on p.name = i.indrelid::regclass::text and p.kind = 'distributed'
     left join pg_constraint c on c.conindid = i.indexrelid and c.contype in ('p', 'u')
     where i.indisunique and not exists (
       select from pg_attribute a where a.attrelid = i.indrelid and a.attname = 'organization_id' and a.attnum = any(i.indkey))
+    order by 2, 1
   loop
-    statement := case
-      when step.conname is null then regexp_replace(step.definition, '\(([^()]*(?:\([^()]*\)[^()]*)*)\)', '(\1, organization_id)')
-      else format('alter table %s add constraint %I %s (%s, organization_id)', step.owner, step.conname,
-        case when step.indisprimary then 'primary key' else 'unique' end, substring(step.definition from 'USING btree \((.*)\)')) end;
-    execute case when step.conname is null then format('drop index %s', step.index)
-      else format('alter table %s drop constraint %I', step.owner, step.conname) end;
-    execute statement;
+    if found.conname is null then raise exception 'index % is unique, but not by a constraint', found.index; end if;
+    execute format('alter table %s drop constraint %I', found.owner, found.conname);
+    execute format('alter table %s add constraint %I %s', found.owner, found.conname,
+      regexp_replace(found.constraint, '\)$', ', organization_id)'));
+    insert into before_citus (statement) values (format('alter table %s drop constraint %I', found.owner, found.conname)),
+      (format('alter table %s add constraint %I %s', found.owner, found.conname, found.constraint));
   end loop;
 
+  perform create_reference_table(name) from placement where kind = 'reference' order by name;
+  perform create_distributed_table(name, 'organization_id') from placement where kind = 'distributed' order by name;
   foreach statement in array added loop execute statement; end loop;
+  insert into before_citus (statement) select unnest(original);
+  insert into before_citus (statement) select pg_get_functiondef('wait_for_changes_of'::regproc);
 end $$;
 
-select create_reference_table(name) from placement where kind = 'reference' order by name = 'user_account' desc, name = 'organization' desc, name;
--- What others refer to comes first.
-select create_distributed_table(name, 'organization_id')
-from placement where kind = 'distributed'
-order by name in ('session', 'mcp_connection', 'event_definition', 'broadcast_channel', 'artifact') desc, name = 'artifact', name;
-drop table placement;
+-- Conditions of statements call it on the node of their rows.
+do $$ begin perform create_distributed_function('has_authority(uuid, uuid, uuid, text, timestamptz)'); end $$;
+
+-- So changes may hold its lock on any node. The lock of this node is the last: nothing is held while others are waited for.
+create or replace function wait_for_changes_of(caller uuid) returns void language plpgsql as $$
+begin
+  if exists (select from run_command_on_workers(format('select pg_advisory_xact_lock(1, %s)', hashtext(caller::text))) where not success) then
+    raise exception 'a node does not answer' using errcode = 'connection_failure';
+  end if;
+  perform pg_advisory_xact_lock(1, hashtext(caller::text));
+end $$;
+
+-- Otherwise each change of a table that is on every node locks all of it, and those of a key and of its user wait for each other. Rows are locked
+-- on all nodes all the same.
+do $$ begin execute format('alter database %I set citus.all_modifications_commutative to on', current_database()); end $$;

@@ -7,6 +7,7 @@ import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { migrate } from '../../src/core/postgres/migrations.ts';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { entities } from '../../src/gateway/entities.ts';
+import { DISTRIBUTE, addNodes, citusUrl, runFile, workersOf } from './processes/citus.ts';
 import { startPgBouncer } from './processes/pgbouncer.ts';
 
 declare module 'vitest' {
@@ -17,6 +18,8 @@ declare module 'vitest' {
     templateDatabase: string;
     /** The same server through a pooler; empty except in the project `pooled`. */
     poolerUrl: string;
+    /** The URLs of the workers of Citus, on which each database exists too; empty except in the project `citus`. */
+    workerUrls: readonly string[];
   }
 }
 
@@ -31,10 +34,14 @@ const SETTINGS = {
   autovacuum: 'off',
 };
 
-/** One real PostgreSQL for the whole run: that of `TEST_DATABASE_URL`, or an embedded one that is deleted afterwards. */
+/**
+ * One real PostgreSQL for the whole run: that of `TEST_DATABASE_URL`, or an embedded one that is deleted afterwards; in the project `citus`
+ * the cluster of `CITUS_URL`.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await mkdtemp(join(tmpdir(), 'gateway-test-'));
-  const given = process.env['TEST_DATABASE_URL'];
+  const isSharded = Boolean(project.config.env?.['CITUS']);
+  const given = isSharded ? citusUrl() : process.env['TEST_DATABASE_URL'];
   const postgres = given
     ? undefined
     : await startEmbeddedPostgres({
@@ -44,17 +51,31 @@ export default async function setup(project: TestProject): Promise<() => Promise
       });
   const serverUrl = given ?? postgres?.url ?? '';
   const templateDatabase = `gateway_template_${process.pid}`;
-  await onServer(serverUrl, `create database ${templateDatabase}`);
-  const database = await openDatabase({ url: databaseUrl(serverUrl, templateDatabase), entities });
+  const workerUrls = isSharded ? await workersOf(serverUrl) : [];
+  const nodeUrls = [serverUrl, ...workerUrls];
+  const [templateUrl = '', ...templatesOfWorkers] = nodeUrls.map((url) => databaseUrl(url, templateDatabase));
+  await onServers(nodeUrls, `create database ${templateDatabase}`);
+  if (isSharded) await addNodes(templateUrl, templatesOfWorkers);
+  const database = await openDatabase({ url: templateUrl, entities });
   await migrate(database);
   await database.close(true);
+  if (isSharded) {
+    await runFile(templateUrl, DISTRIBUTE);
+    // A database is copied only while nobody uses it, and Citus has a process in each.
+    await onServers(nodeUrls, `alter database ${templateDatabase} allow_connections false`);
+    await onServers(
+      nodeUrls,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${templateDatabase}'`,
+    );
+  }
   const pooler = project.config.env?.['POOLER'] ? await startPgBouncer(serverUrl) : undefined;
   project.provide('poolerUrl', pooler?.through(serverUrl) ?? '');
   project.provide('serverUrl', serverUrl);
+  project.provide('workerUrls', workerUrls);
   project.provide('templateDatabase', templateDatabase);
   return async () => {
     await pooler?.close();
-    await onServer(serverUrl, `drop database if exists ${templateDatabase} with (force)`);
+    await onServers(nodeUrls, `drop database if exists ${templateDatabase} with (force)`);
     await postgres?.stop();
     await rm(dataDir, { recursive: true, force: true });
   };
@@ -67,8 +88,21 @@ export function databaseUrl(serverUrl: string, database: string): string {
 }
 
 /** Copies the files of a database, which is four times as fast as copying through the write-ahead log. */
-export function copyDatabase(serverUrl: string, template: string, name: string): Promise<void> {
-  return onServer(serverUrl, `create database ${name} template ${template} strategy file_copy`);
+export async function copyDatabase(
+  serverUrl: string,
+  template: string,
+  name: string,
+  workerUrls: readonly string[] = [],
+): Promise<void> {
+  const serverUrls = [serverUrl, ...workerUrls];
+  await onServers(serverUrls, `create database ${name} template ${template} strategy file_copy`);
+  // A copy has no settings. deploy/citus.sql makes this one.
+  if (workerUrls.length > 0)
+    await onServer(serverUrl, `alter database ${name} set citus.all_modifications_commutative to on`);
+}
+
+export async function onServers(serverUrls: readonly string[], statement: string): Promise<void> {
+  await Promise.all(serverUrls.map((url) => onServer(url, statement)));
 }
 
 export async function onServer(serverUrl: string, statement: string): Promise<void> {

@@ -13,7 +13,7 @@ import { createLog } from '../../../src/gateway/telemetry/logging.ts';
 import { issueKey as issueWithin } from '../../../src/operator/issue-key.ts';
 import { killProcessesOf } from './embedded-postgres.ts';
 import { GATEWAY, NODE_ENVIRONMENT, checkout } from './programs.ts';
-import { copyDatabase, databaseUrl, onServer } from '../global-setup.ts';
+import { copyDatabase, databaseUrl, onServer, onServers } from '../global-setup.ts';
 import type { GraphQLApi } from '../fixtures/sessions.ts';
 
 const children = new Set<ChildProcess>();
@@ -38,7 +38,9 @@ export type DatabaseVariables = Readonly<Record<'DATABASE_URL' | 'ENCRYPTION_KEY
 
 /** The variables of a gateway on a fresh database of the suite's server. */
 export function freshDatabase(): Promise<DatabaseVariables> {
-  return createDatabase((serverUrl, name) => copyDatabase(serverUrl, inject('templateDatabase'), name));
+  return createDatabase((serverUrl, name) =>
+    copyDatabase(serverUrl, inject('templateDatabase'), name, inject('workerUrls')),
+  );
 }
 
 /** The variables of a gateway on a database without migrations. */
@@ -50,7 +52,7 @@ async function createDatabase(create: (serverUrl: string, name: string) => Promi
   const serverUrl = inject('serverUrl');
   const name = `process_${randomBytes(6).toString('hex')}`;
   await create(serverUrl, name);
-  undo.push(() => onServer(serverUrl, `drop database if exists ${name} with (force)`));
+  undo.push(() => onServers([serverUrl, ...inject('workerUrls')], `drop database if exists ${name} with (force)`));
   return { DATABASE_URL: databaseUrl(serverUrl, name), ENCRYPTION_KEYS: `k1:${randomBytes(32).toString('base64')}` };
 }
 
