@@ -149,7 +149,7 @@ export default defineConfig({
         extends: true,
         test: { name: 'process', include: ['test/process/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
       },
-      // Kills, full disks, moved clocks, crowds: `npm run test:faults`.
+      // Kills, full disks, moved clocks, crowds, and inputs whose CPU time is measured: `npm run test:faults`.
       {
         extends: true,
         test: { name: 'faults', include: ['test/faults/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },

@@ -19,7 +19,7 @@ import {
   startGateway,
   temporaryDirectory,
 } from '../support/processes/process.ts';
-import { GATEWAY } from '../support/processes/programs.ts';
+import { GATEWAY, checkout } from '../support/processes/programs.ts';
 
 const main = (env: Record<string, string>) => run([GATEWAY, 'start'], env);
 
@@ -198,4 +198,22 @@ test('two gateways that start at the same time on an empty database migrate it o
   ]);
   const states = await Promise.all(gateways.map(({ url }) => call(url, '', 'GET', '/health/ready')));
   expect(states).toEqual(gateways.map(() => ({ status: 200, body: { status: 'ready', version: VERSION } })));
+});
+
+test('without an endpoint the OpenTelemetry SDK is not loaded', async () => {
+  // Prints only matching modules, because the process ends immediately and would not wait until a longer list is written.
+  const hooks = `import { registerHooks } from 'node:module';
+    import { writeSync } from 'node:fs';
+    registerHooks({ resolve(name, context, next) {
+      const found = next(name, context);
+      if (/opentelemetry|gateway.dependencies/.test(found.url)) writeSync(1, found.url + '\\n');
+      return found;
+    } });`;
+  const { stdout, stderr } = await run(
+    [process.execPath, '--import', `data:text/javascript,${encodeURIComponent(hooks)}`, 'src/main.ts'],
+    { PORT: 'no port' },
+  );
+  expect(stderr).toMatch(/^PORT: /);
+  expect(stdout).toContain(`${checkout}/src/gateway/dependencies.ts`);
+  expect(stdout).not.toMatch(/opentelemetry\.ts|@opentelemetry\/(?:sdk|exporter|otlp|resources)/);
 });

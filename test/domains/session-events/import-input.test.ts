@@ -1,15 +1,11 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { UsageError } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { GATEWAY, NODE_ENVIRONMENT, checkout } from '../../support/processes/programs.ts';
 import { createSession, eventsOf, readAll } from '../../support/fixtures/sessions.ts';
 
-/** `events import -`: events from standard input, and an import that is interrupted. */
+/** `events import -`: events from standard input, and an import that is interrupted (as a process: `test/process/import.test.ts`). */
 
 let gateway: TestGateway;
 let key: string;
@@ -60,46 +56,4 @@ test('an import that is interrupted while it waits for input prints how to conti
     answer: { imported: 600, skipped: 1000, lastId: 1600, redactedSecrets: 0 },
   });
   expect(await indexes(id)).toEqual(range(1, 1600));
-});
-
-const environment = () => ({
-  ...process.env,
-  ...NODE_ENVIRONMENT,
-  DATABASE_URL: gateway.databaseUrl,
-  ENCRYPTION_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}`,
-});
-
-test('the process ends with status 0 after all input, and with a hint and status 130 after SIGINT', async () => {
-  const id = await createSession(gateway, key);
-  const start = () =>
-    spawn(GATEWAY, ['cli', 'events', 'import', '--session', id, '-'], { env: environment(), stdio: 'pipe' });
-  const interrupted = start();
-  const errorOutput = text(interrupted.stderr);
-  interrupted.stdin.write(ndjson(1, 1100));
-  await expect.poll(async () => (await readAll(gateway, key, id, 1000)).length).toBe(1000);
-  interrupted.kill('SIGINT');
-  expect(await once(interrupted, 'exit')).toEqual([130, null]);
-  expect(await errorOutput).toContain('run the same command with the same input again');
-  const again = start();
-  const answer = text(again.stdout);
-  again.stdin.end(ndjson(1, 1100));
-  expect(await once(again, 'exit')).toEqual([0, null]);
-  expect(await answer).toBe('{"imported":100,"skipped":1000,"lastId":1100,"redactedSecrets":0}\n');
-});
-
-test('Ctrl-C in a terminal says how to continue also through npm, which passes the signal on a second time', async () => {
-  const id = await createSession(gateway, key);
-  const importing = spawn('npm', ['run', '--silent', 'cli', '--', 'events', 'import', '--session', id, '-'], {
-    cwd: checkout,
-    env: environment(),
-    stdio: 'pipe',
-    detached: true,
-  });
-  const errorOutput = text(importing.stderr);
-  importing.stdin.write(ndjson(1, 1100));
-  await expect.poll(async () => (await readAll(gateway, key, id, 1000)).length).toBe(1000);
-  // A terminal sends it to all processes of the group.
-  process.kill(-(importing.pid ?? 0), 'SIGINT');
-  expect(await once(importing, 'exit')).toEqual([130, null]);
-  expect(await errorOutput).toContain('run the same command with the same input again');
 });

@@ -3,28 +3,23 @@ import { once } from 'node:events';
 import { appendFile, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ImportedEvents } from '../../../src/domains/session-events/import.ts';
 import { UsageError } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { endProcesses, start } from '../../support/processes/process.ts';
-import { GATEWAY, checkout } from '../../support/processes/programs.ts';
+import { checkout } from '../../support/processes/programs.ts';
 import { append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 let key: string;
 let directory: string;
-let env: Record<string, string>;
 beforeAll(async () => {
   gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   ({ key } = await gateway.createKey());
   directory = await mkdtemp(join(tmpdir(), 'import-'));
-  env = { DATABASE_URL: gateway.databaseUrl, ENCRYPTION_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}` };
 });
 afterAll(async () => {
-  await endProcesses();
   await gateway.close();
   await rm(directory, { recursive: true, force: true });
 });
@@ -134,41 +129,6 @@ test('importing into a finished session is refused', async () => {
   await expect(importFile(id, path)).rejects.toThrow(
     new UsageError(`${path}: the session is finished; queue it again before recording events`),
   );
-});
-
-/** Runs the import, and kills it during the first batch after `after` events are stored. */
-async function killMidway(id: string, path: string, after: number): Promise<void> {
-  const holder = new pg.Client(gateway.databaseUrl);
-  await holder.connect();
-  await holder.query(
-    `select pg_advisory_lock(1);
-     create or replace function wait() returns trigger language plpgsql as $$ begin perform pg_advisory_xact_lock(1); return new; end $$;
-     create or replace trigger wait before update on session_stream for each row
-       when (old.session_id = '${id}' and old.last_id >= ${after}) execute function wait()`,
-  );
-  const { child, exited } = start([GATEWAY, 'cli', 'events', 'import', '--session', id, path], env);
-  const waiting = async () =>
-    (
-      await holder.query(
-        `select from pg_locks where locktype = 'advisory' and not granted and database = (select oid from pg_database where datname = current_database())`,
-      )
-    ).rowCount;
-  await expect.poll(waiting).toBe(1);
-  child.kill('SIGKILL');
-  expect(await exited).toBe(null);
-  await holder.end();
-}
-
-test('an import that was killed twice and is run again stores each event exactly once', async () => {
-  const id = await createSession(gateway, key);
-  const path = pathOf('killed.ndjson');
-  await writeFile(path, ndjson(eventsOf(8_000)));
-  for (const after of [1, 5_000]) await killMidway(id, path, after);
-  const { imported, skipped, lastId } = (await importFile(id, path)).answer;
-  expect([imported + skipped, lastId]).toEqual([8_000, 8_000]);
-  // The database may still have committed the batch whose sender was killed.
-  expect(skipped).toBeOneOf([5_000, 6_000]);
-  expect(await indexes(id)).toEqual(range(1, 8_000));
 });
 
 test('the example run is imported completely', async () => {

@@ -4,8 +4,6 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { run } from '../../support/processes/process.ts';
-import { checkout } from '../../support/processes/programs.ts';
 import { append, createSession, eventsOf, tail } from '../../support/fixtures/sessions.ts';
 
 /** A span of OTLP in JSON (opentelemetry-proto, trace.proto). */
@@ -230,22 +228,4 @@ test('without a reachable collector, requests are answered, and the loss of trac
   expect((await gateway.rest('GET', '/events/2026-03/event-definitions', { key })).status).toBe(200);
   await close();
   expect(gateway.logged.join('')).toContain('traces not sent');
-});
-
-test('without an endpoint the OpenTelemetry SDK is not loaded', async () => {
-  // Prints only matching modules, because the process ends immediately and would not wait until a longer list is written.
-  const hooks = `import { registerHooks } from 'node:module';
-    import { writeSync } from 'node:fs';
-    registerHooks({ resolve(name, context, next) {
-      const found = next(name, context);
-      if (/opentelemetry|gateway.dependencies/.test(found.url)) writeSync(1, found.url + '\\n');
-      return found;
-    } });`;
-  const { stdout, stderr } = await run(
-    [process.execPath, '--import', `data:text/javascript,${encodeURIComponent(hooks)}`, 'src/main.ts'],
-    { PORT: 'no port' },
-  );
-  expect(stderr).toMatch(/^PORT: /);
-  expect(stdout).toContain(`${checkout}/src/gateway/dependencies.ts`);
-  expect(stdout).not.toMatch(/opentelemetry\.ts|@opentelemetry\/(?:sdk|exporter|otlp|resources)/);
 });
