@@ -1,4 +1,4 @@
-import { type ComponentType, type VNode, render } from 'preact';
+import { type VNode, render } from 'preact';
 import { useEffect, useState, useRef } from 'preact/hooks';
 import { isElsewhere, openIn, organization } from './address.ts';
 import { type Fault, type Paused, backOff, pause, query } from './api.ts';
@@ -8,72 +8,23 @@ import { html, valueOf } from './html.ts';
 import { Notices } from './notices.ts';
 import type { Answers } from './operation-types.ts';
 import { Empty, Faults, Loading, PageFrame, personOf } from './parts.ts';
+import { PROFILE, sectionOf, sectionsFor } from './sections.ts';
 import { followAs } from './streams.ts';
-
-interface Section {
-  readonly href: string;
-  readonly name: string;
-  /** The scope that its page needs. */
-  readonly scope?: Viewer['scopes'][number];
-  /** Whether only administrators see it. */
-  readonly isForAdministrators?: boolean;
-}
-
-const SECTIONS: readonly Section[] = [
-  { href: '/sessions', name: 'Sessions', scope: 'SESSIONS_READ' },
-  { href: '/event-definitions', name: 'Event definitions', scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE' },
-  { href: '/mcp-connections', name: 'MCP connections', scope: 'MCP_CONNECTIONS_READ' },
-  { href: '/webhooks', name: 'Webhooks', scope: 'WEBHOOKS_WRITE', isForAdministrators: true },
-  { href: '/api-keys', name: 'API keys', scope: 'API_KEYS_READ' },
-  { href: '/members', name: 'Members' },
-  { href: '/audit-log', name: 'Audit log', scope: 'ORGANIZATIONS_WRITE', isForAdministrators: true },
-  { href: '/usage', name: 'Usage', scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE' },
-];
-
-/** The sections that the caller can read. */
-function sectionsFor(viewer: Viewer | undefined): readonly Section[] {
-  if (!viewer) return SECTIONS;
-  const { scopes, role } = viewer;
-  return SECTIONS.filter(
-    ({ scope, isForAdministrators = false }) =>
-      (scope === undefined || scopes.includes(scope)) && (!isForAdministrators || role !== 'MEMBER'),
-  );
-}
-
-const PROFILE = '/profile';
-
-/** The code of each page, which is loaded when the page is opened. */
-const LISTS: ReadonlyMap<string, () => Promise<ComponentType>> = new Map([
-  ['sessions', async () => (await import('./sessions-page.ts')).SessionsPage],
-  ['event-definitions', async () => (await import('./event-definitions-page.ts')).EventDefinitionsPage],
-  ['mcp-connections', async () => (await import('./mcp-connections-page.ts')).McpConnectionsPage],
-  ['webhooks', async () => (await import('./webhooks-page.ts')).WebhooksPage],
-  ['api-keys', async () => (await import('./api-keys-page.ts')).ApiKeysPage],
-  ['members', async () => (await import('./members-page.ts')).MembersPage],
-  ['audit-log', async () => (await import('./audit-log-page.ts')).AuditLogPage],
-  ['usage', async () => (await import('./usage-page.ts')).UsagePage],
-  ['profile', async () => (await import('./profile-page.ts')).ProfilePage],
-]);
-
-/** The pages of one object. */
-const OBJECTS: ReadonlyMap<string, () => Promise<ComponentType<{ readonly id: string }>>> = new Map([
-  ['sessions', async () => (await import('./session-page.ts')).SessionPage],
-  ['event-definitions', async () => (await import('./event-definition-page.ts')).EventDefinitionPage],
-  ['mcp-connections', async () => (await import('./mcp-connection-page.ts')).McpConnectionPage],
-  ['webhooks', async () => (await import('./webhook-page.ts')).WebhookPage],
-]);
 
 /** Shows a page whose code has been loaded. */
 type Show = () => VNode;
 
 async function pageAt(path: string): Promise<Show> {
-  const [, section = '', name] = path.split('/');
-  if (name) {
-    const Page = await OBJECTS.get(section)?.();
-    if (Page) return () => html`<${Page} key=${path} id=${decoded(name)} />`;
+  const section = sectionOf(path);
+  const [, , name] = path.split('/');
+  if (name && section?.object) {
+    const Page = await section.object();
+    return () => html`<${Page} key=${path} id=${decoded(name)} />`;
   }
-  const List = await LISTS.get(section)?.();
-  if (List) return () => html`<${List} key=${section} />`;
+  if (section) {
+    const List = await section.list();
+    return () => html`<${List} key=${section.href} />`;
+  }
   return () => html`<${PageFrame} title="Not found"><${Empty}>There is no such page.<//><//>`;
 }
 
@@ -171,7 +122,7 @@ function usePath(): string {
 }
 
 function isConsolePath(path: string): boolean {
-  return path === '/' || path === PROFILE || SECTIONS.some(({ href }) => isAt(path, href));
+  return path === '/' || sectionOf(path) !== undefined;
 }
 
 type Viewer = Answers['Viewer']['viewer'];
@@ -181,13 +132,6 @@ interface Beginning {
   readonly viewer?: Viewer | undefined;
   readonly faults: readonly Fault[];
 }
-
-const FIND = {
-  sessions: 'FindSession',
-  'event-definitions': 'FindEventDefinition',
-  'mcp-connections': 'FindMcpServer',
-  webhooks: 'FindWebhook',
-} as const;
 
 /** Finds out who is signed in, and fixes the organization of this tab: that of the address, of the object in the address, or the latest one. */
 async function begin(onPause: (paused?: Paused) => void): Promise<Beginning> {
@@ -212,12 +156,12 @@ function organizationsOf({ apiKey, organization: only, organizations }: Viewer):
 /** The organization that has the object of a path, or else the latest one. A link without an organization can come from anybody. */
 async function organizationOf(path: string, organizations: readonly Organization[]): Promise<Organization> {
   const latest = organizations.find(({ slug, databaseId }) => [slug, databaseId].includes(organization.latest()));
-  const [, section = '', name] = path.split('/');
+  const [, , name = ''] = path.split('/');
+  const operation = name === '' ? undefined : sectionOf(path)?.find;
   const sorted = [...new Set([...(latest ? [latest] : []), ...organizations])];
-  for (const one of name && section in FIND ? sorted : []) {
-    // Checked by the condition above.
-    const operation = FIND[section as keyof typeof FIND];
-    const { data } = await query(operation, { id: decoded(name ?? '') }, { organization: one.databaseId });
+  for (const one of sorted) {
+    if (!operation) break;
+    const { data } = await query(operation, { id: decoded(name) }, { organization: one.databaseId });
     if (Object.values(data ?? {}).some(Boolean)) return one;
   }
   // There is at least one.
@@ -239,7 +183,7 @@ function Console(): VNode {
   const { viewer, faults, isLoading, paused } = useBeginning();
   const sections = sectionsFor(viewer);
   const at = usePath();
-  const path = at === '/' ? (sections[0]?.href ?? PROFILE) : at;
+  const path = at === '/' ? (sections[0] ?? PROFILE).href : at;
   const page = usePage(path, at);
   const shown = useRef(at);
   useEffect(() => {
@@ -258,7 +202,7 @@ function Console(): VNode {
       ${viewer && html`<${OrganizationChoice} current=${viewer.organization} organizations=${organizationsOf(viewer)} />`}
       <nav aria-label="Console">
         <ul>
-          ${sections.map(({ href, name }) => html`<li key=${href}><a href=${href} aria-current=${isAt(path, href) ? 'page' : undefined}>${name}</a></li>`)}
+          ${sections.map(({ href, name }) => html`<li key=${href}><a href=${href} aria-current=${sectionOf(path)?.href === href ? 'page' : undefined}>${name}</a></li>`)}
         </ul>
       </nav>
     </header>
@@ -267,14 +211,14 @@ function Console(): VNode {
       ${(isLoading || (viewer && !page.show)) && html`<${Loading} paused=${paused ?? page.paused} />`}
       ${!viewer && !isLoading && html`<${NotHere} faults=${faults} />`}
       <${CallerContext.Provider} value=${viewer}>
-        ${viewer && (viewer.organization || path === PROFILE ? page.show?.() : html`<${NoOrganization} />`)}
+        ${viewer && (viewer.organization || path === PROFILE.href ? page.show?.() : html`<${NoOrganization} />`)}
       <//>
     </main>
     <footer class="side-foot">
       <ul>
         <li><a href="/graphql">GraphiQL</a></li>
         <li><a href="/docs">REST reference</a></li>
-        ${viewer?.user && html`<li><a href=${PROFILE} aria-current=${path === PROFILE ? 'page' : undefined}>${personOf(viewer.user)}</a></li>`}
+        ${viewer?.user && html`<li><a href=${PROFILE.href} aria-current=${path === PROFILE.href ? 'page' : undefined}>${personOf(viewer.user)}</a></li>`}
       </ul>
       <form method="post" action="/sign-out"><button class="button small plain" type="submit">Sign out</button></form>
     </footer>
@@ -292,10 +236,6 @@ function NotHere({ faults }: { readonly faults: readonly Fault[] }): VNode {
     </p>
     <p><button class="button" onClick=${() => openIn(null, '/')}>My organization</button></p>
   <//>`;
-}
-
-function isAt(path: string, href: string): boolean {
-  return path === href || path.startsWith(`${href}/`);
 }
 
 const ICON = document.querySelector<HTMLLinkElement>('link[rel=icon]')?.href;
