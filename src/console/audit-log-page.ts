@@ -1,10 +1,11 @@
 import type { VNode } from 'preact';
 import { OPERATION_WORDS, changeOf } from './audit-words.ts';
 import { CheckField, ChoiceField, Filters, SearchField, momentOf, useFilter } from './filters.ts';
+import { Refusal } from './history.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Badge, Empty, List, PageFrame, Time, personOf, wordsOf } from './parts.ts';
+import { Empty, List, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 import { usePeople } from './people.ts';
 
 type Row = NonNullable<NonNullable<Answers['AuditLog']['viewer']['organization']>['auditLog']>['nodes'][number];
@@ -68,7 +69,7 @@ function rowOf(entry: Row, showObject: (id: string) => void): VNode {
   const { targetId } = entry;
   return html`<tr key=${entry.databaseId}>
     <td><${Time} at=${entry.occurredAt} /></td>
-    <td class="wide">${changeOf(entry)}${entry.refusal && html` <${Badge} value=${entry.refusal} />`}</td>
+    <td class="wide">${changeOf(entry)}<${Refusal} entry=${entry} /></td>
     <td class="wide">
       ${objectOf(entry)}
       ${

@@ -104,13 +104,15 @@ interface Change {
   readonly operation: string;
   readonly changedFields: readonly string[] | null;
   readonly refusal: string | null;
+  readonly detail: string | null;
 }
 
 /** What an entry of the audit log says. A refused attempt can also name a field that was read. */
-export function changeOf({ operation, changedFields, refusal }: Change): string {
+export function changeOf({ operation, changedFields, refusal, detail }: Change): string {
   if (refusal !== null) return `Tried: ${wordsIn(operation)}`;
   if (changedFields) return `Changed ${listOf(changedFields.map(wordsIn))}`;
-  return WORDS[operation] ?? sentence(wordsIn(operation));
+  const words = WORDS[operation] ?? sentence(wordsIn(operation));
+  return detail === null ? words : `${words} to ${wordsIn(detail)}`;
 }
 
 /** `branchName` becomes `branch name`, `createApiKey` becomes `create API key`. */

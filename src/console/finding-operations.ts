@@ -14,7 +14,7 @@ export const FINDING = {
 
   History: `query History($id: ID!, $first: Int!, $after: String, $isRecording: Boolean) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: { targetIds: [$id], isRecording: $isRecording }) {
-      nodes { id databaseId occurredAt operation source changedFields refusal actor { id name email } }
+      nodes { id databaseId occurredAt operation source changedFields detail refusal actor { id name email } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
@@ -29,7 +29,7 @@ export const FINDING = {
   AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
       nodes {
-        id databaseId occurredAt operation source targetType targetId requestId refusal changedFields actor { id name email }
+        id databaseId occurredAt operation source targetType targetId requestId refusal changedFields detail actor { id name email }
         target {
           __typename
           ... on ApiKey { name preview }

@@ -30,7 +30,14 @@ export function SessionHistory({ id }: { readonly id: string }): VNode {
 function rowOf(entry: Row): VNode {
   return html`<tr key=${entry.databaseId}>
     <td><${Time} at=${entry.occurredAt} /></td>
-    <td class="wide">${changeOf(entry)} ${entry.refusal && html`<${Badge} value=${entry.refusal} />`}</td>
+    <td class="wide">${changeOf(entry)}<${Refusal} entry=${entry} /></td>
     <td>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
   </tr>`;
+}
+
+/** Why an attempt was refused, and what its caller was told. */
+export function Refusal({ entry }: { readonly entry: Pick<Row, 'refusal' | 'detail'> }): VNode | null {
+  if (entry.refusal === null) return null;
+  return html`<span> <${Badge} value=${entry.refusal} /></span
+    >${entry.detail && html`<div class="soft">${entry.detail}</div>`}`;
 }

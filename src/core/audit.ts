@@ -73,6 +73,8 @@ const AuditEntrySchema = defineEntity({
     refusal: p.enum(REFUSALS).nullable(),
     /** Names without values; null if the operation does not say. */
     changedFields: p.array().nullable(),
+    /** For a refused attempt what the caller was told; for others what `AuditTarget` says. */
+    detail: p.text().nullable(),
     /** For the call of a tool of an MCP connection: never its arguments or its result. */
     toolCall: p.json<AuditedToolCall>().nullable(),
   },
@@ -105,6 +107,7 @@ export interface NewAuditEntry {
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin | null;
   readonly changedFields: readonly string[] | null;
+  readonly detail: string | null;
 }
 
 /** The kinds of objects that entries name and GraphQL has as nodes. */
@@ -134,6 +137,8 @@ export interface AuditTarget {
   readonly organizationId?: OrganizationId | null | undefined;
   /** The names of the fields that were changed, if the operation updates some of them. */
   readonly changedFields?: readonly string[];
+  /** What the object has become, if the operation moves it to one of few states: never free text of the caller. */
+  readonly detail?: string;
 }
 
 /** The recorded properties of a caller. */
@@ -181,7 +186,11 @@ export function jobEntry(clock: Clock, jobId: string, operation: string, target:
   return { ...entryOf(clock, operation, target), source: 'job', keyId: null, requestId: jobId, requestIdOrigin: null };
 }
 
-function entryOf({ now, newId }: Clock, operation: string, { type, id, organizationId, changedFields }: AuditTarget) {
+function entryOf(
+  { now, newId }: Clock,
+  operation: string,
+  { type, id, organizationId, changedFields, detail }: AuditTarget,
+) {
   return {
     occurredAt: now(),
     id: newId(),
@@ -190,6 +199,7 @@ function entryOf({ now, newId }: Clock, operation: string, { type, id, organizat
     targetType: type,
     targetId: id,
     changedFields: changedFields ?? null,
+    detail: detail ?? null,
   };
 }
 
@@ -207,6 +217,7 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'request_id', type: 'text', property: 'requestId' },
   { name: 'request_id_origin', type: 'text', property: 'requestIdOrigin' },
   { name: 'changed_fields', type: 'text[]', property: 'changedFields' },
+  { name: 'detail', type: 'text', property: 'detail' },
 ];
 
 /** The columns that every entry has. */
@@ -265,6 +276,7 @@ export function auditValues(entry: NewAuditEntry): AuditValues {
     'audit.requestId': entry.requestId,
     'audit.requestIdOrigin': entry.requestIdOrigin,
     'audit.changedFields': entry.changedFields,
+    'audit.detail': entry.detail,
   };
 }
 

@@ -18,13 +18,18 @@ test('every operation of REST that changes something has words in the audit log'
 });
 
 test('an entry says what was done, which fields changed, or what was refused', () => {
-  const said = (operation: string, changedFields: readonly string[] | null = null, refusal: string | null = null) =>
-    changeOf({ operation, changedFields, refusal });
+  const said = (
+    operation: string,
+    changedFields: readonly string[] | null = null,
+    refusal: string | null = null,
+    detail: string | null = null,
+  ) => changeOf({ operation, changedFields, refusal, detail });
   expect([
     said('createApiKey'),
     said('updateSession', ['branchName', 'title', 'serverUrl']),
     said('updateSession', []),
-    said('createApiKey', null, 'FORBIDDEN'),
+    said('createApiKey', null, 'FORBIDDEN', 'the API key lacks the scope api_keys.write'),
+    said('transitionSession', null, null, 'inProgress'),
     said('completeMcpAuthorization'),
     said('notYetKnown'),
   ]).toEqual([
@@ -32,6 +37,7 @@ test('an entry says what was done, which fields changed, or what was refused', (
     'Changed branch name, title, and server URL',
     'Changed nothing',
     'Tried: create API key',
+    'Changed the state to in progress',
     'Completed an authorization',
     'Not yet known',
   ]);

@@ -96,6 +96,8 @@ const TEXTS = {
     'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
   changedFields:
     'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
+  detail:
+    'For a refused attempt what the caller was told, such as the scope that the key lacks. For `transitionSession` the new state and for `changeOrganizationMemberRole` the new role, as REST names them. Null for others, and for entries written before this field existed.',
 } as const;
 
 const TOOL_CALL_TEXT =
@@ -158,6 +160,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       nullable: true,
       description: TEXTS.changedFields,
     }),
+    detail: t.exposeString('detail', { nullable: true, description: TEXTS.detail }),
     toolCall: t.expose('toolCall', { type: AuditedToolCallType, nullable: true, description: TOOL_CALL_TEXT }),
     refusal: t.expose('refusal', {
       type: RefusalEnum,

@@ -41,6 +41,7 @@ const COLUMNS = {
   requestIdOrigin: 'a.request_id_origin as requestIdOrigin',
   refusal: 'a.refusal as refusal',
   changedFields: 'a.changed_fields as changedFields',
+  detail: 'a.detail as detail',
   toolCall: 'a.tool_call as toolCall',
   userId: 'u.id as userId',
   email: 'u.email as email',

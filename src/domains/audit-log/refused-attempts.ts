@@ -13,6 +13,8 @@ export interface NewRefusedAttempt {
   /** The acting organization of the request. When undefined, the organization of the key is recorded. */
   readonly organizationId: OrganizationId | undefined;
   readonly operation: string;
+  /** What the caller was told. */
+  readonly message: string;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
 }
@@ -57,6 +59,7 @@ const record = prepared<Values>()((value) => {
       'request_id',
       'request_id_origin',
       'refusal',
+      'detail',
     ])
     .expression((eb) =>
       eb
@@ -74,11 +77,14 @@ const record = prepared<Values>()((value) => {
           sql<string>`${value('requestId')}::text`.as('requestId'),
           sql<RequestIdOrigin>`${value('requestIdOrigin')}::text`.as('requestIdOrigin'),
           sql<Refusal>`${value('refusal')}::text`.as('refusal'),
+          sql<string>`left(${value('message')}::text, ${sql.lit(MAX_DETAIL)})`.as('detail'),
         ]),
     );
 });
 
 const SECONDS = 60;
+/** Longer messages list the scopes that a key lacks. */
+const MAX_DETAIL = 1000;
 
 /** Writes an entry for the refused attempt, unless one was written for the same key and reason in the last minute. */
 export async function recordRefusedAttempt(

@@ -42,7 +42,7 @@ export const changeOrganizationMemberRole = defineOperation({
     membership.role = role;
     return change;
   },
-  target: memberOf,
+  target: (change) => ({ ...memberOf(change), detail: change.membership.role }),
   endsRightsOf: ({ user }) => [user.id],
 });
 

@@ -109,7 +109,7 @@ export const transitionSession = defineOperation({
     );
     return session;
   },
-  target: ({ id }) => ofSession(id),
+  target: ({ id, state }) => ({ ...ofSession(id), detail: state }),
   afterCommit: async (context, { id, organization }) => {
     for (const topic of [sessionTopic(id), sessionsTopic(organization.id)]) context.notifier.publish(topic);
     return readRecorded(context, id);

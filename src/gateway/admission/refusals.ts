@@ -83,10 +83,10 @@ export function createRefusalLog(parts: RefusalLogParts): (refused: RefusedReque
   }
 
   return async ({ requestId, requestIdOrigin, refusals, actor }) => {
-    for (const [refusal, { operation, keyId = actor?.keyId }] of refusals) {
+    for (const [refusal, { operation, message, keyId = actor?.keyId }] of refusals) {
       const organizationId = actor?.organization?.id;
       if (keyId !== undefined && !actor?.isOperator)
-        await record({ keyId, refusal, organizationId, operation, requestId, requestIdOrigin });
+        await record({ keyId, refusal, organizationId, operation, message, requestId, requestIdOrigin });
     }
   };
 }

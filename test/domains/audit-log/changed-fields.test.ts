@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { createSession, mutate } from '../../support/fixtures/sessions.ts';
+import { createSession, moveTo, mutate } from '../../support/fixtures/sessions.ts';
 
 let gateway: TestGateway;
 beforeAll(async () => {
@@ -36,4 +36,21 @@ test('the entry of an update names the fields that it changed, without values', 
     updateEventProperty: ['label'],
   });
   expect(entries.filter(({ row }) => String(row).includes('Secret'))).toEqual([]);
+});
+
+test('the entry of a change of a state or a role names the new one', async () => {
+  const { key, organization } = await gateway.createKey();
+  const member = await gateway.createKey({ organization, role: 'member' });
+  await moveTo(gateway, key, await createSession(gateway, key), 'IN_PROGRESS', 'FAILED');
+  await mutate(gateway, key, 'changeOrganizationMemberRole', { userId: member.userId, role: 'ADMIN' });
+  const { data } = await gateway.graphql<{
+    viewer: { organization: { auditLog: { nodes: { operation: string; detail: string | null }[] } } };
+  }>(key, '{ viewer { organization { auditLog(first: 4) { nodes { operation detail } } } } }');
+  const entries = data?.viewer.organization.auditLog.nodes.map(({ operation, detail }) => [operation, detail]);
+  expect(entries?.toReversed()).toEqual([
+    ['createSession', null],
+    ['transitionSession', 'inProgress'],
+    ['transitionSession', 'failed'],
+    ['changeOrganizationMemberRole', 'admin'],
+  ]);
 });

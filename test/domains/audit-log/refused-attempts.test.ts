@@ -35,7 +35,7 @@ interface Entry {
 }
 
 const FIELDS =
-  'operation source refusal targetType targetId apiKey { id } requestId requestIdOrigin actor { email } occurredAt';
+  'operation source refusal detail targetType targetId apiKey { id } requestId requestIdOrigin actor { email } occurredAt';
 
 async function refused(fields = 'operation refusal', filter: object = { isRefused: true }): Promise<Entry[]> {
   const query = `query($filter: AuditEntryFilter) { viewer { organization { auditLog(filter: $filter) { nodes { ${fields} } } } } }`;
@@ -74,6 +74,7 @@ test('403 over REST writes an entry with actor, operation, reason, and that the 
       operation: 'createSession',
       source: 'REQUEST',
       refusal: 'FORBIDDEN',
+      detail: 'the API key lacks the scope sessions.record',
       targetType: 'ApiKey',
       targetId: apiKeyId,
       apiKey: { id: apiKeyId },
