@@ -76,7 +76,7 @@ function rowOf(entry: Row, showObject: (id: string) => void): VNode {
         targetId && html` <button class="link" title=${targetId} onClick=${() => showObject(targetId)}>history</button>`
       }
     </td>
-    <td>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
+    <td dir="auto">${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
     <td><code class="soft cut" title=${entry.requestId}>${entry.requestId}</code></td>
   </tr>`;
 }

@@ -12,6 +12,11 @@ export function useScope(scope: Viewer['scopes'][number]): boolean {
   return useContext(CallerContext)?.scopes.includes(scope) ?? false;
 }
 
+/** Whether the caller has the role of an administrator, or acts in no organization. */
+export function useAdministration(): boolean {
+  return useContext(CallerContext)?.role !== 'MEMBER';
+}
+
 let reload: () => void = () => undefined;
 
 /** Loads the caller again, after their name or that of their organization has changed. */

@@ -77,7 +77,7 @@ function rowOf({ id, email, role, invitedBy, expiresAt, viewerCanRevoke }: Row, 
   return html`<tr key=${id}>
     <td class="wide">${email}</td>
     <td>${roleName(role)}</td>
-    <td>${invitedBy?.name ?? invitedBy?.email ?? '–'}</td>
+    <td dir="auto">${invitedBy?.name ?? invitedBy?.email ?? '–'}</td>
     <td><${Time} at=${expiresAt} /></td>
     <td class="end">${viewerCanRevoke && html`<${Action} label="Revoke" confirm=${question} run=${revoke} />`}</td>
   </tr>`;

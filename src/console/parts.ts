@@ -81,7 +81,7 @@ export function PageFrame({ title, intro, actions, children }: PageProps): VNode
   return html`<section>
     <div class="page-head">
       <div>
-        <h1 id="page-title" tabindex="-1">${title}</h1>
+        <h1 id="page-title" tabindex="-1" dir="auto">${title}</h1>
         ${intro && html`<p class="soft">${intro}</p>`}
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}

@@ -95,7 +95,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
 /** What stays in view: which session it is, how it is, and what it has cost. */
 function SessionHead({ session, reason }: { readonly session: Session; readonly reason: string | undefined }): VNode {
   return html`<header class="session-head">
-    <h1 id="page-title" tabindex="-1" title=${visibleText(session.title)}>${session.title}</h1>
+    <h1 id="page-title" tabindex="-1" dir="auto" title=${visibleText(session.title)}>${session.title}</h1>
     <p class="session-state">
       <${Badge} value=${session.state.current} />
       ${reason && html`<span class="fault reason">${reason}</span>`}

@@ -147,13 +147,15 @@ function choicesOf(values: readonly string[]) {
 function rowOf(session: Row, onDone: () => void): VNode {
   return html`<tr key=${session.id}>
     <td class="wide">
-      <a href=${`/sessions/${session.databaseId}`}
+      <a dir="auto" href=${`/sessions/${session.databaseId}`}
         >${session.isPinned && html`<span role="img" aria-label="Pinned">★ </span>`}${session.title}</a
       >
       ${session.project && html`<span class="soft"> ${session.project.name}</span>`}
     </td>
     <td><${Badge} value=${session.state.current} /></td>
-    <td title=${session.agent && visibleText(session.agent)}>${session.agent ?? html`<span class="soft">–</span>`}</td>
+    <td dir="auto" title=${session.agent && visibleText(session.agent)}>
+      ${session.agent ?? html`<span class="soft">–</span>`}
+    </td>
     <td><${Time} at=${session.lastSeenAt} /></td>
     <td class="end">
       <div class="actions">

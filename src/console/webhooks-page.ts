@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
-import { useScope } from './caller.ts';
+import { useAdministration, useScope } from './caller.ts';
 import { FormButton } from './form-button.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
@@ -47,7 +47,8 @@ export function DisabledNotice({ webhooks }: { readonly webhooks: readonly Webho
 }
 
 export function WebhooksPage(): VNode {
-  const mayCreate = useScope('WEBHOOKS_WRITE');
+  const isAdministrator = useAdministration();
+  const mayCreate = useScope('WEBHOOKS_WRITE') && isAdministrator;
   const [secret, setSecret] = useState<string>();
   const list = usePages('Webhooks', { first: 50 }, ({ viewer }) => viewer.organization?.webhooks);
   const created = (made: string) => {

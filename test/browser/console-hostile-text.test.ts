@@ -155,3 +155,35 @@ test('characters that change the direction of text are shown by their number, in
   expect(await page.locator('body').textContent()).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);
   expect(problems).toEqual([]);
 });
+
+test('a cut name that is read from right to left shows its beginning, and a long address leaves the other columns whole words', async () => {
+  mcp.handler = mcpHandler();
+  const { key: own } = await site.createKey();
+  await mutate(site, own, 'updateViewer', { name: 'محمد بن عبد الله '.repeat(5).trim() });
+  await mutate(site, own, 'inviteOrganizationMember', { email: 'invited@example.com', role: 'MEMBER' });
+  const serverUrl = `${mcp.origin}/${'long-path/'.repeat(30)}`;
+  const header = { name: 'X-Header', value: 'secret-value' };
+  await mutate(site, own, 'createMcpServer', {
+    remote: { name: 'Long', serverUrl, authType: 'STATIC_HEADERS', headers: [header] },
+  });
+  const { page, problems } = await site.open('/members', { key: own });
+  const inviter = page.getByRole('row', { name: /invited@example\.com/ }).getByRole('cell', { name: /محمد/ });
+  expect(await inviter.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)).toBe(true);
+  const beginning = await inviter.evaluate((cell) => {
+    const range = document.createRange();
+    range.setStart(cell.firstChild ?? cell, 0);
+    range.setEnd(cell.firstChild ?? cell, 1);
+    return range.getBoundingClientRect().right <= cell.getBoundingClientRect().right;
+  });
+  expect(beginning).toBe(true);
+  await page.goto(`${site.url}/mcp-connections`);
+  const visibleTo = page.getByRole('cell', { name: 'The organization' });
+  // Two words are at most two lines.
+  const lines = await visibleTo.evaluate((cell) => {
+    const range = document.createRange();
+    range.selectNodeContents(cell);
+    return range.getClientRects().length;
+  });
+  expect(lines).toBeLessThanOrEqual(2);
+  expect(problems).toEqual([]);
+});

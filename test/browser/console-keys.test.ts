@@ -40,6 +40,32 @@ const chosenScopes = async (page: Page) => {
   return names.map(String).toSorted();
 };
 
+test.each([
+  [1280, 720],
+  [390, 700],
+])('%i × %i: no field of the form is below its buttons when it gets the focus with Tab', async (width, height) => {
+  const { key } = await site.createKey();
+  const { page } = await site.open('/api-keys', { width, key });
+  await page.setViewportSize({ width, height });
+  await openForm(page);
+  const last = dialog(page).getByLabel('Expires');
+  const covered: string[] = [];
+  for (let isLast = false; !isLast; isLast = await last.evaluate((field) => field === document.activeElement)) {
+    await page.keyboard.press('Tab');
+    covered.push(...(await coveredFocus(page)));
+  }
+  expect(covered).toEqual([]);
+});
+
+/** The focused field, if the buttons of the form cover it. */
+const coveredFocus = (page: Page) =>
+  page.evaluate(() => {
+    const [field, buttons] = [document.activeElement, document.querySelector('dialog .form-end')];
+    if (!field || !buttons || buttons.contains(field)) return [];
+    const isCovered = field.getBoundingClientRect().bottom > buttons.getBoundingClientRect().top;
+    return isCovered ? [field.parentElement?.textContent ?? field.tagName] : [];
+  });
+
 test.each(VIEWS)(
   '%s: a new key starts without scopes and with 90 days; a purpose chooses its scopes, which are shown with their names and sentences',
   async (name, view) => {

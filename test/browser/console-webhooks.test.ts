@@ -99,3 +99,11 @@ test('a webhook that stopped is announced, with the answer, and goes on when it 
   expect(problems).toEqual([]);
   await receiver.stop();
 });
+
+test('a member is told that webhooks are for administrators, and is offered no form', async () => {
+  const { organization } = await site.createKey();
+  const { key: member } = await site.createKey({ organization, role: 'member' });
+  const { page } = await site.open('/webhooks', { key: member });
+  await page.getByText('Only administrators of the organization can do this').waitFor();
+  expect(await page.getByRole('button', { name: 'New webhook' }).count()).toBe(0);
+});
