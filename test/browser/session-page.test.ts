@@ -133,7 +133,7 @@ test('the history says who changed what, without recording unless it is asked fo
     .toEqual([
       'Changed branch name and visibility',
       other.email,
-      'Changed the state',
+      'Changed the state to in progress',
       email,
       'Created the session',
       email,

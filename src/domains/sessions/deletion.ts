@@ -10,8 +10,9 @@ import type { SessionTables } from './entity.ts';
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
 
-/** Selects sessions: all of an organization, or the private ones of a user. */
 type DeletedSession = NonNullable<StepOutcome['deletedSessions']>[number];
+
+/** Selects sessions: all of an organization, or the private ones of a user. */
 type WhoseSessions = { readonly organizationId: OrganizationId } | { readonly privateOf: string };
 
 /**
