@@ -42,10 +42,22 @@ export function McpConnectionPage({ id }: { readonly id: string }): VNode {
 function Status({ server }: { readonly server: Connection }): VNode {
   const { status, statusReason, nextAction } = server;
   return html`<p class="connection-state">
-    <${Badge} value=${status} /> ${STATUS_TEXTS[status]}
+    <${Badge} value=${status} />
+    ${needsNoAuthorization(server) ? 'The server answers and needs no authorization. Agents can use its tools.' : STATUS_TEXTS[status]}
     ${statusReason && html`<span class="soft"> The reason: ${statusReason}</span>`}
     ${nextAction !== 'NONE' && html` <strong>Next step: ${NEXT_STEPS[nextAction]}.</strong>`}
   </p>`;
+}
+
+/** Whether OAuth would be used, but the server has not asked for it. */
+function needsNoAuthorization({ authType, status, issuer }: Connection): boolean {
+  return authType === 'OAUTH' && status === 'CONNECTED' && issuer === null;
+}
+
+function authenticationOf(server: Connection): string | null {
+  const { authType } = server;
+  if (authType !== 'OAUTH') return authType && wordsOf(authType);
+  return needsNoAuthorization(server) ? 'None' : 'OAuth';
 }
 
 function factsOf(server: Connection): readonly (readonly [string, unknown])[] {
@@ -54,7 +66,7 @@ function factsOf(server: Connection): readonly (readonly [string, unknown])[] {
     ['Server', server.serverUrl && html`<code>${server.serverUrl}</code>`],
     ['Command', server.command && html`<code>${[server.command, ...(args ?? [])].join(' ')}</code>`],
     ['Environment', envKeys.join(', ')],
-    ['Authentication', server.authType === 'OAUTH' ? 'OAuth' : server.authType && wordsOf(server.authType)],
+    ['Authentication', authenticationOf(server)],
     ['Headers', headerKeys.join(', ')],
     ['Scopes', grantedScopes?.join(' ')],
     ['Authorization server', server.issuer],

@@ -82,7 +82,7 @@ test.each(VIEWS)(
     await link.focus();
     await page.keyboard.press('Enter');
     await page.waitForURL(`${site.url}/mcp-connections/${id}`);
-    await page.getByText('The server accepts the credentials.').waitFor();
+    await page.getByText('The server answers and needs no authorization.').waitFor();
     const tool = (text: string) => page.getByRole('row').filter({ hasText: text });
     await tool('search').getByText('Reads').waitFor();
     await tool('remove').getByText('May destroy').waitFor();
