@@ -17,10 +17,10 @@ const AWAY = new RegExp(
     String.raw`ERR_(?:SSL|TLS)_\w+|ERR_STREAM_(?:DESTROYED|WRITE_AFTER_END)|CERT_\w+|\w*SELF_SIGNED_CERT\w*|UNABLE_TO_(?:GET|VERIFY)_\w+`,
   ].join('|')})$`,
 );
-// Errors of the driver have no code.
+// Errors of the driver have no code, and neither has that of Citus for a node that is lost within a transaction.
 const AWAY_MESSAGE = new RegExp(
   [
-    'Connection terminated|Client (?:has encountered a connection error|was closed)|Cannot use a pool after calling end|Query read timeout',
+    'failure on connection marked as essential|Connection terminated|Client (?:has encountered a connection error|was closed)|Cannot use a pool after calling end|Query read timeout',
     String.raw`timeout expired|does not support SSL connections|error establishing an SSL connection|^SASL: |^Received unexpected \w+ message`,
   ].join('|'),
 );
@@ -58,8 +58,12 @@ export function conflictOf<Input>(error: unknown, conflicts: Readonly<Record<str
   return name === undefined ? undefined : conflicts[name];
 }
 
-/** The name of the violated constraint. On a shard of Citus it ends with the number of the shard. */
+const IN_MESSAGE = /violates unique constraint "([^"]+)"/;
+
+/** The name of the violated constraint. Citus reports it only in the message, with the number of the shard at its end. */
 export function violatedConstraint(error: unknown): string | undefined {
-  if (!(error instanceof Error) || !('constraint' in error)) return undefined;
-  return String(error.constraint).replace(/_\d{6,}$/, '');
+  if (!(error instanceof Error)) return undefined;
+  const given = 'constraint' in error && typeof error.constraint === 'string' ? error.constraint : undefined;
+  const named = given ?? IN_MESSAGE.exec(error.message)?.[1];
+  return named?.replace(/_\d{6,}$/, '');
 }

@@ -2,7 +2,12 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { UniqueConstraintViolationException } from '@mikro-orm/postgresql';
 import { ConflictError } from '../../../src/core/errors.ts';
-import { conflictOf, databaseTrouble, isDatabaseAway } from '../../../src/core/postgres/failures.ts';
+import {
+  conflictOf,
+  databaseTrouble,
+  isDatabaseAway,
+  violatedConstraint,
+} from '../../../src/core/postgres/failures.ts';
 import { WELCOME, message, startPostgresServer } from '../../support/peers/postgres-server.ts';
 
 /** Error codes of PostgreSQL's documentation (appendix A) that are caused by the server or by its current state, not by the statement. */
@@ -120,4 +125,16 @@ test('the violation of a named constraint is its conflict, and other errors are 
     Object.assign(new Error('x'), { constraint: 'name_unique' }),
   ];
   expect(others.map((error) => conflictOf(error, conflicts))).toEqual([undefined, undefined, undefined]);
+});
+
+test('the violated constraint is known from the error, and on Citus from its message', () => {
+  const ofPostgres = Object.assign(new Error('duplicate'), { constraint: 'session_pkey' });
+  const ofShard = Object.assign(new Error('duplicate'), { constraint: 'session_pkey_102046' });
+  const ofCitus = new Error('duplicate key value violates unique constraint "session_pkey_102046"');
+  expect([ofPostgres, ofShard, ofCitus].map(violatedConstraint)).toEqual([
+    'session_pkey',
+    'session_pkey',
+    'session_pkey',
+  ]);
+  expect(violatedConstraint(new Error('other'))).toBeUndefined();
 });
