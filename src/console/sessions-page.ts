@@ -1,12 +1,12 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { run } from './api.ts';
+import { query, run } from './api.ts';
 import { useScope } from './caller.ts';
 import { CheckField, ChoiceField, Filters, SearchField, momentOf, useFilter, useSettled } from './filters.ts';
 import { type Pages, refusalOf, usePages } from './hooks.ts';
 import { html, visibleText } from './html.ts';
 import { lazy } from './lazy.ts';
-import type { Answers } from './operation-types.ts';
+import type { Answers, Variables } from './operation-types.ts';
 import type { Fields } from './session-filters.ts';
 import { CreateSessionButton, SessionForms } from './session-actions.ts';
 import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
@@ -18,6 +18,8 @@ type Visibility = Row['visibility'];
 
 const STATES: readonly StateName[] = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAILED', 'CANCELLED'];
 const VISIBILITIES: readonly Visibility[] = ['PUBLIC', 'PRIVATE'];
+const PAGE_SIZE = 50;
+const MINUTE_MS = 60_000;
 const HEAD = ['Title', 'State', 'Agent', 'Last recorded', ''];
 
 interface Wanted {
@@ -89,8 +91,9 @@ export function SessionsPage(): VNode {
   const [text, setText] = useFilter('text');
   const { fields, wanted, filter } = useSessionFilters();
   const hasText = text.trim() !== '';
-  const list = usePages('Sessions', { first: 50, filter }, ({ viewer }) => viewer.organization?.sessions);
+  const list = usePages('Sessions', { first: PAGE_SIZE, filter }, ({ viewer }) => viewer.organization?.sessions);
   const live = useLiveRows(list, wanted);
+  useRecordedTimes(list, filter);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session matches this filter.<//>`
@@ -189,6 +192,31 @@ function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | u
     return follow('SessionChanged', {}, { onData, onState });
   }, [update, reload]);
   return words;
+}
+
+/** The gateway notes recording to the minute, and a subscription sends no session for it. So the first page is read again, if somebody can see it. */
+function useRecordedTimes({ update, isLoading, faults }: Pages<Row>, filter: Variables['Sessions']['filter']): void {
+  const key = JSON.stringify(filter);
+  const isReadable = !isLoading && faults.length === 0;
+  useEffect(() => {
+    if (!isReadable) return undefined;
+    const left = new AbortController();
+    const read = async () => {
+      const variables = { first: PAGE_SIZE, filter: JSON.parse(key) as typeof filter };
+      const { data } = await query('Sessions', variables, { signal: left.signal });
+      const fresh = data?.viewer.organization?.sessions?.nodes ?? [];
+      if (left.signal.aborted) return;
+      update((rows) => [...fresh, ...rows.filter((row) => !fresh.some(({ id }) => id === row.id))]);
+      wait();
+    };
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const wait = () => (timer = setTimeout(() => void (document.hidden ? wait() : read()), MINUTE_MS));
+    wait();
+    return () => {
+      clearTimeout(timer);
+      left.abort();
+    };
+  }, [key, isReadable, update]);
 }
 
 const LIVE_WORDS: Readonly<Partial<Record<FollowState, (reason: string) => string>>> = {

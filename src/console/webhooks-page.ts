@@ -74,7 +74,7 @@ export function WebhooksPage(): VNode {
       label="Webhooks"
       list=${list}
       row=${row}
-      empty=${html`<${Empty}>No webhooks yet.<//>`}
+      empty=${html`<${Empty}>No webhooks yet. Create one to get signed messages about finished sessions, connections and other changes.<//>`}
       head=${['Webhook', 'State']}
     />
   <//>`;

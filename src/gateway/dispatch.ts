@@ -54,6 +54,7 @@ function createAdmission(dependencies: Dependencies, limits: RateLimits | undefi
   return async (exchange, badPath) => {
     const admitted = await admit(exchange.request, dependencies, async (sender) => {
       exchange.keyId = sender.keyId;
+      exchange.userId = sender.userId;
       exchange.limitHeaders = await limits?.countRequest(sender);
       if (badPath) throw badPath;
     });

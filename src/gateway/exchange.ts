@@ -4,7 +4,7 @@ import type { Config } from '../core/config.ts';
 import { clientAddressOf } from '../core/http/client-address.ts';
 import type { RequestIdOrigin } from '../core/audit.ts';
 import type { HttpHeaders, HttpRequest } from '../core/http/messages.ts';
-import type { ApiKeyId } from '../core/ids.ts';
+import type { ApiKeyId, UserId } from '../core/ids.ts';
 import type { Actor } from '../core/access.ts';
 import type { OperationContext } from '../core/operation.ts';
 import type { Span } from '../core/tracing/tracing.ts';
@@ -21,6 +21,8 @@ export class Exchange {
   /** Whether something may have been changed, so that the request must not be answered with an error. */
   isWrite = false;
   keyId?: ApiKeyId;
+  /** The user of the key. */
+  userId?: UserId;
   /** The caller; undefined until authentication has succeeded. */
   actor?: Actor;
   /** Refused operations, for the audit log. */

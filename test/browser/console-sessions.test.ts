@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { createSession, mutate } from '../support/fixtures/sessions.ts';
+import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
 import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
 
 /** Sessions are created and changed in forms, on the list and on the page of a session. */
@@ -130,4 +130,24 @@ test('a session gets its MCP connections in the form that creates it, and others
   await page.getByRole('heading', { name: 'With other tools', level: 1 }).waitFor();
   expect(await connections(page)).toEqual(['Archive']);
   expect(problems).toEqual([]);
+});
+
+test('the list shows within a minute that a session is recorded, and moves it to the top', async () => {
+  const { key: own } = await site.createKey();
+  const id = await createSession(site, own, { title: 'Recorded' });
+  await createSession(site, own, { title: 'Newer' });
+  // An append notes the time at most once a minute.
+  await site.dependencies.sql.query(
+    `update session set last_seen_at = last_seen_at - interval '1 hour' where id = $1`,
+    [id],
+  );
+  const context = await site.newContext({ key: own });
+  const page = await context.newPage();
+  await page.clock.install();
+  await page.goto(`${site.url}/sessions`);
+  const titles = () => page.locator('tbody a').allTextContents();
+  await expect.poll(titles).toEqual(['Newer', 'Recorded']);
+  await append(site, own, id, eventsOf(1));
+  await page.clock.runFor('01:01');
+  await expect.poll(titles).toEqual(['Recorded', 'Newer']);
 });

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
 import type { Refusal, RequestIdOrigin } from '../../core/audit.ts';
-import { ConflictError, ForbiddenError } from '../../core/errors.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
+import { ConflictError, DomainError, ForbiddenError } from '../../core/errors.ts';
+import type { ApiKeyId, UserId } from '../../core/ids.ts';
 import type { Actor } from '../../core/access.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
@@ -17,8 +17,8 @@ interface Refused {
   readonly keyId?: ApiKeyId;
 }
 
-/** The refused operations of a request, by reason. */
-export type Refusals = Map<Refusal, Refused>;
+/** The refused operations of a request, by reason. Only the log has those over a limit. */
+export type Refusals = Map<Refusal | 'rate_limited', Refused>;
 
 /** Records a refused operation. Other errors, and refusals of unknown keys, are ignored. */
 export function noteRefusal(refusals: Refusals, error: unknown, operation: string): void {
@@ -27,15 +27,21 @@ export function noteRefusal(refusals: Refusals, error: unknown, operation: strin
   if (error instanceof ForbiddenError) refusals.set('forbidden', { operation, message });
   if (error instanceof ConflictError && error.reason === 'LAST_ADMINISTRATOR')
     refusals.set('last_administrator', { operation, message });
+  if (error instanceof DomainError && error.kind === 'rateLimited')
+    refusals.set('rate_limited', { operation, message });
   const { refusal, keyId } = (error instanceof RefusedKeyError && error.known) || {};
   if (refusal && keyId !== undefined) refusals.set(refusal, { operation, message, keyId });
 }
 
 /** Fields of the log line of a request with refused operations: what was refused to whom, and why. */
-export function refusedFields({ refusals, actor }: Pick<RefusedRequest, 'refusals' | 'actor'>): object {
+export function refusedFields({
+  refusals,
+  actor,
+  userId = actor?.userId,
+}: Pick<RefusedRequest, 'refusals' | 'actor'> & { readonly userId?: UserId | undefined }): object {
   if (refusals.size === 0) return {};
   return {
-    userId: actor?.userId,
+    userId,
     organizationId: actor?.organization?.id,
     refused: [...refusals].map(([reason, { operation, message }]) => ({ reason, operation, message })),
   };
@@ -85,7 +91,7 @@ export function createRefusalLog(parts: RefusalLogParts): (refused: RefusedReque
   return async ({ requestId, requestIdOrigin, refusals, actor }) => {
     for (const [refusal, { operation, message, keyId = actor?.keyId }] of refusals) {
       const organizationId = actor?.organization?.id;
-      if (keyId !== undefined && !actor?.isOperator)
+      if (refusal !== 'rate_limited' && keyId !== undefined && !actor?.isOperator)
         await record({ keyId, refusal, organizationId, operation, message, requestId, requestIdOrigin });
     }
   };

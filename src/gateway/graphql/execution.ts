@@ -60,6 +60,7 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
     work: (cost: number) => Promise<Result>,
   ): Promise<Result | ExecutionResult> {
     const { cost, refusal } = await pricing.payFor(args, operation.actor);
+    if (refusal) operation.onRefusal(refusal, 'graphql');
     const result: Result | ExecutionResult = refusal ? { errors: [toHttpError(refusal)] } : await work(cost.requested);
     return Symbol.asyncIterator in result ? result : { ...result, extensions: { ...result.extensions, cost } };
   }

@@ -173,6 +173,32 @@ describe('requests', () => {
   });
 });
 
+test('the log line of a request over a limit says who sent it and what the caller was told, on both APIs', async () => {
+  const { userId, organizationId, ...limited } = await one.createKey();
+  key = limited.key;
+  await useUp();
+  await read();
+  setClocks(later(60_000));
+  await post(events(100, 20));
+  const { body } = await post(events(100, 20));
+  const lines = one.logged
+    .map((line) => JSON.parse(line) as { status?: number; keyId?: string; refused?: { message: string }[] })
+    .filter((line) => line.status === 429 && line.keyId === limited.keyId);
+  expect(lines).toEqual([
+    expect.objectContaining({
+      userId,
+      refused: [
+        { reason: 'rate_limited', operation: 'searchEventDefinitions', message: expect.stringMatching(/^rate limit/) },
+      ],
+    }),
+    expect.objectContaining({
+      userId,
+      organizationId,
+      refused: [{ reason: 'rate_limited', operation: 'graphql', message: body.errors?.[0]?.message }],
+    }),
+  ]);
+});
+
 describe('the cost of a GraphQL request', () => {
   test('is deducted from the budget of the minute and reported in extensions.cost', async () => {
     const [first, second] = [await post(events(100)), await post(events(100), { gateway: two })];
