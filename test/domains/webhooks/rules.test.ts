@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
-import { mutate } from '../../support/fixtures/sessions.ts';
+import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 import {
   type WebhookDocument,
   callWebhooks,
@@ -272,4 +272,40 @@ test('disabling by an administrator is in the feed and in the audit log, once', 
       },
     },
   });
+});
+
+test('the metrics count webhooks by state, and say how long the earliest entry waits', async () => {
+  const own = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
+  const { key } = await own.createKey();
+  const metrics = async () => {
+    const text = await (await own.fetch('/metrics')).text();
+    return Object.fromEntries(
+      [...text.matchAll(/^(gateway_webhook(?:s\S*|_wait_seconds)) (\S+)$/gm)].map(([, name, value]) => [
+        name,
+        Number(value),
+      ]),
+    );
+  };
+  const none = { 'gateway_webhooks{state="enabled"}': 0, 'gateway_webhooks{state="failing"}': 0 };
+  await expect.poll(metrics).toEqual({
+    ...none,
+    'gateway_webhooks{state="disabled"}': 0,
+    gateway_webhook_wait_seconds: 0,
+  });
+  const webhook = await createWebhook(own, key, 'http://127.0.0.1:49151/hooks');
+  await createSession(own, key);
+  // Whoever reads the feed numbers its entries.
+  await own.rest('GET', '/v1/feed', { key });
+  await own.dependencies.sql.query("update feed_entry set created_at = created_at - interval '100 seconds'", []);
+  await expect.poll(metrics).toEqual({
+    ...none,
+    'gateway_webhooks{state="enabled"}': 1,
+    'gateway_webhooks{state="disabled"}': 0,
+    gateway_webhook_wait_seconds: expect.closeTo(150, -2),
+  });
+  await callWebhooks(own, key, 'PATCH', `/${webhook.id}`, { isEnabled: false });
+  await expect
+    .poll(metrics)
+    .toMatchObject({ 'gateway_webhooks{state="disabled"}': 1, gateway_webhook_wait_seconds: 0 });
+  await own.close();
 });
