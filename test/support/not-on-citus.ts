@@ -51,7 +51,6 @@ export const NOT_SHARDED: Readonly<Record<string, Readonly<Record<string, string
   'test/domains/organization-deletions/rules.test.ts': { 'with rows in every table': OWN_STATEMENT },
   'test/domains/session-events/append.test.ts': { 'of 20 concurrent appends of one batch': OWN_STATEMENT },
   'test/domains/session-events/crowd.test.ts': { '100 appends that wait for one session': OWN_STATEMENT },
-  'test/domains/session-events/import.test.ts': { 'an import that was killed twice': TRIGGER },
   'test/domains/session-events/plans.test.ts': { 'plans pages of a long session once': OF_POSTGRES },
   'test/domains/session-events/tail-bounds.test.ts': { '50 idle tails send the same statements': TABLE_LOCK },
   'test/domains/sessions/lock-order.test.ts': { 'a transition that is concurrent with an append': TRIGGER },
