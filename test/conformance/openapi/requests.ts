@@ -112,6 +112,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 /** Names with another meaning in one operation than in the others. */
 const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   acceptOrganizationInvitation: { token: reference('token') },
+  previewOrganizationInvitation: { token: reference('token') },
   updateEventProperty: { name: reference('propertyName') },
   appendSessionEvents: {
     eventData: fc.constantFrom<unknown>({ type: 'text' }, { type: 'other', more: [1] }, { type: '' }),

@@ -30,6 +30,7 @@ export async function useEverything(given: Given) {
 
   const organization = good(await client.POST('/v1/organizations', { body: { name: 'Generated client' } }));
 
+  good(await client.POST('/v1/invitations/preview', { body: { token: invitationToken } }));
   good(await client.POST('/v1/invitations/accept', { body: { token: invitationToken, name: 'Ann' } }));
   const organizations = good(await client.GET('/v1/organizations'));
   const me = good(await client.GET('/v1/users/me'));
