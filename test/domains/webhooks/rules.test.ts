@@ -296,7 +296,8 @@ test('the metrics count webhooks by state, and say how long the earliest entry w
   await createSession(own, key);
   // Whoever reads the feed numbers its entries.
   await own.rest('GET', '/v1/feed', { key });
-  await own.dependencies.sql.query("update feed_entry set created_at = created_at - interval '100 seconds'", []);
+  const at = new Date(Date.now() - 100_000);
+  await own.dependencies.sql.query('update feed_entry set created_at = $1', [at]);
   await expect.poll(metrics).toEqual({
     ...none,
     'gateway_webhooks{state="enabled"}': 1,
