@@ -12,9 +12,13 @@ export function useScope(scope: Viewer['scopes'][number]): boolean {
   return useContext(CallerContext)?.scopes.includes(scope) ?? false;
 }
 
-/** Whether the caller has the role of an administrator, or acts in no organization. */
+/** Whether a caller has the role of an administrator, or acts in no organization. */
+export function isAdministrator(viewer: Pick<Viewer, 'role'> | undefined): boolean {
+  return viewer?.role !== 'MEMBER';
+}
+
 export function useAdministration(): boolean {
-  return useContext(CallerContext)?.role !== 'MEMBER';
+  return isAdministrator(useContext(CallerContext));
 }
 
 let reload: () => void = () => undefined;

@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact';
+import { isAdministrator } from './caller.ts';
 import type { Answers } from './operation-types.ts';
 
 /** The sections of the console. */
@@ -84,10 +85,10 @@ export const PROFILE: Section = {
 /** The sections that the caller can read. */
 export function sectionsFor(viewer: Answers['Viewer']['viewer'] | undefined): readonly Section[] {
   if (!viewer) return SECTIONS;
-  const { scopes, role } = viewer;
+  const { scopes } = viewer;
   return SECTIONS.filter(
     ({ scope, isForAdministrators = false }) =>
-      (scope === undefined || scopes.includes(scope)) && (!isForAdministrators || role !== 'MEMBER'),
+      (scope === undefined || scopes.includes(scope)) && (!isForAdministrators || isAdministrator(viewer)),
   );
 }
 
