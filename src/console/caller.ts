@@ -17,6 +17,7 @@ export function isAdministrator(viewer: Pick<Viewer, 'role'> | undefined): boole
   return viewer?.role !== 'MEMBER';
 }
 
+/** Whether the caller is an administrator: without the role, what needs it is not offered. */
 export function useAdministration(): boolean {
   return isAdministrator(useContext(CallerContext));
 }

@@ -78,7 +78,7 @@ function Preview({ token }: { readonly token: string }): VNode {
   if (fault !== undefined) return html`<p class="notice" role="alert">${fault}</p>`;
   if (!invitation) return html`<${Loading} />`;
   const { organizationName, email, role, inviter, expiresAt } = invitation;
-  return html`<p class="invited">
+  return html`<p>
     ${inviter ?? 'An administrator'} has invited <strong>${email}</strong> to <strong>${organizationName}</strong> as
     ${role === 'admin' ? ' an administrator' : ' a member'}. The invitation is valid until${' '}<${Time}
       at=${expiresAt}
