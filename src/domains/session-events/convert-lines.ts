@@ -5,6 +5,7 @@ import { parseInput } from '../../core/input/validation.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
+import { WORK } from '../../core/work-budget.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import { type RecordedEvent, recordedEvent } from './event-data.ts';
 import { type Repaired, repairTexts } from './repaired-texts.ts';
@@ -15,19 +16,16 @@ import { type ConvertedEvent, type FormatName, convertLine } from './formats/lin
 
 const db = queriesOn<SessionTables>();
 
-/** Maximum number of lines of a request. */
-export const MAX_LINES = 10_000;
-
 /** The lines of a body. Blank lines are left out. */
 export function linesOf(text: string): string[] {
   const lines = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.replace(/\r$/, '')]));
   if (lines.length === 0) throw invalid('', 'the body must have at least one line', 'TOO_FEW', 1);
-  if (lines.length > MAX_LINES)
+  if (lines.length > WORK.lines)
     throw invalid(
       '',
-      `the body must have at most ${MAX_LINES} lines; send the others in another request`,
+      `the body must have at most ${WORK.lines} lines; send the others in another request`,
       'TOO_MANY',
-      MAX_LINES,
+      WORK.lines,
     );
   return lines;
 }

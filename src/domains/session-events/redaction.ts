@@ -1,8 +1,8 @@
-import { setImmediate } from 'node:timers/promises';
 import { lintSource } from '@secretlint/core';
 import { rules as recommendedRules } from '@secretlint/secretlint-rule-preset-recommend';
 import { isObject } from '../../core/is-object.ts';
 import { isExactNumber, parseExactJson } from '../../core/text/exact-json.ts';
+import { WorkSlices } from '../../core/work-budget.ts';
 
 /**
  * Replaces credentials in the texts of events before they are stored. The rules are those of secretlint, and some more for shapes that it
@@ -63,8 +63,9 @@ export async function redactSecrets(
   if (replacements.size === 0) return { documents, secrets: 0 };
   const found = new Set<string>();
   const redacted: string[] = [];
+  const slices = new WorkSlices();
   for (const [index, document] of documents.entries()) {
-    if (document.length > LONG) await setImmediate();
+    if (slices.isOver()) await slices.pause();
     let isChanged = false;
     const value = withTexts(parseExactJson(document), (text, label) => {
       const replacement = replacements.get(label + text);
@@ -86,8 +87,9 @@ interface Replacement {
 /** The replacement of each text with a secret. Equal texts are searched once. */
 async function findReplacements(documents: readonly string[]): Promise<Map<string, Replacement>> {
   const searched = new Map<string, { readonly labelLength: number }>();
+  const slices = new WorkSlices();
   for (const document of documents) {
-    if (document.length > LONG) await setImmediate();
+    if (slices.isOver()) await slices.pause();
     visitTexts(parseExactJson(document), (text, label) => {
       if (text.length >= MIN_SECRET) searched.set(label + text, { labelLength: label.length });
     });
@@ -111,9 +113,6 @@ async function findReplacements(documents: readonly string[]): Promise<Map<strin
   return replacements;
 }
 
-/** Other requests have their turn before a document of this length. */
-const LONG = 64 * 1024;
-
 /** No rule matches a shorter text. */
 const MIN_SECRET = 8;
 
@@ -129,9 +128,9 @@ function replace(text: string, ranges: readonly Range[], labelLength: number): R
 /** Places of secrets, in order and without overlaps. */
 async function findSecrets(content: string): Promise<Range[]> {
   const ranges: Range[] = [];
+  const slices = new WorkSlices();
   for (let at = 0; at < content.length; at += PART) {
-    // Other requests are not delayed by a long text.
-    if (at > 0) await setImmediate();
+    if (slices.isOver()) await slices.pause();
     ranges.push(...(await findKnown(content.slice(at, at + PART + OVERLAP), at)));
   }
   for (const shape of SHAPES)

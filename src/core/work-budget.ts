@@ -1,0 +1,29 @@
+import { setImmediate } from 'node:timers/promises';
+
+/**
+ * What the input of one caller may become, so that it does not stop another caller. The bytes of a body are bounded where it is read
+ * (`http/request-body.ts`). `docs/limits.md` describes each of these bounds.
+ */
+export const WORK = {
+  /** Milliseconds that a computation takes before it lets other requests run. */
+  sliceMs: 10,
+  /** Lines of an agent in one request. */
+  lines: 10_000,
+} as const;
+
+/**
+ * Divides a computation into slices of at most 10 ms, between which other requests run:
+ * `if (slices.isOver()) await slices.pause()` after each step whose own time is bounded.
+ */
+export class WorkSlices {
+  #end = performance.now() + WORK.sliceMs;
+
+  isOver(): boolean {
+    return performance.now() >= this.#end;
+  }
+
+  async pause(): Promise<void> {
+    await setImmediate();
+    this.#end = performance.now() + WORK.sliceMs;
+  }
+}
