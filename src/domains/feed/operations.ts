@@ -50,8 +50,12 @@ export const listFeed = defineOperation({
     'Lists the feed of the organization by ascending id: an entry for each change of what the caller may see. Entries are kept for 30 days. Types whose scope the key lacks are left out.',
   access: READ_FEED,
   input: listFeedInput,
-  run: (context, { limit, cursor, types }): Promise<FeedPage> =>
-    readFeedPage(context, { after: idOf(cursor), limit, types }),
+  run: async (context, { limit, cursor, types }): Promise<FeedPage> => {
+    const after = idOf(cursor);
+    const page = await readFeedPage(context, { after, limit, types });
+    // Larger cursors than any id are equivalent, and stay as they were given.
+    return Number(page.nextCursor) === after ? { ...page, nextCursor: cursor } : page;
+  },
 });
 
 interface FeedList {

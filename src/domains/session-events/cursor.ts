@@ -1,23 +1,38 @@
 import { z } from 'zod';
 import { invalid } from '../../core/errors.ts';
+import { rule } from '../../core/input/validation.ts';
 
 /** The cursor of events in both APIs: the id of the last event seen, in decimal digits (Workspace Management API, section 4.7). */
 
 const PATTERN = /^\d+$/;
 const RULE = 'must be the id of an event, in decimal digits';
 
-export const cursorSchema = z.string().regex(PATTERN, RULE);
+/** The largest `bigint` of PostgreSQL. */
+const MAX_ID = '9223372036854775807';
+const BOUND = `must be at most ${MAX_ID}`;
+
+export const cursorSchema = z
+  .string()
+  .regex(PATTERN, RULE)
+  .refine((cursor) => !isTooLarge(cursor), rule('TOO_LARGE', BOUND));
 
 /** The id in a cursor; null when no cursor is given. @throws ValidationError that names the argument. */
 export function cursorId(cursor: string | null | undefined, argument: string): number | null {
   if (cursor == null) return null;
   if (!PATTERN.test(cursor)) throw invalid(argument, RULE, 'BAD_FORMAT');
+  if (isTooLarge(cursor)) throw invalid(argument, BOUND, 'TOO_LARGE');
   return idOf(cursor);
 }
 
 /** The id in a cursor of GraphQL, where an empty one is none, as in other lists. */
 export function relayCursorId(cursor: string | number | null | undefined, argument: string): number | null {
   return cursor === '' || cursor == null ? null : cursorId(String(cursor), argument);
+}
+
+/** False for anything but digits, which break another rule. */
+function isTooLarge(cursor: string): boolean {
+  const [, digits = ''] = /^0*(\d*)$/.exec(cursor) ?? [];
+  return digits.length > MAX_ID.length || (digits.length === MAX_ID.length && digits > MAX_ID);
 }
 
 /** Converts digits to an id. Larger ids than any stored one are all equivalent, so they are reduced to a safe integer. */

@@ -143,7 +143,7 @@ async function answer(
   let onClose: HttpAnswer['onClose'];
   try {
     const url = addressOf(incoming);
-    const fault = url === undefined ? 'the request target is not a valid URL' : faultOf(incoming);
+    const fault = faultOf(incoming) ?? (url === undefined ? 'the request target is not a valid URL' : undefined);
     const result =
       url === undefined || fault !== undefined
         ? unanswerable(incoming, fault)
@@ -275,6 +275,8 @@ const CHANGING_PATH = /[\\\t]|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i;
 
 /** What a proxy could understand otherwise, and so apply its rules to another path, host or key. */
 function faultOf({ url = '/', rawHeaders }: IncomingMessage): string | undefined {
+  // RFC 9112, section 3.2: a fragment is not part of any form of the request target.
+  if (url.includes('#')) return 'the request target must not contain a fragment (#)';
   const path = /^[^?#]*/.exec(url)?.[0] ?? '';
   if (CHANGING_PATH.test(path)) return 'the path must not contain . or .. as a segment, or backslashes';
   let hosts = 0;

@@ -174,7 +174,11 @@ test('pages, filters by type, and refusals', async () => {
   // Entries of other types do not hold up the cursor.
   expect(filtered.nextCursor).toBe(String(all.at(-1)?.id));
   expect(await read(key, `?cursor=${filtered.nextCursor}`)).toEqual({ items: [], nextCursor: filtered.nextCursor });
+  // Larger than any id, but a client can poll with it.
+  const beyond = '9223372036854775807';
+  expect(await read(key, `?cursor=${beyond}`)).toEqual({ items: [], nextCursor: beyond });
   for (const [query, message] of [
+    ['cursor=9223372036854775808', /^cursor: must be at most 9223372036854775807$/],
     ['types=session.nothing', /^types\.0: must be one of/],
     ['limit=1001', /^limit: must be from 1 to 1000/],
     ['cursor=x', /^cursor: must be the id of an event, in decimal digits/],

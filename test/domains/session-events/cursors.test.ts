@@ -75,7 +75,7 @@ test.for([
   ['5', []],
   ['999999999999999', []],
   ['9007199254740993', []],
-  ['9'.repeat(300), []],
+  ['9223372036854775807', []],
 ] as const)('the cursor %s continues after the same event on both APIs, in pages and tails', async ([cursor, ids]) => {
   expect(await everywhere(cursor)).toEqual({ page: ids, tail: ids, graphqlPage: ids, graphqlTail: ids });
   expect(await restTail('', { 'Last-Event-ID': cursor })).toEqual(ids);
@@ -99,6 +99,17 @@ test.for(['x', '-1', '1.5', ' 1', '1 ', '1e3', '0x1', '１', '٣', "1'--", '1\n'
     expect(await everywhere(cursor)).toEqual({ page: rest, tail: rest, graphqlPage: graphql, graphqlTail: graphql });
   },
 );
+
+const LARGE = 'must be at most 9223372036854775807';
+
+test.for(['9223372036854775808', '9'.repeat(300)])('the cursor %s is refused with the bound', async (cursor) => {
+  const [rest, graphql] = [
+    [400, `cursor: ${LARGE}`],
+    [400, `after: ${LARGE}`],
+  ];
+  expect(await everywhere(cursor)).toEqual({ page: rest, tail: rest, graphqlPage: graphql, graphqlTail: graphql });
+  expect(await restTail('', { 'Last-Event-ID': cursor })).toEqual([400, `Last-Event-ID: ${LARGE}`]);
+});
 
 test.for(['', 'x', '-1'])('the header Last-Event-ID: %j is refused', async (header) => {
   expect(await restTail('', { 'Last-Event-ID': header })).toEqual([400, `Last-Event-ID: ${REFUSED}`]);

@@ -126,6 +126,18 @@ describe('requests', () => {
     expect(received).toEqual([]);
   });
 
+  test.for(['/#', '/metrics#x', '/a?b#c', '/a?b#/../c', '/#?a', 'http://x/a#b', '*#'])(
+    'a fragment is 400: %s',
+    async (target) => {
+      const text = await exchange(await start(), get(target));
+      expect([text.split('\n')[0], text.split('\n\n')[1]]).toEqual([
+        'HTTP/1.1 400 Bad Request',
+        '{"error":"the request target must not contain a fragment (#)"}',
+      ]);
+      expect(received).toEqual([]);
+    },
+  );
+
   test('dots within segments and in the query are part of a path as it is', async () => {
     const server = await start();
     for (const target of ['/.well-known/a..b/...', '/a?b=/../c']) await exchange(server, get(target));

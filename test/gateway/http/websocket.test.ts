@@ -123,6 +123,7 @@ describe('upgrades', () => {
     ['/graphql/x', 404],
     ['/graphqlx', 404],
     ['/x/../graphql', 400],
+    ['/graphql#x', 400],
   ])('of %s are %i', async (path, status) => {
     const upgrade = new Promise<number | undefined>((resolve, reject) => {
       const headers = {
