@@ -64,10 +64,10 @@ test('the commands of the page record each agent, with a key that can do nothing
   );
   const of = (title: string, format: FormatName) => ({ title, state: 'completed', lines: AGENT_LINES[format] });
   expect(found.slice(0, -1)).toEqual([
-    of('claude -p Fix the flaky test --output-format stream-json --verbose', 'claude'),
-    of('codex exec --json Fix the flaky test', 'codex'),
-    of('gemini --output-format stream-json -p Fix the flaky test', 'gemini'),
-    of('opencode run --format json Fix the flaky test', 'opencode'),
+    of('claude: Fix the flaky test', 'claude'),
+    of('codex: Fix the flaky test', 'codex'),
+    of('gemini: Fix the flaky test', 'gemini'),
+    of('opencode: Fix the flaky test', 'opencode'),
     of('Flaky test', 'claude'),
     of('Flaky test', 'codex'),
   ]);

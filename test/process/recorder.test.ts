@@ -1,4 +1,4 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
@@ -90,6 +90,24 @@ test('a pipe: the lines are passed on, and the session is completed at its end',
     lines: [...AGENT_LINES.gemini, 'no JSON, no line break'],
   });
 });
+
+test('the title is made of the agent and its prompt, never of options, their values and variables', async () => {
+  const secret = 'kept0out0/of0titles';
+  const folder = await temporaryDirectory();
+  const agent = join(folder, 'codex');
+  await writeFile(agent, '#!/bin/sh\nexec cat\n', { mode: 0o755 });
+  const options = ['--api-key', secret, '--header', `Authorization: Bearer ${secret}`, `--token=${secret}`, '--json'];
+  for (const [command, title] of [
+    [['env', `API_KEY=${secret}`, agent, 'exec', ...options, 'Fix the test'], 'codex: Fix the test'],
+    [['env', `API_KEY=${secret}`, agent, ...options], 'codex'],
+    [[agent, '-p', 'Fix', '--api-key', secret], 'codex: Fix'],
+    [['env', `API_KEY=${secret}`, 'sh', '-c', 'cat', secret, `of an unknown program ${secret}`], 'sh'],
+  ] as const) {
+    const { child, output, exited } = await record(['--', ...command]);
+    child.stdin.end(text);
+    expect([await exited, (await recorded(output.stderr)).title]).toEqual([0, title]);
+  }
+}, 30_000);
 
 test('a reader of standard output that goes away ends neither the agent nor the recording', async () => {
   const { child, output, exited } = await record(['--format', 'codex', '--', 'cat']);

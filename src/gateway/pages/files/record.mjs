@@ -8,7 +8,7 @@
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
 //
 // Options
-//   --title TEXT           title of the session; by default the command
+//   --title TEXT           title of the session; by default the agent and its prompt
 //   --format FORMAT        claude, codex, gemini, opencode or openai-responses; by default recognized by the command or the lines
 //   --visibility WHO       private (the default) or public, which the whole organization can read
 //   --session ID           records into this session instead of a new one
@@ -344,6 +344,28 @@ function formatOf(spool) {
 /** @param {readonly string[]} command */
 const formatOfCommand = (command) => command.map((word) => basename(word)).find((word) => FORMATS.includes(word));
 
+/** Options of the agents that have no value or the prompt, so that what follows can be the prompt. */
+const BEFORE_PROMPT =
+  /^(?:-[piy]|--(?:|print|prompt|prompt-interactive|json|verbose|full-auto|yolo|skip-git-repo-check|dangerously-.+))$/;
+
+/**
+ * The agent and its prompt. The command line itself can have credentials: in options, their values, and variables. Of an unknown program
+ * nobody knows which argument is the prompt.
+ * @param {readonly string[]} command
+ */
+function titleOf(command) {
+  const names = command.map((word) => (word.includes('=') ? '' : basename(word)));
+  const at = names.findIndex((name) => FORMATS.includes(name));
+  if (at === -1) return names.find((name) => name !== '' && name !== 'env' && !name.startsWith('-')) ?? '';
+  const prompt = command.find((word, index) => {
+    const before = command[index - 1] ?? '';
+    if (index <= at || word.startsWith('-')) return false;
+    if (/^(?:-p|--print|--prompt)$/.test(before)) return true;
+    return /\s/.test(word) && (BEFORE_PROMPT.test(before) || !before.startsWith('-'));
+  });
+  return [names[at], prompt].filter(Boolean).join(': ');
+}
+
 /** Sends until everything is sent or the time is over. @param {Sender} sender @param {number} waitMs */
 async function sendRest(sender, waitMs) {
   const { spool } = sender;
@@ -447,7 +469,7 @@ function openSpool({ title, format, visibility, session, spool: given }, command
   /** @type {State} */
   const state = {
     run,
-    title: (title ?? (command.join(' ') || `Recorded ${new Date().toISOString()}`)).slice(0, 500),
+    title: (title ?? (titleOf(command) || `Recorded ${new Date().toISOString()}`)).slice(0, 500),
     visibility,
     format: format ?? formatOfCommand(command),
     session,
