@@ -48,8 +48,6 @@ export interface OperationContext {
   readonly toolCallAudit: ToolCallAudit;
   /** Counts a call of a tool of an MCP connection that has ended. */
   readonly observeToolCall: (call: { readonly outcome: ToolCallOutcome; readonly seconds: number }) => void;
-  /** Lets the connection of the caller be idle for this time, for operations that wait for other servers for long. */
-  readonly allowIdle: (timeoutMs: number) => void;
   /** Only for subscriptions. */
   readonly resumption?: Resumption;
   readonly requestId: string;

@@ -34,7 +34,6 @@ export function operationContext(
     onRefusal,
     toolCallAudit: dependencies.toolCallAudit,
     observeToolCall: ({ outcome, seconds }) => dependencies.metrics.toolCalls.observe({ outcome }, seconds),
-    allowIdle: (timeoutMs) => request?.allowIdle?.(timeoutMs),
     now: dependencies.now,
     newId: dependencies.newId,
     timing: dependencies.timing,

@@ -62,7 +62,7 @@ async function listen(server: Server): Promise<Socket> {
   return connect((server.address() as AddressInfo).port, '127.0.0.1');
 }
 
-test('Node.js names the answer of a socket _httpMessage, by which gateway/http/server.ts knows that an answer has begun', async () => {
+test('Node.js names the answer of a socket _httpMessage, by which gateway/http/server.ts knows that an answer is awaited or has begun', async () => {
   const server = createServer((_, response) => response.write('begun'));
   const client = await listen(server);
   const failed = once(server, 'clientError');

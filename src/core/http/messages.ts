@@ -23,8 +23,6 @@ export interface HttpRequest {
   readonly body: AsyncIterable<Uint8Array> | null;
   /** Whether the whole body has arrived; undefined if unknown. */
   readonly hasArrived?: boolean;
-  /** Lets the connection be idle for this time while the answer is made, instead of the usual time. */
-  readonly allowIdle?: (timeoutMs: number) => void;
   /** IP address of the peer; undefined if there is no connection. */
   readonly peerAddress?: string;
 }

@@ -142,7 +142,6 @@ export type PublicContext = Omit<
   | 'toDomainError'
   | 'appendQueue'
   | 'timing'
-  | 'allowIdle'
   | 'observeToolCall'
   | 'toolCallAudit'
   | 'liveTails'

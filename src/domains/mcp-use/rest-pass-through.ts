@@ -64,7 +64,6 @@ async function answerExchange(exchange: Exchange): Promise<HttpAnswer> {
   const endCount = begin(context, connection.id);
   const bounds = request.method === 'GET' ? boundsOfStream(context.timing) : boundsOfCall(context.timing);
   const deadline = new Deadline(request.signal, bounds);
-  request.allowIdle?.(bounds.totalMs);
   let record: CallRecord | undefined;
   const end = () => {
     deadline.end();

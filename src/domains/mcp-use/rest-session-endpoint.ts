@@ -129,9 +129,7 @@ async function answerCall(exchange: Exchange, connections: Parameters<typeof pla
   if (connection.serverUrl === null)
     throw new ConflictError('WRONG_STATE', 'a stdio connection runs where the agent runs, and cannot be used here');
   const endCount = beginCall(context, connection.id);
-  const bounds = boundsOfCall(context.timing);
-  const deadline = new Deadline(request.signal, bounds);
-  request.allowIdle?.(bounds.totalMs);
+  const deadline = new Deadline(request.signal, boundsOfCall(context.timing));
   const notifications = new Notifications();
   const call = { tool, name, params, sessionId, onNotification: notifications.add, ...(isId(id) && { id }) };
   const response = recordedCall({ context, connection, deadline }, call)

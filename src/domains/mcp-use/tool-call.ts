@@ -37,7 +37,6 @@ export const callMcpTool = defineOperation({
     const { upstreamSilenceMs } = context.timing;
     const silenceMs = upstreamSilenceMs < totalMs ? upstreamSilenceMs : undefined;
     const deadline = new Deadline(context.signal, { silenceMs, totalMs });
-    context.allowIdle(totalMs);
     const started = performance.now();
     try {
       const response = await recordedCall(

@@ -36,7 +36,7 @@ export interface ServeOptions {
   /** Maximum times for receiving the headers and the whole request. A slower peer gets 408 and is disconnected. */
   readonly headersTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
-  /** A connection without any traffic for this time is closed. Live tails send something every few seconds. */
+  /** A connection without any traffic for this time is closed, unless its peer waits for an answer. */
   readonly idleTimeoutMs?: number;
   /** A peer that reads nothing of its answer for this time is disconnected. */
   readonly unreadTimeoutMs?: number;
@@ -97,15 +97,23 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   };
 }
 
+/** A connection with the answer that is being made or sent. */
+type Connection = Duplex & { readonly _httpMessage?: ServerResponse | null };
+
 /**
- * Closes a connection that has been idle for too long, unless a request has arrived while the process was busy: timers run before what has
- * arrived is read, and the connection would be reset.
+ * Closes a connection on which nothing has moved for too long, whatever timer of Node.js says so, unless its peer waits for an answer, or a
+ * request has arrived while the process was busy: timers run before what has arrived is read, and the connection would be reset.
  */
 function closeIdle(socket: Socket): void {
   const { bytesRead } = socket;
   setImmediate(() => {
-    if (socket.bytesRead === bytesRead) socket.destroy();
+    if (socket.bytesRead === bytesRead && !isAwaited(socket)) socket.destroy();
   });
+}
+
+/** Whether a request has arrived completely, and all that was sent of its answer has been read. */
+function isAwaited({ _httpMessage: response, writableLength }: Connection): boolean {
+  return response?.req.complete === true && writableLength === 0;
 }
 
 /** A URL that can be opened in a browser: for a server on all addresses, that of the loopback address. */
@@ -195,9 +203,6 @@ class NodeRequest implements HttpRequest {
     }
     return this.#aborted.signal;
   }
-
-  // Node.js restores the timeout of the server for the next request on the connection.
-  readonly allowIdle = (timeoutMs: number): void => void this.#incoming.socket.setTimeout(timeoutMs);
 
   get hasArrived(): boolean {
     return this.#incoming.complete;
@@ -312,11 +317,7 @@ const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
  * sends is read and discarded for at most `lingerMs`: closing a connection with unread data resets it, and the client
  * could lose the answer.
  */
-function refuse(
-  error: NodeJS.ErrnoException,
-  socket: Duplex & { _httpMessage?: ServerResponse | null },
-  lingerMs: number,
-): void {
+function refuse(error: NodeJS.ErrnoException, socket: Connection, lingerMs: number): void {
   if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) {
     socket.destroy();
     return;

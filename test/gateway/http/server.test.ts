@@ -130,10 +130,7 @@ describe('requests', () => {
     'a fragment is 400: %s',
     async (target) => {
       const text = await exchange(await start(), get(target));
-      expect([text.split('\n')[0], text.split('\n\n')[1]]).toEqual([
-        'HTTP/1.1 400 Bad Request',
-        '{"error":"the request target must not contain a fragment (#)"}',
-      ]);
+      expect(text).toMatch(/ 400 [^]*\{"error":"the request target must not contain a fragment \(#\)"\}$/);
       expect(received).toEqual([]);
     },
   );
@@ -368,21 +365,6 @@ describe('slow and disconnecting peers', () => {
     // The answer is larger than the buffers of both sockets.
     await expect.poll(() => received[0]?.signal.aborted).toBe(true);
     expect((await fetch(`${server.url}/quick`)).status).toBe(200);
-  });
-
-  test('a request that arrives while the process is busy is answered, although the connection was idle for too long', async () => {
-    const server = await start({ keepAliveTimeoutMs: 1 });
-    const socket = open(server);
-    let text = '';
-    socket.on('data', (chunk: Buffer) => (text += chunk.toString()));
-    socket.write(get('/one').replace('Connection: close\r\n', ''));
-    await once(socket, 'data');
-    socket.write(get('/two'));
-    // Node.js adds a second to the timeout.
-    const busyUntil = performance.now() + 1_500;
-    while (performance.now() < busyUntil);
-    await once(socket, 'close');
-    expect(text).toContain('"path":"/two"');
   });
 
   test('1,000 idle connections do not disturb other requests and are closed when the server stops', async () => {
