@@ -9,6 +9,12 @@ export const WORK = {
   sliceMs: 10,
   /** Lines of an agent in one request. */
   lines: 10_000,
+  /** Events of an answer of another server. */
+  events: 50_000,
+  /** Pages of a list of another server. */
+  pages: 100,
+  /** Tools of an MCP server. */
+  tools: 2_000,
 } as const;
 
 /**

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
+import { WORK } from '../../core/work-budget.ts';
 import { headerProblemIn } from '../mcp-connections/public.ts';
 import { encodeValue } from './headers.ts';
 import type { ServerSession, ServerTarget } from './server-session.ts';
@@ -29,10 +30,6 @@ function sizeOf(declared: Declared): number {
       (typeof found === 'string' ? found : found.flatMap(({ header, path }) => [header, ...path]).join('')).length;
   return size;
 }
-
-/** Servers have pages of 10 or more. */
-const MAX_PAGES = 200;
-const MAX_TOOLS = 2000;
 
 /**
  * The headers for a call of a tool; none for a server of an older generation.
@@ -76,19 +73,19 @@ export interface ListedTools {
   readonly isCut: boolean;
 }
 
-/** The tools of a server as it describes them, at most 2,000. @throws UpstreamError for more than 4 MiB. */
+/** The tools of a server as it describes them, at most 2,000 in 100 pages. @throws UpstreamError for more than 4 MiB. */
 export async function listAllTools(session: ServerSession): Promise<ListedTools> {
   const tools: Readonly<Record<string, unknown>>[] = [];
   const cursors = new Set<string>();
   let sum = 0;
   for (let cursor = ''; !cursors.has(cursor);) {
-    if (cursors.size === MAX_PAGES) return { tools, isCut: true };
+    if (cursors.size === WORK.pages) return { tools, isCut: true };
     cursors.add(cursor);
     const { result, bytes } = await session.request('tools/list', cursor === '' ? {} : { cursor });
     if ((sum += bytes) > MAX_ANSWER_BYTES) throw answerTooLarge();
     const { tools: listed, nextCursor } = isObject(result) ? result : {};
     for (const tool of Array.isArray(listed) ? (listed as readonly unknown[]) : []) {
-      if (tools.length === MAX_TOOLS) return { tools, isCut: true };
+      if (tools.length === WORK.tools) return { tools, isCut: true };
       if (isObject(tool)) tools.push(tool);
     }
     // Without another page, the cursor is the first one again.

@@ -1,9 +1,9 @@
+import { EventSplitter, type ReceivedEvent } from '../../core/outbound/event-splitter.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { settlesWithin } from '../../core/settles-within.ts';
 import type { Deadline } from './deadline.ts';
-import { EventSplitter } from './event-splitter.ts';
-import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer } from './upstream.ts';
+import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, tooManyEvents } from './upstream.ts';
 import { UpstreamError } from './upstream-error.ts';
 
 interface PassedStreamOptions {
@@ -13,7 +13,7 @@ interface PassedStreamOptions {
   /** Maximum size of the whole stream; undefined for one that is bounded by time only. */
   readonly maxBytes: number | undefined;
   /** Called with each event before it is passed on. @returns what is passed on in its place. */
-  readonly onEvent?: (event: Buffer) => Buffer;
+  readonly onEvent?: (event: ReceivedEvent) => Uint8Array;
   /** The last event for a client that would otherwise not learn why the stream ends; undefined if it can resume the stream. */
   readonly lastEvent: (error: UpstreamError) => string | undefined;
   /** Called once, when the stream has ended or its reader has left, with the number of bytes. The end waits for it. */
@@ -27,8 +27,9 @@ export const PING = Buffer.from(': keep-alive\n');
 export function passedStream(options: PassedStreamOptions): AsyncIterable<Uint8Array> {
   const { answer, deadline } = options;
   const source = answer.body[Symbol.asyncIterator]();
-  const splitter = new EventSplitter();
-  const ready: Buffer[] = [];
+  const splitter = new EventSplitter(tooManyEvents);
+  const ready: Uint8Array[] = [];
+  const passed = (event: ReceivedEvent) => options.onEvent?.(event) ?? event.bytes;
   let bytes = 0;
   let isOver = false;
   let ended: Promise<void> | undefined;
@@ -45,13 +46,13 @@ export function passedStream(options: PassedStreamOptions): AsyncIterable<Uint8A
   async function readMore(): Promise<void> {
     const { done, value } = await source.next();
     if (done === true) {
-      const rest = splitter.rest();
-      if (rest.length > 0) ready.push(options.onEvent?.(rest) ?? rest);
+      const last = splitter.end();
+      if (last) ready.push(passed(last));
       return end();
     }
     deadline.onBytes();
     bytes += value.byteLength;
-    for (const event of splitter.push(value)) ready.push(options.onEvent?.(event) ?? event);
+    for await (const event of splitter.push(value)) ready.push(passed(event));
     if (splitter.heldBytes > MAX_ANSWER_BYTES || bytes > (options.maxBytes ?? Infinity)) throw answerTooLarge();
   }
 

@@ -3,12 +3,12 @@ import { EVENT_STREAM_HEADERS } from '../../core/http/server-sent-events.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import type { McpConnectionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { type ReceivedEvent, withData } from '../../core/outbound/event-splitter.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { type UsableConnection, findUsableConnection, noteUse } from '../mcp-connections/public.ts';
 import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
 import { type CallRecord, beginRecord } from './call-record.ts';
 import { Deadline, boundsOfCall, boundsOfStream } from './deadline.ts';
-import { dataOf, hasId, withData } from './event-splitter.ts';
 import { forwardedHeaders, requireAgreement } from './headers.ts';
 import { beginCall, beginStream } from './limits.ts';
 import {
@@ -159,12 +159,12 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
     pingMs: context.timing.upstreamPingMs,
     maxBytes: request.method === 'GET' ? undefined : MAX_ANSWER_BYTES,
     onEvent: (event) => {
-      canResume ||= hasId(event);
+      canResume ||= event.fields.has('id');
       const found = isAwaited && response === undefined ? responseOf(event, message.id) : undefined;
       response ??= found;
       const isLate = !message && isRestricted(connection);
       const allowed = withAllowedTools(connection, message, isLate ? documentIn(event) : found);
-      return allowed ? withData(event, allowed) : event;
+      return allowed ? Buffer.from(withData(event, allowed.toString())) : event.bytes;
     },
     lastEvent: (error) =>
       !isAwaited || (canResume && error.upstreamCode === 'UPSTREAM_UNREACHABLE')
@@ -178,12 +178,11 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
   });
 }
 
-function responseOf(event: Buffer, id: unknown): unknown {
+function responseOf(event: ReceivedEvent, id: unknown): unknown {
   const document = documentIn(event);
   return isResponseTo(id, document) ? document : undefined;
 }
 
-function documentIn(event: Buffer): unknown {
-  const data = dataOf(event);
+function documentIn({ data }: ReceivedEvent): unknown {
   return data === undefined ? undefined : parsed(data);
 }

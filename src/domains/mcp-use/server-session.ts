@@ -3,18 +3,18 @@ import { LRUCache } from 'lru-cache';
 import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { EventSplitter } from '../../core/outbound/event-splitter.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { VERSION } from '../../core/version.ts';
 import { type UsableConnection, noteUse } from '../mcp-connections/public.ts';
 import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
 import type { Deadline } from './deadline.ts';
-import { EventSplitter, dataOf } from './event-splitter.ts';
 import { MODERN_VERSION, VERSION_KEY, encodeValue } from './headers.ts';
 import { MessageFault, isResponseTo } from './message.ts';
 import { SESSION_HEADER } from './protocol-session.ts';
 import { UpstreamError } from './upstream-error.ts';
-import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, readAnswer, sendUpstream } from './upstream.ts';
+import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, readAnswer, sendUpstream, tooManyEvents } from './upstream.ts';
 
 /** The gateway as a client of a server, of both generations of the protocol. Results are not interpreted, so nothing in them is lost. */
 
@@ -224,27 +224,20 @@ async function readEvents(
     readonly headers: Readonly<Record<string, string>>;
   },
 ): Promise<ServerResponse | undefined> {
-  const splitter = new EventSplitter();
-  let bytes = 0;
   let refused = 0;
   try {
-    for await (const chunk of answer.body) {
-      target.deadline.onBytes();
-      bytes += chunk.byteLength;
-      if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge();
-      for (const event of splitter.push(chunk)) {
-        const text = dataOf(event) ?? '';
-        const message = parsed(text);
-        if (!isObject(message)) continue;
-        if (isResponseTo(id, message)) {
-          await noteUse(target.context, target.connection);
-          return { ...message, text, bytes };
-        }
-        const { id: requestId, method } = message;
-        if (typeof method !== 'string') continue;
-        if (requestId === undefined) onNotification?.(text);
-        else if ((refused += 1) <= MAX_REFUSED) await refuse(target, { id: requestId, method }, headers);
+    for await (const { event, bytes } of eventsOf(answer, target.deadline)) {
+      const text = event.data ?? '';
+      const message = parsed(text);
+      if (!isObject(message)) continue;
+      if (isResponseTo(id, message)) {
+        await noteUse(target.context, target.connection);
+        return { ...message, text, bytes };
       }
+      const { id: requestId, method } = message;
+      if (typeof method !== 'string') continue;
+      if (requestId === undefined) onNotification?.(text);
+      else if ((refused += 1) <= MAX_REFUSED) await refuse(target, { id: requestId, method }, headers);
     }
   } catch (error) {
     throw error instanceof OutboundError ? brokenAnswer(error) : error;
@@ -252,6 +245,20 @@ async function readEvents(
     answer.discard();
   }
   return undefined;
+}
+
+/** The events of a stream, and the bytes up to each. @throws UpstreamError for more than 4 MiB, or too many. */
+async function* eventsOf({ body }: StreamedAnswer, { onBytes }: Pick<Deadline, 'onBytes'>) {
+  const splitter = new EventSplitter(tooManyEvents);
+  let bytes = 0;
+  for await (const chunk of body) {
+    onBytes();
+    bytes += chunk.byteLength;
+    if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge();
+    for await (const event of splitter.push(chunk)) yield { event, bytes };
+  }
+  const event = splitter.end();
+  if (event) yield { event, bytes };
 }
 
 /** Answers a request of a server: its ping, and everything else with a refusal. */

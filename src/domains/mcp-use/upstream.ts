@@ -1,7 +1,9 @@
 import { RemoteFailedError } from '../../core/errors.ts';
+import { GrowingBytes } from '../../core/growing-bytes.ts';
 import { type OperationContext } from '../../core/operation.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamRequest, StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
+import { WORK } from '../../core/work-budget.ts';
 import {
   AuthorizationNeeded,
   type CurrentAccess,
@@ -104,20 +106,18 @@ export async function readAnswer(answer: StreamedAnswer, { onBytes }: Pick<Deadl
     answer.discard();
     throw answerTooLarge();
   }
-  const chunks: Uint8Array[] = [];
-  let length = 0;
+  const bytes = new GrowingBytes();
   try {
     for await (const chunk of answer.body) {
       onBytes();
-      length += chunk.byteLength;
-      if (length > MAX_ANSWER_BYTES) throw answerTooLarge();
-      chunks.push(chunk);
+      if (bytes.length + chunk.byteLength > MAX_ANSWER_BYTES) throw answerTooLarge();
+      bytes.append(chunk);
     }
   } catch (error) {
     answer.discard();
     throw error instanceof OutboundError ? brokenAnswer(error) : error;
   }
-  return Buffer.concat(chunks);
+  return bytes.view();
 }
 
 export function answerTooLarge(): UpstreamError {
@@ -125,6 +125,10 @@ export function answerTooLarge(): UpstreamError {
     'ANSWER_TOO_LARGE',
     `the answer of the MCP server is larger than ${MAX_ANSWER_BYTES} bytes (4 MiB)`,
   );
+}
+
+export function tooManyEvents(): UpstreamError {
+  return new UpstreamError('ANSWER_TOO_LARGE', `the answer of the MCP server has more than ${WORK.events} events`);
 }
 
 export function brokenAnswer(error: OutboundError): UpstreamError {

@@ -161,10 +161,27 @@ describe('answers', () => {
     });
     expect(data?.node.tools).toHaveLength(8);
     expect(data?.node.toolsNotice).toBe(
-      'the server has more tools: only the first 8 are listed, because a list has at most 2000 tools and 4 MiB',
+      'the server has more tools: only the first 8 are listed, because a list has at most 2000 tools, 100 pages and 4 MiB',
     );
     // Both fields are answered by one use of the server.
     expect(listed).toBe(3);
+  });
+
+  test.each([[[ALPHA]], [[]]])('a list without end (pages of %j) is cut at 100 pages, which is said', async (tools) => {
+    let listed = 0;
+    const id = await connect({
+      page: (cursor) => ({
+        tools: tools.map((tool) => ({ ...tool, name: `t${cursor}` })),
+        nextCursor: String((listed += 1)),
+      }),
+    });
+    listed = 0;
+    const query = `query ($id: ID!) { node(id: $id) { ... on McpServer { toolsNotice tools { name } } } }`;
+    const { data } = await gateway.graphql<{ node: { toolsNotice: string; tools: object[] } }>(key, query, {
+      id: Buffer.from(`McpServer:${id}`).toString('base64'),
+    });
+    expect([listed, data?.node.tools.length]).toEqual([100, 100 * tools.length]);
+    expect(data?.node.toolsNotice).toMatch(/^the server has more tools: only the first \d+ are listed/);
   });
 
   test('`authorize` of a server that needs no authorization and publishes no metadata connects it, and asks nobody', async () => {

@@ -88,7 +88,7 @@ export function serverFields(t: Fields) {
     toolsNotice: t.string({
       nullable: true,
       description:
-        'Says that the server has more tools than `tools` lists: at most 2,000, or 4 MiB. Null when all are listed. It is read together with `tools`.',
+        'Says that the server has more tools than `tools` lists: at most 2,000, in 100 pages and 4 MiB. Null when all are listed. It is read together with `tools`.',
       extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updatedAt') },
       resolve: async (row, _, context) => (await readTools(context, row))?.notice ?? null,
     }),

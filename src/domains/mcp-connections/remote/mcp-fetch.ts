@@ -1,13 +1,13 @@
 import { RemoteFailedError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/is-object.ts';
 import { emptyAnswer, parsedJson, withBody, withinStack } from '../../../core/outbound/changed-answers.ts';
-import type { OutboundFetch, OutboundWork } from '../../../core/outbound/outbound.ts';
+import { OutboundError, type OutboundFetch, type OutboundWork } from '../../../core/outbound/outbound.ts';
 import { describedError, mediaTypeOf, sayError, shown, statusOf } from './answers.ts';
 import { readChallenge } from './challenges.ts';
 import { AuthorizationNeeded, MisconfiguredError, RefusedError } from './errors.ts';
 import { changedEvents } from './event-stream.ts';
 import { hideSecrets } from './secrets-in-messages.ts';
-import { type AnsweredRequest, changeMessage, unknownRevisionIn } from './tolerance.ts';
+import { type AnsweredRequest, INTERNAL_ERROR, changeMessage, unknownRevisionIn } from './tolerance.ts';
 
 /** The version probe, which servers that speak only `initialize` answer in many ways. */
 const PROBE = 'server/discover';
@@ -49,7 +49,8 @@ export class McpExchange {
     if (init.method === 'POST' && !isProbe) this.isProbing = false;
     const maxBytes = request?.method === 'tools/list' ? MAX_TOOLS_BYTES : undefined;
     const response = await (isProbe ? this.#probe : this.#work).fetch(url, init, { maxBytes });
-    if (init.method !== 'POST') return response;
+    if (init.method !== 'POST')
+      return mediaTypeOf(response) === 'text/event-stream' ? this.#changedStream(response) : response;
     const { host } = new URL(url);
     // Nothing depends on the answer to a notification, and some servers do not know those of the protocol.
     if (!response.ok && response.status !== 401 && request?.method.startsWith('notifications/') === true) {
@@ -63,9 +64,23 @@ export class McpExchange {
       : this.#changedJson(response, host, request);
   };
 
-  #changedStream(response: Response, request: RequestWithId): Response {
-    const change = changedEvents((message) => this.#change(message, request));
-    return withBody(response, response.body?.pipeThrough(change) ?? null, 'text/event-stream');
+  /** @param request What the stream answers; undefined for one that the server may use at any time. */
+  #changedStream(response: Response, request?: RequestWithId): Response {
+    if (!response.body) return response;
+    const events = changedEvents(response.body, {
+      change: (message) => (request ? this.#change(message, request) : message),
+      isLast: (message) =>
+        request !== undefined && isObject(message) && message['id'] === request.id && !('method' in message),
+      failed: (error, canResume) => (request && !canResume ? this.#failedResponse(request, error) : undefined),
+    });
+    return withBody(response, events, 'text/event-stream');
+  }
+
+  /** Without it, the package would wait for the response until the time limit. */
+  #failedResponse({ id }: RequestWithId, error: unknown): object {
+    const { message } = error instanceof OutboundError ? error : { message: 'its answer broke off' };
+    this.failure = new RemoteFailedError(`the MCP server failed: ${message}`, error);
+    return { jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } };
   }
 
   async #refused(response: Response, url: string, isProbe: boolean): Promise<Response> {

@@ -74,7 +74,7 @@ export function changeMessage(message: unknown, request: AnsweredRequest): unkno
   return { ...common, result: RESULTS[request.method]?.(result ?? {}) ?? result ?? {} };
 }
 
-const INTERNAL_ERROR = -32_603;
+export const INTERNAL_ERROR = -32_603;
 
 function errorIn(error: unknown): Document {
   const { code, message, data } = isObject(error) ? error : { message: error };

@@ -1,6 +1,7 @@
 import { type Client, ProtocolError } from '@modelcontextprotocol/client';
 import { z } from 'zod';
 import { isObject } from '../../../core/is-object.ts';
+import { WORK, WorkSlices } from '../../../core/work-budget.ts';
 import { headerProblemIn } from './header-declarations.ts';
 import { MAX_TOOLS_BYTES } from './mcp-fetch.ts';
 import { TOOLS_AS_SENT } from './tolerance.ts';
@@ -25,22 +26,25 @@ export interface ToolList {
   readonly notice: string | null;
 }
 
-const MAX_TOOLS = 2_000;
 const METHOD_NOT_FOUND = -32_601;
 
 const page = z.object({ [TOOLS_AS_SENT]: z.array(z.unknown()), nextCursor: z.string().optional() });
 
 /**
- * Reads the tools of a server, at most 2,000 or 4 MiB. A server without tools gives an empty list. The method of the package would refuse
- * the whole list for one odd tool.
+ * Reads the tools of a server, at most 2,000 in 100 pages and 4 MiB. A server without tools gives an empty list. The method of the package
+ * would refuse the whole list for one odd tool.
  */
 export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
   if (!client.getServerCapabilities()?.tools) return { tools: [], notice: null };
   const tools: Tool[] = [];
   const cursors = new Set<string | undefined>();
   const isModern = client.getProtocolEra() === 'modern';
+  const slices = new WorkSlices();
+  // A server whose cursor stands still sends a page twice.
+  const seen = new Set<string>();
   let bytes = 0;
   for (let cursor: string | undefined; !cursors.has(cursor);) {
+    if (cursors.size === WORK.pages) return { tools, notice: noticeOf(tools.length) };
     cursors.add(cursor);
     const params = cursor === undefined ? {} : { cursor };
     const answer = await client
@@ -49,32 +53,27 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
     if (!answer) break;
     for (const described of answer[TOOLS_AS_SENT]) {
       const tool = readTool(described, isModern);
-      bytes += JSON.stringify(tool).length;
-      if (tools.length === MAX_TOOLS || bytes > MAX_TOOLS_BYTES) return { tools, notice: noticeOf(tools.length) };
+      const text = JSON.stringify(tool);
+      bytes += text.length;
+      if (slices.isOver()) await slices.pause();
+      if (seen.has(text)) continue;
+      if (tools.length === WORK.tools || bytes > MAX_TOOLS_BYTES) return { tools, notice: noticeOf(tools.length) };
+      seen.add(text);
       tools.push(tool);
     }
     if (answer.nextCursor === undefined) break;
     cursor = answer.nextCursor;
   }
-  return { tools: withoutRepetition(tools), notice: null };
+  return { tools, notice: null };
 }
 
 function noticeOf(count: number): string {
-  return `the server has more tools: only the first ${count} are listed, because a list has at most ${MAX_TOOLS} tools and 4 MiB`;
+  return `the server has more tools: only the first ${count} are listed, because a list has at most ${WORK.tools} tools, ${WORK.pages} pages and 4 MiB`;
 }
 
 /** Some servers announce tools and have none. */
 function ignoreUnknownMethod(error: unknown): undefined {
   if (!(error instanceof ProtocolError) || error.code !== METHOD_NOT_FOUND) throw error;
-}
-
-/** A server whose cursor stands still has sent the same page twice. */
-function withoutRepetition(tools: readonly Tool[]): Tool[] {
-  const seen = new Set<string>();
-  return tools.filter((tool) => {
-    const text = JSON.stringify(tool);
-    return !seen.has(text) && seen.add(text);
-  });
 }
 
 /** What the specification requires of the members of a tool, in the words of a problem. Members that are null count as absent. */
