@@ -132,7 +132,7 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     const isChange = this.#isMutation() && path !== undefined && path.prev === undefined;
     const args = field.definition.args.length > 0 ? `x.args(${index})` : 'noArguments';
     const resolved = isChange
-      ? `x.change(${index}, resolve${index}, ${args})`
+      ? `x.change(${index}, resolve${index})`
       : `resolve${index}(s, ${args}, x.context, x.info(${index}))`;
     // No closure is created here: V8 would allocate the variables that it refers to at every call.
     const put = this.#function('put', 'v, x, r', `r.${name} = ${complete('v')};`);

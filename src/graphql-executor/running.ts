@@ -1,5 +1,5 @@
 import type { FieldNode, GraphQLFieldResolver, GraphQLObjectType, GraphQLResolveInfo } from 'graphql';
-import { type NextArguments, argumentsOf } from './arguments.ts';
+import { type Arguments, argumentsOf, sharedArgumentsOf } from './arguments.ts';
 import { type GaveUpReason, GivenUp, giveUp } from './outcome.ts';
 import type { Outcome } from './replay.ts';
 import type { SelectedField } from './selections.ts';
@@ -72,7 +72,7 @@ export class Running {
   readonly #variables: VariableValues;
   readonly #fields: readonly InformedField[];
   readonly #statics: Statics;
-  readonly #arguments: NextArguments[] = [];
+  readonly #arguments: Arguments[] = [];
   readonly #infos: GraphQLResolveInfo[] = [];
   #open = 0;
   #end: (() => void) | undefined;
@@ -115,8 +115,9 @@ export class Running {
   }
 
   /** Calls the resolver of a mutation, and records its outcome, because it must not be called again. */
-  change(index: number, resolve: GraphQLFieldResolver<unknown, unknown>, args: object): unknown {
+  change(index: number, resolve: GraphQLFieldResolver<unknown, unknown>): unknown {
     const info = this.info(index);
+    const args = this.#valid(argumentsOf, index);
     try {
       const value = resolve(this.rootValue, args, this.context, info);
       this.#outcome = { value };
@@ -127,15 +128,14 @@ export class Running {
     }
   }
 
-  /** The arguments of a field for its next object. */
+  /** The arguments of a field, shared by all of its objects. */
   args(index: number): object {
-    const next = (this.#arguments[index] ??= this.#argumentsOf(this.#field(index)));
-    return next();
+    return (this.#arguments[index] ??= this.#valid(sharedArgumentsOf, index));
   }
 
-  #argumentsOf({ definition, nodes: [node] }: InformedField): NextArguments {
+  #valid(read: typeof argumentsOf, index: number): Arguments {
     try {
-      return argumentsOf(definition, node, this.#variables);
+      return read(this.#field(index), this.#variables);
     } catch {
       return giveUp('invalid_arguments');
     }

@@ -66,7 +66,7 @@ describe('the schema, the context and the request are not changed', () => {
     expect((await run({ query: 'mutation { add(by: 1000) }', contextValue })).result).toEqual({ data: { add: 1109 } });
   });
 
-  test('a resolver can change its arguments without an effect on other calls', async () => {
+  test('a resolver that changes its arguments, which its objects share, has no effect on other calls: graphql-js executes the query', async () => {
     interface Given {
       sizes?: number[];
       size?: number;
@@ -86,8 +86,9 @@ describe('the schema, the context and the request are not changed', () => {
       'query ($sizes: [Int!] = [1]) { all { a: list(size: 1) } list(sizes: $sizes) }',
     ]) {
       const expected = await executeByGraphQL(schema, { query });
-      for (let index = 0; index < 3; index += 1)
-        expect(await run({ query })).toEqual({ result: expected, path: 'compiled' });
+      expect(await run({ query })).toEqual({ result: expected, path: 'gave_up: threw at Query.list' });
+      // From now on graphql-js executes such a query at once.
+      expect(await run({ query })).toEqual({ result: expected, path: 'interpreted: gives_up' });
     }
   });
 });

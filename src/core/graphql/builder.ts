@@ -3,6 +3,7 @@ import ErrorsPlugin from '@pothos/plugin-errors';
 import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
 import './access-plugin.ts';
+import './arguments-plugin.ts';
 import type { DomainError } from '../errors.ts';
 import type { OperationContext } from '../operation.ts';
 import { DEFAULT_PAGE_SIZE } from '../postgres/reading/keyset.ts';
@@ -58,7 +59,7 @@ const PAGE_DESCRIPTIONS = {
 
 /** The builder to which every `graphql.ts` adds its types. It has no types itself. */
 export const builder = new SchemaBuilder<SchemaTypes>({
-  plugins: [ErrorsPlugin, 'access', RelayPlugin, ValidationPlugin],
+  plugins: ['arguments', ErrorsPlugin, 'access', RelayPlugin, ValidationPlugin],
   defaultFieldNullability: false,
   relay: {
     nodeQueryOptions: false,

@@ -67,16 +67,19 @@ export interface ListBelow<Row> {
 }
 
 /** A connection of objects that may be items of a list: one statement for the pages of all parents, and one for all counts. */
-export async function resolveConnection<Row>(
+export function resolveConnection<Row>(
   { context, info, args }: { context: object; info: GraphQLResolveInfo; args: object },
   parentId: string,
   { pages, counts, countedBy = {}, columns }: ListBelow<Row>,
 ): Promise<Connection<Row>> {
-  const page = await resolveBatched({ context, info, args }, parentId, (ids) => pages()(ids), columns);
-  if (!page) throw new Error(`${info.parentType.name}.${info.fieldName} has no page of ${parentId}`);
-  const total = async () =>
-    (await resolveBatched({ context, info, args: countedBy }, parentId, (ids) => counts()(ids), ['total'])) ?? 0;
-  return toConnection({ page, total });
+  const totalOf = async (id: string) =>
+    (await resolveBatched({ context, info, args: countedBy }, id, (ids) => counts()(ids), ['total'])) ?? 0;
+  const load = async (ids: readonly string[]) => {
+    const found = await pages()(ids);
+    return new Map(Array.from(found, ([id, page]) => [id, toConnection({ page, total: () => totalOf(id) })]));
+  };
+  // Every parent has a page, which may be empty.
+  return resolveBatched<Connection<Row>, never>({ context, info, args }, parentId, load, columns);
 }
 
 /**

@@ -87,19 +87,21 @@ export function pagesOfOccurrences(
   };
   const plan = planPage(ordering, page);
   return (definitionIds) =>
-    pagesOf(reader, plan, definitionIds, (definitionId) =>
-      db
-        .selectFrom('event_occurrence as o')
-        .innerJoin('event_definition as d', (join) =>
-          join.onRef('d.id', '=', 'o.definition_id').onRef('d.organization_id', '=', 'o.organization_id'),
-        )
-        .select(selectionOf(asked))
-        // Compared directly and not through the join, so that the planner reads one partition only.
-        .where('o.definition_id', '=', definitionId)
-        .where('o.organization_id', '=', requireOrganization(actor).id)
-        .where(within(reach, 'd'))
-        .where(thatFit(filter)),
-    );
+    pagesOf(reader, plan, definitionIds, {
+      parents: (ids) =>
+        db
+          .selectFrom('event_definition as d')
+          .select('d.id')
+          .where('d.id', '=', anyOf('uuid', ids))
+          .where(within(reach, 'd')),
+      rows: (definitionId) =>
+        db
+          .selectFrom('event_occurrence as o')
+          .select(selectionOf(asked))
+          .where('o.definition_id', '=', definitionId)
+          .where('o.organization_id', '=', requireOrganization(actor).id)
+          .where(thatFit(filter)),
+    });
 }
 
 /** The number of occurrences of each definition. */

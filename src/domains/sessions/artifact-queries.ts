@@ -24,6 +24,7 @@ import {
   type SessionTables,
 } from './entity.ts';
 import type { ArtifactFilter, PullRequestFilter } from './input.ts';
+import { requireOrganization } from '../../core/access.ts';
 import { callerOf, readableBy } from './policy.ts';
 
 const db = queriesOn<SessionTables>();
@@ -77,27 +78,21 @@ function pullRequestFits({ statuses, isDraft, createdFrom, createdBefore }: Pull
 }
 
 /** The artifacts of sessions that the caller can read. */
-function artifactsWithin({ actor }: OperationContext, filter: ArtifactFilter) {
+function readableArtifacts({ actor }: OperationContext) {
   return db
     .selectFrom('artifact as a')
     .innerJoin('session as s', (join) =>
       join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
     )
-    .where(within(readableBy(callerOf(actor)), 's'))
-    .where(artifactFits(filter));
+    .where(within(readableBy(callerOf(actor)), 's'));
 }
 
 /** The pull requests of sessions that the caller can read. */
-function pullRequestsWithin({ actor }: OperationContext, filter: PullRequestFilter) {
-  return db
-    .selectFrom('pull_request as r')
-    .innerJoin('artifact as a', (join) =>
-      join.onRef('a.id', '=', 'r.artifact_id').onRef('a.organization_id', '=', 'r.organization_id'),
+function pullRequestsWithin(context: OperationContext, filter: PullRequestFilter) {
+  return readableArtifacts(context)
+    .innerJoin('pull_request as r', (join) =>
+      join.onRef('r.artifact_id', '=', 'a.id').onRef('r.organization_id', '=', 'a.organization_id'),
     )
-    .innerJoin('session as s', (join) =>
-      join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
-    )
-    .where(within(readableBy(callerOf(actor)), 's'))
     .where(pullRequestFits(filter));
 }
 
@@ -110,16 +105,29 @@ export function pagesOfArtifacts(
   const plan = planPage(ordering, page);
   const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', ordering.property);
   return (sessionIds) =>
-    pagesOf(context.sql, plan, sessionIds, (sessionId) =>
-      artifactsWithin(context, filter).select(columns('a', names)).where('a.session_id', '=', sessionId),
-    );
+    pagesOf(context.sql, plan, sessionIds, {
+      parents: (ids) =>
+        db
+          .selectFrom('session as s')
+          .select('s.id')
+          .where('s.id', '=', anyOf('uuid', ids))
+          .where(within(readableBy(callerOf(context.actor)), 's')),
+      rows: (sessionId) =>
+        db
+          .selectFrom('artifact as a')
+          .select(columns('a', names))
+          .where('a.session_id', '=', sessionId)
+          .where('a.organization_id', '=', requireOrganization(context.actor).id)
+          .where(artifactFits(filter)),
+    });
 }
 
 /** The number of artifacts of each session. */
 export function countsOfArtifacts(context: OperationContext, filter: ArtifactFilter): LoadBatch<SessionId, number> {
   return async (sessionIds) => {
     const rows = await context.sql.all(
-      artifactsWithin(context, filter)
+      readableArtifacts(context)
+        .where(artifactFits(filter))
         .select(['a.session_id as id', ({ fn }) => fn.countAll<number>().as('count')])
         .where('a.session_id', '=', anyOf('uuid', sessionIds))
         .groupBy('a.session_id'),
@@ -137,9 +145,16 @@ export function pagesOfPullRequests(
   const plan = planPage(ordering, page);
   const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', ordering.property);
   return (artifactIds) =>
-    pagesOf(context.sql, plan, artifactIds, (artifactId) =>
-      pullRequestsWithin(context, filter).select(columns('r', names)).where('r.artifact_id', '=', artifactId),
-    );
+    pagesOf(context.sql, plan, artifactIds, {
+      parents: (ids) => readableArtifacts(context).select('a.id').where('a.id', '=', anyOf('uuid', ids)),
+      rows: (artifactId) =>
+        db
+          .selectFrom('pull_request as r')
+          .select(columns('r', names))
+          .where('r.artifact_id', '=', artifactId)
+          .where('r.organization_id', '=', requireOrganization(context.actor).id)
+          .where(pullRequestFits(filter)),
+    });
 }
 
 /** The number of pull requests of each artifact. */
@@ -244,40 +259,27 @@ function artifactsIn(rows: readonly JoinedRow[], names: readonly (keyof Artifact
 
 /** The artifacts with these ids whose sessions the caller can read, in any order. */
 export function findArtifacts(
-  { actor, sql: reader }: OperationContext,
+  context: OperationContext,
   ids: readonly ArtifactId[],
   asked?: Columns<ArtifactRow>,
 ): Promise<ArtifactRow[]> {
-  return reader.all(
-    db
-      .selectFrom('artifact as a')
-      .innerJoin('session as s', (join) =>
-        join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
-      )
+  return context.sql.all(
+    readableArtifacts(context)
       .select(columns('a', withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id')))
-      .where('a.id', '=', anyOf('uuid', ids))
-      .where(within(readableBy(callerOf(actor)), 's')),
+      .where('a.id', '=', anyOf('uuid', ids)),
   );
 }
 
 /** The pull requests with these ids whose sessions the caller can read, in any order. */
 export function findPullRequests(
-  { actor, sql: reader }: OperationContext,
+  context: OperationContext,
   ids: readonly PullRequestId[],
   asked?: Columns<PullRequestRow>,
 ): Promise<PullRequestRow[]> {
-  return reader.all(
-    db
-      .selectFrom('pull_request as r')
-      .innerJoin('artifact as a', (join) =>
-        join.onRef('a.id', '=', 'r.artifact_id').onRef('a.organization_id', '=', 'r.organization_id'),
-      )
-      .innerJoin('session as s', (join) =>
-        join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
-      )
+  return context.sql.all(
+    pullRequestsWithin(context, {})
       .select(columns('r', withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id')))
-      .where('r.id', '=', anyOf('uuid', ids))
-      .where(within(readableBy(callerOf(actor)), 's')),
+      .where('r.id', '=', anyOf('uuid', ids)),
   );
 }
 

@@ -98,9 +98,10 @@ export function pagesOfDeliveries(
   const plan = planPage(ordering, page);
   const names = withColumns<DeliveryRow>(asked, DELIVERY_COLUMNS, 'id', ordering.property);
   return (webhookIds) =>
-    pagesOf(context.sql, plan, webhookIds, (webhookId) =>
-      deliveriesThat(context, filter).select(columns('d', names)).where('d.webhook_id', '=', webhookId),
-    );
+    pagesOf(context.sql, plan, webhookIds, {
+      rows: (webhookId) =>
+        deliveriesThat(context, filter).select(columns('d', names)).where('d.webhook_id', '=', webhookId),
+    });
 }
 
 /** The number of deliveries of each webhook. */

@@ -12,21 +12,26 @@ interface Placed {
 
 const db = queriesOn<object>();
 
-/**
- * Reads a page for the list of each parent in one statement. Every parent gets a page, which may be empty.
- * @param rowsOf The list of the parent with this id, without order and limit. It need not select the columns of the ordering.
- */
+/** The lists of several parents. */
+interface Lists<Tables, Table extends keyof Tables, Row> {
+  /** The `id` of each of these parents whose list the caller can read. Without it, of all of them. */
+  readonly parents?: (ids: readonly string[]) => Expression<{ id: string }>;
+  /** The list of the parent with this id, without order and limit. It need not select the columns of the ordering. */
+  readonly rows: (parentId: Expression<string>) => SelectQueryBuilder<Tables, Table, Row>;
+}
+
+/** Reads a page for the list of each parent in one statement. Every parent gets a page, which may be empty. */
 export async function pagesOf<Row extends object, Tables, Table extends keyof Tables>(
   reader: Sql,
   plan: PagePlan<Row>,
   parentIds: readonly string[],
-  rowsOf: (parentId: Expression<string>) => SelectQueryBuilder<Tables, Table, Row>,
+  { rows, parents = unchecked }: Lists<Tables, Table, Row>,
 ): Promise<Map<string, Page<Row>>> {
-  const page = plan.apply(rowsOf(sql.ref<string>('parent.id')).select(plan.place.as('place')));
+  const page = plan.apply(rows(sql.ref<string>('parent.id')).select(plan.place.as('place')));
   const read = (ids: readonly string[]) =>
     reader.page(
       db
-        .selectFrom(sql<{ id: string }>`unnest(${listOf('uuid', ids)})`.as<'parent'>(sql`parent(id)`))
+        .selectFrom(sql<{ id: string }>`${parents(ids)}`.as<'parent'>(sql`parent`))
         .crossJoinLateral(sql<Row & Placed>`${page}`.as<'child'>(sql`child`))
         .select('parent.id as parentId')
         .selectAll('child')
@@ -37,6 +42,8 @@ export async function pagesOf<Row extends object, Tables, Table extends keyof Ta
   const found = await readByParent(parentIds, read, ({ parentId }) => parentId);
   return new Map(parentIds.map((id) => [id, plan.toPage(found.get(id) ?? { rows: [], isCut: false })]));
 }
+
+const unchecked = (ids: readonly string[]) => sql<{ id: string }>`(select unnest(${listOf('uuid', ids)}) as id)`;
 
 /** The number of parents whose rows were read completely, when rows are read in the order of the parents. */
 export function completeParents<Id, Row>(
