@@ -1,4 +1,3 @@
-import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
@@ -14,7 +13,7 @@ import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { findArtifacts, findPullRequests } from './artifact-queries.ts';
-import { Session, type SessionTables } from './entity.ts';
+import { Session } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import { type ProjectList, type ProjectRow, countProjects, pageOfProjects, projectsOf } from './project-queries.ts';
@@ -185,22 +184,10 @@ async function changeSession(
     { expectedUpdatedAt, entry: auditEntry(context, operation, target), columns: selected },
   );
   if (!row) return refuse(context, sessionId, expectedUpdatedAt);
-  if (changes.title !== undefined) await noteTitle(context, sessionId);
   // Clients that follow the events may have lost the right to read the session.
   if (changes.visibility !== undefined) context.notifier.publish(sessionTopic(sessionId));
   context.notifier.publish(sessionsTopic(requireOrganization(context.actor).id));
   return row;
-}
-
-/** The new title will be found by searches. */
-async function noteTitle({ sql: statements, actor, newId }: OperationContext, sessionId: SessionId): Promise<void> {
-  await statements.all(
-    queriesOn<SessionTables>()
-      .updateTable('session_search')
-      .set({ version: newId() })
-      .where('session_id', '=', sessionId)
-      .where('organization_id', '=', requireOrganization(actor).id),
-  );
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Role } from '../../core/access.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
-import { preparedByShape, queriesOn, snake } from '../../core/postgres/reading/queries.ts';
+import { type ValueOf, preparedByShape, queriesOn, snake } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { SessionTables } from './entity.ts';
 import { replacedMcpServers } from './mcp-servers.ts';
@@ -13,6 +13,8 @@ import { callerOf, changeableBy } from './policy.ts';
 import { type SessionRow, selectionOf, sessionColumns } from './queries.ts';
 
 const db = queriesOn<SessionTables>();
+/** With `changed`, the row of the changed session. */
+const afterChange = queriesOn<SessionTables & { changed: { id: SessionId } }>();
 
 /** The new values of a session, by property. Values of `jsonb` columns are JSON text. */
 export type SessionChanges = Readonly<Partial<Record<keyof SessionRow, unknown>>>;
@@ -47,11 +49,23 @@ const updates = preparedByShape<Readonly<Record<string, unknown>>, UpdateShape>(
         .where(hasAuthority(value))
         .returning(selectionOf(names, caller)),
     )
+    .with('searched', () => noteTitle(value, given.includes('title')))
     .with('recorded', () => auditInsert(value, 'changed'))
     .selectFrom('changed')
     .selectAll()
     .$castTo<SessionRow>();
 });
+
+/** Lets the texts of the changed session be indexed again, so that searches find the new title. */
+function noteTitle(value: ValueOf<Readonly<Record<string, unknown>>>, isChanged: boolean) {
+  return afterChange
+    .updateTable('session_search')
+    .set({ version: sql<string>`${value('searchVersion')}::uuid` })
+    .where('session_id', '=', sql<string>`${value('sessionId')}::uuid`)
+    .where('organization_id', '=', sql<string>`${value('organizationId')}::uuid`)
+    .where((eb) => eb.exists(afterChange.selectFrom('changed').select('changed.id')))
+    .where(sql<boolean>`${sql.lit(isChanged)}`);
+}
 
 /**
  * Changes a session that the caller can change, and writes the audit log entry, in one statement. Absent properties of
@@ -77,7 +91,14 @@ export async function updateSessionRow(
     isExpected: expectedUpdatedAt != null,
     names: sessionColumns(asked),
   };
-  const checked = { ...auditValues(entry), ...authorityValues(context), ...caller, sessionId, expectedUpdatedAt };
+  const checked = {
+    ...auditValues(entry),
+    ...authorityValues(context),
+    ...caller,
+    sessionId,
+    expectedUpdatedAt,
+    searchVersion: context.newId(),
+  };
   return context.sql.first(updates(shape, { ...changes, ...checked }));
 }
 
