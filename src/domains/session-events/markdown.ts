@@ -1,7 +1,11 @@
 import type { SessionUsage } from '../sessions/public.ts';
+import { contained, fenced, inline } from './contained-text.ts';
 import type { EventData } from './event-data.ts';
 
-/** Writes a session as a person reads it. Parts of a message are joined; only what is still open is kept in memory. */
+/**
+ * Writes a session as a person reads it. Parts of a message are joined; only what is still open is kept in memory. What is not quoted and not
+ * in a block of code is written by the gateway.
+ */
 
 export interface MarkdownHead {
   readonly title: string;
@@ -38,7 +42,11 @@ interface OpenItem {
 /** Agents that write at the same time. The item of the one that was quiet longest is written when there are more. */
 const MAX_OPEN = 100;
 
-const SPEAKERS: Readonly<Record<string, string>> = { user: 'User', assistant: 'Agent', system: 'System', tool: 'Tool' };
+const SPEAKERS: ReadonlyMap<string, string> = new Map([
+  ['user', 'User'],
+  ['system', 'System'],
+  ['tool', 'Tool'],
+]);
 
 export function createMarkdown() {
   const open = new Map<string, OpenItem>();
@@ -46,7 +54,7 @@ export function createMarkdown() {
 
   /** A part of the text, below a heading when somebody else spoke before. */
   function part(by: string, text: string): string {
-    if (text.trim() === '') return '';
+    if (text === '') return '';
     const heading = by === speaker ? '' : `## ${by}\n\n`;
     speaker = by;
     return `${heading}${text}\n\n`;
@@ -55,10 +63,9 @@ export function createMarkdown() {
   function close(item: OpenItem): string {
     if (item.kind === 'call')
       return part(item.speaker, `**${inline(item.name)}**${item.text === '' ? '' : `\n\n${fenced(item.text)}`}`);
-    if (item.kind === 'message') return part(item.speaker, item.text);
-    return item.text.trim() === ''
-      ? ''
-      : part(item.speaker, `<details><summary>Thinking</summary>\n\n${item.text}\n\n</details>`);
+    const text = contained(item.text);
+    if (item.kind === 'message' || text === '') return part(item.speaker, text);
+    return part(item.speaker, `<details><summary>Thinking</summary>\n\n${text}\n\n</details>`);
   }
 
   /** Ends the open item of an agent, unless it is the one that goes on. */
@@ -74,14 +81,14 @@ export function createMarkdown() {
     event(data: Data): string {
       const agent = data.scope?.parentToolUseId ?? data.scope?.taskId ?? data.scope?.kind ?? '';
       const { kind = 'foreground' } = data.scope ?? {};
-      const by = `${SPEAKERS[data.source ?? 'assistant'] ?? 'Agent'}${kind === 'foreground' ? '' : ` (${inline(kind)})`}`;
+      const by = `${SPEAKERS.get(data.source ?? '') ?? 'Agent'}${kind === 'foreground' ? '' : ` (${inline(kind)})`}`;
       const { status, output, error } = data.toolResult ?? {};
       if (status === 'completed' || status === 'error')
         return closeOther(agent) + part(by, resultText(data.toolName, status, output, error));
       const isCall = data.toolName != null || data.deltaType === 'input_json_delta' || status !== undefined;
       const text = data.accumulatedText ?? '';
       if (!isCall && data.deltaType !== 'text_delta')
-        return text === '' ? '' : closeOther(agent) + part(by, `> ${text.replaceAll('\n', '\n> ')}`);
+        return text === '' ? '' : closeOther(agent) + part(by, contained(text));
       const key = `${isCall ? 'call' : 'text'}:${data.itemId ?? JSON.stringify(data.index ?? '')}`;
       const ended = closeOther(agent, key);
       const before = open.get(agent);
@@ -123,14 +130,4 @@ function resultText(
 ): string {
   const heading = `Result${name == null ? '' : ` of ${inline(name)}`}${status === 'error' ? `, an error${error ? `: ${inline(error)}` : ''}` : ''}`;
   return output ? `${heading}:\n\n${fenced(output)}` : `${heading}.`;
-}
-
-/** A text in one line. */
-const inline = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
-
-/** A block of code, whose fence is longer than any in the text. */
-function fenced(text: string): string {
-  const longest = Math.max(2, ...Array.from(text.matchAll(/`+/g), ([ticks]) => ticks.length));
-  const fence = '`'.repeat(longest + 1);
-  return `${fence}\n${text.replace(/\n$/, '')}\n${fence}`;
 }
