@@ -98,7 +98,9 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
   ],
 ];
 
-const WORDS: Readonly<Record<string, string>> = Object.assign({}, ...OPERATION_WORDS.map(([, words]) => words));
+const WORDS: Readonly<Record<string, string>> = Object.fromEntries(
+  OPERATION_WORDS.flatMap(([, words]) => Object.entries(words)),
+);
 
 interface Change {
   readonly operation: string;

@@ -17,7 +17,7 @@ const nameOf = (day: string | undefined) => (day === undefined ? '' : short.form
 export function DayChart({ days }: { readonly days: readonly Day[] }): VNode {
   const total = days.reduce((sum, { count }) => sum + count, 0);
   if (total === 0) return html`<p class="soft">None from ${nameOf(days[0]?.day)} to ${nameOf(days.at(-1)?.day)}.</p>`;
-  const most = Math.max(...days.map(({ count }) => count));
+  const most = days.reduce((largest, { count }) => Math.max(largest, count), 0);
   return html`<figure class="chart">
     <div class="plot">
       <span class="most soft">${most}</span>

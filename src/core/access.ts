@@ -97,7 +97,7 @@ export interface Access {
 /** The requirements, as sentences for a description. */
 export function describeAccess({ scopes, anyScopeOf, role, subscription }: Access): Wording {
   return sentences(
-    ...scopes.map((scope) => `Needs the scope \`${scope}\`.`),
+    scopes.map((scope) => `Needs the scope \`${scope}\`.`).join(' '),
     anyScopeOf ? `Needs any scope of ${anyScopeOf.name}.` : '',
     role ? wording`Needs the role \`${enumValue(role)}\`.` : '',
     subscription?.description ?? '',

@@ -106,11 +106,12 @@ export function feedTopic(organizationId: OrganizationId): string {
 /** The entries of each open transaction. */
 const collected = new WeakMap<EntityManager, NewFeedEntry[]>();
 
-/** Adds entries to the feed. They are written at the end of the transaction, after the entries of its entities. */
-export function publishToFeed(em: EntityManager, ...entries: readonly NewFeedEntry[]): void {
-  if (entries.length === 0) return;
+/** Adds an entry to the feed. It is written at the end of the transaction, after the entries of its entities. */
+export function publishToFeed(em: EntityManager, entry: NewFeedEntry): void {
   if (!em.isInTransaction()) throw new Error('the feed is written in the transaction of the change');
-  collected.set(em, [...(collected.get(em) ?? []), ...entries]);
+  const entries = collected.get(em);
+  if (entries) entries.push(entry);
+  else collected.set(em, [entry]);
 }
 
 interface FeedWriterOptions {
@@ -131,7 +132,7 @@ export class FeedWriter implements EventSubscriber {
 
   async afterFlush({ em, uow }: FlushEventArgs): Promise<void> {
     const changes: readonly ChangeSet<object>[] = uow.getChangeSets();
-    publishToFeed(managerOf(em), ...this.#options.entriesOf(changes));
+    for (const entry of this.#options.entriesOf(changes)) publishToFeed(managerOf(em), entry);
     return Promise.resolve();
   }
 

@@ -112,11 +112,11 @@ return { makeAnswer: () => ({ ${selected.map(([name]) => `${name}: null`).join('
     // The code contains no part of a request, only numbers and names of the schema and the language, which consist of letters, digits and
     // underscores.
     // oxlint-disable-next-line typescript/no-implied-eval
-    const make = new Function(...Object.keys(given), text) as (
-      ...parts: unknown[]
+    const make = new Function('given', `const { ${Object.keys(given).join(', ')} } = given;\n${text}`) as (
+      parts: typeof given,
     ) => Pick<QueryCode, 'makeAnswer' | 'putFields'>;
     const size = sizeOfNames(type, fields);
-    return { code: { ...make(...Object.values(given)), fields: this.#fields, size }, size: text.length };
+    return { code: { ...make(given), fields: this.#fields, size }, size: text.length };
   }
 
   #rootField(type: GraphQLObjectType, name: string, field: SelectedField): string {

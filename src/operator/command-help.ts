@@ -2,6 +2,7 @@ import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
 import { ROLES, SCOPES } from '../core/access.ts';
 import { FORMAT_NAMES } from '../domains/session-events/public.ts';
 import type { CommandName } from './command.ts';
+import { largest } from '../core/largest.ts';
 
 interface Help {
   /** The arguments of the command. */
@@ -127,7 +128,10 @@ export function helpOf(command?: CommandName): string {
     return `Usage: ${CALL} <command>\n\n${commandList('')}\n--help after a command lists its options; --version prints the version.\n`;
   }
   const { takes, summary, details } = HELP[command];
-  const width = Math.max(0, ...details.map(([option]) => option.length));
+  const width = largest(
+    details.map(([option]) => option.length),
+    0,
+  );
   const lines = details.map(([option, meaning]) => `  ${option.padEnd(width)}  ${meaning}\n`);
   return `Usage: ${`${CALL} ${command} ${takes}`.trimEnd()}\n\n${summary}\n${lines.length > 0 ? '\n' : ''}${lines.join('')}`;
 }
@@ -139,6 +143,9 @@ export function helpOfNoun(noun: string): string {
 
 function commandList(prefix: string): string {
   const commands = Object.entries(HELP).filter(([name]) => name.startsWith(prefix));
-  const width = Math.max(...commands.map(([name]) => name.length));
+  const width = largest(
+    commands.map(([name]) => name.length),
+    0,
+  );
   return commands.map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`).join('');
 }

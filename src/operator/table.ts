@@ -1,3 +1,5 @@
+import { largest } from '../core/largest.ts';
+
 /** Longer values are truncated in a terminal; JSON has them in full. */
 const MAX_WIDTH = 48;
 
@@ -10,7 +12,12 @@ export function formatTable(rows: readonly object[]): string {
     names.map((name) => name.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).toUpperCase()),
     ...rows.map((row) => names.map((name) => cellOf(Reflect.get(row, name)))),
   ];
-  const widths = names.map((_, column) => Math.max(...cells.map((line) => line[column]?.length ?? 0)));
+  const widths = names.map((_, column) =>
+    largest(
+      cells.map((line) => line[column]?.length ?? 0),
+      0,
+    ),
+  );
   const lines = cells.map((line) =>
     line
       .map((cell, column) => cell.padEnd(widths[column] ?? 0))

@@ -19,6 +19,7 @@ import {
 } from './property-input.ts';
 import { EVENT_DEFINITIONS } from './policy.ts';
 import { lockDefinition } from './row-locks.ts';
+import { largest } from '../../core/largest.ts';
 
 type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
 
@@ -82,7 +83,11 @@ export const addEventProperty = defineOperation({
       );
     }
     const name = input.name ?? freePropertyName(input.label, names);
-    const position = Math.max(-1, ...present.map((property) => property.position)) + 1;
+    const position =
+      largest(
+        present.map((property) => property.position),
+        -1,
+      ) + 1;
     const property = newProperty(definition, { ...input, name }, position, context);
     em.persist(property);
     definition.touch(context.now());

@@ -20,6 +20,7 @@ import {
   deleteProperties,
   insertProperties,
 } from './tracking-plan-queries.ts';
+import { largest } from '../../core/largest.ts';
 
 /** The names of the events, by what the plan did to them. */
 export interface AppliedTrackingPlan {
@@ -249,7 +250,10 @@ function propertiesToWrite(
   present: readonly ComparedProperty[],
 ): NewPropertyRow[] {
   const found = new Map(present.map((property) => [property.name, property]));
-  let last = Math.max(-1, ...present.map(({ position }) => position));
+  let last = largest(
+    present.map(({ position }) => position),
+    -1,
+  );
   return propertyDefinitions.map((planned) => {
     const row = plannedRow(definition, planned);
     const old = found.get(planned.name);

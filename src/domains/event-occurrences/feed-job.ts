@@ -53,14 +53,14 @@ export async function publishSentOccurrences({
         .where((eb) => eb(eb.refTuple('definition_id', 'minute'), 'in', some.$asTuple('definition_id', 'minute')))
         .returning(['definition_id as definitionId', 'minute', 'count'])
         .execute();
-      const entries = counts.map(({ definitionId, ...data }) => ({
-        organizationId,
-        type: 'event_occurrences.sent' as const,
-        subjectType: 'EventDefinition' as const,
-        subjectId: definitionId,
-        data: { minute: new Date(data.minute).toISOString(), count: data.count },
-      }));
-      publishToFeed(transaction, ...entries);
+      for (const { definitionId, ...data } of counts)
+        publishToFeed(transaction, {
+          organizationId,
+          type: 'event_occurrences.sent',
+          subjectType: 'EventDefinition',
+          subjectId: definitionId,
+          data: { minute: new Date(data.minute).toISOString(), count: data.count },
+        });
     });
   }
 }

@@ -2,7 +2,7 @@ import type { FeedType } from '../../core/feed.ts';
 
 /** What the fields of an entry mean, for both APIs. */
 export const FEED_TEXTS = {
-  id: 'Number of the entry in the feed of the organization, in the order in which they became visible. It is also the cursor.',
+  id: 'Number of the entry in the feed of the organization, in the order in which they became visible. Numbers are left out now and then, so a gap does not mean that an entry is missing. It is also the cursor.',
   type: 'What has changed.',
   createdAt: 'When it changed.',
   subjectType: 'Type of the changed object, as in the audit log.',

@@ -131,7 +131,7 @@ async function findSecrets(content: string): Promise<Range[]> {
   const slices = new WorkSlices();
   for (let at = 0; at < content.length; at += PART) {
     if (slices.isOver()) await slices.pause();
-    ranges.push(...(await findKnown(content.slice(at, at + PART + OVERLAP), at)));
+    for (const range of await findKnown(content.slice(at, at + PART + OVERLAP), at)) ranges.push(range);
   }
   for (const shape of SHAPES)
     for (const match of content.matchAll(shape)) {

@@ -53,7 +53,7 @@ export async function deleteSessions(em: EntityManager, whose: WhoseSessions, ba
       .returning(['id', 'organization_id as organizationId']);
     // A session that was made public in the meantime is not deleted.
     const deleted = 'privateOf' in whose ? deletion.where('visibility', '=', 'private') : deletion;
-    deletedSessions.push(...(await deleted.execute()));
+    for (const session of await deleted.execute()) deletedSessions.push(session);
   }
   return { found: found.length, endedSessions: found.map(({ id }) => id), deletedSessions };
 }

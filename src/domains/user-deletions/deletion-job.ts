@@ -68,13 +68,8 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
     const left = await leaveOrganizations(transaction, job.userId);
     job.addEmptied(left.emptied);
     job.leave(left.others);
-    publishToFeed(
-      transaction,
-      ...left.others.map((organizationId) => {
-        const about = { organizationId, subjectType: 'User', subjectId: job.userId } as const;
-        return { ...about, type: 'member.left' } as const;
-      }),
-    );
+    for (const organizationId of left.others)
+      publishToFeed(transaction, { organizationId, subjectType: 'User', subjectId: job.userId, type: 'member.left' });
     await deleteInvitationsOf(transaction, left.emptied);
     await deleteInvitationsTo(transaction, job.userId);
     for (const organizationId of left.others)

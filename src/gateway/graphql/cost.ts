@@ -19,6 +19,7 @@ import type {
 } from 'graphql';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 import { bounded, limitError, perFragment } from './limits.ts';
+import { largest } from '../../core/largest.ts';
 
 /** The arguments that the cost of a field depends on. */
 export const SIZE_ARGUMENTS = ['first', 'last', 'ids'] as const;
@@ -184,7 +185,7 @@ function ownStatementsOf(
 function pageSizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, costing: Costing): number {
   const given = [argument('first', node, costing), argument('last', node, costing)];
   const sizes = given.filter((size) => typeof size === 'number');
-  if (sizes.length > 0) return bounded(Math.max(...sizes));
+  if (sizes.length > 0) return bounded(largest(sizes, -Infinity));
   // The default of `first` applies only when neither argument is given.
   const size = defaultOf('first', field);
   return typeof size === 'number' ? size : DEFAULT_PAGE_SIZE;

@@ -192,7 +192,9 @@ export class Idempotency {
     const topics: string[] = [];
     const notifier = { ...context.notifier, publish: (topic: string) => void topics.push(topic) };
     const ended: string[] = [];
-    const settleChanges = async (userIds: readonly UserId[]) => void ended.push(...userIds);
+    const settleChanges = async (userIds: readonly UserId[]) => {
+      for (const userId of userIds) ended.push(userId);
+    };
     // Checks the rights again before the change. The connection is released first, because the lookup needs another one.
     const authenticateAgain = async () => {
       if (em.isInTransaction()) await em.rollback();

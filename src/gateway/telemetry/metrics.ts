@@ -3,6 +3,7 @@ import { QUEUES } from '../../core/jobs.ts';
 import { VERSION } from '../../core/version.ts';
 import type { DatabaseHealth } from '../../core/postgres/health/database-health.ts';
 import type { Replicas } from '../../core/postgres/health/replicas.ts';
+import { largest } from '../../core/largest.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -229,7 +230,13 @@ function addJobs([...registers]: Registers, count: MetricSources['countJobs']): 
       if (!counts) return;
       for (const queue of QUEUES) {
         const waits = counts.filter((each) => each.queue === queue && each.state !== 'active');
-        this.set({ queue }, Math.max(0, ...waits.map(({ waitSeconds }) => waitSeconds)));
+        this.set(
+          { queue },
+          largest(
+            waits.map(({ waitSeconds }) => waitSeconds),
+            0,
+          ),
+        );
       }
     },
   });

@@ -84,7 +84,7 @@ function eventsOf(events: Readonly<Record<string, unknown>>): PlannedEvent[] {
     } catch (error) {
       const located = relocated(error, (fault) => ({ ...fault, path: ['events', name, ...fault.path] }));
       if (!(located instanceof ValidationError)) throw located;
-      faults.push(...located.faults);
+      for (const fault of located.faults) faults.push(fault);
       return [];
     }
   });

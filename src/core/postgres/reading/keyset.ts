@@ -106,12 +106,12 @@ export function planPage<Row>(
     const cursor = page[bound];
     return !isGiven(cursor) ? [] : [{ bound, values: parseCursor(ordering, cursor, bound) }];
   });
-  const values: PageValues = Object.assign(
-    { 'page.limit': size + 1 },
-    ...cursors.map((cursor) =>
-      Object.fromEntries(cursor.values.map((value, index) => [`page.${cursor.bound}.${index}`, value])),
+  const values: PageValues = {
+    'page.limit': size + 1,
+    ...Object.fromEntries(
+      cursors.flatMap((cursor) => cursor.values.map((value, index) => [`page.${cursor.bound}.${index}`, value])),
     ),
-  );
+  };
   const shape: PageShape = {
     columns: ordering.columns.map(({ sql: column, type }) => ({ sql: column, type })),
     direction: ordering.direction,

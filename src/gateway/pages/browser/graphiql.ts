@@ -129,7 +129,7 @@ function ExamplePane(): Element {
     'section',
     { className: 'examples', 'aria-label': 'Examples' },
     h('div', { className: 'graphiql-doc-explorer-title' }, 'Examples'),
-    ...nouns.map((noun) =>
+    nouns.map((noun) =>
       h(
         'div',
         { key: noun, className: 'examples-noun' },

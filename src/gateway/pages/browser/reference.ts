@@ -49,18 +49,17 @@ function showGroups(root: HTMLElement): void {
   const groups = [...root.querySelectorAll<HTMLElement>('.opblock-tag[data-tag]')];
   const list = document.querySelector('#groups ul');
   if (!list || list.childElementCount === groups.length) return;
-  list.replaceChildren(
-    ...groups.map((group) => {
-      const name = group.dataset['tag'] ?? '';
-      const link = document.createElement('a');
-      link.href = `#/${encodeURIComponent(name)}`;
-      link.textContent = name;
-      link.addEventListener('click', () => group.scrollIntoView());
-      const item = document.createElement('li');
-      item.append(link);
-      return item;
-    }),
-  );
+  list.replaceChildren();
+  for (const group of groups) {
+    const name = group.dataset['tag'] ?? '';
+    const link = document.createElement('a');
+    link.href = `#/${encodeURIComponent(name)}`;
+    link.textContent = name;
+    link.addEventListener('click', () => group.scrollIntoView());
+    const item = document.createElement('li');
+    item.append(link);
+    list.append(item);
+  }
 }
 
 function followColorScheme(): void {
