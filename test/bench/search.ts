@@ -1,4 +1,4 @@
-// Measures the search over sessions: `node test/bench/search.ts --events 1000000 --sessions 2000`. The figures are in docs/proof.md.
+// Measures the search over sessions: `node test/bench/search.ts --events 1000000 --sessions 2000`. The figures are in test/proof/results.json.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

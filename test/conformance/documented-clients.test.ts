@@ -21,15 +21,11 @@ beforeAll(async () => {
   folder = await generateClientExamples('clients');
 });
 
-test('the page contains every example file unchanged, and their types fit', async () => {
+test('the page links every example file, and their types fit', async () => {
   const page = await readFile(new URL('../../docs/clients.md', import.meta.url), 'utf8');
   const files = await readdir(EXAMPLES);
-  for (const file of files) {
-    const text = await readFile(`${folder}/${file}`, 'utf8');
-    expect(page, `docs/clients.md has docs/examples/clients/${file}`).toContain(
-      `\`\`\`${file.split('.').at(-1)}\n${text}\`\`\``,
-    );
-  }
+  const linked = [...page.matchAll(/\]\(examples\/clients\/([\w.-]+)\)/g)].map(([, file]) => file);
+  expect([...new Set(linked)].toSorted()).toEqual(files.toSorted());
   const code = files.filter((file) => file.endsWith('.ts')).map((file) => `../generated/clients/${file}`);
   expect(await typeErrors(...code)).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { type RunnerTask, type RunnerTestCase, TestRunner } from 'vitest';
 /** True in `npm run proof`, which runs suites in full; false in `npm test`, which runs their short form. */
 export const full = process.env['PROOF'] === 'full';
 
-/** The results of a suite for docs/proof.md: its figures, and its known shortfalls with their reasons. */
+/** The results of a suite for test/proof/results.json: its figures, and its known shortfalls with their reasons. */
 export interface Proof {
   figures: Record<string, string | number>;
   shortfalls?: string[];
@@ -15,7 +15,7 @@ const hasFailed = (task: RunnerTask): boolean =>
   task.result?.state === 'fail' || ('tasks' in task && task.tasks.some(hasFailed));
 
 /**
- * Prints the results of a suite, and writes them to the folder `PROOF_RECORD`, if set, for docs/proof.md. `suite` is a name of
+ * Prints the results of a suite, and writes them to the folder `PROOF_RECORD`, if set, for test/proof/results.json. `suite` is a name of
  * test/tools/proof-suites.ts. Call it after the suite's assertions: nothing is recorded once a test of the same file has failed.
  */
 export function proof(suite: string, { figures, shortfalls = [] }: Proof): void {

@@ -1,8 +1,8 @@
 /**
- * What the suites prove that record figures for docs/proof.md, and the test of each: `suite` is the name that the test
- * passes to `proof()`.
+ * What the suites prove whose figures are in test/proof/results.json, and the test of each: `suite` is the name that the
+ * test passes to `proof()`.
  */
-export interface Suite {
+interface Suite {
   readonly suite: string;
   readonly claim: string;
   readonly test: string;
@@ -267,11 +267,4 @@ const COSTS: readonly Suite[] = [
   },
 ];
 
-export const SUITES: readonly (readonly [title: string, suites: readonly Suite[]])[] = [
-  ['Failures and operation', FAILURES],
-  ['Load and hostile clients', LOAD],
-  ['Answers compared with an independent model', ORACLES],
-  ['Third-party clients and conformance suites', CONFORMANCE],
-  ['Pages', PAGES],
-  ['Costs', COSTS],
-];
+export const SUITES: readonly Suite[] = [...FAILURES, ...LOAD, ...ORACLES, ...CONFORMANCE, ...PAGES, ...COSTS];
