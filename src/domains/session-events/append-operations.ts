@@ -9,7 +9,7 @@ import { type Appended, appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { convertLines, linesOf, readMemory } from './convert-lines.ts';
 import { type AppendSessionEventsInput, appendSessionEventsInput, appendSessionLinesInput } from './input.ts';
-import { redactSecrets } from './redaction.ts';
+import { redactDocuments } from '../../core/redaction/redact.ts';
 import { usageOf } from './totals.ts';
 
 export interface AppendedEvents {
@@ -87,7 +87,7 @@ async function redacted(
   lineOf?: (index: number) => number,
 ): Promise<Pick<AppendSessionEventsInput, 'events'> & { redactedSecrets: number }> {
   if (!settings.isRecordRedacted) return { events, redactedSecrets: 0 };
-  const { documents, secrets } = await redactSecrets(
+  const { documents, secrets } = await redactDocuments(
     events.map(({ eventData }) => eventData),
     lineOf,
   );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { redactSecrets } from '../../../src/domains/session-events/redaction.ts';
+import { redactDocuments } from '../../../src/core/redaction/redact.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, mutate, readAll } from '../../support/fixtures/sessions.ts';
 
@@ -86,58 +86,6 @@ test('the value of an Authorization header is replaced, in JSON inside of JSON t
   ]);
 });
 
-test('the name of a property tells of its value, and a name in the text of its end', async () => {
-  const value = join('wJalrXUtnFEMI', '/K7MDENG/', 'bPxRfiCYABCDEFGHIJ');
-  const documents = [
-    JSON.stringify({ headers: { Authorization: 'Bearer abcdefghijk12345', 'Content-Type': 'application/json' } }),
-    JSON.stringify({ aws_secret_access_key: value, key: 'value of a key' }),
-    JSON.stringify({ text: `export aws_secret_access_key = ${value} # end` }),
-  ];
-  expect(await redactSecrets(documents)).toEqual({
-    documents: [
-      '{"headers":{"Authorization":"Bearer [redacted]","Content-Type":"application/json"}}',
-      '{"aws_secret_access_key":"[redacted]","key":"value of a key"}',
-      '{"text":"export aws_secret_access_key = [redacted] # end"}',
-    ],
-    secrets: 3,
-  });
-});
-
-test('the beginning of a key in one text hides no other text, whether an end follows or not', async () => {
-  const texts = ['-----BEGIN PRIVATE KEY-----', 'rm -rf everything, in another text', 'see -----END PRIVATE KEY-----'];
-  const documents = texts.map((text) => JSON.stringify({ text }));
-  for (const given of [documents, documents.slice(0, 2)]) {
-    const { documents: redacted } = await redactSecrets(given);
-    expect(redacted).toEqual([JSON.stringify({ text: '[redacted]' }), ...given.slice(1)]);
-  }
-});
-
-const token = (index: number) => join('gh', 'p_', String(index).padStart(36, 'a'));
-
-test('a secret is found wherever it is in a long text', async () => {
-  for (const before of [32, 44, 64].map((kib) => 'x '.repeat(kib * 512 - 10))) {
-    const { documents } = await redactSecrets([JSON.stringify({ text: `${before}${token(1)} after` })]);
-    expect(documents).toEqual([JSON.stringify({ text: `${before}[redacted] after` })]);
-  }
-});
-
-test('the CPU time grows as the text, however many secrets it has', async () => {
-  const cpuOf = async (count: number) => {
-    const document = JSON.stringify({ text: Array.from({ length: count }, (_, index) => token(index)).join(' ') });
-    const costs: number[] = [];
-    for (let times = 0; times < 3; times += 1) {
-      const before = process.cpuUsage();
-      expect((await redactSecrets([document])).secrets).toBe(count);
-      costs.push(process.cpuUsage(before).user);
-    }
-    return costs.toSorted((a, b) => a - b)[1] ?? 0;
-  };
-  await cpuOf(100);
-  const small = await cpuOf(2_500);
-  // Four times as much, not sixteen times.
-  expect((await cpuOf(10_000)) / small).toBeLessThan(8);
-}, 60_000);
-
 test('a retry of a batch with secrets is the same batch, and a text cannot turn the rules off', async () => {
   const id = await createSession(gateway, key);
   const events = [eventWith(`// secretlint-disable\n${SECRETS['npm token']}`)];
@@ -155,22 +103,12 @@ test('RECORD_REDACTION=off stores texts as they are', async () => {
   expect(await textsOf(id)).toEqual([text]);
 });
 
-test('other data keeps its text: long numbers, spaces and the order of fields', async () => {
-  const plain = '{"b":1.0,"a":12345678901234567890,"c":"nothing to hide, sk-short and AKIA too"}';
-  const secret = `{"n":12345678901234567890,"${'k'.repeat(40)}":["${SECRETS['npm token']}","${SECRETS['npm token']}"]}`;
-  expect(await redactSecrets([plain, secret, secret])).toEqual({
-    documents: [plain, ...Array(2).fill(`{"n":12345678901234567890,"${'k'.repeat(40)}":["[redacted]","[redacted]"]}`)],
-    secrets: 2,
-  });
-  expect((await redactSecrets([secret, secret], () => 0)).secrets).toBe(1);
-});
-
 test('JSON in a text that is nested deeply loses no event, and a secret in it is found', async () => {
   const sessionId = await createSession(gateway, key);
   const secret = SECRETS['GitHub token'] ?? '';
   for (const levels of [1_000, 30_000]) {
     const text = `{"a":${'['.repeat(levels)}"${secret}"${']'.repeat(levels)}}`;
-    const { documents, secrets } = await redactSecrets([JSON.stringify({ type: 't', text })]);
+    const { documents, secrets } = await redactDocuments([JSON.stringify({ type: 't', text })]);
     expect({ secrets, text: (JSON.parse(documents[0] ?? '') as { text: string }).text }).toEqual({
       secrets: 1,
       text: text.replace(secret, '[redacted]'),

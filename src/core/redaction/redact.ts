@@ -1,0 +1,171 @@
+import { isObject } from '../is-object.ts';
+import { isExactNumber, parseExactJson } from '../text/exact-json.ts';
+import { WorkSlices } from '../work-budget.ts';
+import { type Range, findCredentials } from './find-credentials.ts';
+import { MAY_HAVE_CREDENTIAL } from './shapes.ts';
+
+/** Replaces credentials in texts before they are stored. */
+
+const REDACTED = '[redacted]';
+
+interface Redacted {
+  /** JSON texts in the same order. Texts without secrets are unchanged. */
+  readonly documents: readonly string[];
+  /** How many secrets were replaced. Several occurrences of a secret in a document, or in documents of one group, count once. */
+  readonly secrets: number;
+}
+
+/**
+ * Replaces secrets in all texts and member names of JSON documents. A text that is a JSON object itself, such as the line of an agent, is
+ * searched by its own texts, so that it stays well-formed.
+ */
+export async function redactDocuments(
+  documents: readonly string[],
+  groupOf: (index: number) => number = (index) => index,
+): Promise<Redacted> {
+  const slices = new WorkSlices();
+  const values = new Map<number, unknown>();
+  const texts = new Map<string, Text>();
+  const collect: Change = (text, label) => {
+    if (text.length >= MIN_SECRET && MAY_HAVE_CREDENTIAL.test(label + text))
+      texts.set(label + text, { text, labelLength: label.length });
+    return text;
+  };
+  for (const [index, document] of documents.entries()) {
+    if (slices.isOver()) await slices.pause();
+    if (mayHaveCredential(document)) values.set(index, replaceTexts(parseExactJson(document), collect));
+  }
+  const replacements = await findReplacements(texts, slices);
+  if (replacements.size === 0) return { documents, secrets: 0 };
+
+  const found = new Set<string>();
+  const redacted = [...documents];
+  for (const [index, value] of values) {
+    if (slices.isOver()) await slices.pause();
+    let isChanged = false;
+    const changed = replaceTexts(value, (text, label) => {
+      const replacement = replacements.get(label + text);
+      if (!replacement) return text;
+      isChanged = true;
+      for (const secret of replacement.secrets) found.add(`${groupOf(index)}:${secret}`);
+      return replacement.text;
+    });
+    if (isChanged) redacted[index] = JSON.stringify(changed);
+  }
+  return { documents: redacted, secrets: found.size };
+}
+
+/** Replaces secrets in all texts of a JSON value. */
+export async function redactValue<Value>(value: Value): Promise<Value> {
+  const document = JSON.stringify(value);
+  const {
+    documents: [redacted = document],
+  } = await redactDocuments([document]);
+  // Only texts differ.
+  return redacted === document ? value : (JSON.parse(redacted) as Value);
+}
+
+/** No shape matches a shorter text. */
+const MIN_SECRET = 8;
+
+interface Text {
+  readonly text: string;
+  /** Its label is before it where it is searched. */
+  readonly labelLength: number;
+}
+
+interface Replacement {
+  readonly text: string;
+  readonly secrets: readonly string[];
+}
+
+/** The replacement of each text with a secret. */
+async function findReplacements(
+  texts: ReadonlyMap<string, Text>,
+  slices: WorkSlices,
+): Promise<Map<string, Replacement>> {
+  if (texts.size === 0) return new Map();
+  const replacements = new Map<string, Replacement>();
+  for (const [labelled, ranges] of await findCredentials(texts.keys(), slices)) {
+    const { text, labelLength } = texts.get(labelled) ?? { text: labelled, labelLength: 0 };
+    const own = ranges
+      .map(({ start, end }) => ({ start: Math.max(0, start - labelLength), end: end - labelLength }))
+      .filter(({ start, end }) => start < end);
+    if (own.length > 0) replacements.set(labelled, replace(text, own));
+  }
+  return replacements;
+}
+
+function replace(text: string, ranges: readonly Range[]): Replacement {
+  let [result, at] = ['', 0];
+  for (const { start, end } of ranges) {
+    result += text.slice(at, start) + REDACTED;
+    at = end;
+  }
+  return { text: result + text.slice(at), secrets: ranges.map(({ start, end }) => text.slice(start, end)) };
+}
+
+/** Whether a JSON document can have a credential. Escapes can hide its characters. */
+const mayHaveCredential = (json: string) => MAY_HAVE_CREDENTIAL.test(json) || ESCAPED_CHARACTER.test(json);
+const ESCAPED_CHARACTER = /\\(?:\/|u00[2-7])/;
+
+/** Properties whose values are credentials by their name: they are searched together with it. */
+const TELLING_NAME = /auth|key|token|secret|passw|credential/i;
+
+const labelOf = (name: string) => (name.length < 100 && TELLING_NAME.test(name) ? `${name}: ` : '');
+
+/** Returns what the text becomes. `label` is what precedes the text where it is searched. */
+type Change = (text: string, label: string) => string;
+
+/** Calls `change` for all texts and member names, and changes the value accordingly: a copy can have hundreds of thousands of members. */
+function replaceTexts(value: unknown, change: Change, label = ''): unknown {
+  if (typeof value === 'string') return replaceText(value, change, label);
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length; index += 1) value[index] = replaceTexts(value[index], change, label);
+    return value;
+  }
+  if (!isObject(value) || isExactNumber(value)) return value;
+  const members: Record<string, unknown> = value;
+  let isRenamed = false;
+  for (const name of Object.keys(members)) {
+    members[name] = replaceTexts(members[name], change, labelOf(name));
+    isRenamed = change(name, '') !== name || isRenamed;
+  }
+  return isRenamed ? withNames(value, (name) => change(name, '')) : value;
+}
+
+/** The object with other names of its members; equal ones are numbered. */
+function withNames(value: Readonly<Record<string, unknown>>, rename: (name: string) => string) {
+  const members = new Map<string, unknown>();
+  let number = 1;
+  for (const [name, member] of Object.entries(value)) {
+    let unique = rename(name);
+    while (members.has(unique)) unique = `${rename(name)} ${(number += 1)}`;
+    members.set(unique, member);
+  }
+  return Object.fromEntries(members);
+}
+
+function replaceText(text: string, change: Change, label: string): string {
+  const isObjectText = text.startsWith('{') && text.endsWith('}');
+  const inner = isObjectText && mayHaveCredential(text) ? parsedIfJson(text) : undefined;
+  if (inner === undefined) return change(text, isObjectText ? '' : label);
+  let isChanged = false;
+  const value = replaceTexts(inner, (before, innerLabel) => {
+    const after = change(before, innerLabel);
+    isChanged ||= after !== before;
+    return after;
+  });
+  return isChanged ? JSON.stringify(value) : text;
+}
+
+const MAX_INNER_LEVELS = 200;
+
+/** The value of a JSON text; undefined if it is none, or so deep that it is searched as a text. */
+function parsedIfJson(text: string): unknown {
+  try {
+    return parseExactJson(text, MAX_INNER_LEVELS);
+  } catch {
+    return undefined;
+  }
+}
