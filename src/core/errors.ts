@@ -1,4 +1,5 @@
 import { type Message, inGraphQL, inRest, wording } from './text/wording.ts';
+import { WORK } from './work-budget.ts';
 
 /**
  * All errors that callers may see. `kind` decides the HTTP status, `code` is stable and machine-readable, `message` is safe to show and
@@ -144,14 +145,28 @@ export interface ErrorClass {
   readonly kind: ErrorKind;
 }
 
-/** 400: the input breaks rules. All faults that were found are reported. */
+/** 400: the input breaks rules. The first 20 faults are reported, and the others counted. */
 export class ValidationError extends DomainError {
   static readonly kind = 'invalid';
   declare readonly faults: readonly InputFault[];
+  /** The number of faults that are only counted. */
+  readonly unlisted: number;
 
-  constructor(faults: readonly InputFault[]) {
+  /** @param unlisted The number of faults in addition to the given ones. */
+  constructor(found: readonly InputFault[], unlisted = 0) {
+    const more = Math.max(found.length - WORK.faults, 0) + unlisted;
+    const faults = withCount(found, more);
     super(ValidationError.kind, describeAll(faults), { path: faults[0]?.path, faults });
+    this.unlisted = more;
   }
+}
+
+/** The first faults, and how many there are in addition. */
+function withCount<Found extends Fault>(faults: readonly Found[], more: number): (Found | InputFault)[] {
+  const listed = faults.slice(0, WORK.faults);
+  return more > 0
+    ? [...listed, { path: [], code: 'TOO_MANY', message: `and ${more} more`, limit: WORK.faults }]
+    : listed;
 }
 
 function describe({ path, message }: Pick<Fault, 'path' | 'message'>): Message {
@@ -176,8 +191,9 @@ export class NotFoundError extends DomainError {
 
   /** @param found The message, or one fault for each thing that is missing. */
   constructor(found: string | readonly Fault[]) {
-    const message = typeof found === 'string' ? found : describeAll(found);
-    super(NotFoundError.kind, message, typeof found === 'string' ? {} : { path: found[0]?.path, faults: found });
+    const faults = typeof found === 'string' ? undefined : withCount(found, found.length - WORK.faults);
+    const message = typeof found === 'string' ? found : describeAll(faults ?? []);
+    super(NotFoundError.kind, message, { path: faults?.[0]?.path, faults });
   }
 }
 
@@ -222,7 +238,8 @@ export function invalid(
  * unchanged.
  */
 export function relocated(error: unknown, relocate: <Found extends Fault>(fault: Found) => Found): unknown {
-  if (error instanceof ValidationError) return new ValidationError(error.faults.map(relocate));
+  if (error instanceof ValidationError)
+    return new ValidationError(error.faults.slice(0, WORK.faults).map(relocate), error.unlisted);
   if (!(error instanceof ConflictError)) return error;
   const { message, path } = relocate(error.faults[0]);
   return new ConflictError(error.reason, message, path);

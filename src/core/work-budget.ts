@@ -5,6 +5,20 @@ import { setImmediate } from 'node:timers/promises';
  * (`http/request-body.ts`). `docs/limits.md` describes each of these bounds.
  */
 export const WORK = {
+  /** Properties of an object whose properties a schema names. */
+  properties: 500,
+  /** Properties of an object of free JSON. */
+  freeProperties: 50_000,
+  /** Items of a list whose items a schema describes, if it has no other bound. */
+  items: 10_000,
+  /** Properties and items of a body in all its objects and lists. */
+  members: 400_000,
+  /** Nested objects and lists of a JSON document, which is the first level. */
+  levels: 500,
+  /** Faults of an input that are reported. The others are counted. */
+  faults: 20,
+  /** Bytes of the body of an operation without a key. */
+  keylessBytes: 8 * 1024,
   /** Milliseconds that a computation takes before it lets other requests run. */
   sliceMs: 10,
   /** Lines of an agent in one request. */

@@ -10,57 +10,80 @@ import {
   typeFromAST,
 } from 'graphql';
 
-/** Maximum number of unknown names in an input object that are reported one by one. */
-const MAX_UNKNOWN_NAMES = 100;
+/** Bounds of the values of variables, because the time for checking them grows with their members. Custom scalars are not bounded. */
+export interface InputBounds {
+  /** Properties of an input object, known or not. */
+  readonly properties: number;
+  /** Items of a list. */
+  readonly items: number;
+}
 
 /** graphql-js prints the value in each error of a variable, also if it has megabytes. */
 const MAX_ERRORS = 10;
 
 /**
- * Runs a function of graphql-js that coerces variables, so that errors about large values take little time: there are few, and none
- * about an input object with very many unknown names.
+ * Runs a function of graphql-js that coerces variables, so that it takes little time for large values: there are few errors, and it is not
+ * called for a value beyond the bounds.
  */
 export function withBoundedErrors<Result>(
   args: ExecutionArgs,
   run: (args: ExecutionArgs) => Result,
+  bounds: InputBounds,
 ): Result | { readonly errors: readonly GraphQLError[] } {
-  const error = wideInputError(args);
+  const error = boundError(args, bounds);
   return error ? { errors: [error] } : run({ ...args, options: { maxCoercionErrors: MAX_ERRORS, ...args.options } });
 }
 
-function wideInputError({ schema, document, operationName, variableValues }: ExecutionArgs): GraphQLError | undefined {
+function boundError(
+  { schema, document, operationName, variableValues }: ExecutionArgs,
+  bounds: InputBounds,
+): GraphQLError | undefined {
   const operation = getOperationAST(document, operationName);
   for (const definition of operation?.variableDefinitions ?? []) {
     const name = definition.variable.name.value;
     const type = typeFromAST(schema, definition.type);
-    const wide = isInputType(type) ? wideType(type, variableValues?.[name]) : undefined;
-    if (wide !== undefined) {
-      const message = `Variable "$${name}" has invalid value: Expected value of type "${wide}" not to include more than ${MAX_UNKNOWN_NAMES} unknown fields.`;
+    const excess = isInputType(type) ? excessIn(type, variableValues?.[name], bounds) : undefined;
+    if (excess) {
+      const place = ['', ...excess.path].join('.');
+      const message = `Variable "$${name}" has invalid value${place && ` at ${place}`}: must have at most ${excess.bound}.`;
       return new GraphQLError(message, { nodes: definition });
     }
   }
   return undefined;
 }
 
-/** The name of the type of an input object with too many unknown names, anywhere in the value. */
-function wideType(type: GraphQLInputType, value: unknown): string | undefined {
-  if (isNonNullType(type)) return wideType(type.ofType, value);
+interface Excess {
+  readonly bound: string;
+  readonly path: readonly (string | number)[];
+}
+
+/** The first value that is beyond a bound. */
+function excessIn(type: GraphQLInputType, value: unknown, bounds: InputBounds): Excess | undefined {
+  if (isNonNullType(type)) return excessIn(type.ofType, value, bounds);
   if (typeof value !== 'object' || value === null) return undefined;
-  if (isListType(type)) return firstOf(Array.isArray(value) ? value : [value], (item) => wideType(type.ofType, item));
+  if (isListType(type)) {
+    // A single value counts as a list with one item.
+    if (!Array.isArray(value)) return excessIn(type.ofType, value, bounds);
+    if (value.length > bounds.items) return { bound: `${bounds.items} items`, path: [] };
+    return firstOf(value.entries(), (item: unknown) => excessIn(type.ofType, item, bounds));
+  }
   if (!isInputObjectType(type)) return undefined;
-  const fields = type.getFields();
   const given = Object.entries(value);
-  if (given.length > Object.keys(fields).length + MAX_UNKNOWN_NAMES) return type.name;
-  return firstOf(given, ([name, inner]) => {
+  if (given.length > bounds.properties) return { bound: `${bounds.properties} properties`, path: [] };
+  const fields = type.getFields();
+  return firstOf(given, (member, name) => {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
-    return field && wideType(field.type, inner);
+    return field && excessIn(field.type, member, bounds);
   });
 }
 
-function firstOf<Item>(items: readonly Item[], find: (item: Item) => string | undefined): string | undefined {
-  for (const item of items) {
-    const found = find(item);
-    if (found !== undefined) return found;
+function firstOf<Key extends string | number>(
+  entries: Iterable<[Key, unknown]>,
+  find: (value: unknown, key: Key) => Excess | undefined,
+): Excess | undefined {
+  for (const [key, value] of entries) {
+    const found = find(value, key);
+    if (found) return { ...found, path: [key, ...found.path] };
   }
   return undefined;
 }

@@ -20,8 +20,8 @@ import { Replay } from './replay.ts';
 import type { RunResult } from './running.ts';
 import { conditionsOf } from './selections.ts';
 import { isTraced } from './tracing-channels.ts';
-import { type CoerceVariables, type VariableValues, compileVariables } from './variables.ts';
-import { withBoundedErrors } from './bounded-errors.ts';
+import { type CoerceVariables, Coercers, type VariableValues, compileVariables } from './variables.ts';
+import { type InputBounds, withBoundedErrors } from './bounded-errors.ts';
 
 export interface ExecutorOptions {
   /**
@@ -39,6 +39,8 @@ export interface ExecutorOptions {
   readonly maxPause?: number;
   /** Memory for compiled code and its documents, in bytes; the least recently used is dropped first. */
   readonly maxBytes?: number;
+  /** Bounds of the values of variables. */
+  readonly inputBounds?: InputBounds;
 }
 
 export type OnExecution = (
@@ -59,6 +61,7 @@ const MAX_VARIANTS = 16;
 /** Memory per character of code. */
 const BYTES_A_CHARACTER = 10;
 const MAX_PAUSE = 1024;
+const UNBOUNDED: InputBounds = { properties: Infinity, items: Infinity };
 
 /** Arguments that compiled code supports; with any other argument graphql-js executes. */
 const SUPPORTED_ARGS: ReadonlySet<string> = new Set([
@@ -111,11 +114,15 @@ class Executor {
   readonly #isIncremental: boolean;
   readonly #plans = new WeakMap<DocumentNode, Map<string, Plan>>();
   readonly #compiled: LRUCache<Variant, CompiledQuery>;
+  readonly #bounds: InputBounds;
+  readonly #coercers: Coercers;
   #replay: Replay | undefined;
 
   constructor(schema: GraphQLSchema, options: ExecutorOptions) {
     this.#schema = schema;
     this.#options = options;
+    this.#bounds = options.inputBounds ?? UNBOUNDED;
+    this.#coercers = new Coercers(this.#bounds.items);
     this.#isIncremental = Boolean(schema.getDirective('defer') ?? schema.getDirective('stream'));
     this.#compiled = new LRUCache({
       maxSize: options.maxBytes ?? MAX_BYTES,
@@ -125,13 +132,13 @@ class Executor {
 
   execute(args: ExecutionArgs): MaybePromise<ExecutionResult> {
     const unsupported = this.#unsupported(args);
-    if (unsupported) return this.#interpret(unsupported, () => withBoundedErrors(args, execute));
+    if (unsupported) return this.#interpret(unsupported, () => withBoundedErrors(args, execute, this.#bounds));
     const planned = this.#planOf(args);
     if ('errors' in planned) return this.#interpret('invalid_request', () => planned);
     const { plan } = planned;
     const variables = planned.variables ?? plan.coerceVariables(args.variableValues ?? {});
     // graphql-js creates the errors.
-    if (!variables) return this.#interpret('invalid_request', () => withBoundedErrors(args, execute));
+    if (!variables) return this.#interpret('invalid_request', () => withBoundedErrors(args, execute, this.#bounds));
     return this.#executePlan(plan, args, variables);
   }
 
@@ -177,14 +184,14 @@ class Executor {
     let plans = this.#plans.get(args.document);
     const known = plans?.get(args.operationName ?? '');
     if (known) return { plan: known };
-    const result = withBoundedErrors(args, validateExecutionArgs);
+    const result = withBoundedErrors(args, validateExecutionArgs, this.#bounds);
     if ('errors' in result) return { errors: result.errors };
     if (!('schema' in result)) return { errors: result };
     const { rootValue: _1, contextValue: _2, variableValues: variables, rawVariableValues: _3, ...validated } = result;
     const { document, operation } = validated;
     const plan: Plan = {
       validated,
-      coerceVariables: compileVariables(this.#schema, operation.variableDefinitions ?? [], variables),
+      coerceVariables: compileVariables(this.#schema, operation.variableDefinitions ?? [], variables, this.#coercers),
       conditions: conditionsOf(document),
       variants: new Map(),
       refusal: refusalOf(document, operation.operation),

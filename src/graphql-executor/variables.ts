@@ -34,6 +34,7 @@ export function compileVariables(
   schema: GraphQLSchema,
   definitions: readonly VariableDefinitionNode[],
   { sources: signatures }: VariableValues,
+  coercers = new Coercers(),
 ): CoerceVariables {
   return coerceAll(
     definitions.map((definition) => {
@@ -41,7 +42,7 @@ export function compileVariables(
       const type = typeFromAST(schema, definition.type);
       return {
         name: name.value,
-        coerce: coercerOf(type),
+        coerce: coercers.of(type),
         isRequired: isNonNullType(type),
         fallback: fallbackOf(schema, definition),
         source: { signature: signatures[name.value]?.signature },
@@ -84,33 +85,43 @@ function coerceAll(variables: readonly Variable[]): CoerceVariables {
   };
 }
 
-const coercers = new WeakMap<object, Coerce>();
+/** The functions that coerce values of the types of a schema. */
+export class Coercers {
+  /** Longer lists are refused before their items are coerced. */
+  readonly maxItems: number;
+  readonly #known = new WeakMap<object, Coerce>();
 
-function coercerOf(type: unknown): Coerce {
-  if (!isInputType(type)) return () => undefined;
-  let coerce = coercers.get(type);
-  if (!coerce) coercers.set(type, (coerce = makeCoercer(type)));
-  return coerce;
+  constructor(maxItems = Infinity) {
+    this.maxItems = maxItems;
+  }
+
+  of(type: unknown): Coerce {
+    if (!isInputType(type)) return () => undefined;
+    let coerce = this.#known.get(type);
+    if (!coerce) this.#known.set(type, (coerce = makeCoercer(type, this)));
+    return coerce;
+  }
 }
 
-function makeCoercer(type: GraphQLInputType): Coerce {
+function makeCoercer(type: GraphQLInputType, coercers: Coercers): Coerce {
   if (isNonNullType(type)) {
-    const coerce = coercerOf(type.ofType);
+    const coerce = coercers.of(type.ofType);
     return (value) => (value === null || value === undefined ? undefined : coerce(value));
   }
   const coerce = isListType(type)
-    ? listCoercer(type)
+    ? listCoercer(type, coercers)
     : isInputObjectType(type)
-      ? objectCoercer(type)
+      ? objectCoercer(type, coercers)
       : leafCoercer(type);
   return (value) => (value === null || value === undefined ? null : coerce(value));
 }
 
-function listCoercer(type: GraphQLList<GraphQLInputType>): Coerce {
-  const coerceItem = coercerOf(type.ofType);
+function listCoercer(type: GraphQLList<GraphQLInputType>, coercers: Coercers): Coerce {
+  const coerceItem = coercers.of(type.ofType);
   return (value) => {
     // For example a Set, which JSON does not have.
     if (isObject(value) && Symbol.iterator in value) return coerceInputValue(value, type);
+    if (Array.isArray(value) && value.length > coercers.maxItems) return undefined;
     const items: unknown[] = [];
     // A single value counts as a list with one item.
     for (const given of Array.isArray(value) ? value : [value]) {
@@ -122,7 +133,7 @@ function listCoercer(type: GraphQLList<GraphQLInputType>): Coerce {
   };
 }
 
-function objectCoercer(type: GraphQLInputObjectType): Coerce {
+function objectCoercer(type: GraphQLInputObjectType, coercers: Coercers): Coerce {
   const definitions = Object.values(type.getFields());
   if (type.isOneOf || definitions.some((field) => field.default !== undefined || field.defaultValue !== undefined))
     return (value) => coerceInputValue(value, type);
@@ -135,7 +146,7 @@ function objectCoercer(type: GraphQLInputObjectType): Coerce {
     const object: Record<string, unknown> = {};
     fields ??= definitions.map(({ name, type: of }) => ({
       name,
-      coerce: coercerOf(of),
+      coerce: coercers.of(of),
       isRequired: isNonNullType(of),
     }));
     for (const { name, coerce, isRequired } of fields) {

@@ -1,7 +1,10 @@
 import { isObject } from '../is-object.ts';
 import { type HttpHeaders, type HttpRequest, isUtf8 } from './messages.ts';
-import { DomainError, ForbiddenError, invalid } from '../errors.ts';
-import { NestingError, parseExactJson } from '../text/exact-json.ts';
+import { DomainError, ForbiddenError, ValidationError, invalid } from '../errors.ts';
+import { parseBounded } from '../text/exact-json.ts';
+import { type JsonBounds, JsonBoundError, countMembers } from '../text/json-bounds.ts';
+import { parseInSlices } from '../text/json-slices.ts';
+import { WORK } from '../work-budget.ts';
 
 /** Both APIs refuse bodies over 4 MiB. */
 export const MAX_BODY_BYTES = 4 * 1024 * 1024;
@@ -9,19 +12,40 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 /**
  * Reads a JSON body; undefined if there is none. A number that JavaScript would change is an `ExactNumber`, which only schemas of free JSON
  * accept.
- * @throws DomainError 415 for another media type, charset or encoding; 413 over the bound, without reading further; 400 for malformed JSON.
+ * @throws DomainError 415 for another media type, charset or encoding; 413 over the bound, without reading further; 400 for malformed JSON,
+ * and for JSON beyond the bounds of work.
  */
-export async function readJson(request: HttpRequest): Promise<unknown> {
+export async function readJson(request: HttpRequest, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
   // Checks the announced length before reading anything.
-  if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
-  const chunks = await readChunks(request.body, MAX_BODY_BYTES);
+  if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge(maxBytes);
+  const chunks = await readChunks(request.body, maxBytes);
   if (chunks.length === 0) return undefined;
   checkMediaType(request.headers);
-  const text = decode(chunks);
+  return parseBody(decode(chunks));
+}
+
+/** All bodies are objects whose properties a schema names. What is in them may be free JSON. */
+const BODY_BOUNDS: JsonBounds = {
+  levels: WORK.levels,
+  members: WORK.members,
+  objectMembers: WORK.freeProperties,
+  rootMembers: WORK.properties,
+};
+/** A shorter text meets all bounds. */
+const MIN_TEXT = 2 * WORK.levels;
+/** Fewer members are parsed within milliseconds. */
+const MANY_MEMBERS = 20_000;
+
+/** Parses a JSON text that a client has sent as a body. @throws ValidationError (400) if it is malformed, or beyond a bound of work. */
+export async function parseBody(text: string): Promise<unknown> {
   try {
-    return parseExactJson(text);
+    const members = text.length < MIN_TEXT ? 0 : countMembers(text, BODY_BOUNDS);
+    return members > MANY_MEMBERS ? await parseInSlices(text) : parseBounded(text);
   } catch (error) {
-    throw invalid('', `the body ${error instanceof NestingError ? error.message : 'is not well-formed JSON'}`);
+    if (!(error instanceof JsonBoundError)) throw invalid('', 'the body is not well-formed JSON');
+    const { path, message, limit } = error;
+    const fault = path.length === 0 ? `the body ${message}` : message;
+    throw new ValidationError([{ path, code: 'TOO_MANY', message: fault, limit }]);
   }
 }
 
@@ -69,11 +93,9 @@ export async function readBytes(request: HttpRequest): Promise<Uint8Array> {
   return first && others.length === 0 ? first : Buffer.concat(chunks);
 }
 
-const MAX_FORM_BYTES = 64 * 1024;
-
 /**
- * Reads a form that a page of the gateway sent (HTML, section 4.10.21).
- * @throws DomainError 403 if the browser reports another site as its origin; 415 if it is not a form; 413 over 64 KiB.
+ * Reads a form that a page of the gateway sent (HTML, section 4.10.21), which needs no key.
+ * @throws DomainError 403 if the browser reports another site as its origin; 415 if it is not a form; 413 over 8 KiB.
  */
 export async function readForm(request: HttpRequest): Promise<URLSearchParams> {
   const site = request.headers.get('sec-fetch-site');
@@ -81,7 +103,13 @@ export async function readForm(request: HttpRequest): Promise<URLSearchParams> {
     throw new ForbiddenError('this form must be sent from a page of the gateway itself');
   if (!/^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? ''))
     throw new DomainError('unsupportedMediaType', 'the body must be sent as application/x-www-form-urlencoded');
-  return new URLSearchParams(await readText(request, MAX_FORM_BYTES));
+  return new URLSearchParams(await readText(request, WORK.keylessBytes));
+}
+
+/** Each name of a query is looked up among all of its parameters. @throws ValidationError (400) for more than 500 parameters. */
+export function requireBoundedQuery({ size }: URLSearchParams): void {
+  const limit = WORK.properties;
+  if (size > limit) throw invalid('', `the query must have at most ${limit} parameters`, 'TOO_MANY', limit);
 }
 
 /** @throws ValidationError (400) for anything but a JSON object. */

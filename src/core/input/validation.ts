@@ -2,12 +2,16 @@ import { z } from 'zod';
 import { isExactNumber } from '../text/exact-json.ts';
 import { type Message, counted, inRest } from '../text/wording.ts';
 import { type InputFault, type InputFaultCode, ValidationError } from '../errors.ts';
+import { WORK } from '../work-budget.ts';
+import { widthFault } from './shape-bounds.ts';
 
 /**
  * Parses untrusted input with the schema of its operation. For absent keys see `optional`.
  * @throws ValidationError that names every invalid field and its bound.
  */
 export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+  const fault = widthFault(schema, input);
+  if (fault) throw new ValidationError([fault]);
   const result = schema.safeParse(input, REPORTING);
   if (!result.success) throw toValidationError(result.error.issues);
   return result.data;
@@ -18,30 +22,20 @@ const REPORTING = { reportInput: true };
 
 /** Converts issues of zod, or of the Standard Schema interface, to an error; `root` is removed from their paths. */
 export function toValidationError(issues: readonly object[], root?: string): ValidationError {
-  // A body of 4 MiB can have hundreds of thousands of unknown names, all in one issue.
-  const left = { unknown: 0 };
-  const faults = issues
-    .flatMap((issue) => faultsOf(issue as z.core.$ZodIssue, left))
-    .map((fault) => (fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault));
-  return invalidInput(faults, left.unknown);
+  const faults: InputFault[] = [];
+  let unlisted = 0;
+  for (const issue of issues as readonly z.core.$ZodIssue[]) {
+    const room = WORK.faults - faults.length;
+    // An input can have hundreds of thousands of faults.
+    for (const fault of room > 0 ? faultsOf(issue, room) : []) faults.push(withoutRoot(fault, root));
+    unlisted += countOf(issue) - Math.min(room, countOf(issue));
+  }
+  return new ValidationError(faults, unlisted);
 }
 
-/** Creates the error for faults of an input, with at most 100 of them. `unlisted` more have no object in `faults`. */
-export function invalidInput(faults: readonly InputFault[], unlisted = 0): ValidationError {
-  const more = faults.length - MAX_FAULTS + unlisted;
-  // A body of 4 MiB can have hundreds of thousands of faults, whose answer would be many times as large.
-  return new ValidationError(
-    more > 0
-      ? [
-          ...faults.slice(0, MAX_FAULTS),
-          { path: [], code: 'TOO_MANY' as const, message: `and ${more} more`, limit: MAX_FAULTS },
-        ]
-      : faults,
-  );
+function withoutRoot(fault: InputFault, root: string | undefined): InputFault {
+  return fault.path[0] === root ? { ...fault, path: fault.path.slice(1) } : fault;
 }
-
-/** Maximum number of reported faults. */
-const MAX_FAULTS = 100;
 
 /** The schema of an id, such as `idSchema<SessionId>()`. Only its type differs from that of other UUIDs. */
 export function idSchema<Of extends string>(schema: z.ZodUUID = z.uuid()) {
@@ -137,17 +131,23 @@ export function keyRule(key: string, code: InputFaultCode, message: string) {
   return { message, params: { code, key } };
 }
 
-/** Converts an issue of the schema library to faults with our codes. `left.unknown` counts the unknown names that no answer can list. */
-function faultsOf(issue: z.core.$ZodIssue, left: { unknown: number }): InputFault[] {
+/** The number of faults that an issue of the schema library means. */
+function countOf(issue: z.core.$ZodIssue): number {
+  if (issue.code === 'unrecognized_keys') return issue.keys.length;
+  return issue.code === 'invalid_key' ? issue.issues.length : 1;
+}
+
+/** Converts an issue of the schema library to at most `max` faults with our codes. */
+function faultsOf(issue: z.core.$ZodIssue, max: number): InputFault[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    const listed = issue.keys.slice(0, MAX_FAULTS);
-    left.unknown += issue.keys.length - listed.length;
-    return listed.map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message: issue.message }));
+    return issue.keys
+      .slice(0, max)
+      .map((key) => ({ path: [...path, key], code: 'UNKNOWN_FIELD', message: issue.message }));
   }
   // An invalid key is a fault of its object.
   if (issue.code === 'invalid_key') {
-    return issue.issues.map((inner) => ({
+    return issue.issues.slice(0, max).map((inner) => ({
       path: path.slice(0, -1),
       key: path.at(-1),
       ...ruleOf(inner),

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { WORK } from '../work-budget.ts';
+import { countMembers, endOfText } from './json-bounds.ts';
 
 /** JSON whose numbers are never changed in silence: JavaScript numbers have 53 bits, and JSON numbers any number of digits. */
 
@@ -24,12 +26,16 @@ const MARK = randomUUID();
 
 /**
  * `JSON.parse` that returns an `ExactNumber` for each number that would be changed. It does not use the reviver of `JSON.parse`, which takes
- * seconds for a list of millions of values. @throws SyntaxError for malformed JSON, or for more levels than `maxLevels`, by
- * default 10,000 in a document that is not short.
+ * seconds for a list of millions of values.
+ * @throws SyntaxError for malformed JSON; JsonBoundError for more levels, which functions that call themselves for each level may not survive.
  */
-export function parseExactJson(text: string, maxLevels?: number): unknown {
-  // A short document is parsed quickly, however deep it is.
-  if (maxLevels !== undefined || text.length >= MAY_BE_DEEP) requireBoundedDepth(text, maxLevels ?? MAX_LEVELS);
+export function parseExactJson(text: string, maxLevels: number = WORK.levels): unknown {
+  if (text.length > 2 * maxLevels) countMembers(text, { levels: maxLevels });
+  return parseBounded(text);
+}
+
+/** The same for a document whose bounds were checked. */
+export function parseBounded(text: string): unknown {
   const marked = withMarks(text);
   const value: unknown = JSON.parse(marked);
   if (marked === text) return value;
@@ -37,27 +43,6 @@ export function parseExactJson(text: string, maxLevels?: number): unknown {
   replaceMarks(root);
   return root.value;
 }
-
-/** JSON that is well-formed, but has more levels than anything that accepts it. */
-export class NestingError extends SyntaxError {}
-
-const MAX_LEVELS = 10_000;
-const MAY_BE_DEEP = 64 * 1024;
-
-/** Parsing millions of levels takes several times as long as any other document of the same size. @throws NestingError */
-function requireBoundedDepth(json: string, maxLevels: number): void {
-  let levels = 0;
-  for (let at = 0; at < json.length; at += 1) {
-    const character = json.charCodeAt(at);
-    if (character === OPENS_LIST || character === OPENS_OBJECT) {
-      levels += 1;
-      if (levels > maxLevels) throw new NestingError(`must not be nested deeper than ${maxLevels} levels`);
-    } else if (character === CLOSES_LIST || character === CLOSES_OBJECT) levels -= 1;
-    else if (character === QUOTE) at = endOfText(json, at);
-  }
-}
-
-const [OPENS_LIST, CLOSES_LIST, OPENS_OBJECT, CLOSES_OBJECT, QUOTE] = [0x5b, 0x5d, 0x7b, 0x7d, 0x22];
 
 /** The document with a marked text in place of each number that JavaScript would change. */
 function withMarks(json: string): string {
@@ -90,16 +75,6 @@ function textFinder(json: string): (position: number) => boolean {
     }
     return start < position;
   };
-}
-
-/** The position of the quotation mark that ends a text. */
-function endOfText(json: string, start: number): number {
-  for (let end = json.indexOf('"', start + 1); end >= 0; end = json.indexOf('"', end + 1)) {
-    let before = end - 1;
-    while (json[before] === '\\') before -= 1;
-    if ((end - before) % 2 === 1) return end;
-  }
-  return Infinity;
 }
 
 /** Puts an `ExactNumber` in place of each marked text. Without recursion, because documents can be nested deeply. */

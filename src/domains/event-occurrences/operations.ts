@@ -1,5 +1,4 @@
-import { type InputFault, NotFoundError } from '../../core/errors.ts';
-import { invalidInput } from '../../core/input/validation.ts';
+import { type InputFault, NotFoundError, ValidationError } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
@@ -118,7 +117,7 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
   });
   if (faults.length === 0) return checked;
   throw counter.about(
-    faults.every(({ code }) => code === NOT_FOUND) ? new NotFoundError(faults) : invalidInput(faults),
+    faults.every(({ code }) => code === NOT_FOUND) ? new NotFoundError(faults) : new ValidationError(faults),
   );
 }
 

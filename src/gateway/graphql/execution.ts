@@ -13,6 +13,7 @@ import type { HttpHeaders } from '../../core/http/messages.ts';
 import { END_ID, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events.ts';
 import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { WORK } from '../../core/work-budget.ts';
 import { sizeOfResult } from '../../graphql-executor/compiled-result.ts';
 import { withBoundedErrors } from '../../graphql-executor/bounded-errors.ts';
 import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
@@ -93,6 +94,7 @@ function createRun({ metrics: { executions, interpretations }, log, bounds }: De
       if (path === 'interpreted') interpretations.inc({ reason });
       if (reason) log.debug({ path, reason, field }, 'graphql execution');
     },
+    inputBounds: WORK,
     sizeOf: (value) => sizeOf(value, bounds.answerBytes),
     // The reads of the failed compiled execution do not count.
     beforeRetry: (args) => operationOf(args).budget.renew(),
@@ -169,7 +171,7 @@ async function follow(
   const resumption: Resumption = { lastEventId: headers.get(LAST_EVENT_ID_HEADER) };
   if (resumption.lastEventId === END_ID) return AFTER_THE_END;
   const contextValue = followingContext(operation, gone.signal, resumption);
-  const results = await withBoundedErrors({ ...args, contextValue }, subscribe);
+  const results = await withBoundedErrors({ ...args, contextValue }, subscribe, WORK);
   if (!(Symbol.asyncIterator in results)) {
     noteRefusals(results.errors ?? [], operation);
     return masked(results, logs);

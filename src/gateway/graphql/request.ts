@@ -1,8 +1,8 @@
 import type { GraphQLParams } from 'graphql-yoga';
 import type { HttpRequest } from '../../core/http/messages.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
-import { invalidInput } from '../../core/input/validation.ts';
-import { readJson, requireObject } from '../../core/http/request-body.ts';
+import { requireNarrow } from '../../core/input/shape-bounds.ts';
+import { readJson, requireBoundedQuery, requireObject } from '../../core/http/request-body.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 import { limitError } from './limits.ts';
@@ -12,7 +12,10 @@ import { limitError } from './limits.ts';
  * @throws DomainError (415, 413, 400) like `readJson`; GraphQLError `TOO_MANY_OPERATIONS` for an array of requests.
  */
 export async function readGraphQLRequest(request: HttpRequest): Promise<GraphQLParams> {
-  return asClientsMean(await readParams(request));
+  const params = await readParams(request);
+  requireNarrow('variables', params.variables);
+  requireNarrow('extensions', params.extensions);
+  return asClientsMean(params);
 }
 
 async function readParams(request: HttpRequest): Promise<GraphQLParams> {
@@ -45,6 +48,7 @@ function asClientsMean(params: ClientParams): GraphQLParams {
 
 /** Reads query parameters. `variables` and `extensions` are JSON, the others are text (GraphQL over HTTP, section 6.1). */
 function readQuery(query: URLSearchParams): GraphQLParams {
+  requireBoundedQuery(query);
   const names = [...new Set(query.keys())];
   const repeated = names.filter((name) => query.getAll(name).length > 1);
   if (repeated.length > 0) {
@@ -79,7 +83,7 @@ const PARAMETERS: ReadonlySet<string> = new Set(['query', 'variables', 'operatio
 export function requireQuery(params: GraphQLParams): GraphQLParams {
   const unknown = Object.entries(params).filter(([name, value]) => !PARAMETERS.has(name) && value != null);
   if (unknown.length > 0)
-    throw invalidInput(
+    throw new ValidationError(
       unknown.map(([name]) => ({
         path: [name],
         code: 'UNKNOWN_FIELD',

@@ -5,6 +5,7 @@ import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from 
 import { readText } from '../../core/http/request-body.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { parseInput } from '../../core/input/validation.ts';
+import { WORK } from '../../core/work-budget.ts';
 import type { BrowserSessions, SignInRequest } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
 import type { Sender } from '../admission/rate-limits.ts';
@@ -33,8 +34,6 @@ export interface SignInDependencies {
 }
 
 type SitePageAnswer = (visit: Visit) => Promise<HttpAnswer>;
-
-const MAX_FORM_BYTES = 8 * 1024;
 
 const signInInput = z.strictObject({
   key: z.string().max(1000),
@@ -91,7 +90,7 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
   const { request } = visit;
   if (!mayComeFromHere(request, dependencies.sessions)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? '');
-  const text = await readText(request, MAX_FORM_BYTES);
+  const text = await readText(request, WORK.keylessBytes);
   const given = isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text);
   const { key, next } = parseInput(signInInput, given);
   const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);

@@ -19,7 +19,14 @@ import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
 import { hasAccess, requireAccess } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { mediaTypeOf, readBytes, readJson, readLines, requireObject } from '../../core/http/request-body.ts';
+import {
+  mediaTypeOf,
+  readBytes,
+  readJson,
+  readLines,
+  requireBoundedQuery,
+  requireObject,
+} from '../../core/http/request-body.ts';
 import type { Admitted } from '../admission/authenticate.ts';
 import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -30,6 +37,7 @@ import { type StoredResponse, runIdempotent } from './idempotent-call.ts';
 import { shortenedJson } from '../../core/http/shortened-document.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/public.ts';
 import { routes } from '../routes.ts';
+import { WORK } from '../../core/work-budget.ts';
 
 /** The route of a request, with the undecoded parameters of its path. */
 export interface Match<Found extends AnyRoute = AnyRoute> {
@@ -178,7 +186,7 @@ export async function answerKeylessRest(
   route: KeylessRoute,
   context: PublicContext,
 ): Promise<HttpAnswer> {
-  const input = parseInput(route.input, await bodyOf(request, route));
+  const input = parseInput(route.input, await bodyOf(request, route, WORK.keylessBytes));
   return answerDocument(route, await route.run(context, input));
 }
 
@@ -201,8 +209,8 @@ function textBodyOf(request: HttpRequest, { textBody: body }: Route) {
   return { body, read: async () => body.toInput(await readLines(request), parameters) };
 }
 
-async function bodyOf(request: HttpRequest, route: AnyRoute): Promise<object> {
-  const body = await readJson(request);
+async function bodyOf(request: HttpRequest, route: AnyRoute, maxBytes?: number): Promise<object> {
+  const body = await readJson(request, maxBytes);
   return body === undefined && route.optionalBody ? {} : requireObject(body);
 }
 
@@ -219,6 +227,7 @@ function unknownProperties(names: readonly string[]): ValidationError {
 
 /** Converts query parameters, which are text, to the numbers and booleans that the schema expects. */
 function queryOf({ searchParams: query, pathname }: URL, route: Route): object {
+  requireBoundedQuery(query);
   const { types, isOpen } = queryTypes(route);
   const ignoresUnknown = isEventPath(pathname) && !isOpen;
   const names = new Set(ignoresUnknown ? [...query.keys()].filter((name) => types.has(name)) : query.keys());

@@ -213,8 +213,10 @@ describe('refusals have the body {"error"} and are marked as deprecated', () => 
     expect(await refusal({ channelGuid, content: { body: 'x', more: 'y'.repeat(65_536) } })).toBe(
       'content: must be at most 65536 bytes (64 KiB) as JSON in UTF-8',
     );
-    const deep = `{"channelGuid":"${channelGuid}","content":{"body":"x","more":${'['.repeat(5000)}${']'.repeat(5000)}}}`;
-    expect(await refusal(deep)).toBe('content: must not be nested deeper than 20 levels');
+    const deep = (levels: number) =>
+      `{"channelGuid":"${channelGuid}","content":{"body":"x","more":${'['.repeat(levels)}${']'.repeat(levels)}}}`;
+    expect(await refusal(deep(20))).toBe('content: must not be nested deeper than 20 levels');
+    expect(await refusal(deep(5000))).toBe('content.more.0: must not be nested deeper than 500 levels');
     expect(await refusal({ channelGuid, content, triggerAt: 'soon' })).toMatch(/^triggerAt: must be an ISO 8601/);
     expect((await call<Broadcast[]>(key, 'GET', BROADCASTS)).body).toEqual([]);
   });
