@@ -143,7 +143,7 @@ const environment = z.object({
   WORKER_PORT: wholeNumber(65_535).optional(),
   USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
-  /** Whether credentials in the texts of recorded events are replaced. */
+  /** Whether credentials in recorded events and descriptions of sessions are replaced. */
   RECORD_REDACTION: z
     .enum(['on', 'off'], 'must be on or off')
     .transform((value) => value === 'on')

@@ -88,7 +88,7 @@ export interface OperationSettings {
   readonly userDeletionDelaySeconds: number;
   /** Event occurrences that an organization may send in a calendar month (UTC); 0 means no limit. */
   readonly monthlyOccurrenceLimit: number;
-  /** Whether credentials in the texts of recorded events are replaced. */
+  /** Whether credentials in recorded events and descriptions of sessions are replaced. */
   readonly isRecordRedacted: boolean;
 }
 

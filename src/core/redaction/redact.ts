@@ -11,7 +11,10 @@ const REDACTED = '[redacted]';
 interface Redacted {
   /** JSON texts in the same order. Texts without secrets are unchanged. */
   readonly documents: readonly string[];
-  /** How many secrets were replaced. Several occurrences of a secret in a document, or in documents of one group, count once. */
+  /**
+   * How many secrets were replaced. Several occurrences of a secret in a document, or in documents of one group, count once, and so does a
+   * secret with beginnings of it, which are in texts that grow.
+   */
   readonly secrets: number;
 }
 
@@ -38,25 +41,38 @@ export async function redactDocuments(
   const replacements = await findReplacements(texts, slices);
   if (replacements.size === 0) return { documents, secrets: 0 };
 
-  const found = new Set<string>();
+  const found = new Map<number, Set<string>>();
   const redacted = [...documents];
   for (const [index, value] of values) {
     if (slices.isOver()) await slices.pause();
+    const secrets = found.get(groupOf(index)) ?? new Set<string>();
     let isChanged = false;
     const changed = replaceTexts(value, (text, label) => {
       const replacement = replacements.get(label + text);
       if (!replacement) return text;
       isChanged = true;
-      for (const secret of replacement.secrets) found.add(`${groupOf(index)}:${secret}`);
+      for (const secret of replacement.secrets) secrets.add(secret);
       return replacement.text;
     });
-    if (isChanged) redacted[index] = JSON.stringify(changed);
+    if (!isChanged) continue;
+    redacted[index] = JSON.stringify(changed);
+    found.set(groupOf(index), secrets);
   }
-  return { documents: redacted, secrets: found.size };
+  return { documents: redacted, secrets: [...found.values()].reduce((sum, secrets) => sum + wholeOf(secrets), 0) };
 }
 
-/** Replaces secrets in all texts of a JSON value. */
-export async function redactValue<Value>(value: Value): Promise<Value> {
+/** How many of the secrets are no beginning of another. */
+function wholeOf(secrets: ReadonlySet<string>): number {
+  const sorted = [...secrets].toSorted();
+  return sorted.filter((secret, index) => sorted[index + 1]?.startsWith(secret) !== true).length;
+}
+
+/** Replaces secrets in all texts of a JSON value, if what is recorded is redacted. */
+export async function redactValue<Value>(
+  { settings }: { readonly settings: { readonly isRecordRedacted: boolean } },
+  value: Value,
+): Promise<Value> {
+  if (!settings.isRecordRedacted) return value;
   const document = JSON.stringify(value);
   const {
     documents: [redacted = document],

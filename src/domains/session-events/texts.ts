@@ -65,5 +65,5 @@ export const APPENDED_TEXTS = {
   repairedTexts:
     'In how many texts NUL characters and lone surrogates, which cannot be stored, were replaced by U+FFFD.',
   redactedSecrets:
-    'How many credentials were replaced by `[redacted]` before the events were stored. A credential that an event has several times counts once.',
+    'How many credentials were replaced by `[redacted]` before the events were stored. A credential that an event, or the lines of one request, have several times counts once.',
 } as const;

@@ -7,6 +7,7 @@ import { type NameList, pageOfNames } from '../../core/postgres/reading/names.ts
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
 import { auditEntry } from '../../core/audit.ts';
+import { redactValue } from '../../core/redaction/redact.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { McpConnectionId, OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
@@ -104,16 +105,21 @@ export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, i
 export const updateSession = defineOperation({
   name: 'updateSession',
   description:
-    'Updates the configuration of a session. An absent field does not change; null clears a nullable field. Only the creator and administrators can change a session.',
+    'Updates the configuration of a session. An absent field does not change; null clears a nullable field. Texts of the shapes of known credentials are replaced by `[redacted]`. Only the creator and administrators can change a session.',
   access: WRITE_SESSIONS,
   input: updateSessionInput,
   errors: [NotFoundError, ConflictError],
-  run: async (context, { sessionId, expectedUpdatedAt, ...given }, selected?: Columns<SessionRow>) => {
-    const mcpServers = given.mcpServers && (await resolveMcpConnections(context, given.mcpServers, 'mcpServers'));
+  run: async (
+    context,
+    { sessionId, expectedUpdatedAt, mcpServers: names, ...given },
+    selected?: Columns<SessionRow>,
+  ) => {
+    const mcpServers = names && (await resolveMcpConnections(context, names, 'mcpServers'));
     const description =
       given.richContent && given.description === undefined ? describe(given.richContent) : given.description;
+    const texts = await redactValue(context, { ...given, description });
     const place = { sessionId, expectedUpdatedAt };
-    return changeSession(context, 'updateSession', place, { ...given, description, mcpServers }, selected);
+    return changeSession(context, 'updateSession', place, { ...texts, mcpServers }, selected);
   },
 });
 

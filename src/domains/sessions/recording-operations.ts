@@ -8,6 +8,7 @@ import { type AuditTarget } from '../../core/audit.ts';
 import { artifactRow, pullRequestRow } from './artifact-queries.ts';
 import { Artifact, Project, PullRequest, Session, SessionSearch, SessionStream } from './entity.ts';
 import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from './input.ts';
+import { redactValue } from '../../core/redaction/redact.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { describe, lockSession } from './operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
@@ -19,13 +20,19 @@ import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
 export const createSession = defineOperation({
   name: 'createSession',
-  description: wording`Creates a session of the caller in the state \`${enumValue('queued')}\`, for agent runners. It has no events.`,
+  description: wording`Creates a session of the caller in the state \`${enumValue('queued')}\`, for agent runners. It has no events. Texts of the shapes of known credentials are replaced by \`[redacted]\`.`,
   access: RECORD_SESSIONS,
   input: createSessionInput,
-  run: async (context, input) => {
+  prepare: (context, input) => {
+    // Names of connections are looked up as they are.
+    const { mcpServers: _mcpServers, ...texts } = input;
+    const description = input.description ?? (input.richContent ? describe(input.richContent) : null);
+    return redactValue(context, { ...texts, description });
+  },
+  run: async (context, { mcpServers: names }, input) => {
     const { em, actor, now, newId } = context;
     const organization = requireOrganization(actor);
-    const mcpServers = await resolveMcpConnections(context, input.mcpServers, 'mcpServers');
+    const mcpServers = await resolveMcpConnections(context, names, 'mcpServers');
     const at = now();
     const { project, source, ...fields } = input;
     if (project)
@@ -40,7 +47,6 @@ export const createSession = defineOperation({
       id: newId(),
       organization: organization.id,
       creator: actor.userId,
-      description: input.description ?? (input.richContent ? describe(input.richContent) : null),
       projectId: project?.id ?? input.projectId,
       source: source
         ? { ...source, id: source.id ?? newId() }
@@ -154,7 +160,10 @@ export const recordPullRequest = defineOperation({
   access: RECORD_SESSIONS,
   input: recordPullRequestInput,
   errors: [NotFoundError, ConflictError],
-  run: async ({ em, actor, now, newId }, { artifactId, ...input }) => {
+  prepare: async (context, { title, sourceBranch, baseBranch, agent, diff }) =>
+    redactValue(context, { title, sourceBranch, baseBranch, agent, diff }),
+  run: async ({ em, actor, now, newId }, { artifactId, ...given }, texts) => {
+    const input = { ...given, ...texts };
     const artifact = await em.findOne(Artifact, { id: artifactId, organization: requireOrganization(actor).id });
     if (!artifact) throw notFound('artifact');
     // The lock prevents concurrent requests from recording the same pull request twice. It also checks that the caller

@@ -119,9 +119,12 @@ test('other data keeps its text: long numbers, spaces and the order of fields', 
     secrets: 2,
   });
   expect((await redactDocuments([secret, secret], () => 0)).secrets).toBe(1);
+  const growing = [OURS.slice(0, 30), `${OURS.slice(0, 30)} ${NPM}`, OURS].map(json);
+  expect((await redactDocuments(growing, () => 0)).secrets).toBe(2);
   const value = { a: [1, null, 'x'] };
-  expect(await redactValue(value)).toBe(value);
-  expect(await redactValue({ ...value, b: `a ${NPM}` })).toEqual({ ...value, b: 'a [redacted]' });
+  const on = { settings: { isRecordRedacted: true } };
+  expect(await redactValue(on, value)).toBe(value);
+  expect(await redactValue(on, { ...value, b: `a ${NPM}` })).toEqual({ ...value, b: 'a [redacted]' });
 });
 
 test.each([

@@ -86,6 +86,42 @@ test('the value of an Authorization header is replaced, in JSON inside of JSON t
   ]);
 });
 
+test('a credential in parts of a stream is replaced where the whole is stored, and counts once', async () => {
+  const event = (type: string, fields: object) => ({ type: 'stream_event', event: { type, index: 0, ...fields } });
+  for (const secret of [SECRETS['key of the gateway'] ?? '', SECRETS['GitHub token'] ?? '']) {
+    const id = await createSession(gateway, key);
+    const before = 'word '.repeat(6500);
+    // The text is stored again at 32 KiB, in the middle of the credential.
+    const text = `${before.slice(0, 32 * 1024 - 20)} ${secret} after`;
+    const parts = text.match(/[^]{1,997}/g) ?? [];
+    const lines = [
+      event('message_start', { message: { id: 'm' } }),
+      event('content_block_start', { content_block: { type: 'text', text: '' } }),
+      ...parts.map((part) => event('content_block_delta', { delta: { type: 'text_delta', text: part } })),
+      { type: 'assistant', message: { id: 'm', role: 'assistant', content: [{ type: 'text', text }] } },
+      event('content_block_stop', {}),
+    ];
+    const { status, body } = await gateway.rest('POST', `/v1/sessions/${id}/events`, {
+      key,
+      body: lines.map((line) => JSON.stringify(line)).join('\n'),
+      headers: { 'Content-Type': 'application/x-ndjson; format=claude' },
+    });
+    expect({ status, body }).toMatchObject({ status: 201, body: { redactedSecrets: 1 } });
+    const texts = (await textsOf(id)).filter((stored) => stored !== undefined);
+    expect(texts).toContain(text.replace(secret, '[redacted]'));
+    expect(texts.filter((stored) => stored.includes(secret))).toEqual([]);
+  }
+});
+
+test('nothing that many appends do is kept by a library: entries of the performance timeline', async () => {
+  const id = await createSession(gateway, key);
+  const entries = () => performance.getEntries().filter(({ entryType }) => entryType !== 'resource').length;
+  const before = entries();
+  for (let count = 0; count < 50; count += 1)
+    await append(gateway, key, id, [eventWith(`token ${SECRETS['npm token']}`)]);
+  expect(entries()).toBe(before);
+});
+
 test('a retry of a batch with secrets is the same batch, and a text cannot turn the rules off', async () => {
   const id = await createSession(gateway, key);
   const events = [eventWith(`// secretlint-disable\n${SECRETS['npm token']}`)];
