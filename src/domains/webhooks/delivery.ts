@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type Actor, SCOPES } from '../../core/access.ts';
 import { jobEntry, recordAudit } from '../../core/audit.ts';
 import { FEED_TYPES, publishToFeed } from '../../core/feed.ts';
 import type { WorkContext } from '../../core/operation.ts';
@@ -21,6 +20,7 @@ import type { DeliveryKind } from './entity.ts';
 import { type WebhookMessage, headersOf, messageOf, pingOf } from './message.ts';
 import { type DeliveryRow, insertDelivery } from './queries.ts';
 import { type Result, send } from './request.ts';
+import { webhookActor } from './policy.ts';
 import { signingSecrets } from './secrets.ts';
 
 /** The pauses before the retries of an entry. After the last one the entry is given up. */
@@ -102,26 +102,9 @@ async function deliverTo(context: DeliveryContext, webhook: LeasedWebhook, signa
   return true;
 }
 
-/** Webhooks act as the administrators of their organization. */
-async function readerOf(
-  { em, sql }: WorkContext,
-  { organizationId }: WebhookReference,
-): Promise<FeedReader & { readonly actor: Actor }> {
-  const subscriptions = (await findSubscriptions(sql, organizationId)) ?? {};
-  return {
-    em,
-    sql,
-    actor: {
-      keyId: NOBODY,
-      userId: NOBODY,
-      scopes: new Set(SCOPES),
-      organization: { id: organizationId, number: 0, role: 'admin', subscriptions },
-    },
-  };
+async function readerOf({ em, sql }: WorkContext, { organizationId }: WebhookReference): Promise<FeedReader> {
+  return { em, sql, actor: webhookActor(organizationId, (await findSubscriptions(sql, organizationId)) ?? {}) };
 }
-
-/** No user and no key has this id, so that nothing personal is readable. */
-const NOBODY = '00000000-0000-0000-0000-000000000000';
 
 async function leave({ em }: WorkContext, webhook: LeasedWebhook, state: StateAfterDelivery): Promise<false> {
   await returnLease(em.fork(), webhook, state);
