@@ -56,6 +56,20 @@ test.each([
   });
 });
 
+test('after a change of its address, a connection asks the server at the new one for its generation', async () => {
+  const [modern, legacy] = [mcpHandler(), legacyMcpHandler()];
+  fixture.peer.handler = (request, response) => (request.url === '/old' ? legacy : modern)(request, response);
+  expect((await rest(SUM)).body).toMatchObject({ content });
+  const address = `/v1/mcp-connections/${connectionId}`;
+  const body = { serverUrl: `${fixture.peer.origin}/old` };
+  const { key, gateway } = fixture;
+  expect((await gateway.rest('PATCH', address, { key, body })).status).toBe(200);
+  expect((await gateway.rest('POST', `${address}/authorize`, { key })).status).toBe(200);
+  const before = fixture.peer.requests.length;
+  expect((await rest(SUM)).body).toMatchObject({ content });
+  expect(fixture.peer.requests.slice(before)).toEqual(Array.from({ length: 4 }, () => 'POST /old'));
+});
+
 test('content and structuredContent are what the server sent: unknown blocks, unknown members, numbers of any size', async () => {
   const sent =
     '[{"type":"hologram","size":12345678901234567890,"_meta":{"vendor/x":null}},{"type":"text","text":"größe \\ud800","more":0.1000000000000000055511151231257827}]';

@@ -5,6 +5,7 @@ import { purgeEvents } from '../../../src/domains/session-events/purge.ts';
 import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
 import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { append, createSession, mutate } from '../../support/fixtures/sessions.ts';
 
 /** Searches over the texts of sessions. No job runs in these tests: the texts are indexed when a test says so. */
@@ -120,7 +121,8 @@ test('only sessions that the caller can read are searched', async () => {
   const stranger = await gateway.createKey();
   const secret = await createSession(gateway, member.key, { title: 'Private' });
   const open = await createSession(gateway, member.key, { title: 'Public', visibility: 'PUBLIC' });
-  for (const id of [secret, open]) await say(member.key, id, 'heliotrope');
+  await say(member.key, secret, 'heliotrope of Private');
+  await say(member.key, open, 'heliotrope of Public');
   await index();
   const titles = async (key: string) =>
     (await search(key, 'heliotrope')).body.items.map(({ session }) => session.title).toSorted();
@@ -128,6 +130,20 @@ test('only sessions that the caller can read are searched', async () => {
   expect(await titles(admin.key)).toEqual(['Private', 'Public']);
   expect(await titles((await gateway.createKey({ organization })).key)).toEqual(['Public']);
   expect(await titles(stranger.key)).toEqual([]);
+  // Excerpts without their sessions, whose visibility REST and the field `session` check again.
+  const excerpts = async (key: string) => {
+    const { data } = await gateway.graphql<{ organization: { sessionSearch: { totalCount: number; nodes: Match[] } } }>(
+      key,
+      `query($slug: String!) { organization(slug: $slug) { sessionSearch(text: "heliotrope") { totalCount nodes { eventId excerpt } } } }`,
+      { slug: organization },
+    );
+    const { totalCount, nodes } = data?.organization.sessionSearch ?? { totalCount: 0, nodes: [] };
+    return [totalCount, ...nodes.map(({ excerpt }) => excerpt).toSorted()];
+  };
+  const all = [2, 'heliotrope of Private', 'heliotrope of Public'];
+  expect([await excerpts(member.key), await excerpts(admin.key)]).toEqual([all, all]);
+  const other = await gateway.createKey({ organization });
+  expect(await excerpts(other.key)).toEqual([1, 'heliotrope of Public']);
   const { email } = member;
   const recorder = await gateway.createKey({ email, organization, scopes: ['sessions.record'] });
   expect((await search(recorder.key, 'heliotrope')).status).toBe(403);
@@ -154,6 +170,25 @@ test('a message that arrives in parts is found once, by its last text', async ()
     await index();
   }
   expect([await found(key, 'hel'), await found(key, 'hello')]).toEqual([[], [4, 2]]);
+});
+
+test('what is recorded while a session is indexed is indexed by the next run', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Meanwhile' });
+  await index();
+  await say(key, id, 'vermilion one');
+  // The run has read the events, and waits to store their texts.
+  const lock = `select from session_text where session_id = ? and item = 'title' for update`;
+  await whileLocked(gateway, lock, [id], async (release) => {
+    const indexing = indexSessions(gateway.dependencies.database.em);
+    await untilWaitingForLock(gateway, 1);
+    await say(key, id, 'vermilion two');
+    await release();
+    await indexing;
+  });
+  expect(await found(key, 'vermilion')).toEqual([1]);
+  await index();
+  expect(await found(key, 'vermilion')).toEqual([2, 1]);
 });
 
 test('deleted sessions and pruned events are found no more, and nothing of them stays in the index', async () => {

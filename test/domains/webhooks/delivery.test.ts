@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
@@ -250,6 +251,37 @@ test('a process that stops gives the message back: another one sends it at once,
   await deliver(gateway);
   const [first, second] = receiver.received;
   expect(first?.id).toBe(second?.id);
+  expect((await logOf(gateway, key, id)).map(({ state }) => state)).toEqual(['succeeded']);
+});
+
+test('a process whose lease another one has taken changes nothing: the other one sends the message again', async () => {
+  const { key } = await gateway.createKey();
+  const { sql } = gateway.dependencies;
+  await using hook = await receive(gateway, key);
+  const { id, receiver } = hook;
+  const answers: (() => void)[] = [];
+  receiver.answer = (_, response) => answers.push(() => response.writeHead(204).end());
+  await createSession(gateway, key);
+  const before = await readWebhook(gateway, key, id);
+  const late = deliver(gateway);
+  await receiver.arrived(1);
+  const leaseId = randomUUID();
+  await sql.query(`update webhook set lease_id = $2, lease_until = now() + interval '1 hour' where id = $1`, [
+    id,
+    leaseId,
+  ]);
+  answers[0]?.();
+  await late;
+  expect(await sql.query('select lease_id from webhook where id = $1', [id])).toEqual([{ lease_id: leaseId }]);
+  expect([await readWebhook(gateway, key, id), await logOf(gateway, key, id)]).toEqual([before, []]);
+  await deliver(gateway);
+  expect(receiver.received).toHaveLength(1);
+
+  // The other process ends, and so does its lease.
+  await sql.query('update webhook set lease_until = now() where id = $1', [id]);
+  receiver.answer = (_, response) => response.writeHead(204).end();
+  await deliver(gateway);
+  expect(new Set(receiver.received.map((message) => message.id)).size).toBe(1);
   expect((await logOf(gateway, key, id)).map(({ state }) => state)).toEqual(['succeeded']);
 });
 
