@@ -89,7 +89,7 @@ export default defineConfig({
           name: 'behavior',
           include: ['test/**/*.test.ts'],
           exclude: [...APART, ...OF_CITUS, ...UNIT],
-          setupFiles: ['test/support/organization-in-statements.ts'],
+          setupFiles: ['test/support/checked-statements.ts'],
           globalSetup: ['test/support/global-setup.ts'],
         },
       },

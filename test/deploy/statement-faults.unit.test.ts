@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { faultsOf } from '../support/statement-faults.ts';
+import { faultsOf, optionalConditionsOf } from '../support/statement-faults.ts';
 
-/** The check of test/support/organization-in-statements.ts, with right and wrong statements. */
+/** The check of test/support/checked-statements.ts, with right and wrong statements. */
 
 const TABLES = new Set(['session', 'session_event', 'session_stream', 'pull_request']);
 const faults = (statement: string) => faultsOf(statement, TABLES);
@@ -49,4 +49,18 @@ test.each<[statement: string, ...found: string[]]>([
   ],
 ])('has faults: %s', (statement, ...found) => {
   expect(faults(statement).toSorted()).toEqual(found.toSorted());
+});
+
+test.each([
+  [`created_at >= coalesce($1::timestamptz, '-infinity')`, 1],
+  [`created_at <\n coalesce( $1, now())`, 1],
+  ['($2::text is null or title = $2)', 1],
+  ['(title = $2 or $2 is null)', 1],
+  ['($2::uuid[] is not null and id = any($2))', 1],
+  [`id = case when $1 is null then id else $1 end`, 1],
+  ['(expires_at is null or expires_at > $1)', 0],
+  ['select coalesce($1::uuid, organization_id)', 0],
+  ['set event_types = case when $1::text[] <@ event_types then event_types end', 0],
+])('optional conditions of %j: %i', (condition, count) => {
+  expect(optionalConditionsOf(condition)).toHaveLength(count);
 });

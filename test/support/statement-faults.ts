@@ -176,3 +176,16 @@ export function faultsOf(statement: string, tables: ReadonlySet<string>): string
   }
   return [...faults];
 }
+
+const VALUE = String.raw`\$\d+(?:::\w+(?:\[\])?)?`;
+const OPTIONAL = [
+  String.raw`[<>=]\s*coalesce\(\s*${VALUE}`,
+  String.raw`${VALUE} is (?:not )?null\s+(?:or|and)\b`,
+  String.raw`\b(?:or|and) ${VALUE} is (?:not )?null`,
+  String.raw`case when ${VALUE} is (?:not )?null`,
+].map((pattern) => new RegExp(pattern, 'gi'));
+
+/** Conditions that hold when their value is null. The plan of a prepared statement for all values cannot leave them out: a shape without them can. */
+export function optionalConditionsOf(statement: string): string[] {
+  return OPTIONAL.flatMap((pattern) => statement.match(pattern) ?? []).map((found) => `optional condition: ${found}`);
+}

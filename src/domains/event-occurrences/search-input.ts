@@ -5,6 +5,8 @@ import { text } from '../../core/input/validation.ts';
 import { NAME_PATTERN, standardObject } from '../event-definitions/public.ts';
 
 const MAX_VALUE_LENGTH = 1024;
+/** The largest page. */
+export const MAX_FOUND = 500;
 
 const DIRECTION_OF = {
   ASCENDING: 'ASC',
@@ -85,7 +87,7 @@ const named = {
     description:
       'Sort direction by the time of the occurrence. When absent, latest first. Of several, the first counts.',
   }),
-  limit: pageLimit({ max: 500, byDefault: 100 }),
+  limit: pageLimit({ max: MAX_FOUND, byDefault: 100 }),
   after: z
     .string()
     .transform(textOrAbsent)

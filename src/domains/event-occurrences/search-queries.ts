@@ -8,7 +8,7 @@ import { within } from '../../core/postgres/reading/reach.ts';
 import { type EventDefinitionTables, definitionsOf } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
 import { hasPropertyValue } from './queries.ts';
-import type { SearchEventOccurrencesInput } from './search-input.ts';
+import { MAX_FOUND, type SearchEventOccurrencesInput } from './search-input.ts';
 
 /** The search over the occurrences of all definitions of an organization. */
 
@@ -80,7 +80,7 @@ const ORDER: Ordering<FoundOccurrence>['columns'] = [
 
 function planOf({ direction, page: { limit, after, before } }: OccurrenceSearch): PagePlan<FoundOccurrence> {
   const ordering = { name: `EVENT_OCCURRENCE_${direction}`, direction, columns: ORDER };
-  return planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, limit);
+  return planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, MAX_FOUND);
 }
 
 /** The keys of the rows of a page. Reads at most one page of each definition, from an index. */

@@ -4,6 +4,7 @@ import { type FeedTables, type FeedType, numberFeed } from '../../core/feed.ts';
 import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
+import { keysOf } from '../../core/keys-of.ts';
 import type { Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { counted } from '../../core/postgres/reading/counts.ts';
@@ -17,6 +18,7 @@ import {
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
 import { callerOf } from '../sessions/public.ts';
+import { MAX_PAGE } from './input.ts';
 import { readableEntries } from './policy.ts';
 
 const db = queriesOn<FeedTables>();
@@ -41,7 +43,7 @@ export interface FeedConditions {
   readonly createdBefore?: string | null | undefined;
 }
 
-/** Entries between two ids, both exclusive, from the start or from the end. */
+/** Entries between two ids, both exclusive, from the start or from the end; at most {@link MAX_PAGE} and one more. */
 export interface FeedWindow {
   readonly after?: number | null | undefined;
   readonly before?: number | null | undefined;
@@ -49,38 +51,57 @@ export interface FeedWindow {
   readonly isBackward?: boolean;
 }
 
-interface Given {
+/** The parameters of the queries. */
+interface Given extends FeedConditions, Partial<FeedWindow> {
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
-  readonly types: readonly FeedType[];
-  readonly after: number;
-  readonly before: number;
-  readonly createdFrom?: string | null | undefined;
-  readonly createdBefore?: string | null | undefined;
-  readonly limit?: number;
+}
+type Value = ValueOf<Given>;
+
+/** Conditions that can be absent. Then they are not in the statement: a plan for all values could not leave them out. */
+const CONDITIONS = {
+  after: (value) => sql<boolean>`e.id > ${value('after')}::bigint`,
+  before: (value) => sql<boolean>`e.id < ${value('before')}::bigint`,
+  createdFrom: (value) => sql<boolean>`e.created_at >= ${value('createdFrom')}::timestamptz`,
+  createdBefore: (value) => sql<boolean>`e.created_at < ${value('createdBefore')}::timestamptz`,
+} as const satisfies Partial<Record<keyof Given, (value: Value) => RawBuilder<boolean>>>;
+
+const conditionsOf = (given: Partial<Given>) => keysOf(CONDITIONS).filter((name) => given[name] != null);
+
+interface Shape {
+  readonly role: Role;
+  readonly conditions: readonly (keyof typeof CONDITIONS)[];
 }
 
-function entriesOf(value: ValueOf<Given>, role: Role) {
+/** The numbered entries that the caller can read and that meet the conditions. */
+function entriesOf(value: Value, { role, conditions }: Shape) {
   const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
-  return db
+  const entries = db
     .selectFrom('feed_entry as e')
-    .where(readableEntries(caller as never))
-    .where('e.type', '=', anyOf('text', value('types')))
-    .where(sql<boolean>`e.id > ${value('after')}::bigint`)
-    .where(sql<boolean>`e.id < ${value('before')}::bigint`)
-    .where(sql<boolean>`e.created_at >= coalesce(${value('createdFrom')}::timestamptz, '-infinity')`)
-    .where(sql<boolean>`e.created_at < coalesce(${value('createdBefore')}::timestamptz, 'infinity')`);
+    .where(readableEntries(caller))
+    .where('e.id', 'is not', null)
+    .where('e.type', '=', anyOf('text', value('types')));
+  return conditions.reduce((found, name) => found.where(CONDITIONS[name](value)), entries);
+}
+
+/** Limits in the text of a page, because PostgreSQL expects a variable limit to return a tenth of the rows. Most pages are short. */
+const LONGEST = [201, MAX_PAGE + 1] as const;
+
+interface PageShape extends Shape {
+  readonly direction: 'asc' | 'desc';
+  readonly longest: number;
 }
 
 /** A page, with the head of the feed and whether entries have no number yet, in the same snapshot. Without entries it has a row of nulls. */
-const pages = preparedByShape<Given, { readonly role: Role; readonly direction: 'asc' | 'desc' }>()((
-  value,
-  { role, direction },
-) => {
-  const page = entriesOf(value, role)
+const pages = preparedByShape<Given, PageShape>()((value, { direction, longest: rows, ...shape }) => {
+  const longest = entriesOf(value, shape)
     .select(columns('e', COLUMNS))
     .orderBy('e.organization_id', direction)
     .orderBy('e.id', direction)
+    .limit(sql.lit(rows));
+  const page = db
+    .selectFrom(longest.as('longest'))
+    .selectAll()
     .limit(sql<number>`${value('limit')}`);
   const head = db
     .selectFrom('feed_stream as s')
@@ -99,22 +120,19 @@ const pages = preparedByShape<Given, { readonly role: Role; readonly direction: 
     .$castTo<Partial<FeedEntryRow> & { readonly isDue: boolean; readonly head: number }>();
 });
 
-const byIds = preparedByShape<Given & { readonly ids: readonly number[] }, { readonly role: Role }>()(
-  (value, { role }) =>
-    entriesOf(value, role)
-      .where(sql<boolean>`e.id = any(${value('ids')}::bigint[])`)
-      .select(columns('e', COLUMNS))
-      .$castTo<FeedEntryRow>(),
+const byIds = preparedByShape<Given & { readonly ids: readonly number[] }, Shape>()((value, shape) =>
+  entriesOf(value, shape)
+    .where(sql<boolean>`e.id = any(${value('ids')}::bigint[])`)
+    .select(columns('e', COLUMNS))
+    .$castTo<FeedEntryRow>(),
 );
 
-const counts = preparedByShape<Given, { readonly role: Role }>()((value, { role }) =>
-  db.selectNoFrom(counted(entriesOf(value, role)).as('count')),
+const counts = preparedByShape<Given, Shape>()((value, shape) =>
+  db.selectNoFrom(counted(entriesOf(value, shape)).as('count')),
 );
 
 /** Who reads, and where from. */
 export type FeedReader = Pick<OperationContext, 'actor' | 'em' | 'sql'>;
-
-const ALL = { after: 0, before: Number.MAX_SAFE_INTEGER };
 
 export interface FoundEntries {
   /** In ascending order. */
@@ -126,13 +144,15 @@ export interface FoundEntries {
 /** A page of the entries that the caller can read. New entries are numbered first. */
 export async function findFeedEntries(
   { actor, em, sql: reader }: FeedReader,
-  { types, createdFrom, createdBefore }: FeedConditions,
-  { after, before, limit, isBackward = false }: FeedWindow,
+  conditions: FeedConditions,
+  window: FeedWindow,
 ): Promise<FoundEntries> {
   const { role, ...caller } = callerOf(actor);
-  const window = { after: after ?? ALL.after, before: before ?? ALL.before, limit };
-  const values = { ...caller, types, createdFrom, createdBefore, ...window };
-  const statement = pages({ role, direction: isBackward ? 'desc' : 'asc' }, values);
+  const { isBackward = false } = window;
+  const values = { ...caller, ...conditions, ...window };
+  const direction = isBackward ? 'desc' : 'asc';
+  const longest = LONGEST.find((rows) => window.limit <= rows) ?? window.limit;
+  const statement = pages({ role, direction, longest, conditions: conditionsOf(values) }, values);
   const read = async (from: Sql) => {
     const [first, ...others] = await from.all(statement);
     const rows = first?.id == null ? [] : [first, ...others];
@@ -159,7 +179,7 @@ export function findFeedEntriesById(
   ids: readonly number[],
 ): Promise<FeedEntryRow[]> {
   const { role, ...caller } = callerOf(actor);
-  return reader.all(byIds({ role }, { ...caller, types, ids, ...ALL }));
+  return reader.all(byIds({ role, conditions: [] }, { ...caller, types, ids }));
 }
 
 export async function countFeedEntries(
@@ -167,7 +187,7 @@ export async function countFeedEntries(
   conditions: FeedConditions,
 ): Promise<number> {
   const { role, ...caller } = callerOf(actor);
-  const row = await reader.first(counts({ role }, { ...caller, ...ALL, ...conditions }));
+  const row = await reader.first(counts({ role, conditions: conditionsOf(conditions) }, { ...caller, ...conditions }));
   return row?.count ?? 0;
 }
 

@@ -11,7 +11,7 @@ import {
   READ_SESSIONS,
   type SessionTables,
   callerOf,
-  isCreatedWithin,
+  createdWithin,
   readableBy,
   sessionsCreated,
 } from '../sessions/public.ts';
@@ -46,7 +46,7 @@ export const listSessionEventTypes = defineOperation({
       .select(sql<string>`unnest(q.event_types)`.as('name'))
       .where('q.organization_id', '=', callerOf(actor).organizationId)
       .where(within(readableBy(callerOf(actor)), 's'))
-      .where(isCreatedWithin('s', list.filter))
+      .where((eb) => eb.and(createdWithin(list.filter)))
       .$castTo<NamedRow>();
     return pageOfNames(reader, 'SESSION_EVENT_TYPE', recorded, list);
   },

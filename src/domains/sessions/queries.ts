@@ -200,19 +200,20 @@ export function agentsOf(actor: Actor, filter: AgentFilter) {
     .selectFrom('session as s')
     .select('s.agent as name')
     .where(within(readableBy(callerOf(actor)), 's'))
-    .where(isCreatedWithin('s', filter))
+    .where((eb) => eb.and(createdWithin(filter)))
     .where('s.agent', 'is not', null)
     .$castTo<NamedRow>();
 }
 
-/** Whether the session was created within the times, each of which can be absent. */
-export function isCreatedWithin(
-  alias: string,
-  { createdFrom = null, createdBefore = null }: Pick<AgentFilter, 'createdFrom' | 'createdBefore'>,
-): RawBuilder<boolean> {
-  const createdAt = sql.ref(`${alias}.created_at`);
-  return sql<boolean>`${createdAt} >= coalesce(${createdFrom}::timestamptz, '-infinity')
-    and ${createdAt} < coalesce(${createdBefore}::timestamptz, 'infinity')`;
+/** The conditions for the time when the session `s` was created, each of which can be absent. */
+export function createdWithin({
+  createdFrom,
+  createdBefore,
+}: Pick<AgentFilter, 'createdFrom' | 'createdBefore'>): RawBuilder<boolean>[] {
+  return [
+    ...(createdFrom == null ? [] : [sql<boolean>`s.created_at >= ${createdFrom}`]),
+    ...(createdBefore == null ? [] : [sql<boolean>`s.created_at < ${createdBefore}`]),
+  ];
 }
 
 /** The head of the event stream of a session; undefined when the caller cannot read the session. */

@@ -6,13 +6,14 @@ import type { OrganizationId, WebhookId } from '../../core/ids.ts';
 import { type Readable, anyOf, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
-import { DELIVERY_COLUMNS, type DisabledReason, type WebhookTables } from './entity.ts';
+import { DELIVERY_COLUMNS, type DisabledReason, IS_QUEUED, type WebhookTables } from './entity.ts';
 import type { DeliveryRow } from './queries.ts';
 
 /** The statements of deliveries. They use the clock of the database for leases, because clocks of gateways can differ. */
 
 const db = queriesOn<WebhookTables & FeedTables & OrganizationTables>();
 const NOW = sql<string>`now()`;
+const WAITS = sql<boolean>`d.${sql.raw(IS_QUEUED)}`;
 
 export interface WebhookReference {
   readonly id: WebhookId;
@@ -26,7 +27,7 @@ export function findDue(reader: Sql, at: Date, limit: number): Promise<WebhookRe
     .select('d.id')
     .where('d.organization_id', '=', sql.ref<string>('w.organization_id'))
     .where('d.webhook_id', '=', sql.ref<string>('w.id'))
-    .where('d.state', '=', 'queued');
+    .where(WAITS);
   const unnumbered = db
     .selectFrom('feed_entry as e')
     .select('e.key')
@@ -130,7 +131,7 @@ export function findQueued(reader: Sql, { id, organizationId }: WebhookReference
       .select(columns('d', DELIVERY_COLUMNS))
       .where('d.organization_id', '=', organizationId)
       .where('d.webhook_id', '=', id)
-      .where('d.state', '=', 'queued')
+      .where(WAITS)
       .orderBy('d.created_at')
       .orderBy('d.id')
       .limit(1),

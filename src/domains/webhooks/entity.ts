@@ -13,6 +13,8 @@ export type DeliveryKind = (typeof DELIVERY_KINDS)[number];
 
 export const DELIVERY_STATES = ['queued', 'succeeded', 'failed'] as const;
 export type DeliveryState = (typeof DELIVERY_STATES)[number];
+/** As the condition of an index, which serves only statements with the same text. */
+export const IS_QUEUED = `state = 'queued'`;
 
 /** The type of the message of a ping. */
 export const PING = 'webhook.ping';
@@ -96,7 +98,7 @@ const WebhookDeliverySchema = defineEntity({
   indexes: [
     { name: 'webhook_delivery_webhook_index', properties: ['webhookId', 'createdAt', 'id'] },
     { name: 'webhook_delivery_organization_index', properties: ['organizationId'] },
-    { name: 'webhook_delivery_queued_index', properties: ['webhookId'], where: `state = 'queued'` },
+    { name: 'webhook_delivery_queued_index', properties: ['webhookId'], where: IS_QUEUED },
     { name: 'webhook_delivery_created_index', properties: ['createdAt'] },
   ],
 });

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
 import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -8,7 +9,15 @@ import { type Order, type Page, type PageArguments, orderingBy, planPage } from 
 import { pagesOf } from '../../core/postgres/reading/pages.ts';
 import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
-import { DELIVERY_COLUMNS, WEBHOOK_COLUMNS, type Webhook, type WebhookTables } from './entity.ts';
+import {
+  DELIVERY_COLUMNS,
+  DELIVERY_STATES,
+  type DeliveryState,
+  IS_QUEUED,
+  WEBHOOK_COLUMNS,
+  type Webhook,
+  type WebhookTables,
+} from './entity.ts';
 import type { DeliveryFilter, WebhookFilter } from './input.ts';
 import { deleteWebhookSecrets } from './secrets.ts';
 
@@ -82,12 +91,16 @@ export function findWebhooks(
 
 function deliveriesThat({ actor }: Reader, { states, kinds, createdFrom, createdBefore }: DeliveryFilter) {
   let found = db.selectFrom('webhook_delivery as d').where('d.organization_id', '=', requireOrganization(actor).id);
-  if (states != null) found = found.where('d.state', '=', anyOf('text', states));
+  // In the text: waiting deliveries are few and have a separate index, which a variable cannot use.
+  if (states != null) found = found.where(sql<boolean>`d.state = any(${sql.lit(`{${statesIn(states)}}`)}::text[])`);
   if (kinds != null) found = found.where('d.kind', '=', anyOf('text', kinds));
   if (createdFrom != null) found = found.where('d.created_at', '>=', createdFrom);
   if (createdBefore != null) found = found.where('d.created_at', '<', createdBefore);
   return found;
 }
+
+/** Of the lists with the same states, one. */
+const statesIn = (states: readonly DeliveryState[]) => DELIVERY_STATES.filter((state) => states.includes(state)).join();
 
 /** A page of the deliveries of each webhook. */
 export function pagesOfDeliveries(
@@ -150,7 +163,7 @@ export async function countQueued(
     .select(({ fn }) => fn.countAll<string>().as('count'))
     .where('organization_id', '=', organizationId)
     .where('webhook_id', '=', webhookId)
-    .where('state', '=', 'queued')
+    .where(sql<boolean>`${sql.raw(IS_QUEUED)}`)
     .executeTakeFirstOrThrow();
   return Number(count);
 }

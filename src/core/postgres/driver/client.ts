@@ -66,12 +66,12 @@ export class DatabaseClient extends pg.Client {
 
   /** Returns `never`, because the driver declares another result for each form of the arguments. */
   override query(...given: unknown[]): never {
-    const [query, values] = given;
+    const [query, second] = given;
     const text = typeof query === 'string' ? query : (query as { readonly text: string }).text;
-    const done = this.#send(query, isCallback(values) ? undefined : values).catch((error: unknown) =>
+    const done = this.#send(query, isCallback(second) ? undefined : second).catch((error: unknown) =>
       this.#afterFailure(error, text),
     );
-    if (SENT.hasSubscribers) SENT.publish({ options: this.#options, text, done });
+    if (SENT.hasSubscribers) SENT.publish({ options: this.#options, text, values: valuesOf(query, second), done });
     const callback = given.at(-1);
     if (!isCallback(callback)) return done as never;
     done.then((result) => callback(null, result), callback);
@@ -159,6 +159,12 @@ class UnconfirmedCommitError extends Error {
   constructor() {
     super('the wait for a synchronous standby was canceled; the transaction may be lost with the primary');
   }
+}
+
+/** The values of a statement, which its caller gives beside the text or with it. */
+function valuesOf(query: unknown, second: unknown): readonly unknown[] {
+  if (Array.isArray(second)) return second;
+  return (query as { readonly values?: readonly unknown[] }).values ?? [];
 }
 
 function isCallback(given: unknown): given is Callback {

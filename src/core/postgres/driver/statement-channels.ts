@@ -8,6 +8,7 @@ export interface SentStatement {
   /** The options that its client was created with: those of its pool. */
   readonly options: object;
   readonly text: string;
+  readonly values: readonly unknown[];
   /** Settles with the statement. */
   readonly done: Promise<unknown>;
 }

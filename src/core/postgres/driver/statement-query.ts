@@ -33,10 +33,10 @@ type Callback = (error: unknown, query?: StatementQuery) => void;
 export class StatementQuery implements Submittable {
   readonly name: string | undefined;
   readonly text: string;
+  readonly values: (string | Buffer | null)[];
   readonly rows: object[] = [];
   /** Set by the client. */
   callback: Callback | undefined;
-  readonly #values: (string | Buffer | null)[];
   readonly #onBytes: StatementOptions['onBytes'];
   readonly #jsonAsText: boolean;
   #connection: Connection | undefined;
@@ -46,7 +46,7 @@ export class StatementQuery implements Submittable {
   constructor({ name, text, values, onBytes, jsonAsText = false }: StatementOptions) {
     this.name = name;
     this.text = text;
-    this.#values = values.map((value) => prepareValue(value));
+    this.values = values.map((value) => prepareValue(value));
     this.#onBytes = onBytes;
     this.#jsonAsText = jsonAsText;
   }
@@ -60,7 +60,7 @@ export class StatementQuery implements Submittable {
     this.#connection = connection;
     this.#read = isPrepared ? READERS.get(connection)?.get(name) : undefined;
     const messages = isPrepared ? [] : [serialize.parse({ name, text, types: [] })];
-    messages.push(serialize.bind({ statement: name, values: this.#values }));
+    messages.push(serialize.bind({ statement: name, values: this.values }));
     if (!this.#read) messages.push(serialize.describe({ type: 'P' }));
     messages.push(serialize.execute(), serialize.sync());
     // A closed connection ends the statement with an error.

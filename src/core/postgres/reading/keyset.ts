@@ -1,7 +1,7 @@
-import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import { ValidationError, invalid } from '../../errors.ts';
-import { snake } from './queries.ts';
+import { queriesOn, snake } from './queries.ts';
 import type { PageRows } from './sql.ts';
 
 /**
@@ -58,7 +58,7 @@ export interface PagePlan<Row> {
   readonly shape: PageShape;
   readonly values: PageValues;
   /** Adds the page to a query. */
-  readonly apply: <Query extends PagedQuery<Query>>(query: Query) => Query;
+  readonly apply: ApplyPage;
   /** The number of each row in reading order, from 1. */
   readonly place: RawBuilder<number>;
   readonly toPage: (read: PageRows<Row>) => Page<Row>;
@@ -75,6 +75,8 @@ type SortColumn = Pick<Ordering<never>['columns'][number], 'sql' | 'type'>;
 
 /** What decides the text of a paged query. */
 export type PageShape = {
+  /** The largest size of a page of the list. */
+  readonly max: number;
   readonly columns: readonly SortColumn[];
   readonly direction: 'ASC' | 'DESC';
   readonly backward: boolean;
@@ -82,12 +84,12 @@ export type PageShape = {
   readonly bounds: readonly Bound[];
 };
 
-/** The methods of a query builder that add a page. */
-export interface PagedQuery<Query> {
-  where(condition: Expression<SqlBool>): Query;
-  orderBy(order: Expression<unknown>): Query;
-  limit(limit: RawBuilder<number>): Query;
-}
+/** Adds the page to a query. */
+type ApplyPage = <Database, Table extends keyof Database, Row>(
+  query: SelectQueryBuilder<Database, Table, Row>,
+) => SelectQueryBuilder<{ readonly longest: Row }, 'longest', Row>;
+
+const db = queriesOn<object>();
 
 const BOUNDS = ['after', 'before'] as const;
 type Bound = (typeof BOUNDS)[number];
@@ -113,6 +115,7 @@ export function planPage<Row>(
     ),
   };
   const shape: PageShape = {
+    max,
     columns: ordering.columns.map(({ sql: column, type }) => ({ sql: column, type })),
     direction: ordering.direction,
     backward,
@@ -128,12 +131,23 @@ export function planPage<Row>(
   };
 }
 
-/** Adds the page to a query. */
-export function paged<Query extends PagedQuery<Query>>(query: Query, shape: PageShape, value: PageValue): Query {
+/**
+ * Adds the page to a query. PostgreSQL expects a variable limit to return a tenth of the rows, for which it would rather read and sort all of a
+ * large table. The constant below it is at most the longest page, and is the same for pages of all sizes.
+ */
+export function paged<Database, Table extends keyof Database, Row>(
+  query: SelectQueryBuilder<Database, Table, Row>,
+  shape: PageShape,
+  value: PageValue,
+): SelectQueryBuilder<{ readonly longest: Row }, 'longest', Row> {
   let found = query;
   for (const bound of shape.bounds) found = found.where(beyond(bound, shape, value));
   for (const column of orderOf(shape)) found = found.orderBy(column);
-  return found.limit(value('page.limit'));
+  return db
+    .selectFrom(found.limit(sql.lit(shape.max + 1)).as('longest'))
+    .selectAll()
+    .limit(value('page.limit'))
+    .$castTo<Row>();
 }
 
 function beyond(bound: Bound, { columns, direction }: PageShape, value: PageValue): RawBuilder<SqlBool> {

@@ -39,7 +39,9 @@ const cursorOf = (row = ONE, ordering = orderingOf('CREATED_AT')) =>
 const query = queriesOn<{ t: Thing }>().selectFrom('t').select('id');
 function statementOf(page: PageArguments, ordering = orderingOf('CREATED_AT')) {
   const { sql: text, parameters } = planOf(page, ordering).apply(query).compile();
-  return [text.replace('select "id" from "t" ', ''), ...parameters];
+  const [, longest] =
+    /^select \* from \(select "id" from "t" (.*) limit 101\) as "longest" limit \$\d+$/.exec(text) ?? [];
+  return [longest ?? text, ...parameters];
 }
 
 describe('the statement of a page', () => {
@@ -48,33 +50,27 @@ describe('the statement of a page', () => {
   const [first, second] = [ONE, thing(2)].map(({ createdAt, id }) => [createdAt, id]);
 
   test('has its order, and one row more than the page', () => {
-    const limit = 'order by t.created_at asc, t.id asc limit $1';
+    const limit = 'order by t.created_at asc, t.id asc';
     expect(statementOf({})).toEqual([limit, 51]);
     expect(statementOf({ first: 2, last: null, after: null, before: null })).toEqual([limit, 3]);
-    expect(statementOf({ first: 2 }, orderingOf('LABEL', 'DESC'))).toEqual([
-      'order by t.label desc, t.id desc limit $1',
-      3,
-    ]);
-    expect(statementOf({ last: 2 })).toEqual(['order by t.created_at desc, t.id desc limit $1', 3]);
-    expect(statementOf({ last: 2 }, orderingOf('LABEL', 'DESC'))).toEqual([
-      'order by t.label asc, t.id asc limit $1',
-      3,
-    ]);
+    expect(statementOf({ first: 2 }, orderingOf('LABEL', 'DESC'))).toEqual(['order by t.label desc, t.id desc', 3]);
+    expect(statementOf({ last: 2 })).toEqual(['order by t.created_at desc, t.id desc', 3]);
+    expect(statementOf({ last: 2 }, orderingOf('LABEL', 'DESC'))).toEqual(['order by t.label asc, t.id asc', 3]);
   });
 
   test('begins beyond the cursors, in either direction', () => {
     const columns = '(t.created_at, t.id)';
     const values = ['($1::timestamptz, $2::uuid)', '($3::timestamptz, $4::uuid)'];
     const order = 'order by t.created_at asc, t.id asc';
-    expect(statementOf({ after })).toEqual([`where ${columns} > ${values[0]} ${order} limit $3`, ...(first ?? []), 51]);
+    expect(statementOf({ after })).toEqual([`where ${columns} > ${values[0]} ${order}`, ...(first ?? []), 51]);
     expect(statementOf({ before, last: 1 })).toEqual([
-      `where ${columns} < ${values[0]} ${order.replaceAll('asc', 'desc')} limit $3`,
+      `where ${columns} < ${values[0]} ${order.replaceAll('asc', 'desc')}`,
       ...(second ?? []),
       2,
     ]);
     const descending = orderingOf('CREATED_AT', 'DESC');
     expect(statementOf({ after, before }, descending)).toEqual([
-      `where ${columns} < ${values[0]} and ${columns} > ${values[1]} ${order.replaceAll('asc', 'desc')} limit $5`,
+      `where ${columns} < ${values[0]} and ${columns} > ${values[1]} ${order.replaceAll('asc', 'desc')}`,
       ...(first ?? []),
       ...(second ?? []),
       51,

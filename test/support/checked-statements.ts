@@ -1,9 +1,10 @@
-// Checks the statements that the tests of a file send: what several tables of an organization need, so that one shard can answer.
+// Checks the statements that the tests of a file send: what several tables of an organization need, so that one shard can answer, and that
+// optional conditions are left out of the text.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll } from 'vitest';
 import { SENT, type SentStatement } from '../../src/core/postgres/driver/statement-channels.ts';
-import { faultsOf } from './statement-faults.ts';
+import { faultsOf, optionalConditionsOf } from './statement-faults.ts';
 
 const script = readFileSync(join(import.meta.dirname, '../../deploy/citus.sql'), 'utf8');
 /** The tables that are distributed by organization. */
@@ -36,7 +37,8 @@ const known = new Map<string, readonly string[]>();
 
 function note(message: unknown): void {
   const { text } = message as SentStatement;
-  if (!known.has(text)) known.set(text, isException(text) ? [] : faultsOf(text, tables));
+  if (!known.has(text))
+    known.set(text, [...(isException(text) ? [] : faultsOf(text, tables)), ...optionalConditionsOf(text)]);
 }
 
 function isException(text: string): boolean {
