@@ -3,6 +3,7 @@ import { isDatabaseAway } from './postgres/failures.ts';
 import { DomainError } from './errors.ts';
 import type { ApiKeyId, OrganizationId, SignInId } from './ids.ts';
 import type { Notifier } from './postgres/notifications.ts';
+import { Sums } from './sums.ts';
 
 /** The caller of a live stream. */
 export interface Follower {
@@ -156,7 +157,7 @@ class Tail implements LiveTail {
 /** Counts the open tails of each key and organization. */
 class TailCounts {
   readonly #max: Pick<LiveTailsOptions, 'maxOfKey' | 'maxOfOrganization'>;
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new Sums();
 
   constructor(max: Pick<LiveTailsOptions, 'maxOfKey' | 'maxOfOrganization'>) {
     this.#max = max;
@@ -167,20 +168,14 @@ class TailCounts {
     const bounds: [name: string, max: number, whose: string][] = [[keyId, this.#max.maxOfKey, 'an API key']];
     if (organization) bounds.push([organization.id, this.#max.maxOfOrganization, 'an organization']);
     for (const [name, max, whose] of bounds) {
-      if ((this.#counts.get(name) ?? 0) < max) continue;
+      if (this.#counts.get(name) < max) continue;
       const message = `at most ${max} live streams of ${whose} at once; end one first`;
       throw new DomainError('rateLimited', message, { headers: { 'Retry-After': '10' } });
     }
-    for (const [name] of bounds) this.#count(name, 1);
+    for (const [name] of bounds) this.#counts.add(name, 1);
     return () => {
-      for (const [name] of bounds) this.#count(name, -1);
+      for (const [name] of bounds) this.#counts.add(name, -1);
     };
-  }
-
-  #count(name: string, by: 1 | -1): void {
-    const next = (this.#counts.get(name) ?? 0) + by;
-    if (next > 0) this.#counts.set(name, next);
-    else this.#counts.delete(name);
   }
 }
 

@@ -6,6 +6,8 @@ export interface Timing {
   readonly appendWaitMs: number;
   /** Maximum age of the answers of `/health/ready` and `/metrics`. */
   readonly recentMs: number;
+  /** Maximum time in which a client of a WebSocket must send its API key. */
+  readonly socketInitMs: number;
   /** Interval in which each job queue is polled. */
   readonly jobPollMs: number;
   /** How long an MCP server may be silent while it makes an answer. */
@@ -30,6 +32,7 @@ export const DEFAULT_TIMING: Timing = {
   livePollMs: 5_000,
   appendWaitMs: 10_000,
   recentMs: 1_000,
+  socketInitMs: 3_000,
   jobPollMs: 2_000,
   upstreamSilenceMs: 60_000,
   upstreamTotalMs: 600_000,

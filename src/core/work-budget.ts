@@ -29,6 +29,10 @@ export const WORK = {
   pages: 100,
   /** Tools of an MCP server. */
   tools: 2_000,
+  /** Bytes that a WebSocket sends before its caller is known, and characters of each later message that is no operation. */
+  socketBytes: 16 * 1024,
+  /** Characters of the id of an operation of a WebSocket, which each of its results repeats. */
+  operationIdCharacters: 1_000,
 } as const;
 
 /**

@@ -10,6 +10,12 @@ export interface Bounds {
   /** Maximum number of open live tails and subscriptions, for each key and for each organization. */
   readonly tailsOfKey: number;
   readonly tailsOfOrganization: number;
+  /** Maximum number of open WebSockets of a client address, and of those among them whose key is not known yet. */
+  readonly socketsOfClient: number;
+  readonly waitingSocketsOfClient: number;
+  /** Maximum number of bytes of messages of WebSockets that have not arrived completely, for each key and for the process. */
+  readonly unfinishedBytesOfKey: number;
+  readonly unfinishedBytes: number;
   /** Maximum number of open WebSockets of a key, and of operations that run at once on one of them. */
   readonly socketsOfKey: number;
   readonly operationsOfSocket: number;
@@ -25,6 +31,10 @@ export const DEFAULT_BOUNDS: Bounds = {
   unreadBytes: 128 * MIB,
   tailsOfKey: 20,
   tailsOfOrganization: 200,
+  socketsOfClient: 2_000,
+  waitingSocketsOfClient: 100,
+  unfinishedBytesOfKey: 16 * MIB,
+  unfinishedBytes: 64 * MIB,
   socketsOfKey: 100,
   operationsOfSocket: 100,
   requestsOfClient: 60,

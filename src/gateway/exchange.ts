@@ -51,16 +51,21 @@ export class Exchange {
 
   /** Undefined for calls within the process. */
   get clientAddress(): string | undefined {
-    const { peerAddress, headers } = this.request;
-    return (
-      peerAddress && clientAddressOf(peerAddress, headers.get('x-forwarded-for'), this.#parts.config.TRUSTED_PROXIES)
-    );
+    return addressOfClient(this.request, this.#parts.config);
   }
 
   /** Created lazily, because few requests log more than one line. */
   get log(): Logger {
     return (this.#log ??= this.#parts.log.child({ requestId: this.requestId, traceId: this.#traceId }));
   }
+}
+
+/** The address of the client that has sent a request, or has opened a WebSocket; undefined for calls within the process. */
+export function addressOfClient(
+  { peerAddress, headers }: Pick<HttpRequest, 'peerAddress' | 'headers'>,
+  { TRUSTED_PROXIES: trusted }: Pick<Config, 'TRUSTED_PROXIES'>,
+): string | undefined {
+  return peerAddress && clientAddressOf(peerAddress, headers.get('x-forwarded-for'), trusted);
 }
 
 interface ExchangeParts {

@@ -7,12 +7,13 @@ import { apiKeyTopic } from '../domains/api-keys/public.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type ClientLimits, createClientLimits } from './admission/client-limits.ts';
 import { createRefusalLog, refusedFields } from './admission/refusals.ts';
+import { SocketLimits } from './admission/socket-limits.ts';
 import type { Dependencies } from './dependencies.ts';
 import { SWITCHING_PROTOCOLS, createDispatch } from './dispatch.ts';
-import { Exchange } from './exchange.ts';
+import { Exchange, addressOfClient } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
-import { type Admission, type OpenSocket, type SocketParts, createSockets } from './graphql/websocket.ts';
+import { type Admission, type SocketParts, type Sockets, createSockets } from './graphql/websocket.ts';
 import { type Cors, createCors } from './http/cors.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
@@ -21,8 +22,8 @@ import { whileOpen } from './telemetry/observe.ts';
 
 export interface Gateway {
   (request: HttpRequest): Promise<HttpAnswer>;
-  /** Opens a WebSocket of `/graphql`; undefined if there is none. */
-  readonly openSocket?: OpenSocket;
+  /** The WebSockets of `/graphql`; undefined if there are none. */
+  readonly sockets?: Sockets;
 }
 
 const SECURITY_HEADERS = {
@@ -96,20 +97,23 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const { keyId } = exchange;
     return status === SWITCHING_PROTOCOLS && keyId !== undefined ? { keyId } : { status, message: messageOf(body) };
   };
-  return Object.assign(answer, { openSocket: createSockets({ answer, admit, ...socketParts(dependencies) }) });
+  return Object.assign(answer, { sockets: createSockets({ answer, admit, ...socketParts(dependencies) }) });
 }
 
 function socketParts(dependencies: Dependencies): Omit<SocketParts, 'answer' | 'admit'> {
-  const { notifier, bounds, metrics } = dependencies;
+  const { notifier, bounds, config, metrics, timing } = dependencies;
+  const limits = new SocketLimits(bounds);
   return {
+    take: (upgrade) => limits.take(addressOfClient(upgrade, config)),
     isAdmitted: (headers) =>
       authenticate(headers, dependencies).then(
         () => true,
         (error: unknown) => !(error instanceof DomainError) || error.status >= 500,
       ),
     onKeyChange: (keyId, listener) => notifier.subscribe(apiKeyTopic(keyId), listener),
-    maxSocketsOfKey: bounds.socketsOfKey,
     maxOperationsOfSocket: bounds.operationsOfSocket,
+    maxSocketsOfKey: bounds.socketsOfKey,
+    initTimeoutMs: timing.socketInitMs,
     onCount: (by) => metrics.sockets.inc(by),
   };
 }

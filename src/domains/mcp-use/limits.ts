@@ -1,6 +1,7 @@
 import { DomainError } from '../../core/errors.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { McpConnectionId } from '../../core/ids.ts';
+import { Sums } from '../../core/sums.ts';
 
 /** Maximum number of exchanges at once in this process. */
 const MAX_OF_KEY = 10;
@@ -13,30 +14,24 @@ interface Counted {
 }
 
 class OpenExchanges {
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new Sums();
 
   /** @returns a function that ends the exchange. @throws DomainError (429) above a limit. */
   begin(what: string, counted: readonly Counted[]): () => void {
     for (const { name, owner, max } of counted)
-      if ((this.#counts.get(name) ?? 0) >= max)
+      if (this.#counts.get(name) >= max)
         throw new DomainError(
           'rateLimited',
           `${owner} can have at most ${max} ${what} at once; try again when one has ended`,
           { headers: { 'Retry-After': '1' } },
         );
-    for (const { name } of counted) this.#add(name, 1);
+    for (const { name } of counted) this.#counts.add(name, 1);
     let isOpen = true;
     return () => {
       if (!isOpen) return;
       isOpen = false;
-      for (const { name } of counted) this.#add(name, -1);
+      for (const { name } of counted) this.#counts.add(name, -1);
     };
-  }
-
-  #add(name: string, by: number): void {
-    const count = (this.#counts.get(name) ?? 0) + by;
-    if (count > 0) this.#counts.set(name, count);
-    else this.#counts.delete(name);
   }
 }
 

@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream';
 import type { ExecutionResult } from 'graphql';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 
 /** A WebSocket, without its transport. */
 export interface Socket {
   readonly protocol: string;
+  /** The caller is known, and can send more. @returns false if the key has too many sockets. */
+  admit(keyId: ApiKeyId): boolean;
   /** Resolves when the message was sent. */
   send(text: string): Promise<void>;
   close(code: number, reason: string): void;
@@ -35,7 +38,7 @@ export class Connection {
   readonly upgrade: UpgradeRequest;
   readonly running = new Set<AbortController>();
   readonly headers = new Map<string, string>();
-  /** Undoes the admission. */
+  /** Undoes the admission; undefined until the caller is known. */
   release: (() => void) | undefined;
   isClosed = false;
   #json = '';

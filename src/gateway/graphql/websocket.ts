@@ -5,6 +5,8 @@ import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
+import { WORK } from '../../core/work-budget.ts';
+import type { SocketPlace } from '../admission/socket-limits.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
 import { Connection, type Socket, type UpgradeRequest, headersOf, requestOf } from './websocket-connection.ts';
 import { type OperationParts, refusalOf, startOperation, startedBy } from './websocket-operations.ts';
@@ -14,44 +16,49 @@ import { type OperationParts, refusalOf, startOperation, startedBy } from './web
  * that limits, costs, rights, log lines and metrics are the same; its answer becomes messages.
  */
 
-/** Opens a socket. @returns a function to call when it is closed. */
-export type OpenSocket = (socket: Socket, upgrade: UpgradeRequest) => (code: number, reason: string) => void;
+export interface Sockets {
+  /** Counts a new socket. @throws DomainError (429) if its client has too many. */
+  readonly take: (upgrade: UpgradeRequest) => SocketPlace;
+  /** Opens it. @returns a function to call when it is closed. */
+  readonly open: (socket: Socket, upgrade: UpgradeRequest) => (code: number, reason: string) => void;
+}
 
 /** A caller who was admitted, or the refusal. */
 export type Admission =
   | { readonly keyId: ApiKeyId }
   | { readonly status: number; readonly message: string; readonly keyId?: undefined };
 
-export interface SocketParts extends OperationParts {
+export interface SocketParts extends OperationParts, Pick<Sockets, 'take'> {
   /** Authenticates and counts the caller of a new socket. */
   readonly admit: (request: HttpRequest) => Promise<Admission>;
   /** Whether the caller is still admitted; `true` if it cannot be found out at present. */
   readonly isAdmitted: (headers: HttpHeaders) => Promise<boolean>;
   /** Calls the listener when the key may have been revoked. */
   readonly onKeyChange: (keyId: ApiKeyId, listener: () => void) => () => void;
+  /** Maximum time in which a client must send `connection_init`. */
+  readonly initTimeoutMs: number;
   readonly maxSocketsOfKey: number;
   /** Called with the change of the number of open sockets. */
   readonly onCount: (by: 1 | -1) => void;
 }
 
 /** Close codes of the protocol, and of RFC 6455 for a failure that passes. */
+const BAD_REQUEST = 4400;
+const UNAUTHORIZED = 4401;
 const FORBIDDEN = 4403;
 const TOO_MANY = 4429;
 const TRY_AGAIN_LATER = 1013;
 const INTERNAL_ERROR = 4500;
-
-/** RFC 6455, section 5.5: a close frame has at most 123 bytes for the reason. */
-const MAX_REASON_CHARACTERS = 100;
 
 /** Members of `connection_init` that replace the header of the same name. */
 const INIT_HEADERS = new Set(['authorization', ORGANIZATION_HEADER.toLowerCase()]);
 
 type SocketContext = Context<ConnectionInitMessage['payload'], Connection>;
 
-export function createSockets(parts: SocketParts): OpenSocket {
-  const countOfKey = new Map<ApiKeyId, number>();
+export function createSockets(parts: SocketParts): Sockets {
   const server = makeServer<ConnectionInitMessage['payload'], Connection>({
-    onConnect: (context) => connect(context, parts, countOfKey),
+    connectionInitWaitTimeout: parts.initTimeoutMs,
+    onConnect: (context) => connect(context, parts),
     onSubscribe: ({ extra }, _, payload) => startOperation(extra, payload, parts),
     execute: startedBy,
     subscribe: startedBy,
@@ -64,7 +71,7 @@ export function createSockets(parts: SocketParts): OpenSocket {
       return formatted;
     },
   });
-  return (socket, upgrade) => {
+  const open: Sockets['open'] = (socket, upgrade) => {
     const connection = new Connection(socket, upgrade);
     parts.onCount(1);
     const closed = server.opened(
@@ -72,7 +79,7 @@ export function createSockets(parts: SocketParts): OpenSocket {
         protocol: socket.protocol,
         send: (message) => connection.send(message),
         close: (code = INTERNAL_ERROR, reason = '') => socket.close(code, reason),
-        onMessage: (listener) => socket.onMessage((text) => listener(parsed(text))),
+        onMessage: (listener) => socket.onMessage((text) => receive(connection, text, listener)),
       },
       connection,
     );
@@ -82,6 +89,7 @@ export function createSockets(parts: SocketParts): OpenSocket {
       void closed(code, reason);
     };
   };
+  return { take: parts.take, open };
 }
 
 /** Longer tokens are not sent back. */
@@ -96,16 +104,41 @@ function acknowledge({ socket }: Connection, token: unknown): void {
   void socket.send(JSON.stringify({ type: 'ping', payload: { acknowledged: token } }));
 }
 
-/** A message for the library, which takes objects too: it would change long numbers, and wants a `query` beside the id of a document. */
-function parsed(text: string): string {
+/** Passes a message to the library, unless it breaks a rule that the library does not know. */
+async function receive(
+  connection: Connection,
+  text: string,
+  listener: (message: string) => Promise<void>,
+): Promise<void> {
   let message: unknown;
   try {
     message = parseExactJson(text);
   } catch {
-    // The library closes the socket.
-    return text;
+    connection.socket.close(BAD_REQUEST, 'Invalid message received');
+    return;
   }
-  if (isObject(message) && 'type' in message && message.type === 'subscribe' && 'payload' in message) {
+  const fault = faultOf(connection, message, text.length);
+  if (fault) connection.socket.close(fault.code, fault.reason);
+  else await listener(forLibrary(message));
+}
+
+/** The library answers a ping at any time, and repeats its payload. */
+function faultOf(connection: Connection, message: unknown, length: number) {
+  const { type, id }: Readonly<Record<string, unknown>> = isObject(message) ? message : {};
+  if (type === 'subscribe')
+    return typeof id === 'string' && id.length > WORK.operationIdCharacters
+      ? { code: BAD_REQUEST, reason: `id: must be at most ${WORK.operationIdCharacters} characters` }
+      : undefined;
+  if (connection.release === undefined && type !== 'connection_init')
+    return { code: UNAUTHORIZED, reason: 'Unauthorized' };
+  return length > WORK.socketBytes
+    ? { code: BAD_REQUEST, reason: `a message that is no operation has at most ${WORK.socketBytes} characters` }
+    : undefined;
+}
+
+/** The library takes objects too: it would change long numbers, and wants a `query` beside the id of a document. */
+function forLibrary(message: unknown): string {
+  if (isObject(message) && message['type'] === 'subscribe') {
     const { payload } = message;
     if (isObject(payload)) return { ...message, payload: { ...payload, query: queryOf(payload) } } as unknown as string;
   }
@@ -116,13 +149,9 @@ function queryOf(payload: object): unknown {
   return 'query' in payload && payload.query !== null ? payload.query : '';
 }
 
-async function connect(
-  { extra: connection, connectionParams }: SocketContext,
-  parts: SocketParts,
-  countOfKey: Map<ApiKeyId, number>,
-): Promise<boolean> {
+async function connect({ extra: connection, connectionParams }: SocketContext, parts: SocketParts): Promise<boolean> {
   const refuse = (code: number, reason: string) => {
-    connection.socket.close(code, reason.slice(0, MAX_REASON_CHARACTERS));
+    connection.socket.close(code, reason);
     return false;
   };
   for (const [name, value] of Object.entries(connectionParams ?? {})) {
@@ -135,18 +164,10 @@ async function connect(
   const admission = await parts.admit(requestOf(connection, { signal, headers }));
   if (admission.keyId === undefined) return refuse(closeCodeOf(admission.status), admission.message);
   const { keyId } = admission;
-  const count = countOfKey.get(keyId) ?? 0;
-  if (count >= parts.maxSocketsOfKey)
-    return refuse(TOO_MANY, `at most ${parts.maxSocketsOfKey} WebSockets of an API key at once; close one first`);
   if (connection.isClosed) return false;
-  countOfKey.set(keyId, count + 1);
-  const unsubscribe = parts.onKeyChange(keyId, () => void endIfRefused(connection, parts));
-  connection.release = () => {
-    unsubscribe();
-    const left = (countOfKey.get(keyId) ?? 0) - 1;
-    if (left > 0) countOfKey.set(keyId, left);
-    else countOfKey.delete(keyId);
-  };
+  if (!connection.socket.admit(keyId))
+    return refuse(TOO_MANY, `at most ${parts.maxSocketsOfKey} WebSockets of an API key at once; close one first`);
+  connection.release = parts.onKeyChange(keyId, () => void endIfRefused(connection, parts));
   return true;
 }
 

@@ -4,6 +4,7 @@ import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { HttpAnswer } from '../../core/http/messages.ts';
+import { discard } from './linger.ts';
 
 /** A larger answer is sent in parts of this length, each after the previous part was sent. */
 export const PART_LENGTH = 256 * 1024;
@@ -27,11 +28,11 @@ export async function send(
   // As many bytes as characters: the text is ASCII. Node reserves three bytes per character for a text that it writes as UTF-8.
   const encoding = typeof body === 'string' && body.length === length ? 'latin1' : 'utf8';
   if (length > PART_LENGTH) {
-    incoming.resume();
+    discard(incoming);
     await sendParts(outgoing, partsOf(body), unreadTimeoutMs);
   } else if (!incoming.complete) {
     if (length > 0) outgoing.write(body, encoding);
-    incoming.resume();
+    discard(incoming);
     await Promise.race([once(incoming, 'close'), delay(lingerMs, undefined, { ref: false })]);
     outgoing.end();
   } else {

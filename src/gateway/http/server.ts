@@ -12,6 +12,7 @@ import { Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from '../../core/http/messages.ts';
 import type { Gateway } from '../gateway.ts';
+import { endAfter } from './linger.ts';
 import { send, sendStream } from './send-response.ts';
 import { createUpgrades, isWebSocketUpgrade } from './websocket.ts';
 
@@ -42,6 +43,8 @@ export interface ServeOptions {
   readonly unreadTimeoutMs?: number;
   /** Interval of the pings of a WebSocket. */
   readonly pingMs?: number;
+  /** Maximum time in which a message of a WebSocket must be complete. */
+  readonly messageTimeoutMs?: number;
   /** A keep-alive connection is closed when no request arrives for this time. */
   readonly keepAliveTimeoutMs?: number;
   /** How long a peer whose headers or body were refused can continue to send. A reset at once could prevent it from reading the answer. */
@@ -54,7 +57,7 @@ const LAST_REQUESTS_MS = 1_000;
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
   const { host, port, lingerMs = 2_000, unreadTimeoutMs = 10_000 } = options;
   const { headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
-  const { keepAliveTimeoutMs = 5_000, pingMs = 12_000 } = options;
+  const { keepAliveTimeoutMs = 5_000, pingMs = 12_000, messageTimeoutMs = 10_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
@@ -68,7 +71,8 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
     headers: new NodeHeaders(headers),
     peerAddress: remoteAddress,
   });
-  const upgrades = createUpgrades({ open: gateway.openSocket, upgradeOf, faultOf, unreadTimeoutMs, pingMs });
+  const socketTimes = { unreadTimeoutMs, pingMs, messageTimeoutMs, lingerMs };
+  const upgrades = createUpgrades({ sockets: gateway.sockets, upgradeOf, faultOf, ...socketTimes });
   server.on('upgrade', (incoming, stream, head) => upgrades.upgrade(incoming, stream, head));
   let isStopping = false;
   server.on('request', (incoming, outgoing) => {
@@ -312,11 +316,7 @@ const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
   ERR_HTTP_REQUEST_TIMEOUT: 408,
 };
 
-/**
- * Answers a malformed or slow request in the common error format, and closes the connection. What the client still
- * sends is read and discarded for at most `lingerMs`: closing a connection with unread data resets it, and the client
- * could lose the answer.
- */
+/** Answers a malformed or slow request in the common error format, and closes the connection. */
 function refuse(error: NodeJS.ErrnoException, socket: Connection, lingerMs: number): void {
   if (!socket.writable || error.code === 'ECONNRESET' || socket._httpMessage?.headersSent) {
     socket.destroy();
@@ -336,10 +336,5 @@ function refuse(error: NodeJS.ErrnoException, socket: Connection, lingerMs: numb
     `X-Request-Id: ${randomUUID()}`,
     'Connection: close',
   ];
-  // The HTTP parser must not see the rest.
-  socket.removeAllListeners('data');
-  socket.on('data', () => undefined);
-  const deadline = setTimeout(() => socket.destroy(), lingerMs).unref();
-  socket.once('close', () => clearTimeout(deadline));
-  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
+  endAfter(`${head.join('\r\n')}\r\n\r\n${body}`, socket, lingerMs);
 }

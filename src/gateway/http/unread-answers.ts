@@ -1,13 +1,14 @@
 import { DomainError } from '../../core/errors.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
 import type { UserId } from '../../core/ids.ts';
+import { Sums } from '../../core/sums.ts';
 import type { Bounds } from '../bounds.ts';
 import { PART_LENGTH } from './send-response.ts';
 
 /** Bounds the memory for answers that clients do not read. All keys of a user have one bound, so that nobody can fill that of the process alone. Answers that are sent in one part are not counted. */
 export class UnreadAnswers {
   readonly #bounds: Pick<Bounds, 'answerBytes' | 'unreadBytesOfUser' | 'unreadBytes'>;
-  readonly #bytesOf = new Map<string, number>();
+  readonly #bytesOf = new Sums();
   #total = 0;
 
   constructor(bounds: Pick<Bounds, 'answerBytes' | 'unreadBytesOfUser' | 'unreadBytes'>) {
@@ -62,16 +63,14 @@ export class UnreadAnswers {
   }
 
   #roomOf(userId: UserId | undefined): number {
-    return this.#bounds.unreadBytesOfUser - (this.#bytesOf.get(userId ?? '') ?? 0);
+    return this.#bounds.unreadBytesOfUser - this.#bytesOf.get(userId ?? '');
   }
 
   #hold(userId: UserId | undefined, bytes: number): () => void {
     if (bytes <= PART_LENGTH) return () => undefined;
     const add = (change: number) => {
       this.#total += change;
-      const held = (this.#bytesOf.get(userId ?? '') ?? 0) + change;
-      if (held > 0) this.#bytesOf.set(userId ?? '', held);
-      else this.#bytesOf.delete(userId ?? '');
+      this.#bytesOf.add(userId ?? '', change);
     };
     add(bytes);
     let isHeld = true;

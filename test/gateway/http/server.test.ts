@@ -126,14 +126,11 @@ describe('requests', () => {
     expect(received).toEqual([]);
   });
 
-  test.for(['/#', '/metrics#x', '/a?b#c', '/a?b#/../c', '/#?a', 'http://x/a#b', '*#'])(
-    'a fragment is 400: %s',
-    async (target) => {
-      const text = await exchange(await start(), get(target));
-      expect(text).toMatch(/ 400 [^]*\{"error":"the request target must not contain a fragment \(#\)"\}$/);
-      expect(received).toEqual([]);
-    },
-  );
+  test.for(['/#', '/metrics#x', '/a?b#/../c', 'http://x/a#b', '*#'])('a fragment is 400: %s', async (target) => {
+    const text = await exchange(await start(), get(target));
+    expect(text).toMatch(/ 400 [^]*\{"error":"the request target must not contain a fragment \(#\)"\}$/);
+    expect(received).toEqual([]);
+  });
 
   test('dots within segments and in the query are part of a path as it is', async () => {
     const server = await start();
