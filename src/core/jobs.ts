@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { type KyselyTransactionLike, PgBoss, type QueueOptions, type QueuePolicy, fromKysely } from 'pg-boss';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { WorkContext } from './operation.ts';
 
 /**
@@ -30,7 +30,7 @@ export interface JobContext extends WorkContext {
 }
 
 /** The handler for the jobs of a queue. */
-export interface JobHandler<Data extends z.ZodType = z.ZodType> {
+export interface JobHandler<Data extends z.core.$ZodType = z.core.$ZodType> {
   readonly queue: Queue;
   readonly data: Data;
   /** Cron schedule (five fields, UTC), shared by all processes. A missed run is caught up once. */
@@ -40,7 +40,7 @@ export interface JobHandler<Data extends z.ZodType = z.ZodType> {
 }
 
 /** Checks the type of the data while a handler is written, and erases it for the list of handlers. */
-export function jobHandler<Data extends z.ZodType>(handler: JobHandler<Data>): JobHandler {
+export function jobHandler<Data extends z.core.$ZodType>(handler: JobHandler<Data>): JobHandler {
   return handler;
 }
 
@@ -203,7 +203,7 @@ async function runJob(
 ): Promise<void> {
   const { log, signal } = context;
   try {
-    await run(context, schema.parse(data));
+    await run(context, z.parse(schema, data));
     // Recurring jobs are logged only if they did something.
     log[OPTIONS[queue] === RECURRING ? 'debug' : 'info']({ queue, jobId: id }, 'job done');
   } catch (error) {

@@ -134,7 +134,7 @@ export interface Declaration<Input = unknown> {
    * The schema of its input, with the bounds, defaults and descriptions. Lists have one for each API instead, because
    * GraphQL nests their filter.
    */
-  readonly input?: z.ZodType<Input>;
+  readonly input?: z.core.$ZodType<Input>;
   /** Its errors in addition to those of every operation: invalid input, and refused access. */
   readonly errors?: readonly ErrorClass[];
   /** Whether it calls other servers, so that no transaction may be open around it. */

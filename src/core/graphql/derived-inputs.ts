@@ -61,7 +61,7 @@ export function filterType<Schema extends z.ZodObject>(
 /** Defines the input type of a mutation. */
 export function mutationInput(
   name: string,
-  schema: z.ZodType,
+  schema: z.core.$ZodType,
   differences: InputDifferences,
   description: string,
 ): InputRef {
@@ -70,9 +70,9 @@ export function mutationInput(
 
 function define(
   name: string,
-  schema: z.ZodType,
+  schema: z.core.$ZodType,
   differences: InputDifferences,
-  options: { readonly description: string; readonly validate?: z.ZodType },
+  options: { readonly description: string; readonly validate?: z.core.$ZodType },
 ): InputRef {
   return builder.inputType(name, {
     ...options,
@@ -97,7 +97,7 @@ interface DerivedField {
 /** The fields of an input type by their names in GraphQL, without those that are given by hand. */
 export function derivedFields(
   name: string,
-  schema: z.ZodType,
+  schema: z.core.$ZodType,
   { ids = {}, names = {}, types = {}, lists = {} }: InputDifferences,
   given: readonly string[] = [],
 ): [string, DerivedField][] {
@@ -205,7 +205,7 @@ function fail(where: string, reason: string): never {
   throw new Error(`${where}: its type does not follow from its schema (${reason}); give it in "types" or "fields"`);
 }
 
-function memberOf(schema: z.ZodType, field: string): z.core.$ZodType | undefined {
+function memberOf(schema: z.core.$ZodType, field: string): z.core.$ZodType | undefined {
   const shape: z.core.$ZodShape = objectIn(schema)?.shape ?? {};
   return shape[field];
 }

@@ -60,9 +60,9 @@ function plainIdOf(type: string | undefined, given: unknown): unknown {
 }
 
 /** Makes a schema accept global ids in these fields, too. */
-export function acceptingIds<Schema extends z.ZodType>(schema: Schema, types: Readonly<Record<string, string>>) {
+export function acceptingIds<Schema extends z.core.$ZodType>(schema: Schema, types: Readonly<Record<string, string>>) {
   return z.unknown().transform((value, context): z.output<Schema> => {
-    const parsed = schema.safeParse(withPlainIds(value, types), { reportInput: true });
+    const parsed = z.safeParse(schema, withPlainIds(value, types), { reportInput: true });
     if (parsed.success) return parsed.data;
     for (const issue of parsed.error.issues) {
       const message = idMessage(types, issue.path.map(String)) ?? issue.message;

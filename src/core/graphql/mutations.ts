@@ -21,7 +21,7 @@ export interface MutationOptions<Input, Payload extends object> extends InputDif
   readonly name?: string;
   readonly description?: Message;
   /** The schema, if the input has another shape than that of the operation. */
-  readonly schema?: z.ZodType<Input>;
+  readonly schema?: z.core.$ZodType<Input>;
   /**
    * Maps the position of a fault in the operation's input to the mutation's `input` as the client wrote it, with list positions, if the two
    * have different shapes. Undefined for a position that is the same.
@@ -66,7 +66,7 @@ interface Definition<Input, Payload extends object> extends Pick<InputDifference
   readonly errors?: readonly ErrorClass[];
   readonly callsOut?: boolean;
   readonly isAtMostOnce?: boolean;
-  readonly schema: z.ZodType<Input>;
+  readonly schema: z.core.$ZodType<Input>;
   readonly inputType: InputRef;
   readonly pathOf?: (fault: Fault, input: GivenInput) => readonly string[] | undefined;
   readonly payload: (t: PayloadFields<Payload>) => FieldMap;

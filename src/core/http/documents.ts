@@ -6,7 +6,7 @@ import { described } from '../input/described.ts';
 /** A document, or an object in one, with the texts that the fields of GraphQL have. */
 export function documentOf<Shape extends z.core.$ZodLooseShape>(
   texts: Readonly<Record<keyof Shape & string, string>>,
-  shape: Shape & Record<string, z.ZodType>,
+  shape: Shape & Record<string, z.core.$ZodType>,
 ) {
   return z.strictObject(described(texts, shape));
 }

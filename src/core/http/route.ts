@@ -13,7 +13,7 @@ export interface TextBody {
   /** What the body is, for OpenAPI. */
   readonly description: string;
   readonly example: string;
-  readonly input: z.ZodType;
+  readonly input: z.core.$ZodType;
   /** Makes the input of the text and the parameters of the media type. Path parameters are added. */
   readonly toInput: (text: string, parameters: Readonly<Record<string, string>>) => object;
   readonly run: (context: OperationContext, input: unknown) => Promise<unknown>;
@@ -31,7 +31,7 @@ export function textBody<Input, Result>(
 }
 
 /** The common part of every REST route: its path, its operation, and the schema of its answer. */
-interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
+interface RouteBase<Input extends z.core.$ZodType, Output extends z.core.$ZodType> {
   readonly method: Method;
   /** Path segments that start with `:` are parameters. */
   readonly path: string;
@@ -77,8 +77,8 @@ interface RouteBase<Input extends z.ZodType, Output extends z.ZodType> {
 
 /** A route that requires an API key. */
 export interface KeyedRoute<
-  Input extends z.ZodType = z.ZodType,
-  Output extends z.ZodType = z.ZodType,
+  Input extends z.core.$ZodType = z.core.$ZodType,
+  Output extends z.core.$ZodType = z.core.$ZodType,
 > extends RouteBase<Input, Output> {
   /** The access of the operation, checked before the input is read. */
   readonly access: Access;
@@ -86,18 +86,18 @@ export interface KeyedRoute<
 
 /** A route whose operation returns the data of the answer. */
 export interface DataRoute<
-  Input extends z.ZodType = z.ZodType,
-  Output extends z.ZodType = z.ZodType,
+  Input extends z.core.$ZodType = z.core.$ZodType,
+  Output extends z.core.$ZodType = z.core.$ZodType,
 > extends KeyedRoute<Input, Output> {
   /** `path` is the path of the request, for links to other pages. */
   readonly run: (context: OperationContext, input: z.output<Input>, path: string) => Promise<z.input<Output> | void>;
 }
 
 /** A route that reads, and creates the whole answer, as text or as a stream. */
-interface RespondingRoute<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> extends KeyedRoute<
-  Input,
-  Output
-> {
+interface RespondingRoute<
+  Input extends z.core.$ZodType = z.core.$ZodType,
+  Output extends z.core.$ZodType = z.core.$ZodType,
+> extends KeyedRoute<Input, Output> {
   readonly respond: (context: OperationContext, input: z.output<Input>, request: HttpRequest) => Promise<HttpAnswer>;
 }
 
@@ -105,7 +105,7 @@ interface RespondingRoute<Input extends z.ZodType = z.ZodType, Output extends z.
  * A route that receives the bytes of the body and answers with bytes or a stream. Its input has only the parameters of the path; the body and
  * the answer are documents of another protocol.
  */
-export interface RawRoute<Input extends z.ZodType = z.ZodType> extends KeyedRoute<Input> {
+export interface RawRoute<Input extends z.core.$ZodType = z.core.$ZodType> extends KeyedRoute<Input> {
   readonly exchange: (
     context: OperationContext,
     input: z.output<Input>,
@@ -117,14 +117,14 @@ export interface RawRoute<Input extends z.ZodType = z.ZodType> extends KeyedRout
   readonly answers: Readonly<Record<string, string>>;
 }
 
-export type Route<Input extends z.ZodType = z.ZodType, Output extends z.ZodType = z.ZodType> =
+export type Route<Input extends z.core.$ZodType = z.core.$ZodType, Output extends z.core.$ZodType = z.core.$ZodType> =
   | DataRoute<Input, Output>
   | RespondingRoute<Input, Output>;
 
 /** A route without an API key, because the credential is in its input. */
 export interface KeylessRoute<
-  Input extends z.ZodType = z.ZodType,
-  Output extends z.ZodType = z.ZodType,
+  Input extends z.core.$ZodType = z.core.$ZodType,
+  Output extends z.core.$ZodType = z.core.$ZodType,
 > extends RouteBase<Input, Output> {
   readonly access: 'keyless';
   readonly run: (context: PublicContext, input: z.output<Input>) => Promise<z.input<Output> | void>;
@@ -163,8 +163,8 @@ export interface PublicPage {
 }
 
 /** What only REST knows about an operation. */
-interface RouteOptions<Output extends z.ZodType> extends Omit<
-  RouteBase<z.ZodType, Output>,
+interface RouteOptions<Output extends z.core.$ZodType> extends Omit<
+  RouteBase<z.core.$ZodType, Output>,
   'operationId' | 'summary' | 'description' | 'input' | 'output' | 'errors' | 'callsOut' | 'isAtMostOnce'
 > {
   /** The name, if another route has that of the operation. */
@@ -180,32 +180,32 @@ interface RouteOptions<Output extends z.ZodType> extends Omit<
 }
 
 /** Calls the operation with its own input, and makes the document from its result. Without a document the answer is empty. */
-interface DirectRoute<Result, Output extends z.ZodType> extends RouteOptions<Output> {
+interface DirectRoute<Result, Output extends z.core.$ZodType> extends RouteOptions<Output> {
   readonly toDocument?: (result: Result, context: OperationContext) => z.input<Output> | Promise<z.input<Output>>;
 }
 
 /** Calls the operation in its own way, such as with an input of another shape. */
-type OwnRoute<Input, Output extends z.ZodType> = RouteOptions<Output> & {
-  readonly input?: z.ZodType<Input>;
+type OwnRoute<Input, Output extends z.core.$ZodType> = RouteOptions<Output> & {
+  readonly input?: z.core.$ZodType<Input>;
 } & (
     | {
         /** `path` is the path of the request, for links to other pages. */
         readonly run: (context: OperationContext, input: Input, path: string) => Promise<z.input<Output> | void>;
       }
-    | { readonly respond: RespondingRoute<z.ZodType<Input>, Output>['respond'] }
+    | { readonly respond: RespondingRoute<z.core.$ZodType<Input>, Output>['respond'] }
   );
 
 /** The route of an operation. Its name, texts, access, errors and input come from the declaration. */
-export function route<Input, Result, Output extends z.ZodType, Own = Input>(
+export function route<Input, Result, Output extends z.core.$ZodType, Own = Input>(
   operation: DeclaredOperation<Input, Result>,
   options: DirectRoute<Result, Output> | OwnRoute<Own, Output>,
 ): Route;
 /** Checks the types of input and output above, and erases them for the table of routes. */
 export function route<Input, Result>(
   operation: DeclaredOperation<Input, Result>,
-  options: RouteOptions<z.ZodType> &
+  options: RouteOptions<z.core.$ZodType> &
     Partial<Pick<Route, 'input'>> &
-    Partial<Pick<DirectRoute<Result, z.ZodType>, 'toDocument'>>,
+    Partial<Pick<DirectRoute<Result, z.core.$ZodType>, 'toDocument'>>,
 ): Route {
   const { name, access, callsOut, isAtMostOnce, errors = [], ...declaration } = operation.declaration;
   const [first, rest] = splitAfterFirstSentence(inRest(declaration.description));
@@ -243,13 +243,13 @@ function splitAfterFirstSentence(text: string): readonly [string, string] {
 }
 
 /** The same for a route whose body and answer are documents of another protocol. */
-export function rawRoute<Input extends z.ZodType>(row: RawRoute<Input>): RawRoute {
+export function rawRoute<Input extends z.core.$ZodType>(row: RawRoute<Input>): RawRoute {
   // The input has been parsed by the schema of the route.
   return row;
 }
 
 /** The same for a route without an API key. */
-export function keylessRoute<Input extends z.ZodType, Output extends z.ZodType>(
+export function keylessRoute<Input extends z.core.$ZodType, Output extends z.core.$ZodType>(
   row: KeylessRoute<Input, Output>,
 ): KeylessRoute {
   return row;

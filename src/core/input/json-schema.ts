@@ -5,12 +5,12 @@ import { z } from 'zod';
 export type JsonSchema = z.core.JSONSchema.JSONSchema;
 
 /** The JSON Schema of what clients send. */
-export function inputJsonSchema(schema: z.ZodType): JsonSchema {
+export function inputJsonSchema(schema: z.core.$ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'input', override: simplify });
 }
 
 /** The JSON Schema of what clients get. */
-export function outputJsonSchema(schema: z.ZodType): JsonSchema {
+export function outputJsonSchema(schema: z.core.$ZodType): JsonSchema {
   return z.toJSONSchema(schema, { io: 'output', reused: 'inline', override: simplify });
 }
 

@@ -21,7 +21,7 @@ export interface ListInput {
 }
 
 /** The answer schema of a list. `nextCursor` is null on the last page. */
-export function listDocument<Item extends z.ZodType>(item: Item) {
+export function listDocument<Item extends z.core.$ZodType>(item: Item) {
   return z.strictObject({
     items: z.array(item).describe('The objects of the page.'),
     nextCursor: z.string().nullable().describe('The `cursor` of the next page. Null on the last page.'),

@@ -6,7 +6,7 @@ import { z } from 'zod';
  */
 
 /** Text that can also be a JSON number or boolean, which is taken as its text. */
-export function textOrScalar<Schema extends z.ZodType<string>>(schema: Schema) {
+export function textOrScalar<Schema extends z.core.$ZodType<string>>(schema: Schema) {
   return z.preprocess(scalarAsText, schema).meta({ type: ['string', 'number', 'boolean'] });
 }
 
@@ -16,7 +16,7 @@ export function scalarAsText(value: unknown): unknown {
 }
 
 /** An id that can also be a JSON integer, which is taken as its digits. Larger integers have lost digits when they arrive, and are refused. */
-export function idOrInteger<Schema extends z.ZodType<string>>(schema: Schema) {
+export function idOrInteger<Schema extends z.core.$ZodType<string>>(schema: Schema) {
   return z
     .preprocess((value) => (Number.isSafeInteger(value) ? String(value) : value), schema)
     .meta({ type: ['string', 'integer'] });
@@ -38,7 +38,7 @@ export function pageLimit({ max, byDefault }: { max: number; byDefault: number }
 }
 
 /** A list in a query: the parameter is repeated, or its values are joined by commas. A list of empty values is absent. */
-export function queryList<Schema extends z.ZodType>(list: Schema) {
+export function queryList<Schema extends z.core.$ZodType>(list: Schema) {
   return z.preprocess(splitAtCommas, list);
 }
 

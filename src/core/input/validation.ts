@@ -9,10 +9,10 @@ import { widthFault } from './shape-bounds.ts';
  * Parses untrusted input with the schema of its operation. For absent keys see `optional`.
  * @throws ValidationError that names every invalid field and its bound.
  */
-export function parseInput<Schema extends z.ZodType>(schema: Schema, input: unknown): z.output<Schema> {
+export function parseInput<Schema extends z.core.$ZodType>(schema: Schema, input: unknown): z.output<Schema> {
   const fault = widthFault(schema, input);
   if (fault) throw new ValidationError([fault]);
-  const result = schema.safeParse(input, REPORTING);
+  const result = z.safeParse(schema, input, REPORTING);
   if (!result.success) throw toValidationError(result.error.issues);
   return result.data;
 }
@@ -43,19 +43,43 @@ export function idSchema<Of extends string>(schema: z.ZodUUID = z.uuid()) {
 }
 
 /** For creation: `null` is the same as absent. */
-export function optional<Schema extends z.ZodType>(schema: Schema) {
-  return schema
-    .nullish()
-    .transform((value) => value ?? undefined)
-    .optional();
+export function optional<Schema extends z.core.$ZodType>(schema: Schema): Optional<Schema> {
+  const value = z.pipe(
+    z.nullish(schema),
+    z.transform((given) => given ?? undefined),
+  );
+  return z.optional(value) as z.ZodType as Optional<Schema>;
 }
 
+/** Names only the types of the values: the compiler would compare each schema within it wherever the type is used. */
+type Optional<Schema extends z.core.$ZodType> = z.ZodType<
+  NonNullable<z.output<Schema>> | undefined,
+  z.input<Schema> | null | undefined,
+  z.core.$ZodTypeInternals<NonNullable<z.output<Schema>> | undefined, z.input<Schema> | null | undefined> & {
+    optin: 'optional';
+    optout: 'optional';
+  }
+>;
+
 /** For creation: absent and `null` both mean the default, which is published unless it means the same as absent. */
-export function withDefault<Schema extends z.ZodType>(schema: Schema, value: z.output<Schema>) {
-  const input = schema.nullish().transform((given): z.output<Schema> => given ?? value);
+export function withDefault<Schema extends z.core.$ZodType>(
+  schema: Schema,
+  value: z.output<Schema>,
+): WithDefault<Schema> {
+  const input = z.pipe(
+    z.nullish(schema),
+    z.transform((given) => given ?? value),
+  );
   const isNothing = value === null || (Array.isArray(value) && value.length === 0);
-  return isNothing ? input : input.meta({ default: value });
+  return (isNothing ? input : input.meta({ default: value })) as z.ZodType as WithDefault<Schema>;
 }
+
+/** The same for a value with a default. */
+type WithDefault<Schema extends z.core.$ZodType> = z.ZodType<
+  z.output<Schema>,
+  z.input<Schema> | null | undefined,
+  z.core.$ZodTypeInternals<z.output<Schema>, z.input<Schema> | null | undefined> & { optin: 'optional' }
+>;
 
 /** For free JSON: refuses each number that JavaScript would change, with its path. */
 export function refuseExactNumbers(value: unknown, context: z.RefinementCtx, path: readonly string[] = []): void {

@@ -4,7 +4,7 @@ import { momentInput } from '../../core/input/moments.ts';
 import type { UserId } from '../../core/ids.ts';
 import { idSchema, text } from '../../core/input/validation.ts';
 
-const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
+const anyOf = <Item extends z.core.$ZodType>(item: Item) => z.array(item).max(100).nullish();
 
 /** Null is the same as absent. */
 export const auditEntryFilter = z

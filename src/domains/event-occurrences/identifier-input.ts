@@ -44,7 +44,7 @@ export const removeObjectIdentifiersInput = z.strictObject({
     .describe('Ids of identifiers. Ids that the organization does not have are ignored.'),
 });
 
-const anyOf = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).max(100).nullish();
+const anyOf = <Schema extends z.core.$ZodType>(schema: Schema) => z.array(schema).max(100).nullish();
 
 /** Null is the same as absent. */
 export const objectIdentifierFilter = z

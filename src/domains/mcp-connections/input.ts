@@ -69,7 +69,10 @@ type KeyFault = ReturnType<typeof keyRule>;
 type FieldFault = ReturnType<typeof rule>;
 
 /** An object with at most 200 names of 1 to 256 characters. `__proto__` is refused, because a plain object would lose it silently. */
-function named<Value extends z.ZodType<string | null>>(value: Value, faultOf: (key: string) => KeyFault | undefined) {
+function named<Value extends z.core.$ZodType<string | null>>(
+  value: Value,
+  faultOf: (key: string) => KeyFault | undefined,
+) {
   const record = z.record(nameOfValue, value);
   return z.preprocess((given, context) => {
     if (!isObject(given)) return given;
@@ -243,7 +246,7 @@ export type StdioInput = Extract<CreateMcpConnectionInput, { type: 'stdio' }>;
 export type RemoteInput = Extract<CreateMcpConnectionInput, { type: 'remote' }>;
 
 /** The documented input, which REST takes. */
-export const createMcpConnectionInput: z.ZodType<CreateMcpConnectionInput> = z.preprocess(
+export const createMcpConnectionInput: z.core.$ZodType<CreateMcpConnectionInput> = z.preprocess(
   withType,
   z
     .discriminatedUnion('type', [

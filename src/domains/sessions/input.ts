@@ -234,7 +234,7 @@ const isPinned = z.boolean().describe('True lists only pinned sessions, false on
 const titlePart = text({ max: 1000 }).describe(
   'Sessions whose title contains this text. Case is ignored; there are no wildcards.',
 );
-const anyOf = <Item extends z.ZodType>(item: Item) => z.array(item).max(100).nullish();
+const anyOf = <Item extends z.core.$ZodType>(item: Item) => z.array(item).max(100).nullish();
 
 /** All conditions that are given must be met; null is the same as absent. */
 export const sessionFilter = z
@@ -306,7 +306,7 @@ export const sessionReference = z.strictObject({ sessionId });
 export const listPullRequestsInput = z.strictObject({ sessionId, ...listInput });
 
 /** A parameter of the query that is repeated for each value. */
-const conditions = <Item extends z.ZodType>(item: Item, meaning: string) =>
+const conditions = <Item extends z.core.$ZodType>(item: Item, meaning: string) =>
   z.array(item).max(100).optional().describe(`${meaning} Can be repeated, at most 100 times.`);
 
 /** Query parameters of the REST list. They are the filter of GraphQL; a condition with several values is repeated in the query. */

@@ -58,7 +58,7 @@ const attributes = z.preprocess(
 );
 
 /** The known attributes of each type of node. `attributes` checks that `src` and `href` are safe. */
-const ATTRIBUTES_OF: ReadonlyMap<string, z.ZodType> = new Map<string, z.ZodType>([
+const ATTRIBUTES_OF: ReadonlyMap<string, z.core.$ZodType> = new Map<string, z.core.$ZodType>([
   ['image', z.looseObject({ src: z.string(), alt: caption, title: caption })],
   ['mention', z.looseObject({ id: notEmpty, label: notEmpty.nullish() })],
   ['heading', z.looseObject({ level: z.int().min(1).max(6) })],
@@ -93,7 +93,7 @@ export interface RichTextNode {
   attrs?: Record<string, unknown>;
 }
 
-const node: z.ZodType<RichTextNode> = z
+const node: z.core.$ZodType<RichTextNode> = z
   .strictObject({
     type: text({ min: 1, max: 100 }).describe('Type of the node.'),
     get content() {
@@ -223,9 +223,9 @@ function checkKind(value: RichTextNode, context: z.RefinementCtx): void {
 }
 
 /** Missing `attrs` are checked as an empty object, so that the message names the missing property. */
-function checkKindAttributes(schema: z.ZodType, attrs: unknown, context: z.RefinementCtx): void {
+function checkKindAttributes(schema: z.core.$ZodType, attrs: unknown, context: z.RefinementCtx): void {
   if (attrs !== undefined && !isObject(attrs)) return;
-  for (const issue of schema.safeParse(attrs ?? {}).error?.issues ?? []) {
+  for (const issue of z.safeParse(schema, attrs ?? {}).error?.issues ?? []) {
     context.addIssue({ ...issue, path: ['attrs', ...issue.path] });
   }
 }

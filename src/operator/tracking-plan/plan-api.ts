@@ -115,8 +115,8 @@ async function applyPlan(call: Call, input: PlanChanges): Promise<AppliedPlan> {
   }
 }
 
-function parsed<Schema extends z.ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
-  const result = schema.safeParse(answer);
+function parsed<Schema extends z.core.$ZodType>(schema: Schema, answer: unknown): z.output<Schema> {
+  const result = z.safeParse(schema, answer);
   if (!result.success) throw new UsageError('GATEWAY: the answer is not that of a gateway of this version');
   return result.data;
 }

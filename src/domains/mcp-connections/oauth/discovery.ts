@@ -180,7 +180,7 @@ class Search {
   }
 
   /** The document at this place; undefined if there is none that can be used. */
-  async #read<Schema extends z.ZodType>(url: URL, schema: Schema): Promise<z.output<Schema> | undefined> {
+  async #read<Schema extends z.core.$ZodType>(url: URL, schema: Schema): Promise<z.output<Schema> | undefined> {
     const address = url.host + url.pathname;
     try {
       const response = await this.#work.fetch(url, {
@@ -199,7 +199,10 @@ class Search {
         );
         return undefined;
       }
-      const parsed = schema.safeParse(withinStack(url.host, () => membersWithoutNulls(document)));
+      const parsed = z.safeParse(
+        schema,
+        withinStack(url.host, () => membersWithoutNulls(document)),
+      );
       if (!parsed.success) this.#problems.add(`${address} answered with a malformed document${fieldIn(parsed.error)}`);
       return parsed.data;
     } catch (error) {
