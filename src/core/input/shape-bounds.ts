@@ -9,12 +9,12 @@ import { WORK } from '../work-budget.ts';
  * whose properties the schema names has at most 500, and a list as many items as the schema allows. Free JSON is bounded where it is parsed.
  */
 
-/** Checks a value and what is in it, for some levels more. The path of a fault begins at the value. */
-type Check = (value: unknown, levels: number) => InputFault | undefined;
+/** Checks a value with at most so many properties, and what is in it for some levels more. The path of a fault begins at the value. */
+type Check = (value: unknown, levels: number, properties?: number) => InputFault | undefined;
 
-/** The first fault of an input that is too wide to be validated. */
-export function widthFault(schema: z.core.$ZodType, input: unknown): InputFault | undefined {
-  return checkOf(schema)?.(input, WORK.levels);
+/** The first fault of an input that is too wide to be validated. `added` is the number of its properties that the client did not send. */
+export function widthFault(schema: z.core.$ZodType, input: unknown, added: number): InputFault | undefined {
+  return checkOf(schema)?.(input, WORK.levels, WORK.properties + added);
 }
 
 const checks = new WeakMap<z.core.$ZodType, { check?: Check | undefined }>();
@@ -26,7 +26,7 @@ function checkOf(schema: z.core.$ZodType): Check | undefined {
   if (known)
     return 'check' in known
       ? known.check
-      : (value, levels) => (levels > 0 ? known.check?.(value, levels - 1) : undefined);
+      : (value, levels, properties) => (levels > 0 ? known.check?.(value, levels - 1, properties) : undefined);
   const made: { check?: Check | undefined } = {};
   checks.set(schema, made);
   made.check = makeCheck(schema);
@@ -65,9 +65,9 @@ function objectCheck({ shape, catchall }: z.core.$ZodObjectDef): Check {
     const check = checkOf(schema);
     return check ? [[name, check]] : [];
   });
-  return (value, levels) => {
+  return (value, levels, properties) => {
     if (!isObject(value)) return undefined;
-    if (isClosed && isWide(value)) return TOO_WIDE;
+    if (isClosed && isWide(value, properties)) return TOO_WIDE;
     for (const [name, check] of inner) {
       const fault = check(value[name], levels);
       if (fault) return within(name, fault);
@@ -124,9 +124,9 @@ function maxLengthOf(check: z.core.$ZodCheck): number {
 function unionCheck({ options }: z.core.$ZodUnionDef): Check | undefined {
   const bounded = options.flatMap((option) => checkOf(option) ?? []);
   if (bounded.length === 0) return undefined;
-  return (value, levels) => {
+  return (value, levels, properties) => {
     for (const check of bounded) {
-      const fault = check(value, levels);
+      const fault = check(value, levels, properties);
       if (fault) return fault;
     }
     return undefined;
@@ -146,9 +146,9 @@ export function requireNarrow(name: string, value: unknown): void {
 }
 
 /** Whether an object has more properties than are validated. Their names are not copied. */
-function isWide(value: object): boolean {
+function isWide(value: object, properties: number = WORK.properties): boolean {
   let count = 0;
-  for (const _ in value) if ((count += 1) > WORK.properties) return true;
+  for (const _ in value) if ((count += 1) > properties) return true;
   return false;
 }
 

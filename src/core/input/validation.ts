@@ -6,11 +6,16 @@ import { WORK } from '../work-budget.ts';
 import { widthFault } from './shape-bounds.ts';
 
 /**
- * Parses untrusted input with the schema of its operation. For absent keys see `optional`.
+ * Parses untrusted input with the schema of its operation. For absent keys see `optional`. `added` is the number of properties that the
+ * client did not send as such.
  * @throws ValidationError that names every invalid field and its bound.
  */
-export function parseInput<Schema extends z.core.$ZodType>(schema: Schema, input: unknown): z.output<Schema> {
-  const fault = widthFault(schema, input);
+export function parseInput<Schema extends z.core.$ZodType>(
+  schema: Schema,
+  input: unknown,
+  added = 0,
+): z.output<Schema> {
+  const fault = widthFault(schema, input, added);
   if (fault) throw new ValidationError([fault]);
   const result = z.safeParse(schema, input, REPORTING);
   if (!result.success) throw toValidationError(result.error.issues);

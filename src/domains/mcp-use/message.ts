@@ -1,5 +1,6 @@
 import { isObject } from '../../core/is-object.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
+import { JsonBoundError } from '../../core/text/json-bounds.ts';
 
 /** A JSON-RPC message that a client sends (JSON-RPC 2.0, section 4). */
 export interface Message {
@@ -44,7 +45,8 @@ export function parseMessage(body: Uint8Array): Message {
   let document: unknown;
   try {
     document = parseExactJson(decoder.decode(body));
-  } catch {
+  } catch (error) {
+    if (error instanceof JsonBoundError) throw new MessageFault(INVALID_REQUEST, `the body ${error.message}`);
     throw new MessageFault(PARSE_ERROR, 'the body is not well-formed JSON in UTF-8');
   }
   if (!isObject(document) || document['jsonrpc'] !== '2.0')

@@ -1,5 +1,6 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
 import { invalid } from '../../core/errors.ts';
+import { isObject } from '../../core/is-object.ts';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import { readJson } from '../../core/http/request-body.ts';
 import { statelessMcp } from '../../core/http/stateless-mcp.ts';
@@ -13,13 +14,15 @@ import { errorResult, toToolResult } from './tool-result.ts';
 /** One request of an MCP client. */
 interface McpCall extends Omit<GraphQLCall, 'headers'> {
   readonly request: HttpRequest;
+  /** The message as it came. */
+  readonly message: unknown;
 }
 
 export type McpApi = (
   request: HttpRequest,
   /** Creates the context after the body was read, with the caller's rights at that time. */
   openOperation: () => Promise<OperationContext>,
-  call: Omit<McpCall, 'operation' | 'request'>,
+  call: Omit<McpCall, 'operation' | 'request' | 'message'>,
 ) => Promise<HttpAnswer>;
 
 interface McpParts {
@@ -43,7 +46,7 @@ export function createMcpApi(gateway: McpParts): McpApi {
     try {
       const body = await reading;
       if (Array.isArray(body)) throw invalid('', 'the body must be one JSON-RPC message, not a list');
-      return await answer(request, body, { request, operation, ...parts });
+      return await answer(request, body, { request, message: body, operation, ...parts });
     } finally {
       operation.budget.close();
     }
@@ -62,9 +65,16 @@ function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {
   server.setRequestHandler('tools/call', async ({ params }) => {
     const tool = tools.get(params.name);
     if (!tool) throw new ProtocolError(ProtocolErrorCode.InvalidParams, `unknown tool: ${params.name.slice(0, 100)}`);
-    return callTool(tool, params.arguments ?? {}, call, { run, maxBytes });
+    return callTool(tool, argumentsIn(call.message), call, { run, maxBytes });
   });
   return server;
+}
+
+/** The arguments of a call, which the package has checked. Its copy has no `__proto__`, which must be refused like any unknown argument. */
+function argumentsIn(message: unknown): Readonly<Record<string, unknown>> {
+  const params = isObject(message) ? message['params'] : undefined;
+  const given = isObject(params) ? params['arguments'] : undefined;
+  return isObject(given) ? given : {};
 }
 
 async function callTool(

@@ -123,7 +123,7 @@ export async function answerRest(
   const doubled = Object.keys(parameters).filter((name) => Object.hasOwn(given, name));
   if (doubled.length > 0) throw unknownProperties(doubled);
   const whole = { ...given, ...parameters };
-  const input = parseInput(text?.body.input ?? route.input, whole);
+  const input = parseInput(text?.body.input ?? route.input, whole, Object.keys(parameters).length);
   const context = operationContext(dependencies, current, exchange);
   // A stream continues to read, and closes its budget itself.
   if ('respond' in route) return route.respond(readingContext(context, dependencies), input, request);

@@ -221,6 +221,7 @@ test('hostile arguments get typed errors, and change nothing', async () => {
     ['search_sessions', { text: { like: '%' } }, /^INVALID_INPUT: /],
     ['list_sessions', { query: '{ viewer { user { email } } }' }, /^INVALID_INPUT: query: is not an argument/],
     ['list_sessions', { __proto__: null, constructor: 1 }, /^INVALID_INPUT: constructor: is not an argument/],
+    ['list_sessions', { ['__proto__']: 1 }, /^INVALID_INPUT: __proto__: is not an argument/],
     ['create_session', { title: 'x'.repeat(100_000) }, /^INVALID_INPUT: title: /],
     ['set_session_state', { sessionId, state: 'COMPLETED' }, /^CONFLICT: /],
     ['set_session_state', { sessionId: foreign, state: 'CANCELLED' }, /^NOT_FOUND: /],
