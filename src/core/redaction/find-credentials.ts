@@ -54,7 +54,7 @@ export async function findCredentials(texts: Iterable<string>, slices: WorkSlice
     const end = start + text.length;
     const own: Range[] = [];
     for (let range = ranges[next]; range && range.start < end; range = ranges[(next += 1)])
-      own.push({ start: range.start - start, end: Math.min(range.end, end) - start });
+      own.push({ start: range.start - start, end: range.end - start });
     if (own.length > 0) found.set(text, own);
     start = end + SEPARATOR.length;
   }

@@ -108,6 +108,9 @@ test('a credential is found wherever it is in a long text, and what is none is n
       expect(await redacted(`${before}${long} after`)).toEqual([`${before}Authorization: Bearer [redacted] after`]);
       const word = `${before.slice(1)}${GITLAB}`.replace(/ glpat|x glpat/, 'xxglpat');
       expect(await redacted(word)).toEqual([word]);
+      // Too long for a token, however much of it is searched at once.
+      const tooLong = `${before}glpat-${'aB3-'.repeat(50)} after`;
+      expect(await redacted(tooLong)).toEqual([tooLong]);
     }
 });
 
