@@ -11,6 +11,7 @@ export interface Socket {
   /** Resolves when the message was sent. */
   send(text: string): Promise<void>;
   close(code: number, reason: string): void;
+  /** The listener resolves when the message was read. */
   onMessage(listener: (text: string) => Promise<void>): void;
 }
 
@@ -42,6 +43,7 @@ export class Connection {
   release: (() => void) | undefined;
   isClosed = false;
   #json = '';
+  #last: Promise<unknown> = Promise.resolve();
 
   constructor(socket: Socket, upgrade: UpgradeRequest) {
     this.socket = socket;
@@ -50,6 +52,12 @@ export class Connection {
       const value = upgrade.headers.get(name);
       if (value !== null) this.headers.set(name, value);
     }
+  }
+
+  /** Resolves or rejects as the message does, but after all earlier ones: a large one takes longer to read. */
+  inOrder<Message>(message: Promise<Message>): Promise<Message> {
+    this.#last = Promise.allSettled([this.#last, message]);
+    return this.#last.then(() => message);
   }
 
   /** A payload whose JSON is `json`. */

@@ -1,10 +1,10 @@
 import type { ConnectionInitMessage, Context } from 'graphql-ws';
 import { makeServer } from 'graphql-ws';
-import { CODE_OF } from '../../core/errors.ts';
+import { CODE_OF, DomainError } from '../../core/errors.ts';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
+import { parseBody } from '../../core/http/request-body.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
-import { parseExactJson } from '../../core/text/exact-json.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { SocketPlace } from '../admission/socket-limits.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
@@ -104,7 +104,7 @@ function acknowledge({ socket }: Connection, token: unknown): void {
   void socket.send(JSON.stringify({ type: 'ping', payload: { acknowledged: token } }));
 }
 
-/** Passes a message to the library, unless it breaks a rule that the library does not know. */
+/** Passes a message to the library, unless it breaks a rule that the library does not know. Resolves when the message was read. */
 async function receive(
   connection: Connection,
   text: string,
@@ -112,14 +112,14 @@ async function receive(
 ): Promise<void> {
   let message: unknown;
   try {
-    message = parseExactJson(text);
-  } catch {
-    connection.socket.close(BAD_REQUEST, 'Invalid message received');
+    message = await connection.inOrder(parseBody(text));
+  } catch (error) {
+    connection.socket.close(BAD_REQUEST, error instanceof DomainError ? error.message : 'Invalid message received');
     return;
   }
   const fault = faultOf(connection, message, text.length);
   if (fault) connection.socket.close(fault.code, fault.reason);
-  else await listener(forLibrary(message));
+  else listener(forLibrary(message)).catch(() => connection.socket.close(INTERNAL_ERROR, 'internal error'));
 }
 
 /** The library answers a ping at any time, and repeats its payload. */

@@ -1,6 +1,7 @@
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from 'node:timers/promises';
 import { type RawData, type WebSocket, WebSocketServer } from 'ws';
 import { DomainError } from '../../core/errors.ts';
 import { MAX_BODY_BYTES } from '../../core/http/request-body.ts';
@@ -105,7 +106,7 @@ interface OpenSocketParts {
   readonly options: SocketOptions;
 }
 
-const LARGE_CHUNK = 16 * 1024;
+const LARGE = 16 * 1024;
 
 class OpenSocket implements Socket {
   readonly protocol: string;
@@ -113,6 +114,8 @@ class OpenSocket implements Socket {
   readonly #guard: SocketGuard;
   readonly #endPings: () => void;
   #isEnding = false;
+  /** Number of reasons to read nothing. */
+  #waits = 0;
 
   constructor(parts: OpenSocketParts) {
     const { socket, stream, place, options } = (this.#parts = parts);
@@ -151,27 +154,34 @@ class OpenSocket implements Socket {
   onMessage(listener: (text: string) => Promise<void>): void {
     this.#parts.socket.on('message', (data) => {
       if (this.#isEnding) return;
-      listener(textOf(data)).catch(() => this.close(INTERNAL_ERROR, 'internal error'));
-      if (this.#parts.stream.writableNeedDrain) this.#pause();
+      const text = textOf(data);
+      const read = listener(text).catch(() => this.close(INTERNAL_ERROR, 'internal error'));
+      if (text.length >= LARGE || this.#parts.stream.writableNeedDrain) this.#pauseUntil(read);
     });
   }
 
   readonly #read = (chunk: Buffer): void => {
     // Node.js would read up to 32 chunks before it serves others.
-    if (chunk.length >= LARGE_CHUNK) this.#pause();
+    if (chunk.length >= LARGE) this.#pauseUntil(setImmediate());
     this.#guard.onData(chunk);
   };
 
-  /** Reads nothing more until others were served, and the client reads what is sent to it: each message can have an answer. */
-  #pause(): void {
-    const { socket, stream } = this.#parts;
-    if (socket.isPaused) return;
-    socket.pause();
-    setImmediate(() => {
-      if (stream.writableNeedDrain) stream.once('drain', () => socket.resume());
-      else socket.resume();
+  /** Reads nothing more until then, and until the client has read what is sent to it: each message can have an answer. */
+  #pauseUntil(over: Promise<void>): void {
+    this.#waits += 1;
+    this.#parts.socket.pause();
+    void over.then(() => {
+      this.#waits -= 1;
+      this.#resume();
     });
   }
+
+  readonly #resume = (): void => {
+    const { socket, stream } = this.#parts;
+    if (this.#waits > 0) return;
+    if (!stream.writableNeedDrain) socket.resume();
+    else if (stream.listenerCount('drain', this.#resume) === 0) stream.once('drain', this.#resume);
+  };
 
   /** Ends the connection after the close frame. What the client still sends is not read as messages. */
   #end(): void {

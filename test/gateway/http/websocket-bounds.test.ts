@@ -62,6 +62,7 @@ function upgrade(url: string, headers: readonly string[]): Socket {
 }
 
 const init = () => ({ type: 'connection_init', payload: { Authorization: `Bearer ${key}` } });
+const FOLLOWED = 'subscription { sessionChanged { title } }';
 const textOf = (length: number) => 'x'.repeat(length);
 const ping = (length: number) => ({ type: 'ping', payload: { text: textOf(length) } });
 
@@ -192,9 +193,32 @@ describe('messages of an admitted socket', () => {
     expect(await socket.closed).toEqual({ code: 4400, reason: 'id: must be at most 1000 characters' });
   });
 
+  test('4400: more members than a body can have; a large message does not hold up that a later one is refused', async () => {
+    const large = (members: number) =>
+      `{"id":"1","type":"subscribe","payload":{"query":"{ __typename }","variables":{"list":[${'0,'.repeat(members)}0]}}}`;
+    const [wide, allowed] = [await admitted(), await admitted()];
+    wide.send(large(500_000));
+    expect(await wide.closed).toEqual({ code: 4400, reason: expect.stringContaining('at most 400000') });
+    allowed.send(large(100_000));
+    expect(await allowed.next()).toMatchObject({ id: '1', type: 'next' });
+    allowed.send(large(100_000));
+    allowed.send('{');
+    expect(await allowed.closed).toMatchObject({ code: 4400 });
+  });
+
+  test('messages are handled in their order, also after one that takes long to read', async () => {
+    const socket = await admitted();
+    const list = Array<number>(100_000).fill(0);
+    socket.send({ id: 'same', type: 'subscribe', payload: { query: FOLLOWED, variables: { list } } });
+    socket.send({ id: 'same', type: 'complete' });
+    socket.send({ id: 'same', type: 'subscribe', payload: { query: '{ __typename }' } });
+    expect(await socket.next()).toMatchObject({ id: 'same', payload: { data: { __typename: 'Query' } } });
+    expect(await socket.next()).toEqual({ id: 'same', type: 'complete' });
+  });
+
   test('a reason that repeats a long id is shortened, not an internal error', async () => {
     const socket = await admitted();
-    const query = 'subscription { sessionChanged { session { id } } }';
+    const query = FOLLOWED;
     for (let count = 0; count < 2; count += 1)
       socket.send({ id: '€'.repeat(1_000), type: 'subscribe', payload: { query } });
     expect(await socket.closed).toEqual({ code: 4409, reason: expect.stringMatching(/^Subscriber for €{35,36}$/) });
