@@ -183,8 +183,41 @@ test('a refused key is said once, and changes nothing for the agent', async () =
   expect(await readdir(spool)).toHaveLength(1);
 });
 
+test.each<[what: string, env: Record<string, string>, message: string]>([
+  ['no KEY', { KEY: '' }, 'record: the variables GATEWAY and KEY must be set. Lines are only kept in '],
+  ['no GATEWAY', { GATEWAY: '' }, 'record: the variables GATEWAY and KEY must be set. Lines are only kept in '],
+  ['a GATEWAY that is no address', { GATEWAY: 'nowhere' }, 'record: the gateway cannot be reached'],
+])('with %s the agent runs, and its lines are kept', async (_, env, message) => {
+  const { child, output, exited, spool } = await record(['--wait', '0', '--', 'sh', '-c', 'cat; exit 5'], env);
+  child.stdin.end(text);
+  expect([await exited, output.stdout]).toEqual([5, text]);
+  expect(output.stderr.startsWith(message)).toBe(true);
+  const [folder = ''] = await readdir(spool);
+  expect(await readFile(join(spool, folder, 'lines.ndjson'), 'utf8')).toBe(text);
+});
+
+test('where no folder can be written, the agent runs, and its lines are sent from memory', async () => {
+  // Below a file there is no folder, whoever asks for it.
+  const nowhere = RECORDER;
+  const args = [...RECORD, '--spool', nowhere, '--', 'sh', '-c', 'cat; exit 5'];
+  const { child, output, exited } = start(args, { GATEWAY: gateway.url, KEY: key, HOME: nowhere, TMPDIR: nowhere });
+  child.stdin.end(text);
+  expect([await exited, output.stdout]).toEqual([5, text]);
+  expect(output.stderr).toContain('record: lines cannot be kept there: ENOTDIR');
+  expect(output.stderr).toContain('record: lines are kept in memory until they are sent\n');
+  expect(await recorded(output.stderr)).toMatchObject({ state: 'failed', lines });
+});
+
+test('lines that are only in memory and cannot be sent are lost with a message', async () => {
+  const env = { GATEWAY: gateway.url, KEY: '', HOME: RECORDER, TMPDIR: RECORDER };
+  const { child, output, exited } = start([...RECORD, '--', 'sh', '-c', 'cat; exit 5'], env);
+  child.stdin.end(text);
+  expect([await exited, output.stdout]).toEqual([5, text]);
+  expect(output.stderr).toContain(`record: ${text.length} bytes are not sent, and are lost`);
+});
+
 test.each<[args: string[], env: Record<string, string>, code: number, message: string]>([
-  [['--', 'true'], { KEY: '' }, 2, 'record: the variables GATEWAY and KEY must be set\n'],
+  [['--resume', '/nowhere'], { KEY: '' }, 2, 'record: the variables GATEWAY and KEY must be set\n'],
   [['--format', 'perl'], {}, 2, 'record: --format: must be one of claude, codex, gemini, opencode, openai-responses\n'],
   [['--nothing'], {}, 2, "record: Unknown option '--nothing'"],
   [['--resume', '/nowhere'], {}, 2, 'record: --resume: there is no recording in /nowhere\n'],

@@ -22,24 +22,14 @@
 //   - Lines are first written to a file that only you can read. While the gateway is away they wait there; what could not be sent in the end
 //     stays there, and the recorder says where.
 //   - The agent never waits for the gateway. It gets the signals that the recorder gets, and the recorder ends with its exit code.
+//   - Whatever happens to the recording, the agent runs: without GATEWAY or KEY, or a folder that can be written, it is reported.
 //   - At the end the session becomes completed, or failed if the agent's exit code is not 0. Of a pipe the exit code is not known.
 //   - The agent does not get the variable KEY.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import {
-  appendFileSync,
-  closeSync,
-  existsSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { once } from 'node:events';
+import * as fs from 'node:fs';
 import { constants, homedir, tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -50,6 +40,7 @@ const MAX_BYTES = 3 * 1024 * 1024;
 const SEND_EVERY_MS = 1000;
 const REQUEST_TIMEOUT_MS = 30_000;
 const MAX_PAUSE_MS = 15_000;
+const MAX_MEMORY = 16 * 1024 * 1024;
 
 const FORMATS = ['claude', 'codex', 'gemini', 'opencode', 'openai-responses'];
 const GATEWAY = (process.env['GATEWAY'] ?? '').replace(/\/+$/, '');
@@ -57,9 +48,13 @@ const KEY = process.env['KEY'] ?? '';
 
 /** @param {string} text */
 const say = (text) => void process.stderr.write(`record: ${text}\n`);
+// Whoever reads standard error may go away; the agent goes on.
+process.stderr.on('error', () => undefined);
 
 /** @param {unknown} error */
 const textOf = (error) => (error instanceof Error ? error.message : String(error));
+
+const NOT_SET = 'the variables GATEWAY and KEY must be set';
 
 /** A mistake in the arguments. */
 class UsageError extends Error {}
@@ -99,40 +94,60 @@ function readArguments() {
  * }} State
  */
 
-/** The lines of a run on disk: `lines.ndjson` grows as the agent writes, and `state.json` says what was sent. */
+/** The lines of a run: `lines.ndjson` grows as the agent writes, and `state.json` says what was sent. Without a folder both are in memory. */
 class Spool {
-  /** @param {string} folder @param {State} state */
+  /** @param {string | undefined} folder @param {State} state */
   constructor(folder, state) {
     this.folder = folder;
     this.state = state;
-    this.path = join(folder, 'lines.ndjson');
     /** Set when nothing more is written. */
     this.isComplete = false;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
-    this.file = openSync(this.path, 'a+', 0o600);
-    this.save();
+    this.isSaved = true;
+    this.memory = Buffer.alloc(0);
+    /** Where the memory begins in all that was written. */
+    this.start = 0;
+    if (folder === undefined) return;
+    fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+    this.file = fs.openSync(join(folder, 'lines.ndjson'), 'a+', 0o600);
+    this.save(true);
   }
 
-  /** @param {Uint8Array} chunk */
+  /** @param {Buffer} chunk */
   write(chunk) {
-    appendFileSync(this.file, chunk);
+    if (this.file !== undefined) return fs.appendFileSync(this.file, chunk);
+    if (this.memory.length + chunk.length > MAX_MEMORY) throw new Error('too much is not sent and only in memory');
+    this.memory = Buffer.concat([this.memory, chunk]);
   }
 
-  save() {
-    const path = join(this.folder, 'state.json');
-    writeFileSync(`${path}.new`, JSON.stringify(this.state), { mode: 0o600 });
-    renameSync(`${path}.new`, path);
+  /** @param {Buffer} buffer @param {number} position @returns the number of bytes */
+  read(buffer, position) {
+    if (this.file !== undefined) return fs.readSync(this.file, buffer, 0, buffer.length, position);
+    return this.memory.copy(buffer, 0, position - this.start);
   }
 
   get size() {
-    return fstatSync(this.file).size;
+    return this.file === undefined ? this.start + this.memory.length : fs.fstatSync(this.file).size;
+  }
+
+  /** The run goes on without what is saved, which only a later run needs. */
+  save(isFirst = false) {
+    if (this.folder === undefined) return;
+    const path = join(this.folder, 'state.json');
+    try {
+      fs.writeFileSync(`${path}.new`, JSON.stringify(this.state), { mode: 0o600 });
+      fs.renameSync(`${path}.new`, path);
+    } catch (error) {
+      if (isFirst) throw error;
+      if (this.isSaved) say(`the state of the recording cannot be written: ${textOf(error)}`);
+      this.isSaved = false;
+    }
   }
 
   /** The lines that are next; undefined while there is no whole line. A batch that was begun keeps its end. */
   next() {
     const { sent, batch } = this.state;
     const buffer = Buffer.alloc(Math.min(MAX_BYTES, (batch ?? this.size) - sent));
-    const length = buffer.length === 0 ? 0 : readSync(this.file, buffer, 0, buffer.length, sent);
+    const length = buffer.length === 0 ? 0 : this.read(buffer, sent);
     const bytes = buffer.subarray(0, length);
     const end = batch === undefined ? endOfLines(bytes, this.isComplete) : length;
     if (end === 0) return undefined;
@@ -143,6 +158,8 @@ class Spool {
   acknowledge() {
     this.state.sent = this.state.batch ?? this.state.sent;
     delete this.state.batch;
+    this.memory = this.memory.subarray(this.state.sent - this.start);
+    this.start = this.state.sent;
     this.save();
   }
 
@@ -151,8 +168,8 @@ class Spool {
   }
 
   remove() {
-    closeSync(this.file);
-    rmSync(this.folder, { recursive: true, force: true });
+    if (this.file !== undefined) fs.closeSync(this.file);
+    if (this.folder !== undefined) fs.rmSync(this.folder, { recursive: true, force: true });
   }
 }
 
@@ -225,6 +242,13 @@ class Sender {
     /** Why nothing more is sent. @type {string | undefined} */
     this.refusal = undefined;
     this.pauseMs = 0;
+    if (GATEWAY === '' || KEY === '') this.refuse(NOT_SET);
+  }
+
+  /** @param {string} reason */
+  refuse(reason) {
+    this.refusal = reason;
+    say(`${reason}. Lines are only kept in ${this.spool.folder ?? 'memory'}`);
   }
 
   /** Sends all that is there. @returns whether there is nothing left to do now */
@@ -241,7 +265,7 @@ class Sender {
         spool.save();
         const batchId = `${state.run}:${state.sent}`;
         const type = `application/x-ndjson; format=${state.format}; batchId="${batchId}"`;
-        if (!isBlank(lines)) await post(`/v1/sessions/${state.session}/events`, lines, { 'Content-Type': type });
+        await post(`/v1/sessions/${state.session}/events`, lines, { 'Content-Type': type });
         spool.acknowledge();
         this.back();
       }
@@ -298,14 +322,10 @@ class Sender {
 
   /** @param {unknown} error */
   failed(error) {
-    if (error instanceof Refusal) {
-      this.refusal = error.message;
-      say(`${error.message}. Lines are only kept in ${this.spool.folder}`);
-      return;
-    }
+    if (error instanceof Refusal) return this.refuse(error.message);
     const { pauseMs } = /** @type {{ pauseMs?: number }} */ (error);
     this.pauseMs = Math.min(MAX_PAUSE_MS, pauseMs ?? Math.max(SEND_EVERY_MS, this.pauseMs * 2));
-    if (!this.isAway) say(`the gateway cannot be reached. Lines are kept in ${this.spool.folder}`);
+    if (!this.isAway) say(`the gateway cannot be reached. Lines are kept in ${this.spool.folder ?? 'memory'}`);
     this.isAway = true;
   }
 
@@ -315,9 +335,6 @@ class Sender {
     this.pauseMs = 0;
   }
 }
-
-/** @param {Uint8Array} bytes */
-const isBlank = (bytes) => bytes.every((byte) => byte === 10 || byte === 13 || byte === 32);
 
 /** The types of lines by which a format is recognized. @type {readonly (readonly [string, RegExp])[]} */
 const SIGNS = [
@@ -331,7 +348,7 @@ const SIGNS = [
 /** The format of the first lines; undefined while it is unknown. @param {Spool} spool */
 function formatOf(spool) {
   const head = Buffer.alloc(64 * 1024);
-  const text = head.toString('utf8', 0, readSync(spool.file, head, 0, head.length, 0));
+  const text = head.toString('utf8', 0, spool.read(head, 0));
   const lines = text.split('\n').slice(0, spool.isComplete ? undefined : -1);
   for (const line of lines) {
     const found = SIGNS.find(([, sign]) => sign.test(line));
@@ -374,15 +391,14 @@ async function sendRest(sender, waitMs) {
     if (sender.refusal !== undefined || Date.now() + sender.pauseMs > end) break;
     await new Promise((resolve) => setTimeout(resolve, sender.pauseMs));
   }
-  const rest = spool.size - spool.state.sent;
-  say(
-    `${rest} bytes are not sent. They are in ${spool.folder}; send them with: node record.mjs --resume ${spool.folder}`,
-  );
+  const rest = `${spool.size - spool.state.sent} bytes are not sent`;
+  if (spool.folder === undefined) return say(`${rest}, and are lost, because they were only in memory`);
+  say(`${rest}. They are in ${spool.folder}; send them with: node record.mjs --resume ${spool.folder}`);
 }
 
 /**
  * Passes the chunks of the agent on and keeps them.
- * @param {NodeJS.ReadableStream} source @param {(chunk: Uint8Array) => void} keep
+ * @param {NodeJS.ReadableStream} source @param {(chunk: Buffer) => void} keep
  */
 async function passOn(source, keep) {
   const { stdout } = process;
@@ -392,17 +408,14 @@ async function passOn(source, keep) {
   for await (const chunk of source) {
     const bytes = Buffer.from(chunk);
     keep(bytes);
-    if (isOpen && !stdout.write(bytes))
-      await new Promise((resolve) => {
-        stdout.once('drain', resolve);
-        stdout.once('error', resolve);
-      });
+    // It ends with the error of a reader that has gone away.
+    if (isOpen && !stdout.write(bytes)) await once(stdout, 'drain').catch(() => undefined);
   }
 }
 
 const SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR2']);
 
-/** @param {readonly string[]} command @param {(chunk: Uint8Array) => void} keep */
+/** @param {readonly string[]} command @param {(chunk: Buffer) => void} keep */
 async function runAgent([file = '', ...args], keep) {
   const { KEY: _key, ...env } = process.env;
   const agent = spawn(file, args, { stdio: ['inherit', 'pipe', 'inherit'], env });
@@ -411,27 +424,22 @@ async function runAgent([file = '', ...args], keep) {
       // A terminal sends SIGINT to the agent itself.
       if (signal !== 'SIGINT' || !process.stdin.isTTY) agent.kill(signal);
     });
-  /** @type {Promise<{ code: number | null, signal: NodeJS.Signals | null }>} */
-  const ended = new Promise((resolve, reject) => {
-    agent.once('error', reject);
-    agent.once('close', (code, signal) => resolve({ code, signal }));
-  });
+  const ended = once(agent, 'close');
   const passed = passOn(agent.stdout, keep);
-  const { code, signal } = await ended;
+  const [code, signal] = /** @type {[number | null, NodeJS.Signals | null]} */ (await ended);
   await passed;
   return { code: code ?? 128 + (signal ? constants.signals[signal] : 0), signal };
 }
 
 /** The comment at the top of this file. */
 function helpText() {
-  const [comment = ''] = readFileSync(new URL(import.meta.url), 'utf8').split('\n\n');
+  const [comment = ''] = fs.readFileSync(new URL(import.meta.url), 'utf8').split('\n\n');
   return `${comment.replace(/^#.*\n/, '').replaceAll(/^\/\/ ?/gm, '')}\n`;
 }
 
 async function main() {
   const { command, resume, waitMs, help, ...options } = readArguments();
   if (help) return void process.stdout.write(helpText());
-  if (GATEWAY === '' || KEY === '') throw new UsageError('the variables GATEWAY and KEY must be set');
   if (resume !== undefined) return resumeRun(resume, waitMs);
   const spool = openSpool(options, command);
   const keep = keeperOf(spool);
@@ -446,13 +454,13 @@ async function main() {
   spool.isComplete = true;
   spool.state.outcome = code === 0 ? 'completed' : 'failed';
   spool.save();
-  await sendRest(sender, waitMs);
+  await sendRest(sender, waitMs).catch((error) => say(`the recording is not complete: ${textOf(error)}`));
   if (signal === null || signal === undefined) return void (process.exitCode = code);
   for (const name of SIGNALS) process.removeAllListeners(name);
   process.kill(process.pid, signal);
 }
 
-/** @param {(chunk: Uint8Array) => void} keep */
+/** @param {(chunk: Buffer) => void} keep */
 async function readPipe(keep) {
   // A terminal sends signals to the agent too, which ends the pipe. The second one ends the recorder.
   for (const name of SIGNALS) process.once(name, () => undefined);
@@ -476,18 +484,21 @@ function openSpool({ title, format, visibility, session, spool: given }, command
     isStarted: false,
     sent: 0,
   };
-  try {
-    return new Spool(join(given ?? join(homedir(), '.workspace-recorder'), run), state);
-  } catch (error) {
-    if (given !== undefined) throw new UsageError(`--spool: ${textOf(error)}`);
-    return new Spool(join(tmpdir(), 'workspace-recorder', run), state);
-  }
+  const folders = [() => given ?? join(homedir(), '.workspace-recorder'), () => join(tmpdir(), 'workspace-recorder')];
+  for (const folder of folders)
+    try {
+      return new Spool(join(folder(), run), state);
+    } catch (error) {
+      say(`lines cannot be kept there: ${textOf(error)}`);
+    }
+  say('lines are kept in memory until they are sent');
+  return new Spool(undefined, state);
 }
 
 /** Keeps chunks in the spool. A full disk must not end the agent. @param {Spool} spool */
 function keeperOf(spool) {
   let hasFailed = false;
-  return (/** @type {Uint8Array} */ chunk) => {
+  return (/** @type {Buffer} */ chunk) => {
     if (hasFailed) return;
     try {
       spool.write(chunk);
@@ -521,10 +532,11 @@ function sendEachSecond(sender) {
 
 /** @param {string} folder @param {number} waitMs */
 async function resumeRun(folder, waitMs) {
+  if (GATEWAY === '' || KEY === '') throw new UsageError(NOT_SET);
   const path = join(folder, 'state.json');
-  if (!existsSync(path)) throw new UsageError(`--resume: there is no recording in ${folder}`);
+  if (!fs.existsSync(path)) throw new UsageError(`--resume: there is no recording in ${folder}`);
   /** @type {State} */
-  const state = JSON.parse(readFileSync(path, 'utf8'));
+  const state = JSON.parse(fs.readFileSync(path, 'utf8'));
   const spool = new Spool(folder, { ...state, outcome: state.outcome ?? 'failed' });
   spool.isComplete = true;
   await sendRest(new Sender(spool), waitMs);
@@ -537,9 +549,8 @@ main().then(
   },
   (error) => {
     say(textOf(error));
-    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-    process.exit(
-      error instanceof UsageError || (error instanceof TypeError && 'code' in error) ? 2 : isMissing ? 127 : 1,
-    );
+    const { code } = /** @type {{ code?: unknown }} */ (error);
+    const isUsage = error instanceof UsageError || (error instanceof TypeError && code !== undefined);
+    process.exit(isUsage ? 2 : code === 'ENOENT' ? 127 : 1);
   },
 );
