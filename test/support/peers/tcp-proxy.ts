@@ -14,6 +14,8 @@ export interface TcpProxy {
   nextRequest(): Promise<void>;
   /** Drops all data without closing connections. */
   stopForwarding(): void;
+  /** Drops what comes back, without closing connections: requests take effect, and their answers are lost. */
+  dropAnswers(): void;
   /** Drops the data of new connections after the next `after` ones. */
   stopForwardingNewConnections(options: { readonly after: number }): void;
   resumeForwarding(): void;
@@ -30,18 +32,20 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
   /** Connections with a higher number forward no data. */
   let lastForwarded = Infinity;
   let connections = 0;
+  let dropsAnswers = false;
   const server = createServer({ noDelay: true }, (client) => {
     connections += 1;
     const database = connect({ port: Number(target.port), host: target.hostname, noDelay: true });
     forward(client, database, () => delayMs);
     client.on('data', () => expected.resolve());
-    forward(database, client, () => 0);
+    forward(database, client, () => (dropsAnswers ? Infinity : 0));
   });
 
   function forward(from: Socket, to: Socket, wait: () => number): void {
     sockets.add(from);
     from.on('data', (bytes) => {
       const ms = wait();
+      if (ms === Infinity) return;
       if (ms > 0) setTimeout(() => to.writable && to.write(bytes), ms);
       else to.write(bytes);
     });
@@ -78,8 +82,10 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
       for (const socket of sockets) socket.pause();
     },
     stopForwardingNewConnections: ({ after }) => (lastForwarded = connections + after),
+    dropAnswers: () => (dropsAnswers = true),
     resumeForwarding() {
       lastForwarded = Infinity;
+      dropsAnswers = false;
       for (const socket of sockets) socket.resume();
     },
     cut,
