@@ -25,6 +25,8 @@ export interface EventContent {
   readonly deltaType: string | null;
   readonly responsePhase: string | null;
   readonly text: string | null;
+  /** What a part adds to the text. */
+  readonly delta: string | null;
   readonly toolName: string | null;
   readonly toolResult: ToolResult | null;
   /** The text of the provider's event, often one line of JSON. */
@@ -55,6 +57,7 @@ export function contentOf({ eventDataJson, eventType }: TimelineEvent): EventCon
     deltaType: wordOf(data['deltaType']),
     responsePhase: wordOf(data['responsePhase']),
     text: textOf(data['accumulatedText']),
+    delta: textOf(data['delta']),
     toolName: wordOf(data['toolName']),
     toolResult: result === undefined || result === null ? null : toolResultOf(fieldsOf(result)),
     message: textOf(event['message']),
@@ -112,8 +115,9 @@ export function jsonOf(text: string): Fields | undefined {
   }
 }
 
-/** The new part of a text, in the message of a provider: the part itself, or an object with a text. */
-export function deltaOf({ message }: EventContent): string | null {
+/** The new part of a text; where the event has none, that in the message of its provider: the part itself, or an object with a text. */
+export function deltaOf({ delta: added, message }: EventContent): string | null {
+  if (added !== null) return added;
   const delta = jsonOf(message ?? '')?.['delta'];
   if (typeof delta === 'string') return delta;
   const { text, partial_json: json, thinking } = fieldsOf(delta);

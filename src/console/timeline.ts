@@ -37,6 +37,7 @@ export interface ToolCall extends Item {
   readonly callId: string | null;
   readonly name: string;
   readonly input: string;
+  readonly inputIsCut: boolean;
   readonly status: string | null;
   readonly output: string;
   readonly error: string | null;
@@ -123,23 +124,32 @@ type Conversion = (event: TimelineEvent, content: EventContent, before?: Timelin
 const CONVERSIONS: Readonly<Record<Kind, Conversion>> = { message: messageOf, tool: toolOf, note: noteOf };
 
 function messageOf(event: TimelineEvent, content: EventContent, before?: TimelineItem): Message {
-  const known = before?.kind === 'message' ? before.text : '';
-  const text = content.text ?? known + (deltaOf(content) ?? plainMessage(content) ?? '');
+  const known = before?.kind === 'message' ? before : undefined;
   return {
     ...frameOf(event, content, 'message', before),
     kind: 'message',
-    text,
+    ...grownText(known?.text ?? '', known?.isCut ?? false, content),
     isThinking: content.responsePhase === 'commentary',
     isFinal: content.responsePhase === 'final_answer',
-    isCut: isCut(text),
   };
+}
+
+/** A text with its next part. A whole text replaces what is known, unless that is already longer than what was loaded of it. */
+function grownText(known: string, wasCut: boolean, content: EventContent): Pick<Message, 'text' | 'isCut'> {
+  const { text: whole } = content;
+  if (whole !== null && !isCut(whole)) return { text: whole, isCut: false };
+  if (wasCut) return { text: known, isCut: true };
+  const text = known + (deltaOf(content) ?? (whole === null ? plainMessage(content) : null) ?? '');
+  return whole !== null && text.length < whole.length ? { text: whole, isCut: true } : { text, isCut: false };
 }
 
 function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineItem): ToolCall {
   const tool = before?.kind === 'tool' ? before : undefined;
   const { toolResult: result } = content;
   const isInput = content.deltaType === 'input_json_delta' || (result === null && content.text !== null);
-  const input = isInput ? (content.text ?? (tool?.input ?? '') + (deltaOf(content) ?? '')) : (tool?.input ?? '');
+  const { text: input, isCut: inputIsCut } = isInput
+    ? grownText(tool?.input ?? '', tool?.inputIsCut ?? false, content)
+    : { text: tool?.input ?? '', isCut: tool?.inputIsCut ?? false };
   const shown = result?.output ?? (isInput ? null : (content.text ?? plainMessage(content)));
   const output = shown ?? tool?.output ?? '';
   const status = result?.status ?? tool?.status ?? null;
@@ -155,7 +165,8 @@ function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineIt
     error,
     exitCode: result?.exitCode ?? tool?.exitCode ?? null,
     isError: status === 'error' || (error !== null && status !== 'completed'),
-    isCut: isCut(input) || isCut(output),
+    inputIsCut,
+    isCut: inputIsCut || isCut(output),
   };
 }
 

@@ -21,8 +21,18 @@ export const WORK = {
   keylessBytes: 8 * 1024,
   /** Milliseconds that a computation takes before it lets other requests run. */
   sliceMs: 10,
-  /** Lines of an agent in one request. */
+  /** Lines of an agent in one request, and events that they become. */
   lines: 10_000,
+  lineEvents: 10_000,
+  /** Properties and items of a line that is read. A line with more is kept as a text. */
+  lineMembers: 50_000,
+  /** Stored bytes for each byte of a line, and further ones for each of its events. A line that becomes more is kept as a text. */
+  storedPerByte: 4,
+  storedPerEvent: 256,
+  /** Bytes of what a format remembers of the lines of a session. */
+  formatMemoryBytes: 1024 * 1024,
+  /** After so many bytes in parts, the text so far is stored again. */
+  openTextBytes: 32 * 1024,
   /** Events of an answer of another server. */
   events: 50_000,
   /** Pages of a list of another server. */

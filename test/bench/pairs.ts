@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { Agent, request as send } from 'undici';
-import type { Memory } from '../../src/domains/session-events/formats/format.ts';
-import { type ConvertedEvent, convertLine } from '../../src/domains/session-events/formats/line-converter.ts';
+import { LineConverter } from '../../src/domains/session-events/convert-lines.ts';
+import { FormatMemory } from '../../src/domains/session-events/formats/format-memory.ts';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { connectSocket } from '../support/fixtures/websockets.ts';
 import { appendBatch, clearAppended } from './append.ts';
@@ -65,24 +65,23 @@ async function perSecond(clients: number, seconds: number, work: (client: number
 const BATCH = 1000;
 
 /** Lines of an agent that become {@link BATCH} events, or a few less. */
-function linesOfBatch(): { lines: readonly string[]; events: readonly ConvertedEvent[] } {
+async function linesOfBatch(): Promise<{ lines: readonly string[]; events: readonly object[] }> {
   const lines: string[] = [];
-  const events: ConvertedEvent[] = [];
-  let memory: Memory = {};
+  const events: object[] = [];
+  const converter = new LineConverter('claude', new FormatMemory());
   for (let turn = 0; events.length + AGENT_LINES.claude.length * 2 < BATCH; turn += 1)
     for (const one of AGENT_LINES.claude) {
       const line = one.replaceAll(/"((?:msg|toolu)_)(\d)"/g, `"$1${turn}_$2"`);
-      const converted = convertLine('claude', line, memory);
-      memory = converted.memory;
       lines.push(line);
-      events.push(...converted.events);
+      for (const { repairedTexts: _, ...event } of await converter.convert(line))
+        events.push({ ...event, eventData: JSON.parse(event.eventData) as unknown });
     }
   return { lines, events };
 }
 
 /** An append of an agent's lines, against an append of the events that they become. */
 export async function measureLines(bench: Bench, gateway: Target, pace: Pace): Promise<Pair> {
-  const { lines, events } = linesOfBatch();
+  const { lines, events } = await linesOfBatch();
   const converted = Buffer.from(JSON.stringify({ events }));
   const text = Buffer.from(lines.join('\n'));
   const path = `/v1/sessions/${appendSession(0)}/events`;

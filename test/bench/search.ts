@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { convertLines } from '../../src/domains/session-events/convert-lines.ts';
+import { FormatMemory } from '../../src/domains/session-events/formats/format-memory.ts';
 import { issueKey } from '../support/processes/process.ts';
 import { GATEWAY } from '../support/processes/programs.ts';
 import { random as seededRandom } from '../support/random.ts';
@@ -77,7 +78,7 @@ async function seed(database: pg.Client): Promise<void> {
        values ($1, $2, $3, $4, 'agent', 'Chat', 'normal', $5, 1, 'inProgress', false, '{}', $6, $7, $7, $7)`,
       [id, organizationId, userId, `Session ${session}`, session % 4 === 0 ? 'private' : 'public', source, began],
     );
-    const { events } = convertLines('claude', linesOf(session), {});
+    const events = await convertLines('claude', linesOf(session), new FormatMemory());
     await database.query(
       'insert into session_stream (session_id, organization_id, last_id, is_closed) values ($1, $2, $3, false)',
       [id, organizationId, events.length],

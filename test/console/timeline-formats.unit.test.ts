@@ -2,25 +2,20 @@ import { describe, expect, test } from 'vitest';
 import { editsOf } from '../../src/console/edits.ts';
 import type { TimelineEvent } from '../../src/console/event-content.ts';
 import { type TimelineItem, withEvents } from '../../src/console/timeline.ts';
-import type { Memory } from '../../src/domains/session-events/formats/format.ts';
-import { FORMAT_NAMES, type FormatName, convertLine } from '../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES, type FormatName } from '../../src/domains/session-events/formats/line-converter.ts';
 import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
+import { convertAll } from '../support/fixtures/converted-lines.ts';
 
 /** What the timeline shows of recorded agents. */
 
-function eventsOf(format: FormatName, lines: readonly string[]): TimelineEvent[] {
-  let memory: Memory = {};
-  const events = lines.flatMap((line) => {
-    const converted = convertLine(format, line, memory);
-    memory = converted.memory;
-    return converted.events;
-  });
+async function eventsOf(format: FormatName, lines: readonly string[]): Promise<TimelineEvent[]> {
+  const events = (await convertAll(format, lines)).flat();
   return events.map(({ eventType, messageId, eventData }, index) => ({
     databaseId: index + 1,
     createdAt: '2026-11-01T10:00:00.000Z',
     eventType,
     messageId,
-    eventDataJson: eventData,
+    eventDataJson: JSON.parse(eventData) as unknown,
   }));
 }
 
@@ -32,11 +27,11 @@ function rowText(item: TimelineItem): string {
   return `${speaker}: ${item.name} ${item.input} ${item.status} ${item.error ?? item.output}`;
 }
 
-const shownOf = (format: FormatName) => withEvents([], eventsOf(format, AGENT_LINES[format])).map(rowText);
+const shownOf = async (format: FormatName) => withEvents([], await eventsOf(format, AGENT_LINES[format])).map(rowText);
 
 describe('a recorded agent', () => {
-  test('claude', () => {
-    expect(shownOf('claude')).toMatchInlineSnapshot(`
+  test('claude', async () => {
+    expect(await shownOf('claude')).toMatchInlineSnapshot(`
       [
         "System: init: ",
         "User: Fix the coupon total",
@@ -53,8 +48,8 @@ describe('a recorded agent', () => {
       ]
     `);
   });
-  test('codex', () => {
-    expect(shownOf('codex')).toMatchInlineSnapshot(`
+  test('codex', async () => {
+    expect(await shownOf('codex')).toMatchInlineSnapshot(`
       [
         "System: thread started: ",
         "System: turn started: ",
@@ -74,8 +69,8 @@ describe('a recorded agent', () => {
       ]
     `);
   });
-  test('gemini', () => {
-    expect(shownOf('gemini')).toMatchInlineSnapshot(`
+  test('gemini', async () => {
+    expect(await shownOf('gemini')).toMatchInlineSnapshot(`
       [
         "System: init: ",
         "User: Say hello",
@@ -87,8 +82,8 @@ describe('a recorded agent', () => {
       ]
     `);
   });
-  test('opencode', () => {
-    expect(shownOf('opencode')).toMatchInlineSnapshot(`
+  test('opencode', async () => {
+    expect(await shownOf('opencode')).toMatchInlineSnapshot(`
       [
         "Agent (thinking): Look first.",
         "Tool: bash {"command":"ls"} completed a
@@ -100,8 +95,8 @@ describe('a recorded agent', () => {
       ]
     `);
   });
-  test('openai-responses', () => {
-    expect(shownOf('openai-responses')).toMatchInlineSnapshot(`
+  test('openai-responses', async () => {
+    expect(await shownOf('openai-responses')).toMatchInlineSnapshot(`
       [
         "Agent (thinking): Thinking.",
         "Tool: weather {"city":"Bonn"} running ",
@@ -112,9 +107,9 @@ describe('a recorded agent', () => {
     `);
   });
 
-  test.each(FORMAT_NAMES)('%s: odd lines hide no others', (format) => {
-    const items = withEvents([], eventsOf(format, [...ODD_LINES, ...AGENT_LINES[format]]));
-    const known = shownOf(format);
+  test.each(FORMAT_NAMES)('%s: odd lines hide no others', async (format) => {
+    const items = withEvents([], await eventsOf(format, [...ODD_LINES, ...AGENT_LINES[format]]));
+    const known = await shownOf(format);
     expect(items.map(rowText).slice(-3)).toEqual(known.slice(-3));
     expect(items.some((item) => rowText(item).includes('npm warn deprecated'))).toBe(true);
   });

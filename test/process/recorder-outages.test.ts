@@ -1,10 +1,14 @@
 import { afterEach, expect, test } from 'vitest';
 import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
 import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
+import { BLANK_LINES, WIDE_LINES } from '../support/fixtures/wide-lines.ts';
 import { startTcpProxy } from '../support/peers/tcp-proxy.ts';
+import { createSession } from '../support/fixtures/sessions.ts';
 import {
+  call,
   endProcesses,
   freshDatabase,
+  graphqlApi,
   issueKey,
   start,
   startGateway,
@@ -15,7 +19,9 @@ import { RECORD, linesOf, restApi, sessionOf } from '../support/processes/record
 
 afterEach(endProcesses);
 
-test('for each format, every line is stored once while the gateway is killed twice and the network is cut; output and exit code are kept', async () => {
+const isKept = (line: string) => line.trim() !== '';
+
+test('for each format, every line is stored once while the gateway is killed twice and the network is cut; output, exit code and totals are kept', async () => {
   const database = await freshDatabase();
   const port = await freePort();
   const env = { ...database, PORT: String(port), RATE_LIMIT_PER_MINUTE: '0', PUBLIC_URL: `http://127.0.0.1:${port}` };
@@ -24,12 +30,22 @@ test('for each format, every line is stored once while the gateway is killed twi
   const proxy = await startTcpProxy(gateway.url);
   const spool = await temporaryDirectory();
   const runs = FORMAT_NAMES.map((format) => {
-    const lines = [...AGENT_LINES[format], ...ODD_LINES];
+    const lines = [...ODD_LINES, ...BLANK_LINES, ...WIDE_LINES, ...AGENT_LINES[format]];
     const command = ['--spool', spool, '--wait', '600', '--format', format, '--', 'sh', '-c', 'cat; exit 4'];
     const recorder = start([...RECORD, ...command], { GATEWAY: proxy.url, KEY: key });
     const quarter = Math.ceil(lines.length / 4);
-    return { lines, ...recorder, part: (index: number) => lines.slice(index * quarter, (index + 1) * quarter) };
+    return { format, lines, ...recorder, part: (index: number) => lines.slice(index * quarter, (index + 1) * quarter) };
   });
+  const usageOf = async (id: string) => (await call(gateway.url, key, 'GET', `/v1/sessions/${id}/usage`)).body;
+  /** A session with the same lines in one request. */
+  const sentAtOnce = async (format: string, lines: readonly string[]) => {
+    const id = await createSession(graphqlApi(gateway.url), key);
+    const headers = { Authorization: `Bearer ${key}`, 'Content-Type': `application/x-ndjson; format=${format}` };
+    const body = lines.join('\n');
+    const { status } = await fetch(`${gateway.url}/v1/sessions/${id}/events`, { method: 'POST', headers, body });
+    expect(status).toBe(201);
+    return id;
+  };
   const write = (index: number) => {
     for (const { child, part } of runs)
       child.stdin.write(
@@ -44,7 +60,7 @@ test('for each format, every line is stored once while the gateway is killed twi
     all(async ({ output, part }) => {
       const wanted = Array.from({ length: upTo }, (_, index) => part(index)).flat();
       const found = await linesOf(restApi(gateway.url), key, sessionOf(output.stderr));
-      return found.length >= wanted.length;
+      return found.length >= wanted.filter(isKept).length;
     });
 
   write(0);
@@ -64,9 +80,11 @@ test('for each format, every line is stored once while the gateway is killed twi
   for (const { child } of runs) child.stdin.end();
   gateway = await startGateway(env);
   expect(await Promise.all(runs.map(({ exited }) => exited))).toEqual(runs.map(() => 4));
-  for (const { lines, output } of runs) {
+  for (const { format, lines, output } of runs) {
     expect(output.stdout).toBe(lines.map((line) => `${line}\n`).join(''));
-    expect(await linesOf(restApi(gateway.url), key, sessionOf(output.stderr))).toEqual(lines);
+    expect(await linesOf(restApi(gateway.url), key, sessionOf(output.stderr))).toEqual(lines.filter(isKept));
+    expect(output.stderr).not.toContain('answered 4');
+    expect(await usageOf(sessionOf(output.stderr))).toEqual(await usageOf(await sentAtOnce(format, lines)));
   }
   await proxy.close();
 });

@@ -47,6 +47,8 @@ interface RouteBase<Input extends z.core.$ZodType, Output extends z.core.$ZodTyp
   /** The schema of the answer; absent if the answer has no body. */
   readonly output?: Output;
   readonly status: 200 | 201 | 202 | 204;
+  /** For an operation that can find nothing to create: when its answer is 200 instead of `status`. */
+  readonly isUnchanged?: { readonly description: string; readonly when: (answer: z.input<Output>) => boolean };
   /** For a created object: the last segment of its path, below that of the request. The answer then has `Location`. */
   readonly location?: (answer: z.input<Output>) => string;
   /** The errors that are specific to this operation. Those of every request (401, 403 …) are added. */

@@ -7,9 +7,10 @@ import { violatedConstraint } from '../../core/postgres/failures.ts';
 import { RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions/public.ts';
 import { type Appended, appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
-import { convertLines, linesOf, readMemory } from './convert-lines.ts';
+import { convertLines, linesOf } from './convert-lines.ts';
 import { type AppendSessionEventsInput, appendSessionEventsInput, appendSessionLinesInput } from './input.ts';
 import { redactDocuments } from '../../core/redaction/redact.ts';
+import { readMemory } from './read-memory.ts';
 import { usageOf } from './totals.ts';
 
 export interface AppendedEvents {
@@ -46,50 +47,97 @@ export const appendSessionLines = defineOperation({
   input: appendSessionLinesInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { sessionId, format, batchId, text }): Promise<AppendedEvents> => {
-    const memory = await readMemory(context, sessionId);
-    const { events, repairedTexts, lineOf, memory: next } = convertLines(format, linesOf(text), memory);
+    const lines = await linesOf(text);
+    if (lines.length === 0) return appendNothing(context, sessionId);
     const contentHash = createHash('sha256').update(`${format}\n${text}`).digest('base64url');
-    const appended = await append(context, { sessionId, batchId, events, contentHash, formatMemory: next }, lineOf);
-    return { ...appended, repairedTexts };
+    return inAppendQueue(context, sessionId, async () => {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        const { lastId: after, memory } = await readMemory(context, sessionId);
+        const given = await convertLines(format, lines, memory);
+        // A secret counts once in all lines, because texts that grow have it again and again.
+        const { events, redactedSecrets } = await redacted(context, given, () => 0);
+        const stored = await store(context, {
+          sessionId,
+          batchId,
+          events,
+          contentHash,
+          format: { memory: memory.toJson(), after },
+        });
+        if (stored) return answerOf(sessionId, { given, stored, redactedSecrets });
+      }
+      throw busy();
+    });
   },
 });
 
-/** @param lineOf given for lines of an agent: a secret counts once in all of them, because texts that grow have it again and again */
-export async function append(
-  context: OperationContext,
-  { events: given, ...rest }: Appended,
-  lineOf?: (index: number) => number,
-): Promise<AppendedEvents> {
+/** So often lines are converted again because another gateway has appended meanwhile. */
+const MAX_ATTEMPTS = 20;
+
+/** For a body without lines. @throws NotFoundError and ForbiddenError like an append. */
+async function appendNothing(context: OperationContext, sessionId: SessionId): Promise<AppendedEvents> {
+  await requireSessionChange(context, sessionId);
+  const { lastId } = await readMemory(context, sessionId);
+  const stored = { firstId: lastId + 1, lastId, isReplayed: false };
+  return answerOf(sessionId, { given: [], stored, redactedSecrets: 0 });
+}
+
+interface StoredIds {
+  readonly firstId: number;
+  readonly lastId: number;
+  readonly isReplayed: boolean;
+}
+
+export async function append(context: OperationContext, { events: given, ...rest }: Appended): Promise<AppendedEvents> {
   const { sessionId } = rest;
-  const { events, redactedSecrets } = await redacted(context, given, lineOf);
+  const { events, redactedSecrets } = await redacted(context, given);
+  const stored = await inAppendQueue(context, sessionId, () => store(context, { ...rest, events }));
+  if (!stored) throw busy();
+  return answerOf(sessionId, { given, stored, redactedSecrets });
+}
+
+function answerOf(
+  sessionId: SessionId,
+  {
+    given,
+    stored,
+    redactedSecrets,
+  }: {
+    readonly given: AppendSessionEventsInput['events'];
+    readonly stored: StoredIds;
+    readonly redactedSecrets: number;
+  },
+): AppendedEvents {
   const repairedTexts = given.reduce((sum, event) => sum + event.repairedTexts, 0);
-  const usage = usageOf(events.map(({ eventData }) => eventData));
+  return { sessionId, ...stored, events: stored.lastId - stored.firstId + 1, repairedTexts, redactedSecrets };
+}
+
+/** Undefined when something else was appended since the memory of the format was read. */
+async function store(context: OperationContext, appended: Appended): Promise<StoredIds | undefined> {
+  const { sessionId, events } = appended;
+  const usage = await usageOf(events.map(({ eventData }) => eventData));
   const target = { type: 'Session' as const, id: sessionId };
   context.onChange?.('appendSessionEvents', target);
   const entry = auditEntry(context, 'appendSessionEvents', target);
-  const statement = appendStatement(context, { ...rest, events, usage }, entry);
-  const [head] = await inAppendQueue(context, sessionId, () =>
-    context.sql.attempt(statement).catch((error: unknown) => {
+  const [head] = await context.sql
+    .attempt(appendStatement(context, { ...appended, usage }, entry))
+    .catch((error: unknown) => {
       if (isDuplicateBatch(error)) return [];
       throw error;
-    }),
-  );
-  const stored = head
-    ? { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false }
-    : await replay(context, { ...rest, events });
-  if (!stored.isReplayed) context.notifier.publish(sessionTopic(sessionId));
-  return { sessionId, ...stored, events: stored.lastId - stored.firstId + 1, repairedTexts, redactedSecrets };
+    });
+  if (!head) return replay(context, appended);
+  context.notifier.publish(sessionTopic(sessionId));
+  return { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
 
 async function redacted(
   { settings }: OperationContext,
   events: AppendSessionEventsInput['events'],
-  lineOf?: (index: number) => number,
+  groupOf?: (index: number) => number,
 ): Promise<Pick<AppendSessionEventsInput, 'events'> & { redactedSecrets: number }> {
   if (!settings.isRecordRedacted) return { events, redactedSecrets: 0 };
   const { documents, secrets } = await redactDocuments(
     events.map(({ eventData }) => eventData),
-    lineOf && (() => 0),
+    groupOf,
   );
   if (secrets === 0) return { events, redactedSecrets: 0 };
   return {
@@ -110,10 +158,7 @@ async function inAppendQueue<Result>(
 ): Promise<Result> {
   if (!appendQueue) return run();
   const end = await appendQueue.take(`append ${sessionId}`, timing.appendWaitMs);
-  if (!end)
-    throw new DomainError('unavailable', 'too many requests append to this session at the same time; try again', {
-      headers: { 'Retry-After': '1' },
-    });
+  if (!end) throw busy();
   try {
     return await run();
   } finally {
@@ -121,22 +166,31 @@ async function inAppendQueue<Result>(
   }
 }
 
+const busy = () =>
+  new DomainError('unavailable', 'too many requests append to this session at the same time; try again', {
+    headers: { 'Retry-After': '1' },
+  });
+
 function isDuplicateBatch(error: unknown): boolean {
   return violatedConstraint(error) === 'session_event_batch_pkey';
 }
 
 /**
- * Called when nothing was stored: the batch is already stored, the session is finished, or the caller cannot append.
+ * Called when nothing was stored: the batch is already stored, the session is finished, the caller cannot append, or, then it returns
+ * undefined, something else was appended since the memory of the format was read.
  * @throws ConflictError when other events are stored under the batch id.
  */
 async function replay(
   context: OperationContext,
-  { sessionId, batchId, events, contentHash = null }: Appended,
-): Promise<{ firstId: number; lastId: number; isReplayed: true }> {
+  { sessionId, batchId, events, contentHash = null, format }: Appended,
+): Promise<StoredIds | undefined> {
   await requireAuthority(context);
   await requireSessionChange(context, sessionId);
   const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
-  if (!batch) throw new ConflictError('WRONG_STATE', 'the session is finished; queue it again before recording events');
+  if (!batch) {
+    if (format && !(await readMemory(context, sessionId)).isClosed) return undefined;
+    throw new ConflictError('WRONG_STATE', 'the session is finished; queue it again before recording events');
+  }
   const { contentHash: known, ...ids } = batch;
   // Lines are compared themselves: what they become also depends on earlier lines.
   const isSame = known === null ? await isSameBatch(context, sessionId, ids, events) : known === contentHash;

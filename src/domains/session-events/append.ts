@@ -27,8 +27,8 @@ export interface Appended extends AppendSessionEventsInput {
   /** Identifies the lines from which the events were made. */
   readonly contentHash?: string | null;
   readonly usage?: AddedUsage | undefined;
-  /** The new memory of the format; when undefined, it does not change. */
-  readonly formatMemory?: string | undefined;
+  /** Of lines: the new memory of the format, which is that of the lines up to the event `after`. Nothing is stored after another event. */
+  readonly format?: { readonly memory: string; readonly after: number };
 }
 
 interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
@@ -38,7 +38,8 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
   readonly count: number;
   readonly batchId: string | null;
   readonly contentHash: string | null;
-  readonly formatMemory?: string | undefined;
+  readonly formatMemory?: string;
+  readonly after?: number;
   readonly now: Date;
   readonly createdAt: Buffer;
   readonly eventType: Buffer;
@@ -50,11 +51,11 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
 /**
  * One statement that checks the rights, assigns the ids, stores the events and the batch id, and writes the audit log
  * entry. It returns the id before the first event, and no row when the caller cannot append, the session is finished,
- * or the batch is already stored.
+ * the batch is already stored, or lines follow another event than the one whose memory they have used.
  */
 export function appendStatement(
   context: OperationContext,
-  { sessionId, batchId, events, contentHash = null, usage, formatMemory }: Appended,
+  { sessionId, batchId, events, contentHash = null, usage, format }: Appended,
   entry: NewAuditEntry,
 ): Statement<{ base: number }> {
   const { role, ...caller } = callerOf(context.actor);
@@ -63,7 +64,7 @@ export function appendStatement(
     ...authorityValues(context),
     ...caller,
     ...usage,
-    ...(formatMemory !== undefined && { formatMemory }),
+    ...(format && { formatMemory: format.memory, after: format.after }),
     sessionId,
     contentHash,
     count: events.length,
@@ -75,7 +76,7 @@ export function appendStatement(
     provider: textArray(events.map(({ provider }) => provider)),
     eventData: jsonArray(events.map(({ eventData }) => eventData)),
   };
-  return appends({ role, hasUsage: usage !== undefined, hasMemory: formatMemory !== undefined }, values);
+  return appends({ role, hasUsage: usage !== undefined, hasMemory: format !== undefined }, values);
 }
 
 /** Values that the parts of the statement share. */
@@ -123,7 +124,7 @@ function drawIds(
     .where('b.session_id', '=', id)
     .where('b.organization_id', '=', organizationId)
     .where('b.batch_id', '=', sql<string>`${batch}`);
-  return db
+  const head = db
     .updateTable('session_stream')
     .set({
       last_id: sql<number>`last_id + ${count}`,
@@ -136,6 +137,7 @@ function drawIds(
     .where(hasAuthority(value))
     .where((eb) => eb.exists(isChangeable).and(eb.not(eb.exists(isStored))))
     .returning(sql<number>`last_id - ${count}`.as('base'));
+  return hasMemory ? head.where('last_id', '=', sql<number>`${value('after')}::bigint`) : head;
 }
 
 /** Adds to the totals of the session. A total stays null until something is added to it. */

@@ -1,91 +1,195 @@
 import { ValidationError, invalid } from '../../core/errors.ts';
-import type { SessionId } from '../../core/ids.ts';
-import { isObject } from '../../core/is-object.ts';
 import { parseInput } from '../../core/input/validation.ts';
-import { requireOrganization } from '../../core/access.ts';
-import type { OperationContext } from '../../core/operation.ts';
-import { queriesOn } from '../../core/postgres/reading/queries.ts';
-import { WORK } from '../../core/work-budget.ts';
-import type { SessionTables } from '../sessions/public.ts';
+import { WORK, WorkSlices } from '../../core/work-budget.ts';
 import { type RecordedEvent, recordedEvent } from './event-data.ts';
-import { type Repaired, repairTexts } from './repaired-texts.ts';
-import type { Memory } from './formats/format.ts';
-import { type ConvertedEvent, type FormatName, convertLine } from './formats/line-converter.ts';
+import type { Draft, Format } from './formats/format.ts';
+import type { FormatMemory } from './formats/format-memory.ts';
+import {
+  FORMATS,
+  type FormatName,
+  type LineContent,
+  MAX_PART,
+  draftsOf,
+  eventCount,
+  eventsOf,
+  keptContent,
+  parseLine,
+  readContent,
+} from './formats/line-converter.ts';
 
-/** Converts the lines of a request to validated events. */
-
-const db = queriesOn<SessionTables>();
+/**
+ * Converts lines of agents to validated events. Every line becomes at least one event, and no line is refused: one that cannot be read,
+ * or would become more than its share, is kept as it is.
+ */
 
 /** The lines of a body. Blank lines are left out. */
-export function linesOf(text: string): string[] {
-  const lines = text.split('\n').flatMap((line) => (line.trim() === '' ? [] : [line.replace(/\r$/, '')]));
-  if (lines.length === 0) throw invalid('', 'the body must have at least one line', 'TOO_FEW', 1);
-  if (lines.length > WORK.lines)
-    throw invalid(
-      '',
-      `the body must have at most ${WORK.lines} lines; send the others in another request`,
-      'TOO_MANY',
-      WORK.lines,
-    );
+export async function linesOf(text: string): Promise<string[]> {
+  const slices = new WorkSlices();
+  const lines: string[] = [];
+  let parts = 0;
+  for (let start = 0, end = 0; start < text.length; start = end + 1) {
+    if (slices.isOver()) await slices.pause();
+    end = text.indexOf('\n', start);
+    if (end === -1) end = text.length;
+    const line = text.slice(start, end);
+    if (line.trim() === '') continue;
+    lines.push(withoutReturn(line));
+    parts += partsIn(line);
+    if (parts > WORK.lines) throw tooMany(lines.length);
+  }
   return lines;
 }
 
-/** What the format remembers of the lines that were appended before. */
-export async function readMemory({ sql, actor }: OperationContext, sessionId: SessionId): Promise<Memory> {
-  const row = await sql.primary.first(
-    db
-      .selectFrom('session_stream')
-      .select('format_memory as formatMemory')
-      .where('session_id', '=', sessionId)
-      .where('organization_id', '=', requireOrganization(actor).id),
-  );
-  const memory: unknown = JSON.parse(row?.formatMemory ?? '{}');
-  return isObject(memory) ? memory : {};
+export const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
+
+/** How many events a line becomes at least. */
+const partsIn = (line: string) => Math.ceil(line.length / (MAX_PART - 1));
+
+function tooMany(lines: number): ValidationError {
+  const rest = lines > WORK.lines ? '' : `, where each ${MAX_PART} characters of a longer line count as one`;
+  const message = `the body must have at most ${WORK.lines} lines${rest}; send the others in another request`;
+  return invalid('', message, 'TOO_MANY', WORK.lines);
 }
 
-export interface ConvertedLines {
+/** Converts the lines of a request in their order. */
+export async function convertLines(
+  format: FormatName,
+  lines: readonly string[],
+  memory: FormatMemory,
+): Promise<RecordedEvent[]> {
+  const converter = new LineConverter(format, memory);
+  const events: RecordedEvent[] = [];
+  let needed = lines.reduce((sum, line) => sum + partsIn(line), 0);
+  for (const line of lines) {
+    needed -= partsIn(line);
+    for (const event of await converter.convert(line, WORK.lineEvents - events.length - needed)) events.push(event);
+  }
+  return events;
+}
+
+interface Built {
   readonly events: RecordedEvent[];
-  readonly repairedTexts: number;
-  /** The number of the line of an event. */
-  readonly lineOf: (index: number) => number;
-  /** The new memory as JSON; undefined when it has not changed. */
-  readonly memory: string | undefined;
+  /** What is left of the share of the line, in bytes. */
+  readonly left: number;
 }
 
-/** Converts lines in their order. What a format makes of a line never refuses it. */
-export function convertLines(format: FormatName, lines: readonly string[], before: Memory): ConvertedLines {
-  const numbers: number[] = [];
-  let [memory, repairedTexts] = [before, 0];
-  const events = lines.flatMap((line, number) => {
-    const converted = convertLine(format, line, memory);
-    memory = converted.memory;
-    return converted.events.map((event) => {
-      const { value, repairedTexts: count } = validated(event, line);
-      numbers.push(number);
-      repairedTexts += count;
-      return value;
-    });
-  });
-  return {
-    events,
-    repairedTexts,
-    lineOf: (index) => numbers[index] ?? 0,
-    memory: memory === before ? undefined : JSON.stringify(memory),
-  };
-}
+/** Converts the lines of one session, one after the other. */
+export class LineConverter {
+  readonly #format: FormatName;
+  readonly #memory: FormatMemory;
+  readonly #slices = new WorkSlices();
 
-/** The event, or, when a format has made one that is not valid, an event with the line only. */
-export function validated(event: ConvertedEvent, line: string): Repaired<RecordedEvent> {
-  const { value, repairedTexts } = repairTexts(event);
-  try {
-    return { value: parseInput(recordedEvent, value), repairedTexts };
-  } catch (error) {
-    if (!(error instanceof ValidationError)) throw error;
-    const { provider } = event;
-    const { value: message } = repairTexts(line.slice(0, MAX_KEPT));
-    const eventData = { type: 'line', providerEvent: true, event: { event: 'line', message, provider } };
-    return { value: parseInput(recordedEvent, { eventType: 'line', provider, eventData }), repairedTexts };
+  constructor(format: FormatName, memory: FormatMemory) {
+    this.#format = format;
+    this.#memory = memory;
+  }
+
+  async convert(line: string, maxEvents: number = WORK.lineEvents): Promise<RecordedEvent[]> {
+    const json = parseLine(this.#format, line);
+    if (this.#slices.isOver()) await this.#slices.pause();
+    const drafts = json && draftsOf(this.#format, json, this.#memory);
+    const share = sentBytes(line) * WORK.storedPerByte;
+    const read = json && drafts && (await this.#read(readContent(this.#format, line, json), drafts, share, maxEvents));
+    if (read) return read;
+    const usage = drafts?.find((draft) => draft.usage)?.usage;
+    const kept = [{ ...(usage && { usage }) }];
+    const isText = line.length <= MAX_PART || !isMostlyControl(line);
+    const built =
+      (isText ? await this.#build(keptContent(this.#format, line, json), kept, share) : undefined) ??
+      (await this.#build(keptContent(this.#format, line, json, 'base64'), kept, Infinity));
+    if (!built) throw new Error('a line that is kept as it is must be valid');
+    return built.events;
+  }
+
+  /** The events of a line that was read; undefined if they are more than its share. */
+  async #read(
+    content: LineContent,
+    drafts: readonly Draft[],
+    share: number,
+    maxEvents: number,
+  ): Promise<RecordedEvent[] | undefined> {
+    if (eventCount(content, drafts) > maxEvents) return undefined;
+    const memory = this.#memory;
+    // What the parts have left of their shares, with which their text is repeated.
+    const saved = Number(memory.get('saved') ?? 0);
+    const whole = drafts.map((draft) => withText(draft, memory));
+    const repeated = await this.#repeat(content, drafts, whole, share + saved);
+    const own = drafts.filter(({ isRepeated }) => !isRepeated);
+    const built = repeated ?? (await this.#build(content, own, share));
+    if (!built) return undefined;
+    const hasPart = drafts.some(({ delta }) => delta !== undefined);
+    const left = repeated || !hasPart ? (repeated?.left ?? saved) : saved + built.left;
+    memory.set('saved', memory.hasTexts ? Math.min(left, WORK.formatMemoryBytes) : undefined);
+    return built.events;
+  }
+
+  /** The events with the texts that are due, if there are any and room for them. */
+  async #repeat(
+    content: LineContent,
+    drafts: readonly Draft[],
+    whole: readonly Draft[],
+    room: number,
+  ): Promise<Built | undefined> {
+    const due = whole.filter((draft, index) => draft.isRepeated ?? draft !== drafts[index]);
+    if (due.length === 0) return undefined;
+    const { repeatsEnd }: Format = FORMATS[this.#format];
+    const atEnd = due.map(({ delta, accumulatedText = '' }) =>
+      repeatsEnd && delta !== undefined ? accumulatedText : '',
+    );
+    const reserved = atEnd.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+    const built = await this.#build(content, whole, room - reserved);
+    if (!built) return undefined;
+    for (const { itemId = '' } of due) this.#memory.textIsStored(itemId);
+    return { ...built, left: built.left + reserved };
+  }
+
+  /** Undefined when the events are not valid, or take more bytes than the given ones and those of each event. */
+  async #build(content: LineContent, drafts: readonly Draft[], bytes: number): Promise<Built | undefined> {
+    const events: RecordedEvent[] = [];
+    let left = bytes + eventCount(content, drafts) * WORK.storedPerEvent;
+    for (const event of eventsOf(content, drafts)) {
+      if (this.#slices.isOver()) await this.#slices.pause();
+      const recorded = validated(event);
+      if (!recorded) return undefined;
+      left -= Buffer.byteLength(recorded.eventData);
+      if (left < 0) return undefined;
+      events.push(recorded);
+    }
+    return { events, left };
   }
 }
 
-const MAX_KEPT = 100_000;
+/** Adds the text so far to a part where it is due. A whole text ends the parts. */
+function withText(draft: Draft, memory: FormatMemory): Draft {
+  const { itemId, delta, accumulatedText, isRepeated } = draft;
+  if (itemId === undefined) return draft;
+  if (delta === undefined) {
+    if (accumulatedText !== undefined && !isRepeated) memory.endText(itemId);
+    return draft;
+  }
+  const text = memory.addPart(itemId, delta);
+  return text === undefined ? draft : { ...draft, accumulatedText: text };
+}
+
+function validated(event: object): RecordedEvent | undefined {
+  try {
+    return parseInput(recordedEvent, event);
+  } catch (error) {
+    if (error instanceof ValidationError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether JSON would escape most characters of a text, with six bytes for each. */
+function isMostlyControl(text: string): boolean {
+  let controls = 0;
+  for (let at = 0; at < text.length; at += 1) if (text.charCodeAt(at) < 0x20) controls += 1;
+  return 2 * controls > text.length;
+}
+
+/** The bytes of a line as it was sent. A byte that is no UTF-8 has become a replacement character of three bytes. */
+function sentBytes(line: string): number {
+  let bytes = Buffer.byteLength(line);
+  for (let at = line.indexOf('\uFFFD'); at !== -1; at = line.indexOf('\uFFFD', at + 1)) bytes -= 2;
+  return bytes;
+}

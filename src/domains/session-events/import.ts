@@ -8,15 +8,16 @@ import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { parseInput } from '../../core/input/validation.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
+import { WORK } from '../../core/work-budget.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { type RecordedEvent, recordedEvent } from './event-data.ts';
 import { MAX_BATCH } from './input.ts';
 import { append } from './append-operations.ts';
-import { validated } from './convert-lines.ts';
-import { type FormatName, convertLine } from './formats/line-converter.ts';
-import type { Memory } from './formats/format.ts';
+import { LineConverter, withoutReturn } from './convert-lines.ts';
+import { FormatMemory } from './formats/format-memory.ts';
+import type { FormatName } from './formats/line-converter.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables & OrganizationTables>();
 
@@ -112,7 +113,9 @@ export async function importSessionEvents(
   for await (const line of readLines(source, format === undefined)) {
     bytes = line.end;
     if (line.text.trim() === '') continue;
-    batch.push({ ...line, events: convert(line) });
+    const events = await convert(line);
+    if (batch.reduce((sum, each) => sum + each.events.length, events.length) > WORK.lineEvents) await store();
+    batch.push({ ...line, events });
     if (batch.length >= MAX_BATCH || line.end - (batch[0]?.end ?? 0) >= MAX_BATCH_BYTES) await store();
   }
   while (batch.length > 0) await store();
@@ -120,14 +123,9 @@ export async function importSessionEvents(
 }
 
 /** Converts the lines of an agent, in their order. */
-function formatConverter(format: FormatName): (line: TextLine) => RecordedEvent[] {
-  let memory: Memory = {};
-  return ({ text }) => {
-    const line = text.replace(/\r$/, '');
-    const converted = convertLine(format, line, memory);
-    memory = converted.memory;
-    return converted.events.map((event) => validated(event, line).value);
-  };
+function formatConverter(format: FormatName): (line: TextLine) => Promise<RecordedEvent[]> {
+  const converter = new LineConverter(format, new FormatMemory());
+  return ({ text }) => converter.convert(withoutReturn(text));
 }
 
 interface TextLine {

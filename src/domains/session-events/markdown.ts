@@ -1,6 +1,7 @@
 import type { SessionUsage } from '../sessions/public.ts';
 import { contained, fenced, inline } from './contained-text.ts';
 import type { EventData } from './event-data.ts';
+import { partOf, plainLine } from './search-text.ts';
 
 /**
  * Writes a session as a person reads it. Parts of a message are joined; only what is still open is kept in memory. What is not quoted and not
@@ -19,6 +20,7 @@ type Data = Pick<
   EventData,
   | 'type'
   | 'scope'
+  | 'providerEvent'
   | 'source'
   | 'event'
   | 'itemId'
@@ -86,7 +88,7 @@ export function createMarkdown() {
       if (status === 'completed' || status === 'error')
         return closeOther(agent) + part(by, resultText(data.toolName, status, output, error));
       const isCall = data.toolName != null || data.deltaType === 'input_json_delta' || status !== undefined;
-      const text = data.accumulatedText ?? '';
+      const text = data.accumulatedText ?? plainLine(data) ?? '';
       if (!isCall && data.deltaType !== 'text_delta')
         return text === '' ? '' : closeOther(agent) + part(by, contained(text));
       const key = `${isCall ? 'call' : 'text'}:${data.itemId ?? JSON.stringify(data.index ?? '')}`;
@@ -99,7 +101,7 @@ export function createMarkdown() {
         speaker: by,
         kind: itemKind,
         name: data.toolName ?? before?.name ?? 'Tool',
-        text: text === '' ? (before?.text ?? '') : text,
+        text: text === '' ? withPart(before?.text ?? '', partOf(data)) : text,
       });
       const [oldest = agent] = open.keys();
       return ended + (open.size > MAX_OPEN ? closeOther(oldest) : '');
@@ -111,6 +113,10 @@ export function createMarkdown() {
     },
   };
 }
+
+/** Whole texts of lines are cut as well. */
+const withPart = (text: string, part: string) => (text.length > MAX_JOINED ? text : text + part);
+const MAX_JOINED = 120_000;
 
 function headText({ title, agent, state, createdAt, usage }: MarkdownHead): string {
   const facts = [

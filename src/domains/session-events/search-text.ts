@@ -27,10 +27,21 @@ export function searchedText(id: number, data: Data): SearchedText | undefined {
   return { item: itemId == null ? `#${id}` : digest(`${kind}:${itemId}`), text };
 }
 
-/** The message of an event that is no line of an agent, which is JSON. */
+/** The message of an event, unless it is JSON, as most lines of agents are. */
 function plainMessage({ event, providerEvent }: Data): string | undefined {
   const message = event?.message;
-  return providerEvent === true || message === undefined || /^\s*[[{]/.test(message) ? undefined : message;
+  const isLine = providerEvent === true && event?.event !== 'line';
+  return isLine || message === undefined || /^\s*[[{]/.test(message) ? undefined : message;
+}
+
+/** The text of a line that is no JSON. */
+export function plainLine(data: Pick<Data, 'event' | 'providerEvent'>): string | undefined {
+  return data.event?.event === 'line' ? plainMessage(data) : undefined;
+}
+
+/** What an event adds to the text of its item. */
+export function partOf(data: object): string {
+  return 'delta' in data && typeof data.delta === 'string' ? data.delta : '';
 }
 
 /** Short, because it is in the key of an index. */

@@ -1,4 +1,5 @@
 import { isObject } from '../../core/is-object.ts';
+import { WorkSlices } from '../../core/work-budget.ts';
 import { USAGE_FIELDS, type UsageField } from '../sessions/public.ts';
 
 /** What events add to the totals of their session (`Session.usage`). */
@@ -13,7 +14,8 @@ const MAX_AMOUNT = 1e12;
 const MAY_ADD = /"(?:usage|toolResult)"/;
 
 /** The sum of what the events report; undefined when they report nothing. */
-export function usageOf(documents: readonly string[]): AddedUsage | undefined {
+export async function usageOf(documents: readonly string[]): Promise<AddedUsage | undefined> {
+  const slices = new WorkSlices();
   const sums = new Map<UsageField, number>();
   const add = (field: UsageField, amount: unknown) => {
     if (typeof amount !== 'number' || !(amount >= 0 && amount <= MAX_AMOUNT)) return;
@@ -21,6 +23,7 @@ export function usageOf(documents: readonly string[]): AddedUsage | undefined {
     sums.set(field, (sums.get(field) ?? 0) + whole);
   };
   for (const document of documents) {
+    if (slices.isOver()) await slices.pause();
     if (!MAY_ADD.test(document)) continue;
     const { usage, toolResult } = JSON.parse(document) as { usage?: unknown; toolResult?: unknown };
     if (isObject(usage)) for (const field of USAGE_FIELDS) add(field, usage[field]);

@@ -198,7 +198,8 @@ function answerDocument(route: AnyRoute, result: unknown, { url = '', maxBytes =
     ...(created !== undefined && { Location: `${withoutTrailingSlash(url)}/${encodeURIComponent(created)}` }),
   };
   if (result === undefined) return answerWith(null, { status: route.status, headers });
-  return answerJsonText(shortenedJson(result, maxBytes), { status: route.status, headers });
+  const status = route.isUnchanged?.when(result) ? 200 : route.status;
+  return answerJsonText(shortenedJson(result, maxBytes), { status, headers });
 }
 
 /** The body of a request of the media type that a route takes in addition to JSON; undefined for any other. */

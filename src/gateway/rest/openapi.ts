@@ -159,7 +159,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
     ],
     ...(isKeyless(route) && { security: [] }),
     ...requestBody(route, bodySchema(input, inPath)),
-    responses: { [route.status]: success(route, schemas), ...errorResponses(route, responses) },
+    responses: { ...successes(route, schemas), ...errorResponses(route, responses) },
   };
 }
 
@@ -194,6 +194,14 @@ function bodySchema(input: JsonSchema, inPath: ReadonlySet<string>): object {
     properties: Object.fromEntries(Object.entries(properties).filter(([name]) => inBody(name))),
     ...(needed.length > 0 && { required: needed }),
   };
+}
+
+function successes(route: AnyRoute, schemas: Record<string, unknown>): Record<number, object> {
+  const usual = success(route, schemas);
+  const { status, isUnchanged } = route;
+  return isUnchanged
+    ? { 200: { ...usual, description: isUnchanged.description }, [status]: usual }
+    : { [status]: usual };
 }
 
 function success(route: AnyRoute, schemas: Record<string, unknown>): object {

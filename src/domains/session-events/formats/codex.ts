@@ -1,23 +1,22 @@
 import {
-  type Conversion,
+  type Convert,
   type Draft,
   type Format,
   type JsonObject,
-  type Memory,
   addedTo,
   amountOf,
   contentText,
   errorText,
-  forget,
   integerOf,
   listOf,
+  partDraft,
   textDraft,
   nameOf,
   objectOf,
-  remember,
   textOf,
   toolCall,
 } from './format.ts';
+import type { FormatMemory } from './format-memory.ts';
 
 /** `codex exec --json`. The shapes are those of `codex-rs/exec/src/exec_events.rs` in openai/codex, and of the versions before. */
 
@@ -27,7 +26,7 @@ interface Item {
   readonly item: JsonObject;
   readonly itemId: string;
   readonly stage: Stage;
-  readonly memory: Memory;
+  readonly memory: FormatMemory;
 }
 
 const FAILED: ReadonlySet<unknown> = new Set(['failed', 'declined', 'errored']);
@@ -40,9 +39,9 @@ interface Tool {
 
 const toolItem =
   ({ name, input, output }: Tool) =>
-  ({ item, itemId, stage, memory }: Item): Conversion => {
+  ({ item, itemId, stage, memory }: Item): Draft[] => {
     const toolName = name(item);
-    const isOpen = objectOf(memory['open'])[itemId] !== undefined;
+    const isOpen = memory.recall('open', itemId) !== undefined;
     const begun = isOpen ? [] : [toolCall(itemId, toolName, input(item))];
     const text = output(item);
     if (stage !== 'completed') {
@@ -53,11 +52,10 @@ const toolItem =
         delivery: 'realtime',
         toolResult: { status: 'running', output: text },
       };
-      return {
-        drafts: isOpen || text !== '' ? [...begun, running] : begun,
-        memory: remember(memory, 'open', itemId, true),
-      };
+      memory.remember('open', itemId, true);
+      return isOpen || text !== '' ? [...begun, running] : begun;
     }
+    memory.forget('open', itemId);
     const exitCode = integerOf(item['exit_code']);
     const error = errorText(item['error']);
     const hasFailed = FAILED.has(item['status']) || error !== undefined || (exitCode !== undefined && exitCode !== 0);
@@ -72,7 +70,7 @@ const toolItem =
         ...(hasFailed && { error: error ?? failure(item, exitCode) }),
       },
     };
-    return { drafts: [...begun, ended], memory: forget(memory, 'open', itemId) };
+    return [...begun, ended];
   };
 
 function failure({ status }: JsonObject, exitCode: number | undefined): string {
@@ -82,25 +80,23 @@ function failure({ status }: JsonObject, exitCode: number | undefined): string {
 
 const said =
   (draft: Draft = {}) =>
-  ({ item, itemId, stage }: Item): Conversion => ({
-    drafts: [
-      textDraft(textOf(item['text']) ?? '', {
-        itemId,
-        ...(stage !== 'completed' && { delivery: 'realtime' }),
-        ...draft,
-      }),
-    ],
-  });
+  ({ item, itemId, stage }: Item): Draft[] => [
+    textDraft(textOf(item['text']) ?? '', {
+      itemId,
+      ...(stage !== 'completed' && { delivery: 'realtime' }),
+      ...draft,
+    }),
+  ];
 
-const todoList = ({ item, itemId }: Item): Conversion => {
+const todoList = ({ item, itemId }: Item): Draft[] => {
   const lines = listOf(item['items']).map((each) => {
     const { text, completed } = objectOf(each);
     return `- [${completed === true ? 'x' : ' '}] ${textOf(text) ?? ''}`;
   });
-  return { drafts: [textDraft(lines.join('\n'), { itemId, responsePhase: 'commentary' })] };
+  return [textDraft(lines.join('\n'), { itemId, responsePhase: 'commentary' })];
 };
 
-const ITEMS: Readonly<Record<string, (item: Item) => Conversion>> = {
+const ITEMS: Readonly<Record<string, (item: Item) => Draft[]>> = {
   agent_message: said(),
   assistant_message: said(),
   reasoning: said({ responsePhase: 'commentary' }),
@@ -128,7 +124,7 @@ const ITEMS: Readonly<Record<string, (item: Item) => Conversion>> = {
     name: ({ tool }) => textOf(tool) ?? 'agent',
     input: ({ prompt, receiver_thread_ids: receivers }) => ({ prompt, receivers }),
     output: ({ agents_states: states }) =>
-      Object.values(objectOf(states))
+      listOf(Object.values(objectOf(states)))
         .map((state) => textOf(objectOf(state)['message']) ?? textOf(objectOf(state)['status']) ?? '')
         .join('\n'),
   }),
@@ -137,37 +133,40 @@ const ITEMS: Readonly<Record<string, (item: Item) => Conversion>> = {
     input: ({ query, action }) => ({ query, action }),
     output: () => '',
   }),
-  error: ({ item, itemId }) => ({
-    drafts: [{ name: 'error', itemId, accumulatedText: errorText(item['message']) ?? '' }],
-  }),
+  error: ({ item, itemId }) => [{ name: 'error', itemId, accumulatedText: errorText(item['message']) ?? '' }],
 };
 
 const ofItem =
-  (stage: Stage) =>
-  (line: JsonObject, memory: Memory): Conversion => {
+  (stage: Stage): Convert =>
+  (line, memory) => {
     const item = objectOf(line['item']);
     // Before 0.44 the type of an item was in `item_type`.
-    const convert = ITEMS[textOf(item['type']) ?? textOf(item['item_type']) ?? ''];
+    const type = textOf(item['type']) ?? textOf(item['item_type']) ?? '';
+    const convert = Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined;
     const id = nameOf(item['id']);
-    if (!convert || id === undefined) return { drafts: [{}] };
-    return convert({ item, itemId: itemIdOf(id, memory), stage, memory });
+    return convert && id !== undefined ? convert({ item, itemId: itemIdOf(id, memory), stage, memory }) : [];
   };
 
 /** Ids of items are unique within a run only. */
-function itemIdOf(id: string, memory: Memory): string {
-  const run = amountOf(memory['run']) ?? 0;
+function itemIdOf(id: string, memory: FormatMemory): string {
+  const run = amountOf(memory.get('run')) ?? 0;
   return run > 1 ? `${run}:${id}` : id;
 }
 
-const threadStarted = (line: JsonObject, memory: Memory): Conversion => ({
-  drafts: [{}],
-  memory: {
-    run: (amountOf(memory['run']) ?? 0) + 1,
-    thread: textOf(line['thread_id']) ?? '',
-    // The totals of a thread go on when it is resumed.
-    totals: memory['thread'] === line['thread_id'] ? memory['totals'] : {},
-  },
-});
+const threadStarted: Convert = ({ thread_id: id }, memory) => {
+  const run = (amountOf(memory.get('run')) ?? 0) + 1;
+  const thread = (textOf(id) ?? '').slice(0, MAX_THREAD);
+  // The totals of a thread go on when it is resumed.
+  const totals = memory.get('thread') === thread ? memory.get('totals') : undefined;
+  memory.clear();
+  memory.set('run', run);
+  memory.set('thread', thread);
+  memory.set('totals', totals);
+  return [];
+};
+
+/** So much of the id of a thread is compared. */
+const MAX_THREAD = 200;
 
 const COUNTERS = {
   inputTokens: 'input_tokens',
@@ -176,27 +175,26 @@ const COUNTERS = {
 } as const;
 
 /** The usage in a line is the total of the thread so far. */
-function turnCompleted(line: JsonObject, memory: Memory): Conversion {
+const turnCompleted: Convert = (line, memory) => {
   const usage = objectOf(line['usage']);
-  const totals = objectOf(memory['totals']);
+  const before = objectOf(memory.get('totals'));
+  const totals = Object.values(COUNTERS).map((field) => [field, amountOf(usage[field])] as const);
   const added = Object.fromEntries(
-    Object.entries(COUNTERS).map(([name, field]) => [name, addedTo(totals[field], amountOf(usage[field]))]),
+    Object.entries(COUNTERS).map(([name, field]) => [name, addedTo(before[field], amountOf(usage[field]))]),
   );
-  return { drafts: [{ usage: { ...added, turns: 1 } }], memory: { ...memory, totals: usage } };
-}
+  memory.set('totals', Object.fromEntries(totals));
+  return [{ usage: { ...added, turns: 1 } }];
+};
 
-const failed = (error: unknown, draft: Draft = {}): Conversion => ({
-  drafts: [{ name: 'error', accumulatedText: errorText(error) ?? '', ...draft }],
-});
+const failed = (error: unknown, draft: Draft = {}): Draft[] => [
+  { name: 'error', accumulatedText: errorText(error) ?? '', ...draft },
+];
 
-function planDelta({ item_id: id, delta }: JsonObject, memory: Memory): Conversion {
+const planDelta: Convert = ({ item_id: id, delta }, memory) => {
   const itemId = nameOf(id);
-  if (itemId === undefined) return { drafts: [{}] };
-  const known = itemIdOf(itemId, memory);
-  const text = `${textOf(objectOf(memory['plans'])[known]) ?? ''}${textOf(delta) ?? ''}`;
-  const draft = textDraft(text, { itemId: known, delivery: 'realtime', responsePhase: 'commentary' });
-  return { drafts: [draft], memory: remember(memory, 'plans', known, text) };
-}
+  if (itemId === undefined) return [];
+  return [partDraft(textOf(delta) ?? '', { itemId: itemIdOf(itemId, memory), responsePhase: 'commentary' })];
+};
 
 export const codex: Format = {
   provider: 'openai',
@@ -208,15 +206,13 @@ export const codex: Format = {
     'item.updated': ofItem('updated'),
     'item.completed': ofItem('completed'),
     'item.plan.delta': planDelta,
-    request_user_input: ({ questions }) => ({
-      drafts: [
-        textDraft(
-          listOf(questions)
-            .map((each) => textOf(objectOf(each)['question']) ?? '')
-            .join('\n'),
-        ),
-      ],
-    }),
+    request_user_input: ({ questions }) => [
+      textDraft(
+        listOf(questions)
+          .map((each) => textOf(objectOf(each)['question']) ?? '')
+          .join('\n'),
+      ),
+    ],
     error: (line) => failed(line['message'] ?? line['error']),
   },
 };

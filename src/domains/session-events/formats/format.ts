@@ -1,10 +1,12 @@
 import { isObject } from '../../../core/is-object.ts';
+import { WORK } from '../../../core/work-budget.ts';
+import type { FormatMemory } from './format-memory.ts';
 
 /** What the formats of agents share. A format maps the lines of one agent to events of the documented model. */
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** The parts of an event that a format reads from a line. The line itself is added by `lineConverter`. */
+/** The parts of an event that a format reads from a line. The line itself is added by the converter. */
 export interface Draft {
   /** Name of the event in `event.event`; when absent, the type of the line. */
   readonly name?: string;
@@ -16,6 +18,10 @@ export interface Draft {
   readonly sequenceNumber?: number;
   readonly itemId?: string;
   readonly accumulatedText?: string;
+  /** What a part adds to the text of its item. The converter adds the text so far from time to time. */
+  readonly delta?: string;
+  /** Set when the text only repeats earlier parts: it is left out if it would take too much room. */
+  readonly isRepeated?: true;
   readonly deltaType?: 'text_delta' | 'input_json_delta';
   readonly responsePhase?: 'commentary' | 'final_answer';
   readonly toolName?: string;
@@ -38,31 +44,30 @@ export interface UsageDraft {
   readonly durationMs?: number | undefined;
 }
 
-/** What a format remembers of earlier lines of the session. It is JSON, because it is stored between two requests. */
-export type Memory = JsonObject;
-
-export interface Conversion {
-  readonly drafts: readonly Draft[];
-  /** When absent, the memory does not change. */
-  readonly memory?: Memory;
-}
-
 export interface Format {
   /** `provider` of its events. */
   readonly provider: string;
+  /** Set when no line has the whole text of a message that came in parts, so that it is repeated at its end. */
+  readonly repeatsEnd?: true;
   /** The JSON text of a line, such as that of an event stream; when absent, the line itself. */
   readonly jsonOf?: (line: string) => string;
   /** How the lines of each `type` are mapped. Lines of other types are kept without further fields. */
-  readonly types: Readonly<Record<string, (line: JsonObject, memory: Memory) => Conversion>>;
+  readonly types: Readonly<Record<string, Convert>>;
 }
+
+/** Reads a line. `memory` has what was remembered of earlier lines, and is changed. */
+export type Convert = (line: JsonObject, memory: FormatMemory) => readonly Draft[];
 
 /** The value as an object; an empty one if it is anything else. */
 export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
 }
 
+/** @throws RangeError for a list with more items than a line can have events; the line is then kept as a text */
 export function listOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [];
+  if (!Array.isArray(value)) return [];
+  if (value.length > WORK.lineEvents) throw new RangeError(`a list has more than ${WORK.lineEvents} items`);
+  return value;
 }
 
 export function textOf(value: unknown): string | undefined {
@@ -89,7 +94,7 @@ export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (content === undefined || content === null) return '';
   if (!Array.isArray(content)) return textOf(objectOf(content)['text']) ?? JSON.stringify(content);
-  return content.map(blockText).join('\n');
+  return listOf(content).map(blockText).join('\n');
 }
 
 function blockText(block: unknown): string {
@@ -139,31 +144,9 @@ export function toolCall(itemId: string, toolName: string, input: unknown, draft
   };
 }
 
-/** What accumulates of texts that arrive in parts, at most this many characters for each. Longer ones are complete in their lines only. */
-const MAX_OPEN_TEXT = 256 * 1024;
-const MAX_OPEN_ITEMS = 100;
-
-/** Appends a part to the text of an item, and returns the whole text so far. */
-export function accumulate(memory: Memory, itemId: string, part: string): { text?: string; memory: Memory } {
-  const texts = objectOf(memory['texts']);
-  const before = texts[itemId];
-  // null: the text was too long, so that its beginning is no longer known.
-  if (before === null) return { memory };
-  const text = `${textOf(before) ?? ''}${part}`;
-  const kept = text.length > MAX_OPEN_TEXT ? null : text;
-  return { text, memory: remember(memory, 'texts', itemId, kept) };
-}
-
-/** Remembers a value under a name, and forgets the oldest ones. */
-export function remember(memory: Memory, list: string, name: string, value: unknown): Memory {
-  const { [name]: _replaced, ...others } = objectOf(memory[list]);
-  const entries = [...Object.entries(others).slice(1 - MAX_OPEN_ITEMS), [name, value] as const];
-  return { ...memory, [list]: Object.fromEntries(entries) };
-}
-
-export function forget(memory: Memory, list: string, name: string): Memory {
-  const { [name]: _forgotten, ...others } = objectOf(memory[list]);
-  return { ...memory, [list]: others };
+/** A part of a text that arrives in several lines. */
+export function partDraft(delta: string, draft: Draft = {}): Draft {
+  return { source: 'assistant', deltaType: 'text_delta', delivery: 'realtime', delta, ...draft };
 }
 
 /** What a total adds to the one that the agent reported before. A smaller total is that of a new run. */

@@ -1,12 +1,15 @@
 import { isObject } from '../../../core/is-object.ts';
+import { countMembers } from '../../../core/text/json-bounds.ts';
+import { WORK } from '../../../core/work-budget.ts';
 import { claude } from './claude.ts';
 import { codex } from './codex.ts';
-import type { Draft, Format, JsonObject, Memory } from './format.ts';
+import type { Draft, Format, JsonObject } from './format.ts';
+import { type FormatMemory, MAX_TEXT } from './format-memory.ts';
 import { gemini } from './gemini.ts';
 import { openaiResponses } from './openai-responses.ts';
 import { opencode } from './opencode.ts';
 
-/** Converts lines of agents to events. Every line becomes at least one event, and no line is refused. */
+/** Reads lines of agents, and makes events of what a format finds in them. */
 
 export const FORMATS = {
   claude,
@@ -27,30 +30,19 @@ export interface ConvertedEvent {
   readonly eventData: object;
 }
 
-export interface ConvertedLine {
-  readonly events: readonly ConvertedEvent[];
-  readonly memory: Memory;
-}
-
-/** Longer lines are only in their first events, and each part has at most this many characters. */
-const MAX_PART = 60_000;
-/** Longer texts of a line are cut: the line itself is complete. */
-const MAX_TEXT = 120_000;
+/** Longer lines are in several events, and each part has at most this many characters. */
+export const MAX_PART = 60_000;
 const MAX_NAME = 100;
+const MAX_LEVELS = 500;
 
-/** Converts one line, which is kept as it came. `memory` is what the format remembers of earlier lines. */
-export function convertLine(name: FormatName, line: string, memory: Memory): ConvertedLine {
+/** The line as a JSON object; undefined if it is none, or has more members or levels than are read. */
+export function parseLine(name: FormatName, line: string): JsonObject | undefined {
   const format: Format = FORMATS[name];
-  const json = parsed(format.jsonOf?.(line) ?? line);
-  if (!json) return { events: eventsOf(format, 'line', {}, line, [{ name: 'line', accumulatedText: line }]), memory };
-  const type = typeof json['type'] === 'string' && json['type'] !== '' ? json['type'] : 'line';
-  const convert = Object.hasOwn(format.types, type) ? format.types[type] : undefined;
-  const { drafts, memory: next = memory } = convert?.(json, memory) ?? { drafts: [] };
-  return { events: eventsOf(format, type, json, line, drafts.length > 0 ? drafts : [{}]), memory: next };
-}
-
-function parsed(text: string): JsonObject | undefined {
+  const text = format.jsonOf?.(line) ?? line;
+  if (!/^\s*\{/.test(text)) return undefined;
   try {
+    // A shorter line has fewer members, and is parsed quickly, however deep it is.
+    if (text.length > WORK.lineMembers) countMembers(text, { levels: MAX_LEVELS, members: WORK.lineMembers });
     const value: unknown = JSON.parse(text);
     return isObject(value) ? value : undefined;
   } catch {
@@ -58,51 +50,96 @@ function parsed(text: string): JsonObject | undefined {
   }
 }
 
-function eventsOf(
-  format: Format,
-  type: string,
-  json: JsonObject,
-  line: string,
-  drafts: readonly Draft[],
-): ConvertedEvent[] {
-  const parts = partsOf(line);
+/** What a format finds in a line; undefined if it cannot read it. */
+export function draftsOf(name: FormatName, json: JsonObject, memory: FormatMemory): readonly Draft[] | undefined {
+  const { types }: Format = FORMATS[name];
+  const type = typeOf(json);
+  const convert = Object.hasOwn(types, type) ? types[type] : undefined;
+  try {
+    const drafts = convert?.(json, memory) ?? [];
+    return drafts.length > 0 ? drafts : [{}];
+  } catch {
+    // Whatever it is, it is kept.
+    return undefined;
+  }
+}
+
+const typeOf = ({ type }: JsonObject) => (typeof type === 'string' && type !== '' ? type.slice(0, MAX_NAME) : 'line');
+
+export interface LineContent {
+  readonly format: FormatName;
+  /** The parts of the line, which are in its first events. */
+  readonly parts: readonly string[];
+  readonly encoding?: 'base64';
+  readonly json?: JsonObject | undefined;
+  readonly type: string;
+}
+
+/** A line that a format has read. */
+export function readContent(format: FormatName, line: string, json: JsonObject): LineContent {
+  return { format, parts: partsOf(line), json, type: typeOf(json) };
+}
+
+/** A line that is kept without being read. Its encoding is the shorter one where JSON would have to escape most characters. */
+export function keptContent(format: FormatName, line: string, json?: JsonObject, encoding?: 'base64'): LineContent {
+  if (!encoding) return { format, parts: partsOf(line), json, type: 'line' };
+  const parts = partsOf(Buffer.from(line).toString(encoding), 4 * MAX_PART);
+  return { format, parts, json, type: 'line', encoding };
+}
+
+export const eventCount = ({ parts }: LineContent, drafts: readonly Draft[]) => Math.max(parts.length, drafts.length);
+
+/** The events of a line. The first has the line itself, unless it is in parts. */
+export function* eventsOf(content: LineContent, drafts: readonly Draft[]): Generator<ConvertedEvent, void, undefined> {
+  const { format, parts, encoding, json = {}, type } = content;
+  const { provider }: Format = FORMATS[format];
   const isLong = parts.length > 1;
-  const count = Math.max(parts.length, drafts.length);
-  return Array.from({ length: count }, (_, index): ConvertedEvent => {
+  const count = eventCount(content, drafts);
+  const [messageId, createdAt] = [messageIdOf(json), timeOf(json)];
+  for (let index = 0; index < count; index += 1) {
+    const found = drafts[index];
     const {
       name = type,
       source = 'system',
       scope = { kind: 'foreground' },
+      isRepeated: _repeated,
       ...draft
-    } = drafts[index] ?? { source: undefined };
-    const part = isLong ? parts[index] : line;
-    return {
-      eventType: type.slice(0, MAX_NAME),
-      messageId: messageIdOf(json),
-      provider: format.provider,
-      createdAt: timeOf(json),
+    } = found ?? {};
+    const message = parts[index];
+    yield {
+      eventType: type,
+      messageId,
+      provider,
+      createdAt,
       eventData: {
-        type: type.slice(0, MAX_NAME),
+        type,
         scope,
-        source,
+        ...(found && { source }),
         providerEvent: true,
         delivery: 'persist',
         ...bounded(draft),
-        ...(part !== undefined && {
-          event: { event: index < drafts.length ? name : 'line_part', message: part, provider: format.provider },
+        ...((message !== undefined || found?.name !== undefined) && {
+          event: { event: found ? name.slice(0, MAX_NAME) : 'line_part', message: message ?? '', provider },
         }),
         // Several events of one line are numbered, so that the line can be put together again.
-        ...(count > 1 && { line: { event: index + 1, events: count, ...(isLong && { parts: parts.length }) } }),
+        ...((count > 1 || encoding) && {
+          line: {
+            event: index + 1,
+            events: count,
+            ...(isLong && { parts: parts.length }),
+            ...(encoding && { encoding }),
+          },
+        }),
       },
     };
-  });
+  }
 }
 
 /** The parts of a line, which never separate the two halves of a character. */
-function partsOf(line: string): string[] {
+function partsOf(line: string, maxPart = MAX_PART): string[] {
   const parts: string[] = [];
   for (let start = 0; start < line.length || parts.length === 0;) {
-    const end = Math.min(line.length, start + MAX_PART);
+    const end = Math.min(line.length, start + maxPart);
     const code = line.charCodeAt(end - 1);
     const stop = end < line.length && code >= 0xd8_00 && code <= 0xdb_ff ? end - 1 : end;
     parts.push(line.slice(start, stop));
@@ -111,9 +148,10 @@ function partsOf(line: string): string[] {
   return parts;
 }
 
-function bounded({ accumulatedText, toolResult, usage, ...draft }: Draft): object {
+function bounded({ accumulatedText, delta, toolResult, usage, ...draft }: Draft): object {
   return {
     ...draft,
+    ...(delta !== undefined && { delta: cut(delta) }),
     ...(accumulatedText !== undefined && { accumulatedText: cut(accumulatedText) }),
     ...(toolResult && {
       toolResult: { ...toolResult, ...(toolResult.output !== undefined && { output: cut(toolResult.output) }) },
@@ -122,6 +160,7 @@ function bounded({ accumulatedText, toolResult, usage, ...draft }: Draft): objec
   };
 }
 
+/** Longer texts of a line are cut: the line itself is complete. */
 function cut(text: string): string {
   if (text.length <= MAX_TEXT) return text;
   return `${text

@@ -1,27 +1,22 @@
 import {
-  type Conversion,
+  type Convert,
   type Draft,
   type Format,
   type JsonObject,
-  type Memory,
-  accumulate,
   amountOf,
   contentText,
   errorText,
-  forget,
   integerOf,
-  listOf,
+  partDraft,
   textDraft,
   nameOf,
   objectOf,
-  remember,
   textOf,
   toolCall,
 } from './format.ts';
+import type { FormatMemory } from './format-memory.ts';
 
 /** Events of a streamed response of OpenAI's Responses API, one a line, as JSON or as lines of an event stream (`data: {…}`). */
-
-type Convert = (line: JsonObject, memory: Memory) => Conversion;
 
 function placeOf(line: JsonObject): Draft {
   const sequenceNumber = integerOf(line['sequence_number']);
@@ -29,7 +24,7 @@ function placeOf(line: JsonObject): Draft {
   return { ...(sequenceNumber !== undefined && { sequenceNumber }), ...(index !== undefined && { index }) };
 }
 
-const frame: Convert = (line) => ({ drafts: [{ source: 'assistant', ...placeOf(line) }] });
+const frame: Convert = (line) => [{ source: 'assistant', ...placeOf(line) }];
 
 /** The text item of a line: an item can have several parts. */
 function textItem(line: JsonObject): string {
@@ -39,69 +34,35 @@ function textItem(line: JsonObject): string {
 
 const textDelta =
   (draft: Draft = {}): Convert =>
-  (line, memory) => {
-    const itemId = textItem(line);
-    const { text, memory: next } = accumulate(memory, itemId, textOf(line['delta']) ?? '');
-    const fields = { ...placeOf(line), itemId, delivery: 'realtime' as const, ...draft };
-    return {
-      drafts: [
-        {
-          source: 'assistant',
-          deltaType: 'text_delta',
-          ...fields,
-          ...(text !== undefined && { accumulatedText: text }),
-        },
-      ],
-      memory: next,
-    };
-  };
+  (line) => [partDraft(textOf(line['delta']) ?? '', { ...placeOf(line), itemId: textItem(line), ...draft })];
 
 const textDone =
   (field: string, draft: Draft = {}): Convert =>
-  (line, memory) => {
-    const itemId = textItem(line);
-    return {
-      drafts: [textDraft(textOf(line[field]) ?? '', { ...placeOf(line), itemId, ...draft })],
-      memory: forget(memory, 'texts', itemId),
-    };
-  };
+  (line) => [textDraft(textOf(line[field]) ?? '', { ...placeOf(line), itemId: textItem(line), ...draft })];
 
 const thinking: Draft = { responsePhase: 'commentary' };
 
 /** The call of an item: events name the item, results the call. */
-function callOf(line: JsonObject, memory: Memory): { itemId: string; toolName?: string } {
+function callOf(line: JsonObject, memory: FormatMemory): { itemId: string; toolName?: string } {
   const id = textOf(line['item_id']) ?? '';
-  const { call, name } = objectOf(objectOf(memory['calls'])[id]);
+  const { call, name } = objectOf(memory.recall('calls', id));
   const toolName = nameOf(name);
   return { itemId: nameOf(call) ?? id, ...(toolName !== undefined && { toolName }) };
 }
 
-const inputDelta: Convert = (line, memory) => {
-  const call = callOf(line, memory);
-  const { text, memory: next } = accumulate(memory, call.itemId, textOf(line['delta']) ?? '');
-  return {
-    drafts: [
-      {
-        ...placeOf(line),
-        ...call,
-        source: 'assistant',
-        delivery: 'realtime',
-        deltaType: 'input_json_delta',
-        ...(text !== undefined && { accumulatedText: text }),
-      },
-    ],
-    memory: next,
-  };
-};
+const inputDelta: Convert = (line, memory) => [
+  partDraft(textOf(line['delta']) ?? '', {
+    ...placeOf(line),
+    ...callOf(line, memory),
+    deltaType: 'input_json_delta',
+  }),
+];
 
 const inputDone =
   (field: string): Convert =>
   (line, memory) => {
     const { itemId, toolName = 'tool' } = callOf(line, memory);
-    return {
-      drafts: [toolCall(itemId, toolName, textOf(line[field]) ?? '', placeOf(line))],
-      memory: forget(memory, 'texts', itemId),
-    };
+    return [toolCall(itemId, toolName, textOf(line[field]) ?? '', placeOf(line))];
   };
 
 /** Items that call a tool: `function_call`, `web_search_call`, `mcp_call` and others. */
@@ -112,10 +73,8 @@ const itemAdded: Convert = (line, memory) => {
   const call = toolOf(item);
   if (!call) return frame(line, memory);
   const { itemId, toolName } = call;
-  return {
-    drafts: [{ ...placeOf(line), source: 'assistant', itemId, toolName, toolResult: { status: 'running' } }],
-    memory: remember(memory, 'calls', textOf(item['id']) ?? itemId, { call: itemId, name: toolName }),
-  };
+  memory.remember('calls', textOf(item['id']) ?? itemId, { call: itemId, name: toolName });
+  return [{ ...placeOf(line), source: 'assistant', itemId, toolName, toolResult: { status: 'running' } }];
 };
 
 function toolOf(item: JsonObject): { itemId: string; toolName: string } | undefined {
@@ -139,11 +98,11 @@ const itemDone: Convert = (line, memory) => {
   if (!call) return itemResult(item, placeOf(line), memory) ?? frame(line, memory);
   const input = INPUTS.map((name) => item[name]).find((value) => value !== undefined && value !== null);
   const begun = toolCall(call.itemId, call.toolName, input ?? {}, placeOf(line));
-  const next = remember(memory, 'calls', textOf(item['id']) ?? call.itemId, { call: call.itemId, name: call.toolName });
+  memory.remember('calls', textOf(item['id']) ?? call.itemId, { call: call.itemId, name: call.toolName });
   // The client runs functions, so that their results come later or not at all.
   const output = OUTPUTS.map((name) => item[name]).find((value) => value !== undefined && value !== null);
   const error = errorText(item['error']);
-  if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') return { drafts: [begun], memory: next };
+  if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') return [begun];
   const hasFailed = item['status'] === 'failed' || error !== undefined;
   const ended: Draft = {
     ...placeOf(line),
@@ -155,53 +114,51 @@ const itemDone: Convert = (line, memory) => {
       ...(hasFailed && { error: error ?? 'the call failed' }),
     },
   };
-  return { drafts: [begun, ended], memory: next };
+  return [begun, ended];
 };
 
 const isBytes = ({ type }: JsonObject) => type === 'image_generation_call';
 
 /** The output of a function, where a client writes it into the stream. */
-function itemResult(item: JsonObject, place: Draft, memory: Memory): Conversion | undefined {
+function itemResult(item: JsonObject, place: Draft, memory: FormatMemory): readonly Draft[] | undefined {
   if (!textOf(item['type'])?.endsWith('_call_output')) return undefined;
   const itemId = textOf(item['call_id']) ?? '';
-  const known = Object.values(objectOf(memory['calls'])).find((each) => objectOf(each)['call'] === itemId);
+  const known = memory.all('calls').find((each) => objectOf(each)['call'] === itemId);
   const toolName = nameOf(objectOf(known)['name']);
-  return {
-    drafts: [
-      {
-        ...place,
-        source: 'tool',
-        itemId,
-        ...(toolName !== undefined && { toolName }),
-        toolResult: {
-          status: item['status'] === 'failed' ? 'error' : 'completed',
-          output: contentText(item['output']),
-        },
-      },
-    ],
-  };
+  const status = item['status'] === 'failed' ? 'error' : 'completed';
+  return [
+    {
+      ...place,
+      source: 'tool',
+      itemId,
+      ...(toolName !== undefined && { toolName }),
+      toolResult: { status, output: contentText(item['output']) },
+    },
+  ];
 }
 
-const ended: Convert = (line) => {
+const ended: Convert = (line, memory) => {
   const response = objectOf(line['response']);
   const usage = objectOf(response['usage']);
   const error = errorText(response['error']) ?? errorText(objectOf(response['incomplete_details'])['reason']);
-  return {
-    drafts: [
-      {
-        ...placeOf(line),
-        ...(error !== undefined && { name: 'error', accumulatedText: error }),
-        usage: {
-          inputTokens: amountOf(usage['input_tokens']),
-          outputTokens: amountOf(usage['output_tokens']),
-          cachedInputTokens: amountOf(objectOf(usage['input_tokens_details'])['cached_tokens']),
-          turns: 1,
-        },
+  memory.clear();
+  return [
+    {
+      ...placeOf(line),
+      ...(error !== undefined && { name: 'error', accumulatedText: error }),
+      usage: {
+        inputTokens: amountOf(usage['input_tokens']),
+        outputTokens: amountOf(usage['output_tokens']),
+        cachedInputTokens: amountOf(objectOf(usage['input_tokens_details'])['cached_tokens']),
+        turns: 1,
       },
-    ],
-    memory: {},
-  };
+    },
+  ];
 };
+
+const message: Convert = (line) => [
+  textDraft(contentText(line['content']), { source: line['role'] === 'user' ? 'user' : 'assistant' }),
+];
 
 export const openaiResponses: Format = {
   provider: 'openai_responses',
@@ -235,11 +192,7 @@ export const openaiResponses: Format = {
     'response.completed': ended,
     'response.incomplete': ended,
     'response.failed': ended,
-    message: (line) => ({
-      drafts: listOf([line['content']])
-        .map(contentText)
-        .map((text) => textDraft(text, { source: line['role'] === 'user' ? 'user' : 'assistant' })),
-    }),
-    error: (line) => ({ drafts: [{ accumulatedText: errorText(line['message']) ?? errorText(line['error']) ?? '' }] }),
+    message,
+    error: (line) => [{ accumulatedText: errorText(line['message']) ?? errorText(line['error']) ?? '' }],
   },
 };

@@ -1,7 +1,6 @@
 import {
-  type Conversion,
+  type Convert,
   type Format,
-  type JsonObject,
   amountOf,
   contentText,
   errorText,
@@ -16,22 +15,20 @@ import {
 /** `opencode run --format json`. The shapes are those of `packages/opencode/src/cli/cmd/run.ts` in anomalyco/opencode. */
 
 const said =
-  (phase?: 'commentary') =>
-  (line: JsonObject): Conversion => {
+  (phase?: 'commentary'): Convert =>
+  (line) => {
     const part = objectOf(line['part']);
     const itemId = nameOf(part['id']);
-    return {
-      drafts: [
-        textDraft(textOf(part['text']) ?? '', {
-          ...(itemId !== undefined && { itemId }),
-          ...(phase && { responsePhase: phase }),
-        }),
-      ],
-    };
+    return [
+      textDraft(textOf(part['text']) ?? '', {
+        ...(itemId !== undefined && { itemId }),
+        ...(phase && { responsePhase: phase }),
+      }),
+    ];
   };
 
 /** A tool call has one line, at its end. */
-function toolUse(line: JsonObject): Conversion {
+const toolUse: Convert = (line) => {
   const part = objectOf(line['part']);
   const state = objectOf(part['state']);
   const itemId = nameOf(part['callID']) ?? nameOf(part['id']) ?? '';
@@ -39,41 +36,37 @@ function toolUse(line: JsonObject): Conversion {
   const error = errorText(state['error']);
   const exitCode = integerOf(objectOf(state['metadata'])['exit']);
   const status = state['status'] === 'error' ? 'error' : state['status'] === 'completed' ? 'completed' : 'running';
-  return {
-    drafts: [
-      toolCall(itemId, toolName, state['input'] ?? {}),
-      {
-        source: 'tool',
-        itemId,
-        toolName,
-        toolResult: {
-          status,
-          output: contentText(state['output']),
-          ...(exitCode !== undefined && { exitCode }),
-          ...(status === 'error' && { error: error ?? 'the call failed' }),
-        },
+  return [
+    toolCall(itemId, toolName, state['input'] ?? {}),
+    {
+      source: 'tool',
+      itemId,
+      toolName,
+      toolResult: {
+        status,
+        output: contentText(state['output']),
+        ...(exitCode !== undefined && { exitCode }),
+        ...(status === 'error' && { error: error ?? 'the call failed' }),
       },
-    ],
-  };
-}
+    },
+  ];
+};
 
-function stepFinish(line: JsonObject): Conversion {
+const stepFinish: Convert = (line) => {
   const { tokens, cost } = objectOf(line['part']);
   const { input, output, cache } = objectOf(tokens);
-  return {
-    drafts: [
-      {
-        usage: {
-          inputTokens: amountOf(input),
-          outputTokens: amountOf(output),
-          cachedInputTokens: amountOf(objectOf(cache)['read']),
-          costUsd: amountOf(cost),
-          turns: 1,
-        },
+  return [
+    {
+      usage: {
+        inputTokens: amountOf(input),
+        outputTokens: amountOf(output),
+        cachedInputTokens: amountOf(objectOf(cache)['read']),
+        costUsd: amountOf(cost),
+        turns: 1,
       },
-    ],
-  };
-}
+    },
+  ];
+};
 
 export const opencode: Format = {
   provider: 'opencode',
@@ -82,6 +75,6 @@ export const opencode: Format = {
     reasoning: said('commentary'),
     tool_use: toolUse,
     step_finish: stepFinish,
-    error: ({ error }) => ({ drafts: [{ accumulatedText: errorText(error) ?? '' }] }),
+    error: ({ error }) => [{ accumulatedText: errorText(error) ?? '' }],
   },
 };
