@@ -129,13 +129,16 @@ export const eventData = z
   .unknown()
   .meta(DOCUMENTED)
   .transform((value, context): EventJson => {
-    for (const issue of compiledFields.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
-    if (typeof value !== 'object') return z.NEVER;
     const refuse = (fault: JsonFault) => {
       context.addIssue({ code: 'custom', path: fault.path, ...rule(fault.code, fault.message, fault.limit) });
       return z.NEVER;
     };
-    const fault = shapeFault(value, MAX_EVENT_DEPTH);
+    const size = { bytes: 0 };
+    const fault = shapeFault(value, MAX_EVENT_DEPTH, size);
+    // Validating and writing what is larger takes much longer than counting it.
+    if (size.bytes > MAX_EVENT_BYTES) return refuse(TOO_LONG);
+    for (const issue of compiledFields.safeParse(value).error?.issues ?? []) context.addIssue({ ...issue });
+    if (typeof value !== 'object') return z.NEVER;
     if (fault) return refuse(fault);
     // Serialized once: faulty texts are found by searching the result.
     const asGiven = JSON.stringify(value);
@@ -144,12 +147,7 @@ export const eventData = z
     // A character has at most three bytes.
     if (json.length * 3 <= MAX_EVENT_BYTES || Buffer.byteLength(json) <= MAX_EVENT_BYTES)
       return { json, repairedTexts };
-    return refuse({
-      path: [],
-      code: 'TOO_LONG',
-      message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8`,
-      limit: MAX_EVENT_BYTES,
-    });
+    return refuse(TOO_LONG);
   });
 
 const recordedAt = z.iso
@@ -202,8 +200,18 @@ interface JsonFault extends Pick<InputFault, 'code' | 'limit'> {
   readonly message: string;
 }
 
-/** The first fault of a value other than in its texts: not JSON, or too deep. The recursion is never deeper than `levels`. */
-function shapeFault(value: unknown, levels: number): JsonFault | undefined {
+const TOO_LONG: JsonFault = {
+  path: [],
+  code: 'TOO_LONG',
+  message: `must be at most ${MAX_EVENT_BYTES} bytes (1 MiB) as JSON in UTF-8`,
+  limit: MAX_EVENT_BYTES,
+};
+
+/**
+ * The first fault of a value other than in its texts: not JSON, too deep, or too large. The recursion is never deeper than `levels`.
+ * @param size Counts what the names, commas and colons take at least.
+ */
+function shapeFault(value: unknown, levels: number, size: { bytes: number }): JsonFault | undefined {
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return undefined;
   // Written as it came.
   if (isExactNumber(value)) return undefined;
@@ -219,8 +227,9 @@ function shapeFault(value: unknown, levels: number): JsonFault | undefined {
     };
   // No keys are made for the items of a list, of which there can be hundreds of thousands.
   if (Array.isArray(value)) {
+    size.bytes += 2 * value.length;
     for (let index = 0; index < value.length; index += 1) {
-      const fault = shapeFault(value[index], levels - 1);
+      const fault = size.bytes > MAX_EVENT_BYTES ? TOO_LONG : shapeFault(value[index], levels - 1, size);
       if (fault) return within(String(index), fault);
     }
     return undefined;
@@ -228,7 +237,8 @@ function shapeFault(value: unknown, levels: number): JsonFault | undefined {
   // `Object.keys` is a third faster here than `Object.entries`, and this runs for all recorded data.
   for (const key of Object.keys(value)) {
     if (key === '__proto__') return { path: [key], code: 'NOT_ALLOWED', message: 'is not an allowed property name' };
-    const fault = shapeFault(value[key], levels - 1);
+    size.bytes += key.length + 4;
+    const fault = size.bytes > MAX_EVENT_BYTES ? TOO_LONG : shapeFault(value[key], levels - 1, size);
     if (fault) return within(key, fault);
   }
   return undefined;

@@ -133,6 +133,16 @@ describe('event data', () => {
     expect(faultOf({ type: 'x', ['k'.repeat(MAX_EVENT_BYTES)]: 1 })).toMatch(/must be at most 1048576 bytes/);
   });
 
+  test('is not validated if its names and items alone are larger', () => {
+    const largest = Array.from({ length: (MAX_EVENT_BYTES - 20) / 2 }, () => 1);
+    expect(faultOf({ type: 'x', a: largest })).toBe('accepted');
+    const tooLarge = 'data: must be at most 1048576 bytes (1 MiB) as JSON in UTF-8';
+    expect(faultOf({ type: 1, a: largest })).toBe('data.type: must be a string');
+    expect(faultOf({ type: 1, a: [...largest, ...largest] })).toBe(tooLarge);
+    const names = Object.fromEntries(Array.from({ length: 150_000 }, (_, at) => [`name${at}`, 1]));
+    expect(faultOf({ type: 1, a: names })).toBe(tooLarge);
+  });
+
   test('is nested at most 100 levels deep, and 100,000 levels do not overflow the stack', () => {
     const listOf = (levels: number) => json(`{"type":"x","list":${'['.repeat(levels)}${']'.repeat(levels)}}`);
     expect(faultOf(listOf(99))).toBe('accepted');
