@@ -36,7 +36,8 @@ export async function redactDocuments(
   };
   for (const [index, document] of documents.entries()) {
     if (slices.isOver()) await slices.pause();
-    if (mayHaveCredential(document)) values.set(index, replaceTexts(parseExactJson(document), collect));
+    if (mayHaveCredential(document))
+      values.set(index, await inSlices(replaceTexts(parseExactJson(document), collect), slices));
   }
   const replacements = await findReplacements(texts, slices);
   if (replacements.size === 0) return { documents, secrets: 0 };
@@ -47,13 +48,14 @@ export async function redactDocuments(
     if (slices.isOver()) await slices.pause();
     const secrets = found.get(groupOf(index)) ?? new Set<string>();
     let isChanged = false;
-    const changed = replaceTexts(value, (text, label) => {
+    const change: Change = (text, label) => {
       const replacement = replacements.get(label + text);
       if (!replacement) return text;
       isChanged = true;
       for (const secret of replacement.secrets) secrets.add(secret);
       return replacement.text;
-    });
+    };
+    const changed = await inSlices(replaceTexts(value, change), slices);
     if (!isChanged) continue;
     redacted[index] = JSON.stringify(changed);
     found.set(groupOf(index), secrets);
@@ -133,18 +135,34 @@ const labelOf = (name: string) => (name.length < 100 && TELLING_NAME.test(name) 
 /** Returns what the text becomes. `label` is what precedes the text where it is searched. */
 type Change = (text: string, label: string) => string;
 
+/** A computation whose steps are short. */
+type Steps<Result> = Generator<undefined, Result, undefined>;
+
+async function inSlices<Result>(steps: Steps<Result>, slices: WorkSlices): Promise<Result> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (slices.isOver()) await slices.pause();
+  }
+}
+
 /** Calls `change` for all texts and member names, and changes the value accordingly: a copy can have hundreds of thousands of members. */
-function replaceTexts(value: unknown, change: Change, label = ''): unknown {
-  if (typeof value === 'string') return replaceText(value, change, label);
+function* replaceTexts(value: unknown, change: Change, label = ''): Steps<unknown> {
+  if (typeof value === 'string') return yield* replaceText(value, change, label);
   if (Array.isArray(value)) {
-    for (let index = 0; index < value.length; index += 1) value[index] = replaceTexts(value[index], change, label);
-    return value;
+    const items: unknown[] = value;
+    for (let index = 0; index < items.length; index += 1) {
+      yield;
+      items[index] = yield* replaceTexts(items[index], change, label);
+    }
+    return items;
   }
   if (!isObject(value) || isExactNumber(value)) return value;
   const members: Record<string, unknown> = value;
   let isRenamed = false;
   for (const name of Object.keys(members)) {
-    members[name] = replaceTexts(members[name], change, labelOf(name));
+    yield;
+    members[name] = yield* replaceTexts(members[name], change, labelOf(name));
     isRenamed = change(name, '') !== name || isRenamed;
   }
   return isRenamed ? withNames(value, (name) => change(name, '')) : value;
@@ -162,12 +180,12 @@ function withNames(value: Readonly<Record<string, unknown>>, rename: (name: stri
   return Object.fromEntries(members);
 }
 
-function replaceText(text: string, change: Change, label: string): string {
+function* replaceText(text: string, change: Change, label: string): Steps<string> {
   const isObjectText = text.startsWith('{') && text.endsWith('}');
   const inner = isObjectText && mayHaveCredential(text) ? parsedIfJson(text) : undefined;
   if (inner === undefined) return change(text, isObjectText ? '' : label);
   let isChanged = false;
-  const value = replaceTexts(inner, (before, innerLabel) => {
+  const value = yield* replaceTexts(inner, (before, innerLabel) => {
     const after = change(before, innerLabel);
     isChanged ||= after !== before;
     return after;

@@ -154,6 +154,17 @@ test.each([
   expect(large.read / large.slices).toBeLessThan(64 * 1024);
 });
 
+test('other requests run between the members of a document', async () => {
+  const slice = vi.spyOn(WorkSlices.prototype, 'isOver');
+  const members = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`name ${index}`, [`wgk_${index}`]]));
+  for (const document of [JSON.stringify(members), json(JSON.stringify(members))]) {
+    slice.mockClear();
+    await redactDocuments([document]);
+    expect(slice.mock.calls.length).toBeGreaterThan(10_000);
+  }
+  slice.mockRestore();
+});
+
 test('a credential of each of many texts is replaced, equal ones at once', async () => {
   const texts = Array.from({ length: 5000 }, (_, index) => join('gh', 'p_', String(index % 2500).padStart(36, 'a')));
   expect(await redactDocuments([JSON.stringify(texts)])).toEqual({
