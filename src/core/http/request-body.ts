@@ -1,9 +1,8 @@
 import { isObject } from '../is-object.ts';
 import { type HttpHeaders, type HttpRequest, isUtf8 } from './messages.ts';
 import { DomainError, ForbiddenError, ValidationError, invalid } from '../errors.ts';
-import { parseBounded } from '../text/exact-json.ts';
-import { type JsonBounds, JsonBoundError, countMembers } from '../text/json-bounds.ts';
-import { parseInSlices } from '../text/json-slices.ts';
+import { type JsonBounds, JsonBoundError } from '../text/json-bounds.ts';
+import { FREE_JSON, parseWithin } from '../text/json-slices.ts';
 import { WORK } from '../work-budget.ts';
 
 /** Both APIs refuse bodies over 4 MiB. */
@@ -25,22 +24,12 @@ export async function readJson(request: HttpRequest, maxBytes = MAX_BODY_BYTES):
 }
 
 /** All bodies are objects whose properties a schema names. What is in them may be free JSON. */
-const BODY_BOUNDS: JsonBounds = {
-  levels: WORK.levels,
-  members: WORK.members,
-  objectMembers: WORK.freeProperties,
-  rootMembers: WORK.properties,
-};
-/** A shorter text meets all bounds. */
-const MIN_TEXT = 2 * WORK.levels;
-/** Fewer members are parsed within milliseconds. */
-const MANY_MEMBERS = 20_000;
+const BODY_BOUNDS: JsonBounds = { ...FREE_JSON, rootMembers: WORK.properties };
 
 /** Parses a JSON text that a client has sent as a body. @throws ValidationError (400) if it is malformed, or beyond a bound of work. */
 export async function parseBody(text: string): Promise<unknown> {
   try {
-    const members = text.length < MIN_TEXT ? 0 : countMembers(text, BODY_BOUNDS);
-    return members > MANY_MEMBERS ? await parseInSlices(text) : parseBounded(text);
+    return await parseWithin(text, BODY_BOUNDS);
   } catch (error) {
     if (!(error instanceof JsonBoundError)) throw invalid('', 'the body is not well-formed JSON');
     const { path, message, limit } = error;

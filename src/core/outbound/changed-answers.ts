@@ -1,3 +1,5 @@
+import { JsonBoundError, countMembers } from '../text/json-bounds.ts';
+import { FREE_JSON } from '../text/json-slices.ts';
 import { OutboundError } from './outbound.ts';
 
 /** Helpers for answers of other servers that are changed before a library reads them. */
@@ -28,6 +30,17 @@ export function parsedJson(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+/** The same within the bounds of work. @throws OutboundError beyond them. */
+export function boundedJson(host: string, text: string): unknown {
+  try {
+    countMembers(text, FREE_JSON);
+  } catch (error) {
+    if (!(error instanceof JsonBoundError)) throw error;
+    throw new OutboundError(`the JSON of ${host} ${error.message}`, { cause: error });
+  }
+  return parsedJson(text);
 }
 
 /** @throws OutboundError if a document of another server is nested too deeply to be processed. */

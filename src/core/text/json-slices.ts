@@ -1,6 +1,34 @@
-import { WorkSlices } from '../work-budget.ts';
+import { WORK, WorkSlices } from '../work-budget.ts';
 import { parseBounded } from './exact-json.ts';
-import { CLOSES_LIST, CLOSES_OBJECT, COMMA, OPENS_LIST, OPENS_OBJECT, QUOTE, endOfText } from './json-bounds.ts';
+import {
+  CLOSES_LIST,
+  CLOSES_OBJECT,
+  COMMA,
+  type JsonBounds,
+  OPENS_LIST,
+  OPENS_OBJECT,
+  QUOTE,
+  countMembers,
+  endOfText,
+} from './json-bounds.ts';
+
+/** The bounds of JSON whose properties no schema names. */
+export const FREE_JSON = {
+  levels: WORK.levels,
+  members: WORK.members,
+  objectMembers: WORK.freeProperties,
+} as const satisfies JsonBounds;
+
+/** A shorter text meets all bounds. */
+const MIN_TEXT = 2 * WORK.levels;
+/** Fewer members are parsed within milliseconds. */
+const MANY_MEMBERS = 20_000;
+
+/** Parses JSON within bounds, in slices if it has many members. @throws SyntaxError if it is malformed; JsonBoundError beyond a bound. */
+export async function parseWithin(json: string, bounds: JsonBounds): Promise<unknown> {
+  const members = json.length < MIN_TEXT ? 0 : countMembers(json, bounds);
+  return members > MANY_MEMBERS ? parseInSlices(json) : parseBounded(json);
+}
 
 /** Characters that are parsed at once: less than a millisecond, whatever they are. */
 const SLICE = 16 * 1024;

@@ -1,9 +1,10 @@
 import { isObject } from '../../core/is-object.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
-import { parseExactJson } from '../../core/text/exact-json.ts';
+import { JsonBoundError } from '../../core/text/json-bounds.ts';
+import { FREE_JSON, parseWithin } from '../../core/text/json-slices.ts';
 import type { UsableConnection } from '../mcp-connections/public.ts';
-import { type Message, MessageFault, SERVER_ERROR } from './message.ts';
+import { type Message, MessageFault, SERVER_ERROR, type ServerMessage, readServerMessage } from './message.ts';
 import { UpstreamError } from './upstream-error.ts';
 import { noteFailed } from './upstream.ts';
 
@@ -62,7 +63,7 @@ function serverFailed(status: number): UpstreamError {
 export async function responseIn(
   { context, connection, message }: Asked & { readonly message: Message | undefined },
   { answer, body }: { readonly answer: StreamedAnswer; readonly body: Buffer },
-): Promise<unknown> {
+): Promise<ServerMessage | undefined> {
   const { status } = answer;
   const mediaType = mediaTypeOf(answer);
   const isRefusal = status >= 400 && status < 500;
@@ -72,17 +73,21 @@ export async function responseIn(
       id: message?.id,
       status,
     });
-  const document = parsed(body.toString());
-  if (isRefusal || (isObject(document) && document['jsonrpc'] === '2.0')) return document;
+  const response = readServerMessage(body.toString());
+  if (isRefusal || response?.isJsonRpc === true) return response;
   const error = status >= 500 ? serverFailed(status) : notMcp('its body is not a JSON-RPC response');
   throw await noteFailed(context, connection, error);
 }
 
-/** The value of a JSON text; undefined if it is none. */
-export function parsed(text: string): unknown {
+/** The members of a JSON-RPC response. @throws UpstreamError if it is malformed, or beyond the bounds of work: results are written again. */
+export async function parseResponse(text: string): Promise<object> {
   try {
-    return parseExactJson(text);
-  } catch {
-    return undefined;
+    const document = await parseWithin(text, FREE_JSON);
+    if (isObject(document)) return document;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    if (error instanceof JsonBoundError)
+      throw new UpstreamError('ANSWER_TOO_LARGE', `the answer of the MCP server ${error.message}`, { cause: error });
   }
+  throw notMcp('its JSON is malformed');
 }

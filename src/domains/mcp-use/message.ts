@@ -1,6 +1,7 @@
 import { isObject } from '../../core/is-object.ts';
-import { parseExactJson } from '../../core/text/exact-json.ts';
 import { JsonBoundError } from '../../core/text/json-bounds.ts';
+import { memberOf, membersOf } from '../../core/text/json-members.ts';
+import { FREE_JSON, parseWithin } from '../../core/text/json-slices.ts';
 
 /** A JSON-RPC message that a client sends (JSON-RPC 2.0, section 4). */
 export interface Message {
@@ -9,6 +10,9 @@ export interface Message {
   /** Undefined for a response. */
   readonly method: string | undefined;
   readonly params: Readonly<Record<string, unknown>>;
+  readonly document: Readonly<Record<string, unknown>>;
+  /** The message as it came. */
+  readonly text: string;
 }
 
 /** Error codes of JSON-RPC and of MCP. */
@@ -41,10 +45,11 @@ const MAX_ID = 1000;
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** @throws MessageFault unless the bytes are one JSON-RPC message. */
-export function parseMessage(body: Uint8Array): Message {
-  let document: unknown;
+export async function parseMessage(body: Uint8Array): Promise<Message> {
+  let [text, document]: [string, unknown] = ['', undefined];
   try {
-    document = parseExactJson(decoder.decode(body));
+    text = decoder.decode(body);
+    document = await parseWithin(text, FREE_JSON);
   } catch (error) {
     if (error instanceof JsonBoundError) throw new MessageFault(INVALID_REQUEST, `the body ${error.message}`);
     throw new MessageFault(PARSE_ERROR, 'the body is not well-formed JSON in UTF-8');
@@ -59,7 +64,58 @@ export function parseMessage(body: Uint8Array): Message {
     id: id ?? undefined,
     method: typeof method === 'string' ? method : undefined,
     params: isObject(params) ? params : {},
+    document,
+    text,
   };
+}
+
+/** A message of a server, of which only the members are read. What is in them, of any depth and width, stays text. */
+export interface ServerMessage {
+  readonly text: string;
+  readonly isJsonRpc: boolean;
+  /** An id that no client has sent is undefined. */
+  readonly id: unknown;
+  /** Undefined for a response. */
+  readonly method: string | undefined;
+  readonly result: string | undefined;
+  readonly error: string | undefined;
+}
+
+/** Undefined for a text that is no JSON object. */
+export function readServerMessage(text: string): ServerMessage | undefined {
+  const members = new Map<string, string>();
+  try {
+    for (const { name, text: value } of membersOf(text)) if (MEMBERS.has(name)) members.set(name, value);
+  } catch {
+    return undefined;
+  }
+  return {
+    text,
+    isJsonRpc: members.get('jsonrpc') === '"2.0"',
+    id: valueIn(members.get('id')),
+    method: methodIn(members.get('method')),
+    result: members.get('result'),
+    error: members.get('error'),
+  };
+}
+
+const MEMBERS = new Set(['jsonrpc', 'id', 'method', 'result', 'error']);
+/** Each character can be an escape of six. */
+const MAX_VALUE_TEXT = 6 * MAX_ID + 2;
+
+function methodIn(text: string | undefined): string | undefined {
+  const method = valueIn(text);
+  return typeof method === 'string' ? method : undefined;
+}
+
+/** The value of a short text that is no object and no list. */
+function valueIn(text = ''): unknown {
+  if (text.length > MAX_VALUE_TEXT || /^[[{]/.test(text)) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** A JSON-RPC error response. */
@@ -67,15 +123,24 @@ export function errorText(id: unknown, code: number, message: string, data?: obj
   return JSON.stringify({ jsonrpc: '2.0', id: id ?? null, error: { code, message, ...(data && { data }) } });
 }
 
-/** Which of the outcomes a response is. A result of a tool says itself that the tool has failed. */
+/** Which of the outcomes the response of a server is. */
+export function outcomeIn(message: ServerMessage | undefined): 'OK' | 'TOOL_ERROR' | 'JSON_RPC_ERROR' {
+  if (!message || message.error?.startsWith('{') === true) return 'JSON_RPC_ERROR';
+  try {
+    return memberOf(message.result ?? '', 'isError') === 'true' ? 'TOOL_ERROR' : 'OK';
+  } catch {
+    return 'OK';
+  }
+}
+
+/** The same for a parsed response. A result of a tool says itself that the tool has failed. */
 export function outcomeOf(response: unknown): 'OK' | 'TOOL_ERROR' | 'JSON_RPC_ERROR' {
   if (!isObject(response) || isObject(response['error'])) return 'JSON_RPC_ERROR';
   return isObject(response['result']) && response['result']['isError'] === true ? 'TOOL_ERROR' : 'OK';
 }
 
 /** Whether a message is the response to the request with this id. */
-export function isResponseTo(id: unknown, message: unknown): boolean {
-  return (
-    isObject(message) && ('result' in message || 'error' in message) && (message['id'] === id || message['id'] === null)
-  );
+export function isResponseTo(id: unknown, message: ServerMessage | undefined): message is ServerMessage {
+  const isResponse = (message?.result ?? message?.error) !== undefined;
+  return isResponse && (message?.id === id || message?.id === null);
 }

@@ -6,26 +6,28 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type ReceivedEvent, withData } from '../../core/outbound/event-splitter.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { type UsableConnection, findUsableConnection, noteUse } from '../mcp-connections/public.ts';
-import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
+import { isEventStream, requireProtocol, responseIn } from './answer-check.ts';
 import { type CallRecord, beginRecord } from './call-record.ts';
 import { Deadline, boundsOfCall, boundsOfStream } from './deadline.ts';
 import { forwardedHeaders, requireAgreement } from './headers.ts';
 import { beginCall, beginStream } from './limits.ts';
 import {
   type Message,
+  type ServerMessage,
   MessageFault,
   SERVER_ERROR,
   SESSION_NOT_FOUND,
   errorText,
   isResponseTo,
-  outcomeOf,
+  outcomeIn,
   parseMessage,
+  readServerMessage,
 } from './message.ts';
 import { passedStream } from './passed-stream.ts';
 import { watchRights } from './rights-watch.ts';
 import { SESSION_HEADER, openSessionId, sealSessionId } from './protocol-session.ts';
 import { answerFailure } from './rest-json-rpc.ts';
-import { bodyFor, isRestricted, requireAllowedTool, withAllowedTools } from './tool-policy.ts';
+import { isRestricted, requireAllowedTool, requireClear, withAllowedTools } from './tool-policy.ts';
 import { MAX_ANSWER_BYTES, readAnswer, sendUpstream } from './upstream.ts';
 
 /** Streamable HTTP, passed through: the bytes of requests and answers do not change, and credentials do not leave the gateway. */
@@ -49,10 +51,10 @@ export async function passThrough(
   try {
     const connection = await findUsableConnection(context, mcpConnectionId);
     if (!connection) throw notFound('MCP connection');
-    message = request.method === 'POST' ? parseMessage(body) : undefined;
+    message = request.method === 'POST' ? await parseMessage(body) : undefined;
     if (message) requireAgreement(request.headers, message);
-    const sent = message ? bodyFor(connection, body, message) : body;
-    return await answerExchange({ context, connection, request, body: sent, message });
+    if (message) requireClear(connection, message);
+    return await answerExchange({ context, connection, request, body, message });
   } catch (error) {
     return answerFailure(error, request, message);
   }
@@ -125,7 +127,7 @@ async function answerOf(exchange: Exchange, received: Received): Promise<HttpAns
   const body = await readAnswer(answer, deadline);
   const response = await responseIn(exchange, { answer, body });
   if (answer.status < 300) await noteUse(context, connection);
-  await record?.end({ outcome: outcomeOf(response), bytes: body.length });
+  await record?.end({ outcome: outcomeIn(response), bytes: body.length });
   end();
   const shown = withAllowedTools(connection, exchange.message, response) ?? body;
   return answerWith(shown.length === 0 ? null : shown, { status: answer.status, headers });
@@ -149,7 +151,7 @@ async function headersOf(
 }
 
 function streamOf({ context, connection, request, message }: Exchange, { answer, deadline, record, end }: Received) {
-  let response: unknown;
+  let response: ServerMessage | undefined;
   let canResume = false;
   const isAwaited = message?.id !== undefined;
   const endChecks = watchRights(context, connection, deadline);
@@ -163,8 +165,8 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
       const found = isAwaited && response === undefined ? responseOf(event, message.id) : undefined;
       response ??= found;
       const isLate = !message && isRestricted(connection);
-      const allowed = withAllowedTools(connection, message, isLate ? documentIn(event) : found);
-      return allowed ? Buffer.from(withData(event, allowed.toString())) : event.bytes;
+      const allowed = withAllowedTools(connection, message, isLate ? messageIn(event) : found);
+      return allowed === undefined ? event.bytes : Buffer.from(withData(event, allowed));
     },
     lastEvent: (error) =>
       !isAwaited || (canResume && error.upstreamCode === 'UPSTREAM_UNREACHABLE')
@@ -173,16 +175,16 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
     onEnd: async (bytes) => {
       endChecks();
       end();
-      await record?.end({ outcome: response === undefined ? 'TRANSPORT_ERROR' : outcomeOf(response), bytes });
+      await record?.end({ outcome: response === undefined ? 'TRANSPORT_ERROR' : outcomeIn(response), bytes });
     },
   });
 }
 
-function responseOf(event: ReceivedEvent, id: unknown): unknown {
-  const document = documentIn(event);
-  return isResponseTo(id, document) ? document : undefined;
+function responseOf(event: ReceivedEvent, id: unknown): ServerMessage | undefined {
+  const message = messageIn(event);
+  return isResponseTo(id, message) ? message : undefined;
 }
 
-function documentIn({ data }: ReceivedEvent): unknown {
-  return data === undefined ? undefined : parsed(data);
+function messageIn({ data }: ReceivedEvent): ServerMessage | undefined {
+  return data === undefined ? undefined : readServerMessage(data);
 }

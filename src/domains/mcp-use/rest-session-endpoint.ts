@@ -19,7 +19,7 @@ import { PING } from './passed-stream.ts';
 import { type ToolResponse, asksForInput, recordedCall } from './recorded-call.ts';
 import { answerFailure, jsonRpc } from './rest-json-rpc.ts';
 import { type ToolList, legacyTool, listTools, placeOf } from './session-tools.ts';
-import { unknownTool } from './tool-policy.ts';
+import { callParams, unknownTool } from './tool-policy.ts';
 
 /**
  * The tools of all MCP connections of a session at one address, without state. The official package checks the messages and answers all but
@@ -68,10 +68,10 @@ export async function answerSessionMessage(
   const ids = await readSessionConnections(context, sessionId);
   let message: Message | undefined;
   try {
-    message = parseMessage(body);
+    message = await parseMessage(body);
     requireAgreement(request.headers, message);
     const accepted: Accepted = {};
-    const answer = await answerProtocol(request, JSON.parse(Buffer.from(body).toString()), accepted);
+    const answer = await answerProtocol(request, protocolPartOf(message), accepted);
     if (accepted.method === undefined) return answer;
     const connections = await findUsableConnections(context, ids);
     const exchange = { context, sessionId, request, message, isModernClient: isModern(request.headers, message) };
@@ -85,6 +85,12 @@ export async function answerSessionMessage(
   } catch (error) {
     return answerFailure(error, request, message);
   }
+}
+
+/** A message for the package, which needs not look at the arguments of a tool. */
+function protocolPartOf({ document, params }: Message): unknown {
+  if (!isObject(params['arguments'])) return JSON.parse(JSON.stringify(document));
+  return JSON.parse(JSON.stringify({ ...document, params: { ...params, arguments: {} } }));
 }
 
 const LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
@@ -131,7 +137,14 @@ async function answerCall(exchange: Exchange, connections: Parameters<typeof pla
   const endCount = beginCall(context, connection.id);
   const deadline = new Deadline(request.signal, boundsOfCall(context.timing));
   const notifications = new Notifications();
-  const call = { tool, name, params, sessionId, onNotification: notifications.add, ...(isId(id) && { id }) };
+  const call = {
+    tool,
+    name,
+    params: callParams(params),
+    sessionId,
+    onNotification: notifications.add,
+    ...(isId(id) && { id }),
+  };
   const response = recordedCall({ context, connection, deadline }, call)
     .then((answered) => textFor(exchange, answered))
     .finally(() => {

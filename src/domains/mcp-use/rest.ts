@@ -14,7 +14,7 @@ const JSON_RPC = 'A JSON-RPC 2.0 response, as the server sent it.';
 const EVENTS = 'A stream of JSON-RPC 2.0 messages as server-sent events, as the server sent them.';
 const MESSAGE = 'A JSON-RPC 2.0 message of at most 4 MiB.';
 const FAILURES =
-  'Failures are JSON-RPC errors with `data.code`: `UPSTREAM_UNREACHABLE` or `UPSTREAM_NOT_MCP` (502), `ANSWER_TOO_LARGE` (502; over 4 MiB or 50,000 events), `UPSTREAM_TIMEOUT` (504; nothing for 60 seconds, or not finished within 10 minutes), `UPSTREAM_RATE_LIMITED` (429), `RATE_LIMITED` (429; more than 10 calls of a key or 20 of a connection at once). When a person must authorize the connection, a tool call is answered with a result whose `isError` is true, and other messages with 409.';
+  'Failures are JSON-RPC errors with `data.code`: `UPSTREAM_UNREACHABLE` or `UPSTREAM_NOT_MCP` (502), `ANSWER_TOO_LARGE` (502; over 4 MiB, 50,000 events, or for a tool call over REST, GraphQL or the endpoint of a session 500 levels or 400,000 properties and items), `UPSTREAM_TIMEOUT` (504; nothing for 60 seconds, or not finished within 10 minutes), `UPSTREAM_RATE_LIMITED` (429), `RATE_LIMITED` (429; more than 10 calls of a key or 20 of a connection at once). When a person must authorize the connection, a tool call is answered with a result whose `isError` is true, and other messages with 409.';
 const RULES = `The credentials of the connection never leave the gateway. \`Mcp-Session-Id\` is valid only with the same API key and connection; otherwise 404. ${FAILURES} Needs the scope \`mcp_connections.use\`.`;
 
 const common = {

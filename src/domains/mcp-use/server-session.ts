@@ -8,10 +8,10 @@ import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { VERSION } from '../../core/version.ts';
 import { type UsableConnection, noteUse } from '../mcp-connections/public.ts';
-import { isEventStream, parsed, requireProtocol, responseIn } from './answer-check.ts';
+import { isEventStream, parseResponse, requireProtocol, responseIn } from './answer-check.ts';
 import type { Deadline } from './deadline.ts';
 import { MODERN_VERSION, VERSION_KEY, encodeValue } from './headers.ts';
-import { MessageFault, isResponseTo } from './message.ts';
+import { MessageFault, type ServerMessage, isResponseTo, readServerMessage } from './message.ts';
 import { SESSION_HEADER } from './protocol-session.ts';
 import { UpstreamError } from './upstream-error.ts';
 import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, readAnswer, sendUpstream, tooManyEvents } from './upstream.ts';
@@ -204,8 +204,7 @@ async function exchange(
   const body = await readAnswer(answer, deadline);
   const response = await responseIn({ ...target, message: undefined }, { answer, body });
   await noteUse(context, connection);
-  if (!isResponseTo(message.id, response) || !isObject(response)) return undefined;
-  return { ...response, text: body.toString(), bytes: body.length };
+  return isResponseTo(message.id, response) ? parsedResponse(response, body.length) : undefined;
 }
 
 /** So many requests of a server are answered while it answers one, because each answer is a request to it. */
@@ -227,15 +226,14 @@ async function readEvents(
   let refused = 0;
   try {
     for await (const { event, bytes } of eventsOf(answer, target.deadline)) {
-      const text = event.data ?? '';
-      const message = parsed(text);
-      if (!isObject(message)) continue;
+      const message = readServerMessage(event.data ?? '');
+      if (!message) continue;
       if (isResponseTo(id, message)) {
         await noteUse(target.context, target.connection);
-        return { ...message, text, bytes };
+        return await parsedResponse(message, bytes);
       }
-      const { id: requestId, method } = message;
-      if (typeof method !== 'string') continue;
+      const { id: requestId, method, text } = message;
+      if (method === undefined) continue;
       if (requestId === undefined) onNotification?.(text);
       else if ((refused += 1) <= MAX_REFUSED) await refuse(target, { id: requestId, method }, headers);
     }
@@ -245,6 +243,11 @@ async function readEvents(
     answer.discard();
   }
   return undefined;
+}
+
+/** @throws UpstreamError for a response that is malformed, or beyond the bounds of work. */
+async function parsedResponse({ text }: ServerMessage, bytes: number): Promise<ServerResponse> {
+  return { ...(await parseResponse(text)), text, bytes };
 }
 
 /** The events of a stream, and the bytes up to each. @throws UpstreamError for more than 4 MiB, or too many. */

@@ -2,6 +2,7 @@ import { ConflictError, DomainError, NotFoundError, RemoteFailedError, invalid, 
 import { isObject } from '../../core/is-object.ts';
 import { defineOperation } from '../../core/operation.ts';
 import { wording } from '../../core/text/wording.ts';
+import { WORK } from '../../core/work-budget.ts';
 import { findUsableConnection } from '../mcp-connections/public.ts';
 import { CallerLeft, Deadline } from './deadline.ts';
 import { callMcpToolInput } from './input.ts';
@@ -30,7 +31,8 @@ export const callMcpTool = defineOperation({
   run: async (context, { mcpConnectionId, name, arguments: args, sessionId, timeoutSeconds }): Promise<ToolResult> => {
     const connection = await findUsableConnection(context, mcpConnectionId);
     if (!connection) throw notFound('MCP connection');
-    requireWritable(args);
+    if (isDeeper(args, WORK.levels))
+      throw invalid('arguments', `must not be nested deeper than ${WORK.levels} levels`, 'TOO_MANY', WORK.levels);
     context.onChange?.('callMcpTool', { type: 'McpServer', id: connection.id });
     const endCount = beginCall(context, connection.id);
     const totalMs = timeoutSeconds * 1000;
@@ -54,13 +56,9 @@ export const callMcpTool = defineOperation({
   },
 });
 
-/** @throws ValidationError for arguments that are nested too deeply to be sent. */
-function requireWritable(args: object): void {
-  try {
-    JSON.stringify(args);
-  } catch {
-    throw invalid('arguments', 'are nested too deeply', 'TOO_MANY');
-  }
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 function resultOf(response: ServerResponse, name: string): Omit<ToolResult, 'durationMs'> {

@@ -1,7 +1,9 @@
-import { isObject } from '../../core/is-object.ts';
-import { parseExactJson } from '../../core/text/exact-json.ts';
+import { fold } from '../../core/text/fold.ts';
+import { itemsOf, memberOf, membersOf } from '../../core/text/json-members.ts';
 import { type UsableConnection, allowsTool } from '../mcp-connections/public.ts';
-import { INVALID_PARAMS, INVALID_REQUEST, type Message, MessageFault } from './message.ts';
+import { INVALID_PARAMS, INVALID_REQUEST, type Message, MessageFault, type ServerMessage } from './message.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { UpstreamError } from './upstream-error.ts';
 
 /** The tools that a connection allows. What is decided from a message must be what the server reads in it. */
 
@@ -23,35 +25,103 @@ export function unknownTool(name: unknown): string {
   return `Unknown tool: ${typeof name === 'string' ? name.slice(0, 200) : ''}`;
 }
 
-/** The members of a message on which the decision depends. */
-const DECISIVE = new Set(['jsonrpc', 'id', 'method', 'params', 'name']);
+/** The members of a message, in both generations of the protocol (MCP 2025-11-25 and 2026-07-28). */
+const MESSAGE_MEMBERS = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
+/** The parameters of a call of a tool. */
+const CALL_MEMBERS = new Set(['name', 'arguments', '_meta', 'task', 'inputResponses', 'requestState']);
+/** The parameters from which anything is decided or recorded, and those of a call. */
+const PARAMS_MEMBERS = new Set([...CALL_MEMBERS, 'uri', 'taskId']);
+
+/** In the form in which parsers that ignore case compare them. */
+const FOLDED_MESSAGE_MEMBERS = new Set([...MESSAGE_MEMBERS].map(fold));
+const FOLDED_PARAMS_MEMBERS = new Set([...PARAMS_MEMBERS].map(fold));
+
+/** The parameters that are sent on when a message is written anew. */
+export function callParams(params: Message['params']): Message['params'] {
+  return Object.fromEntries(Object.entries(params).filter(([name]) => CALL_MEMBERS.has(name)));
+}
 
 /**
- * The body for the server. With a restriction it is written anew, because parsers disagree about members that occur twice.
- * @throws MessageFault for a member that some parsers take for another, because they ignore case.
+ * Parsers disagree about members that occur twice, and some ignore case. What the gateway decides from a message, and records of it, must be
+ * what the server reads in it. With a restriction of tools, a message has known members only.
+ * @throws MessageFault
  */
-export function bodyFor(connection: Policed, body: Uint8Array, message: Message): Uint8Array {
-  if (!isRestricted(connection)) return body;
-  const document = parseExactJson(new TextDecoder().decode(body));
-  for (const part of [document, message.params])
-    for (const key of isObject(part) ? Object.keys(part) : [])
-      if (!DECISIVE.has(key) && DECISIVE.has(key.toLowerCase()))
-        throw new MessageFault(INVALID_REQUEST, `the member ${key} differs only in case from one of the protocol`, {
-          id: message.id,
-        });
-  return Buffer.from(JSON.stringify(document));
+export function requireClear(connection: Policed, message: Message): void {
+  const strict = isRestricted(connection);
+  const members = { json: message.text, known: MESSAGE_MEMBERS, folded: FOLDED_MESSAGE_MEMBERS };
+  requireClearMembers(message, { ...members, strict });
+  const params = memberOf(message.text, 'params');
+  if (params?.startsWith('{') !== true) return;
+  const isCall = message.method === 'tools/call';
+  const known = strict && isCall ? CALL_MEMBERS : PARAMS_MEMBERS;
+  requireClearMembers(message, { json: params, known, folded: FOLDED_PARAMS_MEMBERS, strict: strict && isCall });
+}
+
+interface Members {
+  readonly json: string;
+  readonly known: ReadonlySet<string>;
+  readonly folded: ReadonlySet<string>;
+  readonly strict: boolean;
+}
+
+function requireClearMembers({ id }: Message, { json, known, folded, strict }: Members): void {
+  const refuse = (message: string) => new MessageFault(INVALID_REQUEST, message, { id });
+  const seen = new Set<string>();
+  for (const { name } of membersOf(json)) {
+    const shown = name.slice(0, 100);
+    if (seen.has(name)) throw refuse(`the member ${shown} occurs twice`);
+    if (seen.add(name).size > WORK.properties)
+      throw refuse(`an object of the message has more than ${WORK.properties} members`);
+    if (known.has(name)) continue;
+    if (folded.has(fold(name)))
+      throw refuse(`the member ${shown} differs only in the form of its letters from one of the protocol`);
+    if (strict)
+      throw refuse(`the member ${shown} is not one of the protocol, and the tools of this connection are restricted`);
+  }
 }
 
 /**
  * A response to `tools/list` without the tools that are not allowed; undefined if nothing has to be removed. Without a message it is the
  * response to an earlier one, which a client resumes to read.
+ * @throws UpstreamError for a list that cannot be read.
  */
-export function withAllowedTools({ toolPolicy }: Policed, message: Message | undefined, response: unknown) {
+export function withAllowedTools(
+  { toolPolicy }: Policed,
+  message: Message | undefined,
+  response: ServerMessage | undefined,
+): string | undefined {
   if (toolPolicy.mode === 'ALL' || (message && message.method !== 'tools/list')) return undefined;
-  const result = isObject(response) ? response['result'] : undefined;
-  if (!isObject(response) || !isObject(result) || !Array.isArray(result['tools'])) return undefined;
-  const tools = result['tools'].filter(
-    (tool: unknown) => isObject(tool) && typeof tool['name'] === 'string' && allowsTool(toolPolicy, tool['name']),
-  );
-  return Buffer.from(JSON.stringify({ ...response, result: { ...result, tools } }));
+  if (response?.result?.startsWith('{') !== true) return undefined;
+  try {
+    return replaced(response.text, 'result', (result) =>
+      replaced(result, 'tools', (tools) => (tools.startsWith('[') ? allowedOf(toolPolicy, tools) : '[]')),
+    );
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new UpstreamError('UPSTREAM_NOT_MCP', 'the MCP server answered with malformed JSON');
+  }
+}
+
+/** An object with another value of a member. */
+function replaced(json: string, replacedName: string, change: (text: string) => string): string {
+  const members: string[] = [];
+  for (const { name, text } of membersOf(json))
+    members.push(`${JSON.stringify(name)}:${name === replacedName ? change(text) : text}`);
+  return `{${members.join(',')}}`;
+}
+
+function allowedOf(toolPolicy: Policed['toolPolicy'], tools: string): string {
+  const allowed: string[] = [];
+  let count = 0;
+  for (const tool of itemsOf(tools)) {
+    if ((count += 1) > WORK.tools)
+      throw new UpstreamError('ANSWER_TOO_LARGE', `the MCP server lists more than ${WORK.tools} tools on a page`);
+    if (tool.startsWith('{') && allowsTool(toolPolicy, nameIn(memberOf(tool, 'name')))) allowed.push(tool);
+  }
+  return `[${allowed.join(',')}]`;
+}
+
+/** Empty for a value that is no name. */
+function nameIn(text = ''): string {
+  return text.startsWith('"') ? String(JSON.parse(text)) : '';
 }

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
+import { parsedJson } from '../../../src/core/outbound/changed-answers.ts';
 import { type StreamReading, changedEvents } from '../../../src/domains/mcp-connections/remote/event-stream.ts';
 
 /** What the client package reads of a stream of a server. */
 
 const READING: StreamReading = {
+  parse: parsedJson,
   change: (message) => message,
   isLast: (message) => JSON.stringify(message).includes('"result"'),
   failed: () => undefined,

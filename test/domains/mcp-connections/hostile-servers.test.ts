@@ -197,7 +197,7 @@ describe('a hostile server', () => {
   });
 });
 
-test('tools that are nested too deeply are an error of the server, not of the gateway', async () => {
+test('tools that are nested deeper than 500 levels are an error of the server, not of the gateway', async () => {
   peer.handler = mcpHandler();
   const created = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
     key,
@@ -221,7 +221,7 @@ test('tools that are nested too deeply are an error of the server, not of the ga
   const id = Buffer.from(`McpServer:${created.body.connection.id}`).toString('base64');
   const { errors } = await gateway.graphql(key, `{ node(id: "${id}") { ... on McpServer { tools { name } } } }`);
   expect(errors?.[0]).toMatchObject({
-    message: expect.stringContaining('nested too deeply'),
+    message: expect.stringContaining('must not be nested deeper than 500 levels'),
     extensions: { code: 'REMOTE_FAILED' },
   });
 });

@@ -231,11 +231,15 @@ test('a tool whose header declarations break the protocol is not called', async 
 
 test('a list of hundreds of thousands of tools is read up to 2,000', async () => {
   let calls = 0;
-  const tools = `[${'{},'.repeat(1_000_000)}{"name":"last","inputSchema":{"type":"object"}}]`;
+  const tools = (count: number) => `[${'{},'.repeat(count)}{"name":"last","inputSchema":{"type":"object"}}]`;
   fixture.peer.handler = modernServer('[]', () => (calls += 1));
   connectionId = await fixture.connect();
-  fixture.peer.handler = modernServer(tools, () => (calls += 1));
+  fixture.peer.handler = modernServer(tools(390_000), () => (calls += 1));
   expect([(await rest({ name: 'last' })).status, calls]).toEqual([200, 1]);
+  fixture.peer.handler = modernServer(tools(1_000_000), () => (calls += 1));
+  const { status, body } = await rest({ name: 'another' });
+  const error = 'the answer of the MCP server must have at most 400000 properties and items in all';
+  expect([status, body, calls]).toEqual([502, { error }, 1]);
 });
 
 test('a server that asks without end is answered 100 times', async () => {

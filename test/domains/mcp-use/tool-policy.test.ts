@@ -59,24 +59,9 @@ test('a list that a client resumes with GET shows only what is allowed, with the
   expect(await resumed.text()).toBe(`event: message\nid: 7\ndata: ${shown}\n\n${other}`);
 });
 
-test('the body decides, and no server can read another tool in it than the gateway', async () => {
-  let received = '';
-  fixture.peer.handler = (request, response) => {
-    request.on('data', (chunk) => (received += String(chunk)));
-    request.on('end', () => answering('{"jsonrpc":"2.0","id":1,"result":{}}')(request, response));
-  };
-  const twice = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"now","name":"add"}}';
-  expect((await post(fixture, twice)).status).toBe(200);
-  expect(received).toBe('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}');
-  received = '';
-  for (const body of [
-    '{"jsonrpc":"2.0","id":1,"method":"tools/list","Method":"tools/call","params":{"name":"now"}}',
-    '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","NAME":"now"}}',
-  ])
-    expect((await post(fixture, body)).status).toBe(400);
+test('the body decides, not a header', async () => {
   expect(await (await post(fixture, toolCall('now'), { 'Mcp-Name': 'now' })).json()).toEqual(UNKNOWN);
   expect((await post(fixture, toolCall('now'), { 'Mcp-Name': 'add' })).status).toBe(400);
-  expect(received).toBe('');
 });
 
 test('a call is no event of its session if the settings say so', async () => {

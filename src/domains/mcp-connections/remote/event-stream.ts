@@ -1,5 +1,4 @@
 import { isObject } from '../../../core/is-object.ts';
-import { parsedJson } from '../../../core/outbound/changed-answers.ts';
 import { OutboundError } from '../../../core/outbound/outbound.ts';
 import { EventSplitter, type ReceivedEvent, withData } from '../../../core/outbound/event-splitter.ts';
 import { WORK } from '../../../core/work-budget.ts';
@@ -10,6 +9,8 @@ const MAX_REQUESTS = 100;
 const PART_BYTES = 64 * 1024;
 
 export interface StreamReading {
+  /** The value of a JSON text; undefined for any other text. @throws OutboundError beyond a bound. */
+  readonly parse: (text: string) => unknown;
   /** Changes a message before the package reads it. */
   readonly change: (message: unknown) => unknown;
   /** Whether a changed message ends the stream: nothing is read after the response to the only request. */
@@ -74,8 +75,8 @@ class Messages {
   }
 
   textOf(event: ReceivedEvent): string {
-    const { change, isLast } = this.#reading;
-    const document = event.data === undefined ? undefined : parsedJson(event.data);
+    const { parse, change, isLast } = this.#reading;
+    const document = event.data === undefined ? undefined : parse(event.data);
     const sent: readonly unknown[] = Array.isArray(document) ? document : [document];
     const messages = sent.filter((message) => this.#isNeeded(message)).map(change);
     this.isOver = messages.some(isLast);

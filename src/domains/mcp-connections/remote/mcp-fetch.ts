@@ -1,6 +1,6 @@
 import { RemoteFailedError } from '../../../core/errors.ts';
 import { isObject } from '../../../core/is-object.ts';
-import { emptyAnswer, parsedJson, withBody, withinStack } from '../../../core/outbound/changed-answers.ts';
+import { boundedJson, emptyAnswer, parsedJson, withBody } from '../../../core/outbound/changed-answers.ts';
 import { OutboundError, type OutboundFetch, type OutboundWork } from '../../../core/outbound/outbound.ts';
 import { describedError, mediaTypeOf, sayError, shown, statusOf } from './answers.ts';
 import { readChallenge } from './challenges.ts';
@@ -49,9 +49,9 @@ export class McpExchange {
     if (init.method === 'POST' && !isProbe) this.isProbing = false;
     const maxBytes = request?.method === 'tools/list' ? MAX_TOOLS_BYTES : undefined;
     const response = await (isProbe ? this.#probe : this.#work).fetch(url, init, { maxBytes });
-    if (init.method !== 'POST')
-      return mediaTypeOf(response) === 'text/event-stream' ? this.#changedStream(response) : response;
     const { host } = new URL(url);
+    if (init.method !== 'POST')
+      return mediaTypeOf(response) === 'text/event-stream' ? this.#changedStream(response, host) : response;
     // Nothing depends on the answer to a notification, and some servers do not know those of the protocol.
     if (!response.ok && response.status !== 401 && request?.method.startsWith('notifications/') === true) {
       await response.body?.cancel();
@@ -60,14 +60,15 @@ export class McpExchange {
     if (!response.ok) return this.#refused(response, String(url), isProbe);
     if (!isWithId(request) || response.status === 202) return response;
     return mediaTypeOf(response) === 'text/event-stream'
-      ? this.#changedStream(response, request)
+      ? this.#changedStream(response, host, request)
       : this.#changedJson(response, host, request);
   };
 
   /** @param request What the stream answers; undefined for one that the server may use at any time. */
-  #changedStream(response: Response, request?: RequestWithId): Response {
+  #changedStream(response: Response, host: string, request?: RequestWithId): Response {
     if (!response.body) return response;
     const events = changedEvents(response.body, {
+      parse: (text) => boundedJson(host, text),
       change: (message) => (request ? this.#change(message, request) : message),
       isLast: (message) =>
         request !== undefined && isObject(message) && message['id'] === request.id && !('method' in message),
@@ -101,17 +102,15 @@ export class McpExchange {
   async #changedJson(response: Response, host: string, request: RequestWithId): Promise<Response> {
     const text = await response.text();
     // Some servers send a stream and do not say so.
-    if (EVENTS.test(text)) return this.#changedStream(withBody(response, text), request);
-    const document = parsedJson(text);
+    if (EVENTS.test(text)) return this.#changedStream(withBody(response, text), host, request);
+    const document = boundedJson(host, text);
     if (!isObject(document) && !Array.isArray(document)) throw this.#noJson(response, host);
     if (isObject(document) && !MEMBERS.some((name) => name in document))
       throw notMcp(host, 'JSON that is no message of JSON-RPC');
     const change = (message: unknown) => this.#change(message, request);
     // The only message answers the only request, whatever its id says.
     const { id } = request;
-    const body = withinStack(host, () =>
-      JSON.stringify(Array.isArray(document) ? document.map(change) : change({ ...document, id })),
-    );
+    const body = JSON.stringify(Array.isArray(document) ? document.map(change) : change({ ...document, id }));
     return withBody(response, body, 'application/json');
   }
 
