@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader';
 import { type RawBuilder, sql } from 'kysely';
 import { AUDIT_COLUMNS, type AuditTables, type AuditedToolCall, type NewAuditEntry, auditRow } from './audit.ts';
-import { LOOP_BATCHES } from './loop-batches.ts';
+import { BATCH_PER_TICK } from './batch-per-tick.ts';
 import { type Statement, prepared, queriesOn } from './postgres/reading/queries.ts';
 import type { Sql } from './postgres/reading/sql.ts';
 
@@ -51,7 +51,7 @@ export function createToolCallAudit(writer: Sql): ToolCallAudit {
         await writer.all(statement({ rows: JSON.stringify(rows) }));
         return rows.map(() => undefined);
       },
-      { ...LOOP_BATCHES, maxBatchSize: 100 },
+      { ...BATCH_PER_TICK, maxBatchSize: 100 },
     );
     return async (entry: NewAuditEntry, toolCall: Partial<AuditedToolCall>) =>
       loader.load({ ...auditRow(entry), tool_call: toolCall });

@@ -32,7 +32,7 @@ import { type SignInLinks, createSignInLinks } from './admission/sign-in-links.t
 import { versionsOf } from './topic-versions.ts';
 import { type Metrics, createMetrics } from './telemetry/metrics.ts';
 import { type Observers, countJobs, observeOutbound } from './telemetry/observe.ts';
-import { type TrustedDocuments, readTrustedDocuments } from './graphql/trusted-documents.ts';
+import { type TrustedDocuments, readTrustedDocuments } from './graphql/documents.ts';
 
 /** The dependencies of the gateway. */
 export interface Dependencies {

@@ -1,6 +1,6 @@
 import { startLoop } from '../core/background-loop.ts';
 import { type JobWorker, startJobWorker } from '../core/jobs.ts';
-import { createRests } from '../core/rests.ts';
+import { createPauses } from '../core/background-pauses.ts';
 import { isDatabaseAway } from '../core/postgres/failures.ts';
 import { indexSessions } from '../domains/session-events/public.ts';
 import type { DeletionSteps } from '../core/module.ts';
@@ -29,8 +29,8 @@ export async function startJobs(dependencies: Dependencies): Promise<JobWorker> 
     onError: health.note,
     observe: observeJobs(dependencies),
   });
-  const rest = createRests();
-  const indexing = startLoop((signal) => indexSessions(database.em, { signal, rest }), {
+  const pauseAfter = createPauses();
+  const indexing = startLoop((signal) => indexSessions(database.em, { signal, pauseAfter }), {
     pauseMs: timing.indexPauseMs,
     onError: (error) => {
       health.note(error);

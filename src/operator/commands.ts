@@ -14,7 +14,7 @@ import { hasOrganization, listKeys, listOrganizations, listSessions, listUsers }
 import { operationContext, workContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
-import { UsageError } from './command-line.ts';
+import { UsageError } from './command-arguments.ts';
 import type { DatabaseCommand } from './command.ts';
 
 type CommandOf<Name extends DatabaseCommand['name']> = Extract<DatabaseCommand, { name: Name }>;

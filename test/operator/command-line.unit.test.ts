@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { helpOf } from '../../src/operator/command-help.ts';
-import { UsageError, parseCommandLine } from '../../src/operator/command-line.ts';
+import { UsageError } from '../../src/operator/command-arguments.ts';
+import { helpOf, parseCommandLine } from '../../src/operator/command-line.ts';
 
 const ID = '7d444840-9dc0-11d1-b245-5ffdce74fad2';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { helpOf } from '../../src/operator/command-help.ts';
+import { helpOf } from '../../src/operator/command-line.ts';
 
 test('the help of a command contains its usage, its effect and the values of its options', () => {
   expect(helpOf('subscriptions set')).toMatchInlineSnapshot(`

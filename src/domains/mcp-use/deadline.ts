@@ -13,7 +13,7 @@ export class Deadline {
   readonly #silence: NodeJS.Timeout | undefined;
   readonly #total: NodeJS.Timeout;
   readonly #caller: AbortSignal | undefined;
-  readonly #leave = () => this.#abort.abort(new CallerLeft());
+  readonly #abortForCaller = () => this.#abort.abort(new CallerLeft());
 
   constructor(
     caller: AbortSignal | undefined,
@@ -25,8 +25,8 @@ export class Deadline {
     if (silenceMs !== undefined)
       this.#silence = setTimeout(end, silenceMs, `the MCP server sent nothing for ${silenceMs / 1000} s`);
     this.#total = setTimeout(end, totalMs, `the MCP server did not finish within ${totalMs / 1000} s`);
-    if (caller?.aborted) this.#leave();
-    else caller?.addEventListener('abort', this.#leave, { once: true });
+    if (caller?.aborted) this.#abortForCaller();
+    else caller?.addEventListener('abort', this.#abortForCaller, { once: true });
   }
 
   /** The server has sent something. */
@@ -39,7 +39,7 @@ export class Deadline {
   readonly end = (): void => {
     clearTimeout(this.#silence);
     clearTimeout(this.#total);
-    this.#caller?.removeEventListener('abort', this.#leave);
+    this.#caller?.removeEventListener('abort', this.#abortForCaller);
   };
 }
 

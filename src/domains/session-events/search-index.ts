@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
-import type { Rest } from '../../core/rests.ts';
+import type { PauseAfter } from '../../core/background-pauses.ts';
 import { type Readable, listOf } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { EventData } from './event-data.ts';
@@ -31,11 +31,11 @@ interface Pending {
 interface Indexing {
   readonly signal?: AbortSignal;
   /** Called after each session, of which at most {@link EVENTS} events are indexed at once. */
-  readonly rest?: Rest;
+  readonly pauseAfter?: PauseAfter;
 }
 
 /** Indexes new events of some sessions. @returns how many sessions were found; 0 when everything is indexed. */
-export async function indexSessions(em: EntityManager, { signal, rest }: Indexing = {}): Promise<number> {
+export async function indexSessions(em: EntityManager, { signal, pauseAfter }: Indexing = {}): Promise<number> {
   const pending: Pending[] = await tablesOf(em.fork())
     .selectFrom('session_search')
     .select(['session_id as sessionId', 'organization_id as organizationId', 'indexed_id as indexedId', 'version'])
@@ -46,7 +46,7 @@ export async function indexSessions(em: EntityManager, { signal, rest }: Indexin
     if (signal?.aborted) break;
     const began = performance.now();
     await em.fork().transactional((inner) => indexEvents(inner, session));
-    await rest?.(performance.now() - began, signal);
+    await pauseAfter?.(performance.now() - began, signal);
   }
   return pending.length;
 }

@@ -67,7 +67,7 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
       );
     const left = await leaveOrganizations(transaction, job.userId);
     job.addEmptied(left.emptied);
-    job.leave(left.others);
+    job.recordLeft(left.others);
     for (const organizationId of left.others)
       publishToFeed(transaction, { organizationId, subjectType: 'User', subjectId: job.userId, type: 'member.left' });
     await deleteInvitationsOf(transaction, left.emptied);

@@ -57,7 +57,7 @@ export class DeletionJob extends DeletionJobSchema.class {
     this.memberIds = [];
   }
 
-  leave(organizationIds: readonly OrganizationId[]): void {
+  recordLeft(organizationIds: readonly OrganizationId[]): void {
     this.leftOrganizations = [...organizationIds];
   }
 

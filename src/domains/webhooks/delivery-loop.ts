@@ -5,9 +5,9 @@ import { type DeliveryContext, deliverNext, renewLeases } from './delivery.ts';
 import { type WebhookReference, findDue } from './delivery-queries.ts';
 
 /** Number of webhooks to which this process sends at once. An organization has at most 20. */
-const AT_ONCE = 64;
-/** Messages to one webhook before others have their turn. */
-const TURN = 100;
+const MAX_CONCURRENT = 64;
+/** Messages to one webhook in a row, before others are served. */
+const MAX_IN_A_ROW = 100;
 
 export interface LoopContext extends Omit<DeliveryContext, 'leases'> {
   readonly log: Logger;
@@ -24,8 +24,8 @@ export async function deliverDue(given: LoopContext, signal: AbortSignal): Promi
   const running = new Map<string, Promise<void>>();
   try {
     while (!signal.aborted) {
-      const due = running.size < AT_ONCE ? await findDue(sql, now(), AT_ONCE) : [];
-      for (const webhook of due.slice(0, AT_ONCE - running.size)) {
+      const due = running.size < MAX_CONCURRENT ? await findDue(sql, now(), MAX_CONCURRENT) : [];
+      for (const webhook of due.slice(0, MAX_CONCURRENT - running.size)) {
         if (running.has(webhook.id)) continue;
         const turn = deliver(context, webhook, signal).finally(() => running.delete(webhook.id));
         running.set(webhook.id, turn);
@@ -46,7 +46,7 @@ async function deliver(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    for (let sent = 0; sent < TURN && !signal.aborted; sent += 1)
+    for (let sent = 0; sent < MAX_IN_A_ROW && !signal.aborted; sent += 1)
       if (!(await deliverNext(context, webhook, signal))) return;
   } catch (error) {
     if (!signal.aborted && !isDatabaseAway(error))

@@ -72,11 +72,11 @@ async function deliverTo(context: DeliveryContext, webhook: LeasedWebhook, signa
   const queued = await findQueued(context.sql, webhook);
   if (queued) return deliverQueued(context, webhook, { queued, reader, signal });
   const isDue = webhook.nextAttemptAt === null || Date.parse(webhook.nextAttemptAt) <= context.now().getTime();
-  if (webhook.disabledAt !== null || !isDue) return leave(context, webhook, {});
+  if (webhook.disabledAt !== null || !isDue) return release(context, webhook, {});
   const types = FEED_TYPES.filter((type) => webhook.types?.includes(type) ?? true);
   const { entries, nextCursor } = await readFeedPage(reader, { after: webhook.cursor, limit: 1, types });
   const [entry] = entries;
-  if (!entry) return leave(context, webhook, { cursor: Number(nextCursor), attempts: 0, nextAttemptAt: null });
+  if (!entry) return release(context, webhook, { cursor: Number(nextCursor), attempts: 0, nextAttemptAt: null });
   const message = messageOf(entry);
   const result = await request(context, webhook, message, signal);
   const isReplay = entry.id <= (webhook.replayUntil ?? 0);
@@ -106,7 +106,7 @@ async function readerOf({ em, sql }: WorkContext, { organizationId }: WebhookRef
   return { em, sql, actor: webhookActor(organizationId, (await findSubscriptions(sql, organizationId)) ?? {}) };
 }
 
-async function leave({ em }: WorkContext, webhook: LeasedWebhook, state: StateAfterDelivery): Promise<false> {
+async function release({ em }: WorkContext, webhook: LeasedWebhook, state: StateAfterDelivery): Promise<false> {
   await returnLease(em.fork(), webhook, state);
   return false;
 }

@@ -3,7 +3,7 @@ import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql }
 import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { ApiKeyId, SignInId, UserId } from '../../core/ids.ts';
 import type { ActingOrganization, Scope } from '../../core/access.ts';
-import { LOOP_BATCHES } from '../../core/loop-batches.ts';
+import { BATCH_PER_TICK } from '../../core/batch-per-tick.ts';
 import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
@@ -136,7 +136,7 @@ export function createKeys({
   readonly replicas: Replicas | undefined;
   readonly now: () => Date;
 }): ApiKeyLookup {
-  const options = { ...LOOP_BATCHES, maxBatchSize: 1000 };
+  const options = { ...BATCH_PER_TICK, maxBatchSize: 1000 };
 
   /** `wantedOf` converts what callers know of a key to a parameter of the statement. */
   function lookup(by: keyof typeof BY, wantedOf: (given: string) => string = (id) => id) {

@@ -8,7 +8,7 @@ import { type Result, answerResult, notAcceptable } from './answer.ts';
 import { masked, toHttpError } from './errors.ts';
 import { type GraphQLCall, createExecution } from './execution.ts';
 import { JSON_TYPE, MEDIA_TYPES, resultTypeFor } from './media-types.ts';
-import { createDocuments } from './persisted-documents.ts';
+import { createDocuments } from './documents.ts';
 import { createPipeline } from './pipeline.ts';
 import { readGraphQLRequest, requireQuery } from './request.ts';
 

@@ -6,7 +6,7 @@ import { schema } from '../schema.ts';
 import type { Result } from './answer.ts';
 import { withoutFoundValue } from './errors.ts';
 import type { Execution, GraphQLCall } from './execution.ts';
-import { createKnownDocuments } from './known-documents.ts';
+import { createKnownDocuments } from './documents.ts';
 import { checkDocument, explained, parseWithinLimits, withoutRepeats } from './limits.ts';
 import { requireOperation } from './operation-name.ts';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
-import { UsageError } from '../command-line.ts';
+import { UsageError } from '../command-arguments.ts';
 import { type Plan, type PlannedEvent, sortedByName } from './plan.ts';
 
 /** The plan of a gateway, over its REST API. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { MAX_PLANNED_DEFINITIONS } from '../../domains/event-definitions/public.ts';
-import { UsageError } from '../command-line.ts';
+import { UsageError } from '../command-arguments.ts';
 import type { PlanCommand } from '../command.ts';
 import { type Difference, comparePlans, describeDifferences } from './compare-plans.ts';
 import { type AppliedPlan, type PlanApi, createPlanApi } from './plan-api.ts';

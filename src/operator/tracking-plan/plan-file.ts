@@ -8,7 +8,7 @@ import {
   plannedDefinition,
   requireMatchingProperty,
 } from '../../domains/event-definitions/public.ts';
-import { UsageError } from '../command-line.ts';
+import { UsageError } from '../command-arguments.ts';
 import { type Plan, type PlannedEvent, type PlannedProperty, sortedByName } from './plan.ts';
 
 /** The file of a tracking plan: YAML, or JSON, which is YAML too. */

@@ -1,6 +1,6 @@
 import { PassThrough, Readable } from 'node:stream';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UsageError } from '../../../src/operator/command-line.ts';
+import { UsageError } from '../../../src/operator/command-arguments.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, eventsOf, readAll } from '../../support/fixtures/sessions.ts';

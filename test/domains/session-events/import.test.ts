@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ImportedEvents } from '../../../src/domains/session-events/import.ts';
-import { UsageError } from '../../../src/operator/command-line.ts';
+import { UsageError } from '../../../src/operator/command-arguments.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { checkout } from '../../support/processes/programs.ts';

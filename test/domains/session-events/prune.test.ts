@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UsageError, parseCommandLine } from '../../../src/operator/command-line.ts';
+import { UsageError } from '../../../src/operator/command-arguments.ts';
+import { parseCommandLine } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { EventStream, append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';

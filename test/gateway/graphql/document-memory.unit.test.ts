@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createKnownDocuments } from '../../../src/gateway/graphql/known-documents.ts';
+import { createKnownDocuments } from '../../../src/gateway/graphql/documents.ts';
 import { memoryOf } from '../../../src/graphql-executor/document-size.ts';
 import { LIMITS } from '../../../src/core/graphql/document-limits.ts';
 import { parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';

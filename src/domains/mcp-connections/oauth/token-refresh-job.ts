@@ -21,8 +21,8 @@ export const mcpRefreshJob = jobHandler({
 });
 
 /** Number of servers that are called concurrently, and of those of one organization. */
-const AT_ONCE = 16;
-const AT_ONCE_OF_ORGANIZATION = 2;
+const MAX_CONCURRENT = 16;
+const MAX_CONCURRENT_OF_ORGANIZATION = 2;
 /** Time for the requests to a server. */
 export const REFRESH_TIMEOUT_MS = 10_000;
 /** A run ends before the next one is due. */
@@ -91,7 +91,7 @@ class Turns {
   }
 
   get hasFreeSlot(): boolean {
-    return this.#running.size < AT_ONCE;
+    return this.#running.size < MAX_CONCURRENT;
   }
 
   /** @returns false when nothing that waits can be started now. */
@@ -110,7 +110,7 @@ class Turns {
   #next(): Due | undefined {
     const active = [...this.#running.values()];
     const isBusy = ({ organizationId }: Due) =>
-      active.filter((one) => one === organizationId).length >= AT_ONCE_OF_ORGANIZATION;
+      active.filter((one) => one === organizationId).length >= MAX_CONCURRENT_OF_ORGANIZATION;
     return this.waiting
       .filter((due) => !isBusy(due))
       .reduce<Due | undefined>(

@@ -1,2 +1,2 @@
 /** Options of a `DataLoader` that collects what is asked for in one iteration of the event loop, and sends it after the last of it has arrived. */
-export const LOOP_BATCHES = { cache: false, batchScheduleFn: (send: () => void) => void setImmediate(send) };
+export const BATCH_PER_TICK = { cache: false, batchScheduleFn: (send: () => void) => void setImmediate(send) };
