@@ -13,7 +13,9 @@ import {
   eventCount,
   eventsOf,
   keptContent,
+  largeParts,
   parseLine,
+  partsOf,
   readContent,
 } from './formats/line-converter.ts';
 
@@ -26,7 +28,6 @@ import {
 export async function linesOf(text: string): Promise<string[]> {
   const slices = new WorkSlices();
   const lines: string[] = [];
-  let parts = 0;
   for (let start = 0, end = 0; start < text.length; start = end + 1) {
     if (slices.isOver()) await slices.pause();
     end = text.indexOf('\n', start);
@@ -34,22 +35,21 @@ export async function linesOf(text: string): Promise<string[]> {
     const line = text.slice(start, end);
     if (line.trim() === '') continue;
     lines.push(withoutReturn(line));
-    parts += partsIn(line);
-    if (parts > WORK.lines) throw tooMany(lines.length);
+    if (lines.length > WORK.lines)
+      throw invalid(
+        '',
+        `the body must have at most ${WORK.lines} lines; send the others in another request`,
+        'TOO_MANY',
+        WORK.lines,
+      );
   }
   return lines;
 }
 
 export const withoutReturn = (line: string) => (line.endsWith('\r') ? line.slice(0, -1) : line);
 
-/** How many events a line becomes at least. */
+/** How many events a line becomes at least, unless its parts are as large as an event can have them. */
 const partsIn = (line: string) => Math.ceil(line.length / (MAX_PART - 1));
-
-function tooMany(lines: number): ValidationError {
-  const rest = lines > WORK.lines ? '' : `, where each ${MAX_PART} characters of a longer line count as one`;
-  const message = `the body must have at most ${WORK.lines} lines${rest}; send the others in another request`;
-  return invalid('', message, 'TOO_MANY', WORK.lines);
-}
 
 /** Converts the lines of a request in their order. */
 export async function convertLines(
@@ -57,11 +57,14 @@ export async function convertLines(
   lines: readonly string[],
   memory: FormatMemory,
 ): Promise<RecordedEvent[]> {
-  const converter = new LineConverter(format, memory);
+  const total = lines.reduce((sum, line) => sum + partsIn(line), 0);
+  // So many lines leave no room for the usual parts.
+  const isCrowded = total > WORK.lineEvents;
+  const converter = new LineConverter(format, memory, isCrowded ? largeParts : partsOf);
   const events: RecordedEvent[] = [];
-  let needed = lines.reduce((sum, line) => sum + partsIn(line), 0);
+  let needed = isCrowded ? lines.length : total;
   for (const line of lines) {
-    needed -= partsIn(line);
+    needed -= isCrowded ? 1 : partsIn(line);
     for (const event of await converter.convert(line, WORK.lineEvents - events.length - needed)) events.push(event);
   }
   return events;
@@ -77,11 +80,13 @@ interface Built {
 export class LineConverter {
   readonly #format: FormatName;
   readonly #memory: FormatMemory;
+  readonly #partsOf: (text: string) => string[];
   readonly #slices = new WorkSlices();
 
-  constructor(format: FormatName, memory: FormatMemory) {
+  constructor(format: FormatName, memory: FormatMemory, split = partsOf) {
     this.#format = format;
     this.#memory = memory;
+    this.#partsOf = split;
   }
 
   async convert(line: string, maxEvents: number = WORK.lineEvents): Promise<RecordedEvent[]> {
@@ -89,14 +94,21 @@ export class LineConverter {
     if (this.#slices.isOver()) await this.#slices.pause();
     const drafts = json && draftsOf(this.#format, json, this.#memory);
     const share = sentBytes(line) * WORK.storedPerByte;
-    const read = json && drafts && (await this.#read(readContent(this.#format, line, json), drafts, share, maxEvents));
+    const read =
+      json &&
+      drafts &&
+      (await this.#read(readContent(this.#format, this.#partsOf(line), json), drafts, share, maxEvents));
     if (read) return read;
     const usage = drafts?.find((draft) => draft.usage)?.usage;
     const kept = [{ ...(usage && { usage }) }];
     const isText = line.length <= MAX_PART || !isMostlyControl(line);
     const built =
-      (isText ? await this.#build(keptContent(this.#format, line, json), kept, share) : undefined) ??
-      (await this.#build(keptContent(this.#format, line, json, 'base64'), kept, Infinity));
+      (isText ? await this.#build(keptContent(this.#format, this.#partsOf(line), json), kept, share) : undefined) ??
+      (await this.#build(
+        keptContent(this.#format, largeParts(Buffer.from(line).toString('base64')), json, 'base64'),
+        kept,
+        Infinity,
+      ));
     if (!built) throw new Error('a line that is kept as it is must be valid');
     return built.events;
   }

@@ -76,15 +76,18 @@ export interface LineContent {
 }
 
 /** A line that a format has read. */
-export function readContent(format: FormatName, line: string, json: JsonObject): LineContent {
-  return { format, parts: partsOf(line), json, type: typeOf(json) };
+export function readContent(format: FormatName, parts: readonly string[], json: JsonObject): LineContent {
+  return { format, parts, json, type: typeOf(json) };
 }
 
-/** A line that is kept without being read. Its encoding is the shorter one where JSON would have to escape most characters. */
-export function keptContent(format: FormatName, line: string, json?: JsonObject, encoding?: 'base64'): LineContent {
-  if (!encoding) return { format, parts: partsOf(line), json, type: 'line' };
-  const parts = partsOf(Buffer.from(line).toString(encoding), 4 * MAX_PART);
-  return { format, parts, json, type: 'line', encoding };
+/** A line that is kept without being read. Its encoding is given where JSON would have to escape most characters. */
+export function keptContent(
+  format: FormatName,
+  parts: readonly string[],
+  json?: JsonObject,
+  encoding?: 'base64',
+): LineContent {
+  return { format, parts, json, type: 'line', ...(encoding && { encoding }) };
 }
 
 export const eventCount = ({ parts }: LineContent, drafts: readonly Draft[]) => Math.max(parts.length, drafts.length);
@@ -136,16 +139,28 @@ export function* eventsOf(content: LineContent, drafts: readonly Draft[]): Gener
 }
 
 /** The parts of a line, which never separate the two halves of a character. */
-function partsOf(line: string, maxPart = MAX_PART): string[] {
+export function partsOf(line: string): string[] {
   const parts: string[] = [];
   for (let start = 0; start < line.length || parts.length === 0;) {
-    const end = Math.min(line.length, start + maxPart);
-    const code = line.charCodeAt(end - 1);
-    const stop = end < line.length && code >= 0xd8_00 && code <= 0xdb_ff ? end - 1 : end;
+    const stop = endOfPart(line, start + MAX_PART);
     parts.push(line.slice(start, stop));
     start = stop;
   }
   return parts;
+}
+
+/** Parts that are nearly as large as an event can be, for a request with so many lines that each can have few events. */
+export function largeParts(line: string): string[] {
+  if (line.length <= MAX_PART || Buffer.byteLength(JSON.stringify(line)) <= MAX_LARGE_BYTES) return [line];
+  const middle = endOfPart(line, Math.ceil(line.length / 2));
+  return [...largeParts(line.slice(0, middle)), ...largeParts(line.slice(middle))];
+}
+const MAX_LARGE_BYTES = 1_000_000;
+
+function endOfPart(line: string, end: number): number {
+  if (end >= line.length) return line.length;
+  const code = line.charCodeAt(end - 1);
+  return code >= 0xd8_00 && code <= 0xdb_ff ? end - 1 : end;
 }
 
 function bounded({ accumulatedText, delta, toolResult, usage, ...draft }: Draft): object {
