@@ -28,13 +28,14 @@ const WORKER_HEADERS = {
 
 /**
  * Publishes TypeScript modules of a folder as JavaScript: types are removed, nothing is bundled or minified. `packages`
- * maps imported package names to files. The address of all modules contains a hash of their contents, so that browsers
+ * maps imported package names to files, and `values` modules to what they export: JSON. The address of all modules contains a hash of their contents, so that browsers
  * can cache them.
  */
 export function publishModules(
   folder: URL,
   names: readonly [main: string, ...others: string[]],
   packages: Readonly<Record<string, string>> = {},
+  values: Readonly<Record<string, object>> = {},
 ): BrowserModules {
   const fileOf = new Map<string, string>();
   for (const [name, path] of Object.entries(packages)) {
@@ -45,6 +46,10 @@ export function publishModules(
   for (const name of names) {
     const source = readFileSync(new URL(name, folder), 'utf8');
     contents.set(name.replace(/\.ts$/, '.js'), withAddresses(withoutTypes(source), fileOf));
+  }
+  for (const [name, exported] of Object.entries(values)) {
+    const constants = Object.entries(exported).map(([key, value]) => `export const ${key} = ${JSON.stringify(value)};`);
+    contents.set(name.replace(/\.ts$/, '.js'), constants.join('\n'));
   }
   for (const [name, path] of Object.entries(packages))
     contents.set(fileOf.get(name) ?? name, withAddresses(readFromPackage(path), fileOf, path));

@@ -1,5 +1,6 @@
 import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
+import { EXAMPLES, LATEST } from './browser/graphiql-examples.ts';
 import { SUBSCRIPTION_CLIENT, publishModules } from './browser-modules.ts';
 import { publishFromPackage, publishOwn } from './files.ts';
 import { HEADER_STYLE, type Visitor, header } from './header.ts';
@@ -32,14 +33,9 @@ let assets: ReturnType<typeof publishAssets> | undefined;
 function publishAssets() {
   const { main, imported } = publishModules(
     new URL('browser/', import.meta.url),
-    [
-      'graphiql.ts',
-      'graphiql-examples.ts',
-      'graphiql-recording-examples.ts',
-      'graphiql-requests.ts',
-      'organization-choice.ts',
-    ],
+    ['graphiql.ts', 'graphiql-requests.ts', 'organization-choice.ts'],
     SUBSCRIPTION_CLIENT,
+    { 'graphiql-examples.ts': { EXAMPLES, LATEST } },
   );
   return {
     styles: [publishFromPackage('graphiql/graphiql.min.css'), publishOwn('graphiql.css')],

@@ -1,6 +1,5 @@
 // Starts GraphiQL in the browser, with the published schema, the examples, and the function that sends requests.
-import type { Example } from './graphiql-example.ts';
-import { EXAMPLES, LATEST } from './graphiql-examples.ts';
+import { EXAMPLES, type Example, LATEST } from './graphiql-examples.ts';
 import { inOrganization, organizationHeader } from './organization-choice.ts';
 import { type FetcherParams, request, subscribe } from './graphiql-requests.ts';
 
