@@ -22,7 +22,7 @@ export const FREE_JSON = {
 /** A shorter text meets all bounds. */
 const MIN_TEXT = 2 * WORK.levels;
 /** Fewer members are parsed within milliseconds. */
-const MANY_MEMBERS = 20_000;
+const MANY_MEMBERS = 50_000;
 
 /** Parses JSON within bounds, in slices if it has many members. @throws SyntaxError if it is malformed; JsonBoundError beyond a bound. */
 export async function parseWithin(json: string, bounds: JsonBounds): Promise<unknown> {
