@@ -50,8 +50,12 @@ test.each([1, 2])('a cost that is reported several times at once counts once, wi
 
 test.each([1, 2])('results that come at once have the names of their tools, with %i gateways', async (gateways) => {
   const id = await createSession(gateway, key);
-  const calls = times((n) => ({ type: 'tool_use', id: `t${n}`, name: `tool-${n}` }));
-  await send(gateway, id, JSON.stringify({ type: 'assistant', message: { id: 'm', content: calls } }));
+  const calls = times((n) => ({ id: 'm', content: [{ type: 'tool_use', id: `t${n}`, name: `tool-${n}` }] }));
+  await sendAtOnce(
+    gateways,
+    id,
+    calls.map((message) => JSON.stringify({ type: 'assistant', message })),
+  );
   const resultOf = (n: number) => ({ type: 'tool_result', tool_use_id: `t${n}`, content: 'done' });
   await sendAtOnce(
     gateways,
