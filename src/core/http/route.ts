@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { HttpAnswer, HttpRequest } from './messages.ts';
 import { type Access, describeAccess } from '../access.ts';
 import { STATUS_OF } from '../errors.ts';
-import type { DeclaredOperation, OperationContext } from '../operation.ts';
+import type { DeclaredOperation, OperationContext, WorkContext } from '../operation.ts';
 import { type Message, inRest, sentences } from '../text/wording.ts';
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -135,23 +135,11 @@ export interface KeylessRoute<
 export type AnyRoute = Route | RawRoute | KeylessRoute;
 
 /** The context of an operation without a caller. */
-export type PublicContext = Omit<
-  OperationContext,
-  | 'actor'
-  | 'authenticateAgain'
-  | 'onRefusal'
-  | 'settleChanges'
-  | 'toDomainError'
-  | 'appendQueue'
-  | 'timing'
-  | 'observeToolCall'
-  | 'toolCallAudit'
-  | 'liveTails'
-  | 'budget'
-> & {
-  /** The user of the signed-in browser; undefined without a valid cookie, even on requests from other sites. */
-  readonly signedInUserId: () => Promise<string | undefined>;
-};
+export type PublicContext = WorkContext &
+  Pick<OperationContext, 'signal' | 'requestId' | 'requestIdOrigin'> & {
+    /** The user of the signed-in browser; undefined without a valid cookie, even on requests from other sites. */
+    readonly signedInUserId: () => Promise<string | undefined>;
+  };
 
 /** A page without an API key, because its query or form carries the permission. */
 export interface PublicPage {
