@@ -62,7 +62,10 @@ const isPart = positionals.length > 0 || values.from !== undefined;
 const earlier = Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, Result>);
 const results = new Map(earlier.filter(([name]) => isPart || isOfBenchmark(name)));
 for (const [suite, result] of recordedIn(folder)) results.set(suite, result);
-const listed = SUITES.flatMap(({ suite }) => (results.has(suite) ? [[suite, results.get(suite)]] : []));
-writeFileSync(file, `${JSON.stringify(Object.fromEntries(listed), undefined, 2)}\n`);
+const lines = SUITES.filter(({ suite }) => results.has(suite)).map(
+  ({ suite }) => `${JSON.stringify(suite)}: ${JSON.stringify(results.get(suite))}`,
+);
+// A line for each suite, so that a diff shows which ones ran.
+writeFileSync(file, `{\n${lines.join(',\n')}\n}\n`);
 if (values.from === undefined) rmSync(folder, { recursive: true });
 process.exitCode = passed ? 0 : 1;
