@@ -7,6 +7,8 @@ import { setImmediate } from 'node:timers/promises';
 export const WORK = {
   /** Properties of an object whose properties a schema names. */
   properties: 500,
+  /** Characters of the name of such a property, and of an enum value, in an input of GraphQL. */
+  nameCharacters: 1_000,
   /** Properties of an object of free JSON. */
   freeProperties: 50_000,
   /** Items of a list whose items a schema describes, if it has no other bound. */

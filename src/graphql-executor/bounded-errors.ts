@@ -3,6 +3,7 @@ import {
   GraphQLError,
   type GraphQLInputType,
   getOperationAST,
+  isEnumType,
   isInputObjectType,
   isInputType,
   isListType,
@@ -14,6 +15,8 @@ import {
 export interface InputBounds {
   /** Properties of an input object, known or not. */
   readonly properties: number;
+  /** Characters of the name of a property, and of an enum value: graphql-js looks for a known one that is similar. */
+  readonly nameCharacters: number;
   /** Items of a list. */
   readonly items: number;
 }
@@ -60,6 +63,8 @@ interface Excess {
 /** The first value that is beyond a bound. */
 function excessIn(type: GraphQLInputType, value: unknown, bounds: InputBounds): Excess | undefined {
   if (isNonNullType(type)) return excessIn(type.ofType, value, bounds);
+  if (isEnumType(type) && textLength(value) > bounds.nameCharacters)
+    return { bound: `${bounds.nameCharacters} characters`, path: [] };
   if (typeof value !== 'object' || value === null) return undefined;
   if (isListType(type)) {
     // A single value counts as a list with one item.
@@ -70,11 +75,17 @@ function excessIn(type: GraphQLInputType, value: unknown, bounds: InputBounds): 
   if (!isInputObjectType(type)) return undefined;
   const given = Object.entries(value);
   if (given.length > bounds.properties) return { bound: `${bounds.properties} properties`, path: [] };
+  if (given.some(([name]) => name.length > bounds.nameCharacters))
+    return { bound: `${bounds.nameCharacters} characters in the name of a property`, path: [] };
   const fields = type.getFields();
   return firstOf(given, (member, name) => {
     const field = Object.hasOwn(fields, name) ? fields[name] : undefined;
     return field && excessIn(field.type, member, bounds);
   });
+}
+
+function textLength(value: unknown): number {
+  return typeof value === 'string' ? value.length : (JSON.stringify(value) ?? '').length;
 }
 
 function firstOf<Key extends string | number>(

@@ -61,7 +61,7 @@ const MAX_VARIANTS = 16;
 /** Memory per character of code. */
 const BYTES_A_CHARACTER = 10;
 const MAX_PAUSE = 1024;
-const UNBOUNDED: InputBounds = { properties: Infinity, items: Infinity };
+const UNBOUNDED: InputBounds = { properties: Infinity, nameCharacters: Infinity, items: Infinity };
 
 /** Arguments that compiled code supports; with any other argument graphql-js executes. */
 const SUPPORTED_ARGS: ReadonlySet<string> = new Set([

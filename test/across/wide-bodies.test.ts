@@ -177,6 +177,28 @@ test.each(fields)(
   },
 );
 
+test('the name of a property of an input object, and an enum value, has at most 1,000 characters', async () => {
+  const query = 'mutation ($value: CreateSessionInput!) { createSession(input: $value) { __typename } }';
+  const answerTo = async (value: string) => {
+    const body = `{"query":${JSON.stringify(query)},"variables":{"value":{"title":"S",${value}}}}`;
+    const answer = await gateway.rest<{ errors: { message: string }[] }>('POST', '/graphql', { key, body });
+    return answer.body.errors[0]?.message;
+  };
+  const invalid = 'Variable "$value" has invalid value';
+  expect(await answerTo(`"${'a'.repeat(1001)}":1`)).toBe(
+    `${invalid}: must have at most 1000 characters in the name of a property.`,
+  );
+  expect(await answerTo(`"${'a'.repeat(1000)}":1`)).toContain('not to include unknown field "aaaa');
+  for (const [long, short] of [
+    [`"${'a'.repeat(1001)}"`, `"${'a'.repeat(1000)}"`],
+    ['7'.repeat(1001), '7'.repeat(1000)],
+    [`["${'a'.repeat(997)}"]`, `["${'a'.repeat(996)}"]`],
+  ]) {
+    expect(await answerTo(`"mode":${long}`)).toBe(`${invalid} at .mode: must have at most 1000 characters.`);
+    expect(await answerTo(`"mode":${short}`)).not.toContain('must have at most');
+  }
+});
+
 test('the variables and extensions of a GraphQL request have at most 500 properties', async () => {
   for (const name of ['variables', 'extensions'])
     expect(
