@@ -5,7 +5,7 @@ import { NOT_SHARDED_FILES } from './test/support/not-on-citus.ts';
 /** Tests of pure code: no PostgreSQL, no gateway. */
 const UNIT = ['test/**/*.unit.test.ts'];
 /** Projects of their own below. */
-const APART = ['test/{browser,conformance,faults,process,proof}/**'];
+const APART = ['test/{browser,conformance,faults,process,proof,widest}/**'];
 /** Tests of a cluster of Citus itself. */
 const OF_CITUS = ['test/citus/**'];
 
@@ -153,6 +153,16 @@ export default defineConfig({
       {
         extends: true,
         test: { name: 'faults', include: ['test/faults/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
+      },
+      // Inputs beside which others wait for at most 500 ms, so nothing else may run: `npm run test:widest`.
+      {
+        extends: true,
+        test: {
+          name: 'widest',
+          include: ['test/widest/*.test.ts'],
+          fileParallelism: false,
+          globalSetup: ['test/support/global-setup.ts'],
+        },
       },
       // Minutes of load, and goals in time and memory, one after the other: `npm run proof` alone.
       {

@@ -1,14 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { routes } from '../../src/gateway/routes.ts';
 import type { AuditWorkspace } from '../support/fixtures/audit-log.ts';
-import type { Growing } from '../support/fixtures/growing-inputs.ts';
-import {
-  type GrowingRequest,
-  mutationRequest,
-  queryRequests,
-  restRequests,
-} from '../support/fixtures/growing-requests.ts';
 import { mutationCases, startMutationWorkspace } from '../support/fixtures/mutation-cases.ts';
+import { type WideRequest, mutationRequest, queryRequests, restRequests } from '../support/widest/contract.ts';
+import type { Place } from '../support/widest/places.ts';
+import { numbered } from '../support/widest/wide-values.ts';
 
 /**
  * Sends every operation of both APIs inputs that grow at one place, and compares the CPU time of the process for two sizes: it must not grow
@@ -61,9 +57,33 @@ async function cpuOf(send: Send, input: string): Promise<number> {
   return user + system;
 }
 
+/** A place of an input that grows with `count`. */
+interface Growing {
+  readonly place: string;
+  /** A count that shows whether work grows linearly: lists of 12,000 items or 1 MiB, objects of 128 KiB, and texts of 64 KiB. */
+  readonly most: number;
+  readonly grown: (count: number) => string;
+}
+
+const KIB = 1024;
+
+function growingAt({ path: place, takes, target: { item }, fill }: Place): Growing[] {
+  const several = (count: number, partOf: (index: number) => string) =>
+    Array.from({ length: count }, (_, index) => partOf(index)).join(',');
+  // Runs of different characters, which patterns may try in many ways.
+  const runs = (count: number) => `"${['a', ' ', '-'].map((each) => each.repeat(count)).join('')}"`;
+  if (takes.includes('text')) return [{ place, most: (64 * KIB) / 3, grown: (count) => fill(runs(count)) }];
+  if (takes.includes('items')) {
+    const most = Math.min(12_000, (1024 * KIB) / (item.length + 6));
+    return [{ place, most, grown: (count) => fill(several(count, (index) => numbered(item, index))) }];
+  }
+  if (!takes.includes('members')) return [];
+  return [{ place, most: (128 * KIB) / 13, grown: (count) => fill(several(count, (index) => `"k${index}":"a"`)) }];
+}
+
 /** How many times the CPU time of a quarter of the input the whole input takes. */
 async function growthOf(send: Send, { grown }: Growing, count: number): Promise<number> {
-  const [small, large] = [JSON.stringify(grown(Math.ceil(count / STEP))), JSON.stringify(grown(count))];
+  const [small, large] = [grown(Math.ceil(count / STEP)), grown(count)];
   const costs: [small: number[], large: number[]] = [[], []];
   const measure = async () => {
     costs[1].push(await cpuOf(send, large));
@@ -80,14 +100,14 @@ let tried = 0;
 let accepted = 0;
 
 /** The places of an input where work grows faster than the input, also for the largest input within a limit that the answers name. */
-async function faultsOf(request: GrowingRequest, key = workspace.admin.key): Promise<string[]> {
+async function faultsOf(request: WideRequest, key = workspace.admin.key): Promise<string[]> {
   const limits = new Set<number>();
   const send: Send = async (input) => {
     const text = await answerTo(request, input, key);
     for (const [, limit = ''] of text.matchAll(/at most ([\d,]+)/g)) limits.add(Number(limit.replaceAll(',', '')));
   };
   const found: string[] = [];
-  for (const growing of request.places()) {
+  for (const growing of [...request.places()].flatMap(growingAt)) {
     limits.clear();
     const most = Math.floor(growing.most);
     const check = async (count: number) => {
@@ -102,13 +122,13 @@ async function faultsOf(request: GrowingRequest, key = workspace.admin.key): Pro
   return found;
 }
 
-async function faultsOfAll(requests: readonly GrowingRequest[], operation: string): Promise<string[]> {
+async function faultsOfAll(requests: readonly WideRequest[], operation: string): Promise<string[]> {
   const found: string[] = [];
   for (const request of requests) if (request.operation === operation) found.push(...(await faultsOf(request)));
   return found;
 }
 
-async function answerTo({ method, path, accept, bodyOf }: GrowingRequest, input: string, key: string): Promise<string> {
+async function answerTo({ method, path, accept, bodyOf }: WideRequest, input: string, key: string): Promise<string> {
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: accept };
   const response = await workspace.gateway.fetch(path, { method, headers, body: bodyOf(input) });
   if (response.headers.get('Content-Type')?.startsWith('text/event-stream')) {

@@ -1,5 +1,4 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import { type IncomingMessage, get } from 'node:http';
 import { type Socket, connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,6 +7,7 @@ import { drive, median } from '../bench/drive.ts';
 import { attacks } from '../support/fixtures/attacks.ts';
 import { jsonOf, post } from '../support/fixtures/hostile-documents.ts';
 import { type GatewayProcess, SMALL_HEAP, endProcesses, gatewayWithKey } from '../support/processes/process.ts';
+import { residentMib } from '../support/processes/resources.ts';
 import { proof } from '../support/proof.ts';
 
 let gateway: GatewayProcess;
@@ -83,11 +83,6 @@ async function disturbedBy(disturb: () => Promise<() => Promise<void> | void>): 
   return { rate: Math.round(median(rates) * 100) / 100, p99: Math.round(median(p99s) * 100) / 100 };
 }
 
-async function residentMib(): Promise<number> {
-  const status = await readFile(`/proc/${gateway.pid}/status`, 'utf8');
-  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
-}
-
 const head = (method: string, path: string, ...more: string[]) =>
   [`${method} ${path} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${hostile}`, ...more, '', ''].join('\r\n');
 // A function, because the key does not exist yet. The gateway does not wait for bodies of unknown keys.
@@ -105,7 +100,7 @@ test.each(KINDS)(
   async (kind, text) => {
     // Memory that every process needs after its first requests.
     await honestPace(20);
-    const before = await residentMib();
+    const before = await residentMib(gateway.pid);
     let most = 0;
     const { rate, p99 } = await disturbedBy(async () => {
       const opened = await open(CONNECTIONS, text());
@@ -115,7 +110,7 @@ test.each(KINDS)(
       ];
       answer.resume();
       return async () => {
-        most = Math.max(most, await residentMib());
+        most = Math.max(most, await residentMib(gateway.pid));
         close(opened);
       };
     });

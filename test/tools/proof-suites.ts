@@ -103,13 +103,23 @@ const LOAD: readonly Suite[] = [
   },
   {
     suite: 'Widest inputs',
-    claim: 'The widest inputs of every operation delay other requests by at most 500 ms.',
-    test: 'test/proof/widest-inputs.test.ts',
+    claim: 'The widest inputs of every operation delay other requests by at most 500 ms and take at most 200 MiB.',
+    test: 'test/widest/operations.test.ts',
   },
   {
-    suite: 'Heaviest JSON',
-    claim: 'JSON that takes long to read delays other requests by at most 500 ms.',
-    test: 'test/proof/widest-inputs.test.ts',
+    suite: 'Widest lines',
+    claim: 'So do lines of agents in every format.',
+    test: 'test/widest/lines.test.ts',
+  },
+  {
+    suite: 'Widest messages',
+    claim: 'So do messages of WebSockets.',
+    test: 'test/widest/sockets.test.ts',
+  },
+  {
+    suite: 'Widest answers',
+    claim: 'So do answers of MCP servers to every operation that calls them.',
+    test: 'test/widest/servers.test.ts',
   },
   {
     suite: 'Token refreshes beside a misbehaving server',

@@ -18,6 +18,7 @@ const SCRIPTS = [
   'test:faults',
   'test:browser',
   'test:conformance',
+  'test:widest',
   'test:proof',
 ];
 const root = new URL('../..', import.meta.url).pathname;

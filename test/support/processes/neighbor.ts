@@ -1,32 +1,28 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { expect } from 'vitest';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 
-const ASK_EVERY_MS = 20;
+export interface Wait {
+  /** The longest latency in ms. */
+  readonly worst: number;
+  /** Why a query was not answered; empty if all were. */
+  readonly failure: string;
+}
 
-/** The longest latency of a small query of somebody else that is sent every 20 ms during `work`. */
-export async function worstWaitBeside(ask: () => Promise<number>, work: () => Promise<unknown>): Promise<number> {
-  const waits: Promise<number>[] = [];
-  const statuses = new Set<number>();
-  let isOver = false;
-  const asking = (async () => {
-    while (!isOver) {
-      const began = performance.now();
-      waits.push(
-        ask().then((status) => {
-          statuses.add(status);
-          return performance.now() - began;
-        }),
-      );
-      await delay(ASK_EVERY_MS);
-    }
-  })();
-  try {
-    await work();
-  } finally {
-    isOver = true;
-    await asking;
-  }
-  const worst = Math.round(Math.max(...(await Promise.all(waits))));
-  expect([...statuses]).toEqual([200]);
-  return worst;
+/** Somebody else who sends small queries all the time. */
+export interface Neighbor {
+  /** Waits for the query that is under way. @returns the longest latency since the last call */
+  wait(): Promise<Wait>;
+  stop(): Promise<unknown>;
+}
+
+export function startNeighbor(url: string, key: string): Neighbor {
+  const worker = new Worker(new URL('./neighbor-worker.ts', import.meta.url), { workerData: { url, key } });
+  return {
+    async wait() {
+      worker.postMessage('wait', []);
+      const [wait] = (await once(worker, 'message')) as [Wait];
+      return wait;
+    },
+    stop: () => worker.terminate(),
+  };
 }

@@ -137,10 +137,10 @@ export async function startGateway(env: Record<string, string>, root = checkout)
 /** A gateway without rate limits on a fresh database of the suite's server, and a key. */
 export async function gatewayWithKey(
   env: Record<string, string> = {},
-): Promise<{ gateway: GatewayProcess; key: string; createKey(email: string): Promise<string> }> {
+): Promise<{ gateway: GatewayProcess; key: string; createKey(email: string, organization?: string): Promise<string> }> {
   const database = await freshDatabase();
   const gateway = await startGateway({ ...database, RATE_LIMIT_PER_MINUTE: '0', ...env });
-  const createKey = (email: string) => issueKey(database, { email, organization: 'demo' });
+  const createKey = (email: string, organization = 'demo') => issueKey(database, { email, organization });
   return { gateway, key: await createKey('ann@example.com'), createKey };
 }
 
