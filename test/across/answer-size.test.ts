@@ -23,12 +23,11 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const describeAll = (character: string, length: number, session?: string) =>
-  gateway.dependencies.sql.query('update session set description = repeat($1, $2) where id = coalesce($3::uuid, id)', [
-    character,
-    length,
-    session ?? null,
-  ]);
+const describeAll = (character: string, length: number, ...session: string[]) =>
+  gateway.dependencies.sql.query(
+    `update session set description = repeat($1, $2)${session.map(() => ' where id = $3').join('')}`,
+    [character, length, ...session],
+  );
 const ask = (query: string, variables?: Record<string, unknown>) =>
   gateway.graphql<Record<string, unknown>>(key, query, variables);
 const aliases = (count: number, field: string) => repeat(count, (index) => `a${index}: ${field}`);

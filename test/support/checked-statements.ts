@@ -33,12 +33,18 @@ const EXCEPTIONS: Readonly<Record<string, string>> = {
     OF_A_MIGRATION,
 };
 
+/** The statements of pg-boss are its own. */
+const OF_A_LIBRARY = /\bpgboss\./;
+
 const known = new Map<string, readonly string[]>();
 
 function note(message: unknown): void {
   const { text } = message as SentStatement;
   if (!known.has(text))
-    known.set(text, [...(isException(text) ? [] : faultsOf(text, tables)), ...optionalConditionsOf(text)]);
+    known.set(text, [
+      ...(isException(text) ? [] : faultsOf(text, tables)),
+      ...(OF_A_LIBRARY.test(text) ? [] : optionalConditionsOf(text)),
+    ]);
 }
 
 function isException(text: string): boolean {

@@ -58,19 +58,29 @@ const TABLE = new RegExp(`\\b(?:from|into|update)\\s+(?:only\\s+)?${NAME}`, 'i')
 const CHANGE = new RegExp(`(?<!for (?:no key )?)\\b(insert|update|delete)\\s+(?:(?:into|from|only)\\s+)?${NAME}`, 'i');
 
 /**
- * `SELECT api_key`: the verb and the first table outside of parentheses, or those of the change within a `with` (OpenTelemetry's
- * `db.query.summary`). Literals and parentheses become `?` first, so that no word after them is taken for a table.
+ * `SELECT api_key`: the verb and the first table outside of parentheses, or of the query in `from (…)`, or those of the change within a `with`
+ * (OpenTelemetry's `db.query.summary`). Literals and parentheses become `?` first, so that no word after them is taken for a table.
  */
 export function summaryOf(text: string): string {
   const plain = text.replaceAll(/'[^']*'/g, '?');
-  let outer = plain;
+  const outer = withoutParentheses(plain);
+  const verb = /[a-z]+/i.exec(outer)?.[0].toUpperCase() ?? 'STATEMENT';
+  const change = verb === 'WITH' ? CHANGE.exec(plain) : null;
+  const [, first = verb, second] = change ?? [undefined, verb, tableIn(outer) ?? tableIn(derivedTable(plain))];
+  return [first.toUpperCase(), ...(second ? [second.replaceAll('"', '')] : [])].join(' ');
+}
+
+const tableIn = (text: string) => TABLE.exec(text)?.[1];
+
+/** What follows the parenthesis of `from (…)`, without the parentheses in it. */
+const derivedTable = (text: string) => withoutParentheses(/\bfrom\s*\((.*)/is.exec(text)?.[1] ?? '');
+
+function withoutParentheses(text: string): string {
+  let outer = text;
   let inner: string;
   do {
     inner = outer;
     outer = inner.replaceAll(/\([^()]*\)/g, '?');
   } while (outer !== inner);
-  const verb = /[a-z]+/i.exec(outer)?.[0].toUpperCase() ?? 'STATEMENT';
-  const change = verb === 'WITH' ? CHANGE.exec(plain) : null;
-  const [, first = verb, second] = change ?? [undefined, verb, TABLE.exec(outer)?.[1]];
-  return [first.toUpperCase(), ...(second ? [second.replaceAll('"', '')] : [])].join(' ');
+  return outer;
 }

@@ -266,7 +266,7 @@ describe('bodies', () => {
     const deep = `${'['.repeat(200_000)}${']'.repeat(200_000)}`;
     expect(await post('/v1/organizations', `{"name":${deep}}`)).toMatchObject({
       status: 400,
-      body: { error: 'the body must not be nested deeper than 10000 levels' },
+      body: { error: 'name.0.0: must not be nested deeper than 500 levels' },
     });
     expect((await post('/graphql', `{"query":"{__typename}","variables":{"a":${deep}}}`)).status).toBe(400);
     expect((await post('/graphql', `{"query":${deep}}`)).status).toBe(400);
