@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { WORK } from '../../core/work-budget.ts';
 import { isObject } from '../../core/is-object.ts';
 import { NOT_EXACT, NOT_STORABLE, isLongerThan, isStorable, text, rule } from '../../core/input/validation.ts';
 import { isExactNumber } from '../../core/text/exact-json.ts';
@@ -247,7 +248,10 @@ function attributeFault(value: unknown, name: string, levels: number): Attribute
   if (typeof value !== 'object' || value === null) return undefined;
   if (levels === 0)
     return fault('TOO_MANY', `must not be nested deeper than ${MAX_ATTRIBUTE_DEPTH} levels`, MAX_ATTRIBUTE_DEPTH);
-  for (const [key, item] of Object.entries(value)) {
+  const entries = Object.entries(value);
+  const [max, items] = Array.isArray(value) ? [WORK.items, 'items'] : [WORK.properties, 'properties'];
+  if (entries.length > max) return fault('TOO_MANY', `must have at most ${max} ${items}`, max);
+  for (const [key, item] of entries) {
     if (key === '__proto__' || isLongerThan(key, 100) || !isStorable(key)) {
       return fault(
         'NOT_ALLOWED',

@@ -110,11 +110,11 @@ export class Idempotency {
     const waitMs = request.isAtMostOnce ? 0 : this.#waitMs;
     const deadline = performance.now() + waitMs;
     const { actor } = request.context;
-    const digest = hash([actor.organization?.id ?? null, request.key]);
+    const digest = await hash([actor.organization?.id ?? null, request.key]);
     const claim: Claim = {
       ...request,
       place: { userId: actor.userId, digest },
-      fingerprint: hash([request.operation, request.input]),
+      fingerprint: await hash([request.operation, request.input]),
       token: this.#parts.newId(),
       change: { operation: null, targetType: null, targetId: null },
     };

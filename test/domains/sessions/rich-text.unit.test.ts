@@ -157,6 +157,21 @@ describe('bounds', () => {
     );
   });
 
+  test('attributes, and the objects in them, have at most 500 properties, and lists in them 10,000 items', () => {
+    const named = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`a${index}`, 1]));
+    const items = (count: number) => Array.from({ length: count }, () => 1);
+    const faultOf = (attrs: object) => messageOf(doc({ type: 'x', attrs }));
+    expect([faultOf(named(500)), faultOf({ in: named(500) }), faultOf({ in: items(10_000) })]).toEqual(
+      Array.from({ length: 3 }, () => 'accepted'),
+    );
+    const place = 'richContent.content.0.attrs';
+    expect([faultOf(named(501)), faultOf({ in: named(501) }), faultOf({ in: items(10_001) })]).toEqual([
+      `${place}: must have at most 500 properties`,
+      `${place}.in: must have at most 500 properties`,
+      `${place}.in: must have at most 10000 items`,
+    ]);
+  });
+
   test('at most twenty faults of a document are reported, and the others counted', () => {
     const message = messageOf(doc(...Array.from({ length: 5000 }, () => ({}))));
     expect(message.split('; ')).toHaveLength(21);
