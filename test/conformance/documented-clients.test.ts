@@ -25,7 +25,7 @@ test('the page links every example file, and their types fit', async () => {
   const page = await readFile(new URL('../../docs/clients.md', import.meta.url), 'utf8');
   const files = await readdir(EXAMPLES);
   const linked = [...page.matchAll(/\]\(examples\/clients\/([\w.-]+)\)/g)].map(([, file]) => file);
-  expect([...new Set(linked)].toSorted()).toEqual(files.toSorted());
+  expect(new Set(linked)).toEqual(new Set(files));
   const code = files.filter((file) => file.endsWith('.ts')).map((file) => `../generated/clients/${file}`);
   expect(await typeErrors(...code)).toEqual([]);
 });
