@@ -42,7 +42,7 @@ export function userDeletionJob(steps: DeletionSteps): JobHandler {
 }
 
 /**
- * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, clears the name, ends the
+ * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, ends the
  * memberships, and records organizations without members. The rule about the last administrator is checked again first.
  * When it fails, so does the deletion, without changes.
  * @returns whether there is anything to delete.
@@ -77,7 +77,6 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
         transaction,
         jobEntry({ now, newId }, id, 'deleteUser', { type: 'User', id: null, organizationId }),
       );
-    await forgetPerson(transaction, job.userId);
     return revokeKeys(transaction, { userId: job.userId }, now());
   });
   for (const keyId of revoked ?? []) notifier.publish(apiKeyTopic(keyId));
@@ -88,6 +87,8 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
 async function sweep(context: JobContext, deletionJobId: DeletionJobId, steps: DeletionSteps): Promise<void> {
   const { em } = context;
   const { userId, emptiedOrganizations } = await em.fork().findOneOrFail(DeletionJob, { id: deletionJobId });
+  // Not before the keys are revoked: requests that insert rows of the user lock the e-mail address, which is unique, and others follow them.
+  await forgetPerson(em.fork(), userId);
   await deleteContents(context, steps.ofUser, { deletionJobId, id: userId });
   for (const id of emptiedOrganizations) await deleteContents(context, steps.ofOrganization, { deletionJobId, id });
 }
