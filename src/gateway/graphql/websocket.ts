@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from '../../core/http/close-codes.ts';
 import type { ConnectionInitMessage, Context } from 'graphql-ws';
 import { makeServer } from 'graphql-ws';
 import { CODE_OF, DomainError } from '../../core/errors.ts';
@@ -42,14 +43,6 @@ export interface SocketParts extends OperationParts, Pick<Sockets, 'take'> {
   readonly onCount: (by: 1 | -1) => void;
 }
 
-/** Close codes of the protocol, and of RFC 6455 for a failure that passes. */
-const BAD_REQUEST = 4400;
-const UNAUTHORIZED = 4401;
-const FORBIDDEN = 4403;
-const TOO_MANY = 4429;
-const TRY_AGAIN_LATER = 1013;
-const INTERNAL_ERROR = 4500;
-
 /** Members of `connection_init` that replace the header of the same name. */
 const INIT_HEADERS = new Set(['authorization', ORGANIZATION_HEADER.toLowerCase()]);
 
@@ -78,7 +71,7 @@ export function createSockets(parts: SocketParts): Sockets {
       {
         protocol: socket.protocol,
         send: (message) => connection.send(message),
-        close: (code = INTERNAL_ERROR, reason = '') => socket.close(code, reason),
+        close: (code = CLOSE_CODES.INTERNAL_ERROR, reason = '') => socket.close(code, reason),
         onMessage: (listener) => socket.onMessage((text) => receive(connection, text, listener)),
       },
       connection,
@@ -114,12 +107,15 @@ async function receive(
   try {
     message = await connection.inOrder(parseBody(text));
   } catch (error) {
-    connection.socket.close(BAD_REQUEST, error instanceof DomainError ? error.message : 'Invalid message received');
+    connection.socket.close(
+      CLOSE_CODES.BAD_REQUEST,
+      error instanceof DomainError ? error.message : 'Invalid message received',
+    );
     return;
   }
   const fault = faultOf(connection, message, text.length);
   if (fault) connection.socket.close(fault.code, fault.reason);
-  else listener(forLibrary(message)).catch(() => connection.socket.close(INTERNAL_ERROR, 'internal error'));
+  else listener(forLibrary(message)).catch(() => connection.socket.close(CLOSE_CODES.INTERNAL_ERROR, 'internal error'));
 }
 
 /** The library answers a ping at any time, and repeats its payload. */
@@ -127,12 +123,15 @@ function faultOf(connection: Connection, message: unknown, length: number) {
   const { type, id }: Readonly<Record<string, unknown>> = isObject(message) ? message : {};
   if (type === 'subscribe')
     return typeof id === 'string' && id.length > WORK.operationIdCharacters
-      ? { code: BAD_REQUEST, reason: `id: must be at most ${WORK.operationIdCharacters} characters` }
+      ? { code: CLOSE_CODES.BAD_REQUEST, reason: `id: must be at most ${WORK.operationIdCharacters} characters` }
       : undefined;
   if (connection.release === undefined && type !== 'connection_init')
-    return { code: UNAUTHORIZED, reason: 'Unauthorized' };
+    return { code: CLOSE_CODES.UNAUTHORIZED, reason: 'Unauthorized' };
   return length > WORK.socketBytes
-    ? { code: BAD_REQUEST, reason: `a message that is no operation has at most ${WORK.socketBytes} characters` }
+    ? {
+        code: CLOSE_CODES.BAD_REQUEST,
+        reason: `a message that is no operation has at most ${WORK.socketBytes} characters`,
+      }
     : undefined;
 }
 
@@ -156,7 +155,7 @@ async function connect({ extra: connection, connectionParams }: SocketContext, p
   };
   for (const [name, value] of Object.entries(connectionParams ?? {})) {
     if (!INIT_HEADERS.has(name.toLowerCase())) continue;
-    if (typeof value !== 'string') return refuse(FORBIDDEN, `${name.toLowerCase()}: must be a string`);
+    if (typeof value !== 'string') return refuse(CLOSE_CODES.FORBIDDEN, `${name.toLowerCase()}: must be a string`);
     connection.headers.set(name.toLowerCase(), value);
   }
   const { signal } = new AbortController();
@@ -166,18 +165,21 @@ async function connect({ extra: connection, connectionParams }: SocketContext, p
   const { keyId } = admission;
   if (connection.isClosed) return false;
   if (!connection.socket.admit(keyId))
-    return refuse(TOO_MANY, `at most ${parts.maxSocketsOfKey} WebSockets of an API key at once; close one first`);
+    return refuse(
+      CLOSE_CODES.TOO_MANY,
+      `at most ${parts.maxSocketsOfKey} WebSockets of an API key at once; close one first`,
+    );
   connection.release = parts.onKeyChange(keyId, () => void endIfRefused(connection, parts));
   return true;
 }
 
 function closeCodeOf(status: number): number {
-  if (status === 429) return TOO_MANY;
-  if (status === 503) return TRY_AGAIN_LATER;
-  return status >= 500 ? INTERNAL_ERROR : FORBIDDEN;
+  if (status === 429) return CLOSE_CODES.TOO_MANY;
+  if (status === 503) return CLOSE_CODES.TRY_AGAIN_LATER;
+  return status >= 500 ? CLOSE_CODES.INTERNAL_ERROR : CLOSE_CODES.FORBIDDEN;
 }
 
 async function endIfRefused(connection: Connection, { isAdmitted }: SocketParts): Promise<void> {
   if (!(await isAdmitted(headersOf(connection.headers))))
-    connection.socket.close(FORBIDDEN, 'missing or invalid API key');
+    connection.socket.close(CLOSE_CODES.FORBIDDEN, 'missing or invalid API key');
 }

@@ -1,15 +1,8 @@
+import { CLOSE_CODES } from '../../core/http/close-codes.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { SocketPlace } from '../admission/socket-limits.ts';
 import { BINARY, FrameReader, PING } from './websocket-frames.ts';
-
-/** Close codes of RFC 6455, section 7.4.1, and of the protocol. */
-const NOT_TEXT = 1003;
-const POLICY = 1008;
-const TOO_LARGE = 1009;
-const TRY_AGAIN_LATER = 1013;
-const UNAUTHORIZED = 4401;
-const TOO_MANY = 4429;
 
 export interface SocketFault {
   readonly code: number;
@@ -72,14 +65,16 @@ export class SocketGuard {
   }
 
   #note(opcode: number): void {
-    if (opcode === BINARY) this.#fault ??= { code: NOT_TEXT, reason: 'messages must be text' };
-    if (opcode === PING && !this.#isAdmitted) this.#fault ??= { code: UNAUTHORIZED, reason: 'Unauthorized' };
+    if (opcode === BINARY) this.#fault ??= { code: CLOSE_CODES.NOT_TEXT, reason: 'messages must be text' };
+    if (opcode === PING && !this.#isAdmitted)
+      this.#fault ??= { code: CLOSE_CODES.UNAUTHORIZED, reason: 'Unauthorized' };
   }
 
   #countBeforeAdmission(bytes: number): void {
     this.#received += bytes;
     const { socketBytes: max } = WORK;
-    if (this.#received > max) this.#fault ??= { code: TOO_LARGE, reason: `at most ${max} bytes before connection_ack` };
+    if (this.#received > max)
+      this.#fault ??= { code: CLOSE_CODES.TOO_LARGE, reason: `at most ${max} bytes before connection_ack` };
   }
 
   readonly #onDeadline = (): void => {
@@ -88,7 +83,7 @@ export class SocketGuard {
     setImmediate(() => {
       if (this.#frames.complete > complete || !this.#deadline) return;
       const seconds = this.#parts.messageTimeoutMs / 1000;
-      this.#parts.end({ code: POLICY, reason: `a message must be complete within ${seconds} s` });
+      this.#parts.end({ code: CLOSE_CODES.POLICY, reason: `a message must be complete within ${seconds} s` });
     });
   };
 
@@ -99,6 +94,9 @@ export class SocketGuard {
 }
 
 const FULL = {
-  key: { code: TOO_MANY, reason: 'too many bytes of messages of the API key are not complete' },
-  process: { code: TRY_AGAIN_LATER, reason: 'too many bytes of messages are not complete; try again later' },
+  key: { code: CLOSE_CODES.TOO_MANY, reason: 'too many bytes of messages of the API key are not complete' },
+  process: {
+    code: CLOSE_CODES.TRY_AGAIN_LATER,
+    reason: 'too many bytes of messages are not complete; try again later',
+  },
 } as const;

@@ -1,3 +1,4 @@
+import { CLOSE_CODES } from '../../core/http/close-codes.ts';
 import { STATUS_CODES, type IncomingMessage } from 'node:http';
 import { randomUUID } from 'node:crypto';
 import type { Duplex } from 'node:stream';
@@ -155,7 +156,7 @@ class OpenSocket implements Socket {
     this.#parts.socket.on('message', (data) => {
       if (this.#isEnding) return;
       const text = textOf(data);
-      const read = listener(text).catch(() => this.close(INTERNAL_ERROR, 'internal error'));
+      const read = listener(text).catch(() => this.close(CLOSE_CODES.INTERNAL_ERROR, 'internal error'));
       if (text.length >= LARGE || this.#parts.stream.writableNeedDrain) this.#pauseUntil(read);
     });
   }
@@ -204,8 +205,6 @@ function shortened(reason: string): string {
   while (Buffer.byteLength(short) > MAX_REASON_BYTES) short = short.slice(0, -1);
   return short;
 }
-
-const INTERNAL_ERROR = 4500;
 
 function textOf(data: RawData): string {
   if (Array.isArray(data)) return Buffer.concat(data).toString();
