@@ -157,11 +157,12 @@ const CASES: Record<string, () => Promise<void>> = {
     expect(await count('select 1 from api_key where id = any($1)', [user.keyId, alone.keyId])).toBe(0);
     expect(await count('select 1 from api_key where id = $1 and revoked_at is null', colleague.keyId)).toBe(1);
   },
-  'name and e-mail address: erased when the deletion begins; the address can be used for a new account': async () => {
-    expect(await tablesThatContain(user.email)).toEqual([]);
-    expect(await tablesThatContain('Ada Lovelace')).toEqual([]);
-    expect((await gateway.createKey({ email: user.email })).userId).not.toBe(user.userId);
-  },
+  'name and e-mail address: erased as soon as the keys are revoked; the address can be used for a new account':
+    async () => {
+      expect(await tablesThatContain(user.email)).toEqual([]);
+      expect(await tablesThatContain('Ada Lovelace')).toEqual([]);
+      expect((await gateway.createKey({ email: user.email })).userId).not.toBe(user.userId);
+    },
   'user: deleted': async () => expect(await count('select 1 from user_account where id = $1', user.userId)).toBe(0),
   'memberships: deleted': async () => {
     expect(await count('select 1 from membership where user_id = $1', user.userId)).toBe(0);
