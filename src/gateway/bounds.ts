@@ -40,5 +40,5 @@ export const DEFAULT_BOUNDS: Bounds = {
   requestsOfClient: 60,
 };
 
-/** Maximum size of the answer of a write with an `Idempotency-Key` that is kept for a replay: a small request must not fill the database. */
+/** Maximum size of the answer of a write with an `Idempotency-Key` that is stored for a replay: a small request must not fill the database. Of a larger one, ids are stored. */
 export const MAX_KEPT_BYTES = 256 * 1024;

@@ -16,7 +16,6 @@ import type { Logger } from 'pino';
 import { CODE_OF, ForbiddenError, NotFoundError, STATUS_OF } from '../../core/errors.ts';
 import type { GraphQLContext } from '../../core/graphql/builder.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import { parseExactJson } from '../../core/text/exact-json.ts';
 import { RawJson, stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import type { Execute } from '../../graphql-executor/executor.ts';
 import { isLarger } from '../../core/answer-size.ts';
@@ -25,9 +24,8 @@ import type { Idempotency, Outcome } from '../idempotency/idempotency.ts';
 import { IDEMPOTENCY_KEY_HEADER, REPLAYED_HEADER, idempotencyKeyOf } from '../request-headers.ts';
 import { toDomainError } from '../failures.ts';
 import { masked } from './errors.ts';
-import { type ChangedObject, withObjectReadAgain } from './reread-object.ts';
 import { refusalOfRoot } from './root-access.ts';
-import { shortened } from './shortened-result.ts';
+import { withIdsOnly } from './shortened-result.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
 /** Runs GraphQL mutations with an `Idempotency-Key`. */
@@ -45,8 +43,6 @@ export interface KeyedExecution {
 interface StoredAnswer {
   readonly data: string;
   readonly errors: readonly GraphQLFormattedError[];
-  /** Whether its largest values are null, because it was larger than 256 KiB. */
-  readonly isShortened?: boolean;
 }
 
 /** Thrown for an answer without data: nothing was executed, and nothing is stored. */
@@ -78,12 +74,9 @@ export async function executeIdempotent(
     const key = idempotencyKeyOf(headers) ?? '';
     const input = variablesOf(args);
     const request = { context, key, operation: print(document), input, ...marksOf(args.schema, document) };
-    const { text, isReplayed, changed } = await idempotency.run(request, work);
+    const { text, isReplayed } = await idempotency.run(request, work);
     // The text was written by `executeOnce`, in this request or an earlier one.
-    const stored = JSON.parse(text) as StoredAnswer;
-    const readAgain = (given: ExecutionArgs) => run({ ...given, contextValue: context });
-    const { data, errors } =
-      stored.isShortened && changed ? await completed(stored, changed, { ...args, document }, readAgain) : stored;
+    const { data, errors } = JSON.parse(text) as StoredAnswer;
     return {
       // The JSON text replaces the value and is inserted into the answer unchanged.
       data: new RawJson(data) as unknown as Record<string, unknown>,
@@ -105,27 +98,13 @@ async function executeOnce(run: Execute, args: ExecutionArgs, context: GraphQLCo
   const result = masked(await run({ ...args, contextValue }), { log });
   if (!result.data) throw new NothingDone(result);
   const text = textOf(result);
-  // It changes the result.
-  const kept = isLarger(text, MAX_KEPT_BYTES) ? textOf(shortened(result, args, MAX_KEPT_BYTES), true) : text;
+  const kept = isLarger(text, MAX_KEPT_BYTES) ? textOf(withIdsOnly(result, args, MAX_KEPT_BYTES)) : text;
   return { text, kept, isSuccess };
 }
 
-function textOf({ data, errors = [] }: ExecutionResult, isShortened = false): string {
-  const stored: StoredAnswer = { data: stringifyWithRawJson(data), errors, ...(isShortened && { isShortened }) };
+function textOf({ data, errors = [] }: ExecutionResult): string {
+  const stored: StoredAnswer = { data: stringifyWithRawJson(data), errors };
   return JSON.stringify(stored);
-}
-
-/** The answer of a replay that could not be kept whole. */
-async function completed(
-  { data, errors }: StoredAnswer,
-  changed: ChangedObject,
-  args: ExecutionArgs,
-  run: Execute,
-): Promise<StoredAnswer> {
-  // `textOf` has written the text.
-  const kept = { data: parseExactJson(data) as Record<string, unknown>, errors };
-  const whole = await withObjectReadAgain(kept, changed, args, run);
-  return { data: stringifyWithRawJson(whole.data), errors: whole.errors };
 }
 
 /** The executed operation with only the fragments that it uses. */

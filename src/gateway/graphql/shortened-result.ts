@@ -59,6 +59,42 @@ export function shortened(result: ExecutionResult, args: ExecutionArgs, maxBytes
   return { ...result, data, errors: [...errors, ...added] };
 }
 
+/**
+ * What is stored of the result of a mutation that is too large to be stored: `__typename` and ids of the payload and of the objects in it. The
+ * other fields are null, with an error at the path of each of the first {@link MAX_VALUES}.
+ */
+export function withIdsOnly({ data }: ExecutionResult, args: ExecutionArgs, maxBytes: number): ExecutionResult {
+  const operation = getOperationAST(args.document, args.operationName);
+  const type = operation && args.schema.getRootType(operation.operation);
+  if (!data || !type) return { data };
+  const { code } = answerTooLarge(maxBytes);
+  const message = `this answer is a replay; the first one had more than ${maxBytes / 1024} KiB, so only its ids are stored: read the object again by its id`;
+  const errors: GraphQLError[] = [];
+  const reduce = (object: object, sets: readonly SelectedSet[], path: readonly (string | number)[]): object => {
+    const fields = fieldsIn(sets, args);
+    return Object.fromEntries(
+      Object.entries(object).map(([name, value]: [string, unknown]) => {
+        const field = fields.get(name);
+        const at = [...path, name];
+        const below = (item: unknown, place: readonly (string | number)[]) =>
+          typeof item === 'object' && item !== null && field ? reduce(item, field.sets, place) : item;
+        if (field && isId(field)) return [name, value];
+        // The root has the payload, and the payload the objects.
+        const isObject = field && path.length < 2 && isCompositeType(getNamedType(field.type));
+        if (isObject && Array.isArray(value)) return [name, value.map((item, index) => below(item, [...at, index]))];
+        if (isObject) return [name, below(value, at)];
+        if (errors.length < MAX_VALUES) errors.push(new GraphQLError(message, { path: at, extensions: { code } }));
+        return [name, null];
+      }),
+    );
+  };
+  const reduced = reduce(data, [{ set: operation.selectionSet, type }], []);
+  return { data: { ...reduced }, errors };
+}
+
+const isId = ({ field, type }: Selected) =>
+  field === '__typename' || getNamedType(type).name === 'ID' || field === 'databaseId';
+
 const isLeftOut = ({ isNull, within }: Nullable): boolean => isNull || (within !== undefined && isLeftOut(within));
 const sizeOfJson = (value: unknown) => Buffer.byteLength(stringifyWithRawJson(value));
 
@@ -69,7 +105,11 @@ function nullableValues(
   args: ExecutionArgs,
 ): readonly Nullable[] {
   const values: Nullable[] = [];
-  const visit = (value: unknown, { type, sets }: Selected, at: Pick<Nullable, 'path' | 'within' | 'clear'>): void => {
+  const visit = (
+    value: unknown,
+    { type, ...selected }: Selected,
+    at: Pick<Nullable, 'path' | 'within' | 'clear'>,
+  ): void => {
     let place = at.within;
     if (!isNonNullType(type) || !place) values.push((place = { ...at, bytes: 0, isNull: false }));
     const within = place;
@@ -78,7 +118,7 @@ function nullableValues(
       value.forEach((item: unknown, index) =>
         visit(
           item,
-          { type: plain.ofType, sets },
+          { ...selected, type: plain.ofType },
           {
             path: [...at.path, index],
             within,
@@ -87,7 +127,7 @@ function nullableValues(
         ),
       );
     else if (typeof value === 'object' && value !== null && isCompositeType(plain))
-      visitMembers(value, fieldsIn(sets, args), { ...at, within });
+      visitMembers(value, fieldsIn(selected.sets, args), { ...at, within });
     else within.bytes += sizeOfJson(value);
   };
   const visitMembers = (
@@ -108,6 +148,7 @@ function nullableValues(
 
 /** A selected field, with the sets of the fields below it. */
 interface Selected {
+  readonly field: string;
   readonly type: GraphQLOutputType;
   readonly sets: readonly SelectedSet[];
 }
@@ -132,6 +173,7 @@ function fieldsIn(sets: readonly SelectedSet[], { schema, document }: ExecutionA
         const known = fields.get(name);
         const below = selection.selectionSet && { set: selection.selectionSet, type: getNamedType(type) };
         fields.set(name, {
+          field: selection.name.value,
           type: known && isNonNullType(known.type) ? known.type : type,
           sets: [...(known?.sets ?? []), ...(below ? [below] : [])],
         });

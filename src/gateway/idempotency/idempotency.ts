@@ -37,7 +37,7 @@ export interface IdempotentRequest {
 /** The result of the work, as text that the API sends. */
 export interface Outcome {
   readonly text: string;
-  /** The text of a replay: the same, or, beyond the maximum size, without its largest values. */
+  /** The text that is stored for a replay: the same, or, beyond the maximum size, only ids. */
   readonly kept: string;
   readonly isSuccess: boolean;
 }
@@ -80,7 +80,7 @@ export interface IdempotencyParts extends AnswerParts {
  * `Idempotency-Key`: a retried write is not executed again, but gets the stored answer. A key belongs to a user in an organization. It is
  * stored for 24 hours; then `maintenance.ts` deletes it.
  *
- * Only successful answers are stored; those over 256 KiB without their largest values: their replay reads the changed object again. A request with an error has changed nothing and can be retried with the same key.
+ * Only successful answers are stored; of those over 256 KiB only the ids. A request with an error has changed nothing and can be retried with the same key.
  * The answer is stored in the transaction of the change, so a crash cannot separate them. Concurrent requests with the
  * same key wait for the first one.
  *

@@ -8,7 +8,6 @@ import {
   type PublicContext,
   type RawRoute,
   type Route,
-  isKeyless,
   isRaw,
   isWrite,
   pathParameters,
@@ -17,7 +16,7 @@ import {
 import { isEventPath } from '../../core/http/event-paths.ts';
 import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
-import { hasAccess, requireAccess } from '../../core/access.ts';
+import { requireAccess } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import {
   mediaTypeOf,
@@ -32,8 +31,7 @@ import { operationContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
-import type { Answered } from '../idempotency/answers.ts';
-import { type StoredResponse, runIdempotent } from './idempotent-call.ts';
+import { runIdempotent } from './idempotent-call.ts';
 import { shortenedJson } from '../../core/http/shortened-document.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/public.ts';
 import { routes } from '../routes.ts';
@@ -136,31 +134,10 @@ export async function answerRest(
     if (!isWrite(route)) return await run(readingContext(context, dependencies));
     const key = idempotencyKeyOf(request.headers);
     if (key === undefined) return await run(context);
-    const readAgain = async ({ headers: { Location } }: StoredResponse, changed: Answered['changed']) => {
-      const created =
-        Location === undefined ? `${withoutTrailingSlash(url.pathname)}/${changed?.id}` : new URL(Location).pathname;
-      const path = route.status === 201 ? created : url.pathname;
-      const found = await readObject(route, path, readingContext(context, dependencies));
-      return found === undefined ? undefined : shortenedJson(found, maxBytes());
-    };
-    return await runIdempotent(dependencies.idempotency, { route, context, key, input: whole, readAgain }, run);
+    return await runIdempotent(dependencies.idempotency, { route, context, key, input: whole }, run);
   } finally {
     context.budget.close();
   }
-}
-
-/**
- * The object that a write has answered, as the route that reads it answers it. Undefined if there is no such route, or the caller lacks its
- * scope.
- */
-async function readObject(write: Route, path: string, context: OperationContext): Promise<unknown> {
-  const match = matchRoute('GET', path, context.now());
-  if (match instanceof DomainError) return undefined;
-  const { route, parameters } = match;
-  if (isKeyless(route) || !('run' in route) || route.output === undefined || route.output !== write.output)
-    return undefined;
-  if (!hasAccess(context.actor, route.access)) return undefined;
-  return route.run(context, parseInput(route.input, decoded(parameters)), path);
 }
 
 /** Answers a route whose body and answer are documents of another protocol. */

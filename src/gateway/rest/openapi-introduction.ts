@@ -90,7 +90,7 @@ Lists under \`/events\` answer \`results\` and, while more follow, \`paging.next
 
 ## Idempotency
 
-Send an \`Idempotency-Key\` of at most 255 characters with a write to make a retry safe. For 24 hours the same key with the same input gets the stored answer of the first request, with \`Idempotent-Replayed: true\`. The same key with other input is 409. Errors are not stored. The key belongs to your user and organization. \`POST /v1/invitations/accept\` needs none: if its answer is lost, send the request again.
+Send an \`Idempotency-Key\` of at most 255 characters with a write to make a retry safe. For 24 hours the same key with the same input gets the stored answer of the first request, with \`Idempotent-Replayed: true\`. An answer over 256 KiB is not stored: its replay is \`{"id": …}\` with the same status. The same key with other input is 409. Errors are not stored. The key belongs to your user and organization. \`POST /v1/invitations/accept\` needs none: if its answer is lost, send the request again.
 
 ## Limits
 
