@@ -1,10 +1,11 @@
-import { lexicographicSortSchema, printSchema } from 'graphql';
+import { lexicographicSortSchema } from 'graphql';
+import { printWithDirectives } from '../core/graphql/published-directives.ts';
 import { openApiDocument } from './rest/openapi.ts';
 import { routes } from './routes.ts';
 import { schema } from './schema.ts';
 
 /** Prints the two published contracts, in the form that is checked in. */
 export const contracts = {
-  'schema.graphql': () => `${printSchema(lexicographicSortSchema(schema))}\n`,
+  'schema.graphql': () => printWithDirectives(lexicographicSortSchema(schema)),
   'openapi.json': () => `${JSON.stringify(openApiDocument(routes), null, 2)}\n`,
 } satisfies Readonly<Record<string, () => string>>;

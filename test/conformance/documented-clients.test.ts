@@ -36,6 +36,17 @@ test('the configuration of the generator names every scalar of the schema', asyn
   expect(new Set(Object.keys(config.config.scalars))).toEqual(new Set(scalars));
 });
 
+interface TitlesAnswer {
+  readonly viewer: {
+    readonly organization: {
+      readonly sessions: {
+        readonly edges?: readonly { readonly node: { readonly title: string } }[];
+        readonly nodes?: readonly { readonly title: string }[];
+      };
+    };
+  };
+}
+
 interface Workspace {
   readonly key: string;
   readonly organization: string;
@@ -73,9 +84,21 @@ test('urql: pages, typed errors in a form, events', async () => {
   expect(seen).toEqual([1, 2, 3, 4, 5]);
 });
 
-/** Two screens that show different parts of the same object. */
+/** Two screens that show different parts of the same objects without an id. */
 const PARTS = (id: string | undefined) =>
   [
+    [
+      `{ session(id: "${id}") { id usage { turns } events(first: 1) { edges { node { id eventData { type } } } } } }`,
+      `{ session(id: "${id}") { id usage { toolCalls } events(first: 1) { edges { node { id eventData { source } } } } } }`,
+    ],
+    [
+      `{ session(id: "${id}") { id artifacts(first: 2) { pageInfo { hasNextPage } } } }`,
+      `{ session(id: "${id}") { id artifacts(first: 2) { pageInfo { endCursor } totalCount edges { cursor } } } }`,
+    ],
+    [
+      '{ viewer { id organization { id sessions { totalCount } } } }',
+      '{ viewer { id organization { id sessions { edges { node { id } } pageInfo { endCursor } } } } }',
+    ],
     ['{ viewer { id user { id name } } }', '{ viewer { id organization { id slug } } }'],
     [`{ session(id: "${id}") { id state { current } } }`, `{ session(id: "${id}") { id state { isCancelled } } }`],
     [
@@ -140,6 +163,35 @@ describe('Apollo', () => {
       expect(requests).toHaveBeenCalledTimes(2);
       for (const each of watching) each.unsubscribe();
     }
+    requests.mockRestore();
+  });
+
+  test('keeps lists with different filters, orders and pages apart, and shows no list as empty of which nothing was loaded', async () => {
+    const { key } = await workspace();
+    const apollo = await example('apollo.ts');
+    const client = apollo.createApolloClient(url, key, await apollo.possibleTypesOf(url, key));
+    const titles = async (args: string, selection = 'edges { node { id title } }') => {
+      const query = parse(`{ viewer { id organization { id sessions${args} { ${selection} } } } }`);
+      const { data } = (await client.query({ query })) as { data: TitlesAnswer };
+      const { edges, nodes } = data.viewer.organization.sessions;
+      return (edges?.map(({ node }) => node) ?? nodes ?? []).map(({ title }) => title);
+    };
+    const all = ['Three', 'Two', 'One'];
+    expect(await titles('', 'totalCount')).toEqual([]);
+    expect(await titles('')).toEqual(all);
+    expect(await titles('(filter: { title: "T" })')).toEqual(['Three', 'Two']);
+    expect(await titles('(filter: { states: [CANCELLED] })')).toEqual(['One']);
+    expect(await titles('(orderBy: { field: CREATED_AT, direction: ASC })')).toEqual(all.toReversed());
+    expect(await titles('(first: 1)', 'nodes { id title } pageInfo { endCursor }')).toEqual(['Three']);
+    expect(await titles('(last: 1)', 'nodes { id title }')).toEqual(['One']);
+    // All of them are shown again from the cache.
+    const requests = vi.spyOn(globalThis, 'fetch');
+    expect([
+      await titles(''),
+      await titles('(filter: { title: "T" })'),
+      await titles('(first: 1)', 'nodes { id title }'),
+    ]).toEqual([all, ['Three', 'Two'], ['Three']]);
+    expect(requests).not.toHaveBeenCalled();
     requests.mockRestore();
   });
 

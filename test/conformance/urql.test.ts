@@ -4,6 +4,7 @@ import { afterEach, beforeAll, expect, test } from 'vitest';
 import { startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { SCHEMA, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
+import { copyClientExamples } from './helpers/client-examples.ts';
 import { generateTypes } from './helpers/codegen.ts';
 
 /** `apps/urql/app.ts`: a board of sessions with a normalized cache. Its types are generated here. */
@@ -40,6 +41,7 @@ const apps: App[] = [];
 
 beforeAll(async () => {
   introspection = introspectionFromSchema(buildSchema(await readFile(SCHEMA, 'utf8')));
+  await copyClientExamples('urql-clients');
   const file = `${await generatedFolder('urql')}/board.ts`;
   await generateTypes(file, appFile('urql/board.graphql'), ['typescript-operations', 'typed-document-node']);
   ({ createApp } = (await import(appFile('urql/app.ts'))) as { createApp: typeof createApp });

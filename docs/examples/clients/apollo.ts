@@ -1,6 +1,7 @@
-import { ApolloClient, ApolloLink, HttpLink, InMemoryCache, Observable } from '@apollo/client/core';
-import { getMainDefinition, relayStylePagination } from '@apollo/client/utilities';
+import { ApolloClient, ApolloLink, HttpLink, Observable } from '@apollo/client/core';
+import { getMainDefinition } from '@apollo/client/utilities';
 import { print } from 'graphql';
+import { createApolloCache } from './apollo-cache.ts';
 import { messagesByField } from './form-errors.ts';
 import {
   OverviewDocument,
@@ -30,17 +31,7 @@ export function createApolloClient(url: string, key: string, possibleTypes: Reco
       new Observable<ApolloLink.Result>((observer) => events.subscribe({ query: print(query), variables }, observer)),
   );
   return new ApolloClient({
-    cache: new InMemoryCache({
-      possibleTypes,
-      typePolicies: {
-        // Later pages are appended to the list.
-        Organization: { fields: { sessions: relayStylePagination() } },
-        // Objects without an id are parts of the object that has them. Without this, a query replaces what another one has loaded of them.
-        SessionState: { merge: true },
-        // Likewise each list of which screens load different parts, such as its items and its `totalCount`.
-        OrganizationMemberConnection: { merge: true },
-      },
-    }),
+    cache: createApolloCache(possibleTypes),
     link: ApolloLink.split(
       ({ query }) => {
         const definition = getMainDefinition(query);

@@ -9,7 +9,7 @@ import { idMessage, withPlainIds } from './global-ids.ts';
 import type { Access } from '../access.ts';
 import type { DeclaredOperation } from '../operation.ts';
 import type { Message } from '../text/wording.ts';
-import { PAYLOAD, withAccess } from './refusable.ts';
+import { PAYLOAD, SEMANTIC_NON_NULL, withAccess } from './refusable.ts';
 
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 /** Defines the fields of a payload from the result of the operation. */
@@ -86,7 +86,7 @@ function define<Input, Payload extends object>(definition: Definition<Input, Pay
       // Nullable, so that an error in one mutation does not remove the answers of the others.
       nullable: true,
       description: withAccess(description, access),
-      extensions: { access, ...(callsOut && CALLS_OUT), ...(isAtMostOnce && AT_MOST_ONCE) },
+      extensions: { access, ...SEMANTIC_NON_NULL, ...(callsOut && CALLS_OUT), ...(isAtMostOnce && AT_MOST_ONCE) },
       args: { input: t.arg({ type: inputType, required: true, description: 'The input of the mutation.' }) },
       errors: {
         types: [ValidationError, ForbiddenError, ...errors],

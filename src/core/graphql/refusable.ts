@@ -1,4 +1,11 @@
-import { type GraphQLSchema, getNamedType, getNullableType, isCompositeType, isObjectType } from 'graphql';
+import {
+  type GraphQLSchema,
+  getNamedType,
+  getNullableType,
+  isCompositeType,
+  isNonNullType,
+  isObjectType,
+} from 'graphql';
 import { type Access, describeAccess } from '../access.ts';
 import { type Message, inGraphQL, sentences } from '../text/wording.ts';
 
@@ -25,6 +32,14 @@ export function refusable(
 /** Marks the payload type of a mutation. Its objects become nullable, so that a committed write is visible even if a nested field fails. */
 export const PAYLOAD = { payload: true };
 
+/** Marks a nullable field that is null only with an error. Refusable fields and objects of payloads get it if they are declared non-null. */
+export const SEMANTIC_NON_NULL = { semanticNonNull: true };
+
+export function isSemanticallyNonNull(field: { readonly extensions?: object } | undefined): boolean {
+  const marked: { readonly semanticNonNull?: boolean } | undefined = field?.extensions;
+  return marked?.semanticNonNull === true;
+}
+
 /** A description that continues with the requirements, and further sentences. */
 export function withAccess(description: Message, access: Access, ...further: readonly Message[]): string {
   return inGraphQL(sentences(description, describeAccess(access), ...further));
@@ -50,7 +65,10 @@ export function withRefusableFields(schema: GraphQLSchema): GraphQLSchema {
       const isPayloadObject = type.extensions['payload'] === true && isObject;
       if (isPayloadObject && !/null/i.test(field.description ?? ''))
         field.description = `${field.description} Null with an error when it cannot be read after the change.`;
-      if (refusal || isPayloadObject) field.type = getNullableType(field.type);
+      if ((refusal || isPayloadObject) && isNonNullType(field.type)) {
+        field.type = getNullableType(field.type);
+        field.extensions = { ...field.extensions, ...SEMANTIC_NON_NULL };
+      }
     }
   }
   return schema;

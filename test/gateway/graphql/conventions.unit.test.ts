@@ -1,6 +1,7 @@
 import {
   type GraphQLField,
   type GraphQLInputType,
+  buildSchema,
   getNamedType,
   getNullableType,
   isEnumType,
@@ -8,9 +9,12 @@ import {
   isListType,
   isNonNullType,
   isObjectType,
+  parse,
+  visit,
 } from 'graphql';
 import { expect, test } from 'vitest';
 import { PAYLOAD } from '../../../src/core/graphql/refusable.ts';
+import { contracts } from '../../../src/gateway/print-contracts.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 
 /** Conventions that every type of the schema follows, so that a client can use every list and mutation in the same way. */
@@ -126,4 +130,47 @@ test('a type has an id if and only if it implements Node, except the viewer, of 
   expect(withId.map(({ name }) => name).toSorted()).toEqual(node.map(({ name }) => name).toSorted());
   const withDatabaseId = objects.filter((type) => type.getFields()['databaseId'] !== undefined);
   expect(node.map(({ name }) => name)).toEqual(expect.arrayContaining(withDatabaseId.map(({ name }) => name)));
+});
+
+const printed = contracts['schema.graphql']();
+/** Directives that every tool knows. */
+const WIDELY_KNOWN = ['deprecated', 'specifiedBy'];
+
+test('the published schema is valid, and defines each directive that it applies', () => {
+  expect(() => buildSchema(printed)).not.toThrow();
+  const applied = new Set<string>();
+  const defined = new Set<string>(WIDELY_KNOWN);
+  visit(parse(printed), {
+    Directive: ({ name }) => void applied.add(name.value),
+    DirectiveDefinition: ({ name }) => void defined.add(name.value),
+  });
+  expect(applied).toEqual(new Set([...WIDELY_KNOWN, 'oneOf', 'semanticNonNull']));
+  expect([...applied].filter((name) => !defined.has(name))).toEqual([]);
+});
+
+test('a nullable field is @semanticNonNull, or its description says when it is null without an error', () => {
+  const marked = new Set<string>();
+  visit(parse(printed), {
+    ObjectTypeDefinition: ({ name, fields: declared = [] }) => {
+      for (const field of declared)
+        if (field.directives?.some((directive) => directive.name.value === 'semanticNonNull'))
+          marked.add(`${name.value}.${field.name.value}`);
+    },
+  });
+  expect(marked.size).toBeGreaterThan(100);
+  const unclear = objects
+    .filter((type) => type !== schema.getMutationType() && !/each is null when/i.test(type.description ?? ''))
+    .flatMap((type) => Object.values(type.getFields()).map((field) => ({ type, field })))
+    .filter(({ type, field }) => {
+      const rest = field.description?.replaceAll(/Null with an error (?:otherwise|when [^.]+)\./g, '') ?? '';
+      const expected = !isNonNullType(field.type) && !/\bnull\b/i.test(rest);
+      return marked.has(`${type.name}.${field.name}`) !== expected;
+    });
+  expect(unclear.map(({ type, field }) => `${type.name}.${field.name}`)).toEqual([]);
+});
+
+test('every mutation is @semanticNonNull, because a refusal without a typed error is an error', () => {
+  const names = Object.keys(schema.getMutationType()?.getFields() ?? {});
+  expect(names.length).toBeGreaterThan(40);
+  expect(printed.match(/^ {2}\): \w+Result @semanticNonNull$/gm)).toHaveLength(names.length);
 });

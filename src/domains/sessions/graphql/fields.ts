@@ -215,7 +215,7 @@ export function stateFields(t: Fields) {
     usage: t.field({
       type: SessionUsageType,
       nullable: true,
-      description: SESSION_TEXTS.usage,
+      description: `${SESSION_TEXTS.usage} Null when the session was deleted in the meantime.`,
       extensions: { ...OWN_STATEMENT, ...CONTENT, ...needs<SessionRow>('id') },
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, usageOf(context))) ?? null,

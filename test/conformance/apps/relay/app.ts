@@ -23,6 +23,7 @@ import renameMutation, {
   type sessionListRenameMutation,
 } from '../../generated/relay/sessionListRenameMutation.graphql';
 import rowFragment, { type sessionList_row$data } from '../../generated/relay/sessionList_row.graphql';
+import countsFragment, { type sessionList_counts$data } from '../../generated/relay/sessionList_counts.graphql';
 import listFragment from '../../generated/relay/sessionList_sessions.graphql';
 import followSubscription, {
   type sessionPageFollowSubscription,
@@ -96,6 +97,7 @@ export function createApp(url: string, key: string, { overWebSocket = false } = 
       if (!viewer.organization) throw new Error('there is no organization');
       return {
         email: viewer.user.email,
+        count: read<sessionList_counts$data>(countsFragment, viewer.organization).counted.totalCount,
         ...pages<sessionList_row$data>(listFragment, viewer.organization, rowFragment),
       };
     },

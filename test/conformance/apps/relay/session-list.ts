@@ -10,8 +10,19 @@ graphql`
       }
       organization {
         id
+        ...sessionList_counts
         ...sessionList_sessions @arguments(first: $first, after: $after)
       }
+    }
+  }
+`;
+
+// Fields that are null only with an error have types without null here (`@semanticNonNull`).
+graphql`
+  fragment sessionList_counts on Organization @throwOnFieldError {
+    slug
+    counted: sessions(first: 1) {
+      totalCount
     }
   }
 `;

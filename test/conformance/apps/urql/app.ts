@@ -1,5 +1,5 @@
 import { Client, type OperationResult, fetchExchange } from '@urql/core';
-import { type CacheExchangeOpts, cacheExchange } from '@urql/exchange-graphcache';
+import type { CacheExchangeOpts } from '@urql/exchange-graphcache';
 import type { TypedDocumentNode } from '@graphql-typed-document-node/core';
 import {
   BoardDocument,
@@ -11,19 +11,11 @@ import {
   RenameDocument,
   RenameMeDocument,
 } from '../../generated/urql/board.ts';
+import { normalizedCacheExchange } from '../../generated/urql-clients/urql-graphcache.ts';
 
 /** A board of sessions with a normalized cache, in which each object is one entry, and a list that a subscription keeps current. */
 
-/** Types without an id, which are cached as part of the object that contains them. */
-const embedded = () => null;
-
 const cache: Partial<CacheExchangeOpts> = {
-  keys: {
-    Viewer: embedded,
-    SessionState: embedded,
-    SessionConnection: embedded,
-    OrganizationMemberConnection: embedded,
-  },
   updates: {
     Subscription: {
       // A session that the list knows is changed in place; a new one is put in front.
@@ -63,7 +55,7 @@ export interface AppOptions {
 export function createApp({ url, key, schema, onRequest }: AppOptions): App {
   const client = new Client({
     url,
-    exchanges: [cacheExchange({ ...cache, schema }), fetchExchange],
+    exchanges: [normalizedCacheExchange({ ...cache, schema }), fetchExchange],
     fetchOptions: { headers: { Authorization: `Bearer ${key}` } },
     fetchSubscriptions: true,
     preferGetMethod: false,
