@@ -93,11 +93,13 @@ const goneWords = (targetType: string) =>
   targetType === 'OrganizationInvitation' ? 'no longer open' : 'no longer here';
 
 /** The changed object by its name, linked to its page, and its type. */
-function objectOf({ target, targetType, targetId }: Row): VNode {
+function objectOf({ target, targetType, targetId, targetLabel }: Row): VNode {
   const type = TYPES[targetType] ?? wordsOf(targetType.replaceAll(/(?!^)[A-Z]/g, (letter) => ` ${letter}`));
-  const [name, path] = target ? placeOf(target) : [];
-  if (!name) return html`${type}${targetId && !target && html` <span class="soft">${goneWords(targetType)}</span>`}`;
-  return html`${path ? html`<a href=${path}>${name}</a>` : name} <span class="soft">${type}</span>`;
+  const [name = targetLabel, path] = target ? placeOf(target) : [];
+  const gone = targetId && !target ? goneWords(targetType) : '';
+  if (!name) return html`${type}${gone && html` <span class="soft">${gone}</span>`}`;
+  const shown = path ? html`<a href=${path}>${name}</a>` : html`<bdi>${name}</bdi>`;
+  return html`${shown} <span class="soft">${gone ? `${type}, ${gone}` : type}</span>`;
 }
 
 type Target = NonNullable<Row['target']>;

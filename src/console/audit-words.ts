@@ -109,12 +109,31 @@ interface Change {
   readonly detail: string | null;
 }
 
+/** Of an operation that sets a value without changing one. */
+const SETTING: Readonly<Record<string, string>> = {
+  acceptOrganizationInvitation: 'as',
+  createMcpConnection: 'as',
+  createSession: 'as',
+  disableWebhook: 'because it was',
+  inviteOrganizationMember: 'as',
+  recordArtifact: 'of the type',
+  recordPullRequest: 'as',
+};
+
 /** What an entry of the audit log says. A refused attempt can also name a field that was read. */
 export function changeOf({ operation, changedFields, refusal, detail }: Change): string {
   if (refusal !== null) return `Tried: ${wordsIn(operation)}`;
-  if (changedFields) return `Changed ${listOf(changedFields.map(wordsIn))}`;
+  const value = detail === null ? '' : wordsIn(detail);
+  if (changedFields?.includes('isPinned') && value) return value === 'true' ? 'Pinned' : 'Unpinned';
+  if (changedFields?.includes('isEnabled') && changedFields.length === 1)
+    return value === 'true' ? 'Enabled' : 'Disabled';
+  if (changedFields) {
+    const changed = `Changed ${listOf(changedFields.map(wordsIn))}`;
+    if (!value) return changed;
+    return changedFields.length === 1 ? `${changed} to ${value}` : `${changed} (${value})`;
+  }
   const words = WORDS[operation] ?? sentence(wordsIn(operation));
-  return detail === null ? words : `${words} to ${wordsIn(detail)}`;
+  return value ? `${words} ${SETTING[operation] ?? 'to'} ${value}` : words;
 }
 
 /** `branchName` becomes `branch name`, `createApiKey` becomes `create API key`. */

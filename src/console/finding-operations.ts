@@ -29,7 +29,7 @@ export const FINDING = {
   AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
       nodes {
-        id databaseId occurredAt operation source targetType targetId requestId refusal changedFields detail actor { id name email }
+        id databaseId occurredAt operation source targetType targetId targetLabel requestId refusal changedFields detail actor { id name email }
         target {
           __typename
           ... on ApiKey { name preview }

@@ -6,7 +6,7 @@ import { type Readable, queriesOn } from './postgres/reading/queries.ts';
 /**
  * The audit log: who changed what, and when. Each operation that changes something writes one entry in its transaction;
  * refused attempts are recorded too (`domains/audit-log/refused-attempts.ts`). Entries contain no input and no secret.
- * They name users only by their keys, so deleting the keys of an account anonymizes its entries.
+ * They name their author only by the key, which is deleted with the account; `targetLabel` is erased with the account that it names.
  */
 
 export const AUDIT_SOURCES = ['request', 'command_line', 'job'] as const;
@@ -73,6 +73,8 @@ const AuditEntrySchema = defineEntity({
     refusal: p.enum(REFUSALS).nullable(),
     /** Names without values; null if the operation does not say. */
     changedFields: p.array().nullable(),
+    /** The name of the object at that time; null for those that `AuditTarget` does not name. Deleted with the account that it names. */
+    targetLabel: p.text().nullable(),
     /** For a refused attempt what the caller was told; for others what `AuditTarget` says. */
     detail: p.text().nullable(),
     /** For the call of a tool of an MCP connection: never its arguments or its result. */
@@ -87,6 +89,12 @@ const AuditEntrySchema = defineEntity({
       where: IS_NOT_RECORDING,
     },
     { name: 'audit_entry_target_index', properties: ['targetId', 'occurredAt'] },
+    // For the deletion of an account: invitations to its e-mail address.
+    {
+      name: 'audit_entry_invited_index',
+      properties: ['targetLabel'],
+      where: `target_type = 'OrganizationInvitation'`,
+    },
   ],
 });
 
@@ -104,6 +112,7 @@ export interface NewAuditEntry {
   readonly operation: string;
   readonly targetType: string;
   readonly targetId: string | null;
+  readonly targetLabel: string | null;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin | null;
   readonly changedFields: readonly string[] | null;
@@ -135,10 +144,22 @@ export interface AuditTarget {
   readonly id: string | null;
   /** The organization of the object; null for none, and by default the acting organization of the caller. */
   readonly organizationId?: OrganizationId | null | undefined;
+  /**
+   * Its name, for people, API keys, invitations and event definitions: those can be gone for the readers of the log while they
+   * still exist. Never a text that somebody can delete or redact, such as the title of a session.
+   */
+  readonly label?: string | null;
   /** The names of the fields that were changed, if the operation updates some of them. */
   readonly changedFields?: readonly string[];
-  /** What the object has become, if the operation moves it to one of few states: never free text of the caller. */
-  readonly detail?: string;
+  /** The new value of what has few values, such as a state, a role or a visibility: never free text of the caller. */
+  readonly detail?: string | undefined;
+}
+
+/** The `detail` of a change of fields with few values: the new value, and for several fields each with its name. */
+export function newValues(changes: object, names: readonly string[]): string | undefined {
+  const changed = Object.entries(changes).filter(([name, value]) => names.includes(name) && value !== undefined);
+  if (changed.length === 1) return String(changed[0]?.[1]);
+  return changed.map(([name, value]) => `${name}: ${value}`).join(', ') || undefined;
 }
 
 /** The recorded properties of a caller. */
@@ -189,7 +210,7 @@ export function jobEntry(clock: Clock, jobId: string, operation: string, target:
 function entryOf(
   { now, newId }: Clock,
   operation: string,
-  { type, id, organizationId, changedFields, detail }: AuditTarget,
+  { type, id, organizationId, label, changedFields, detail }: AuditTarget,
 ) {
   return {
     occurredAt: now(),
@@ -198,6 +219,7 @@ function entryOf(
     operation,
     targetType: type,
     targetId: id,
+    targetLabel: label ?? null,
     changedFields: changedFields ?? null,
     detail: detail ?? null,
   };
@@ -214,6 +236,7 @@ const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; 
   { name: 'operation', type: 'text', property: 'operation' },
   { name: 'target_type', type: 'text', property: 'targetType' },
   { name: 'target_id', type: 'uuid', property: 'targetId' },
+  { name: 'target_label', type: 'text', property: 'targetLabel' },
   { name: 'request_id', type: 'text', property: 'requestId' },
   { name: 'request_id_origin', type: 'text', property: 'requestIdOrigin' },
   { name: 'changed_fields', type: 'text[]', property: 'changedFields' },
@@ -242,6 +265,7 @@ export function auditRow(entry: NewAuditEntry) {
     keyId,
     targetType,
     targetId,
+    targetLabel,
     requestId,
     requestIdOrigin,
     changedFields,
@@ -254,6 +278,7 @@ export function auditRow(entry: NewAuditEntry) {
     key_id: keyId,
     target_type: targetType,
     target_id: targetId,
+    target_label: targetLabel,
     request_id: requestId,
     request_id_origin: requestIdOrigin,
     changed_fields: changedFields && [...changedFields],
@@ -273,6 +298,7 @@ export function auditValues(entry: NewAuditEntry): AuditValues {
     'audit.operation': entry.operation,
     'audit.targetType': entry.targetType,
     'audit.targetId': entry.targetId,
+    'audit.targetLabel': entry.targetLabel,
     'audit.requestId': entry.requestId,
     'audit.requestIdOrigin': entry.requestIdOrigin,
     'audit.changedFields': entry.changedFields,

@@ -74,7 +74,12 @@ export async function issueKey(
     );
     await recordAudit(
       em,
-      operatorEntry({ now, newId }, 'createApiKey', { type: 'ApiKey', id: apiKey.id, organizationId }),
+      operatorEntry({ now, newId }, 'createApiKey', {
+        type: 'ApiKey',
+        id: apiKey.id,
+        organizationId,
+        label: apiKey.label(),
+      }),
     );
     return {
       key,

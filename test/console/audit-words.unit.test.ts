@@ -30,6 +30,11 @@ test('an entry says what was done, which fields changed, or what was refused', (
     said('updateSession', []),
     said('createApiKey', null, 'FORBIDDEN', 'the API key lacks the scope api_keys.write'),
     said('transitionSession', null, null, 'inProgress'),
+    said('updateSession', ['visibility'], null, 'public'),
+    said('updateSession', ['mode', 'title', 'visibility'], null, 'mode: planning, visibility: public'),
+    said('pinSession', ['isPinned'], null, 'false'),
+    said('updateWebhook', ['isEnabled'], null, 'true'),
+    said('inviteOrganizationMember', null, null, 'admin'),
     said('completeMcpAuthorization'),
     said('notYetKnown'),
   ]).toEqual([
@@ -38,6 +43,11 @@ test('an entry says what was done, which fields changed, or what was refused', (
     'Changed nothing',
     'Tried: create API key',
     'Changed the state to in progress',
+    'Changed visibility to public',
+    'Changed mode, title, and visibility (mode: planning, visibility: public)',
+    'Unpinned',
+    'Enabled',
+    'Invited somebody as admin',
     'Completed an authorization',
     'Not yet known',
   ]);

@@ -35,6 +35,11 @@ export class ApiKey extends ApiKeySchema.class {
     return this.revokedAt == null && (this.expiresAt == null || this.expiresAt > at);
   }
 
+  /** For the audit log. */
+  label(): string {
+    return `${this.name} (${this.preview})`;
+  }
+
   revoke(at: Date): void {
     this.revokedAt = at;
   }

@@ -59,8 +59,8 @@ export const createApiKey = defineOperation({
 });
 
 /** The audit log entry of an unbound key belongs to no organization. */
-function targetOf({ id, organization }: ApiKey): AuditTarget {
-  return { type: 'ApiKey', id, organizationId: organization?.id ?? null };
+function targetOf(key: ApiKey): AuditTarget {
+  return { type: 'ApiKey', id: key.id, organizationId: key.organization?.id ?? null, label: key.label() };
 }
 
 /** The expiry of a new key. @throws ForbiddenError when the calling key expires earlier than was asked for. */

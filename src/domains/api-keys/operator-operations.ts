@@ -19,7 +19,8 @@ export async function revokeAnyApiKey(
     const key = await transaction.findOne(ApiKey, unrevoked, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!key) throw notFound('API key');
     key.revoke(now());
-    const target = { type: 'ApiKey' as const, id: key.id, organizationId: key.organization?.id };
+    const organizationId = key.organization?.id;
+    const target = { type: 'ApiKey' as const, id: key.id, organizationId, label: key.label() };
     await recordAudit(transaction, operatorEntry({ now, newId }, 'revokeApiKey', target));
     return key.user.id;
   });

@@ -16,8 +16,10 @@ import { orderType } from '../../core/graphql/orders.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
+import { type Access, hasAccess } from '../../core/access.ts';
 import { ApiKeyType } from '../api-keys/graphql.ts';
 import { READ_API_KEYS, readApiKeys } from '../api-keys/public.ts';
+import { EVENT_DEFINITIONS } from '../event-definitions/public.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { UserType } from '../users/graphql.ts';
 import { auditEntryFilter } from './input.ts';
@@ -88,6 +90,8 @@ const TEXTS = {
     'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
   target:
     'The changed object, as `node` finds it by `targetId`. Null like `targetId`, when the object has been deleted since, when the caller cannot read it, and for types that `node` does not find.',
+  targetLabel:
+    'Name of the changed object at that time: of a person with the e-mail address, of an API key with its preview, of an invitation the invited address, of an event definition its name. It stays when the object is gone, and is null after the deletion of the account that it names, for other types, without the scope `api_keys.read` or `behavioral_events.event_definitions.read_write` for objects of these scopes, and for entries written before this field existed.',
   actor:
     'The user who did it, also after they left the organization. Null for a deleted account, the command line and jobs.',
   apiKey:
@@ -97,8 +101,14 @@ const TEXTS = {
   changedFields:
     'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
   detail:
-    'For a refused attempt what the caller was told, such as the scope that the key lacks. For `transitionSession` the new state and for `changeOrganizationMemberRole` the new role, as REST names them. Null for others, and for entries written before this field existed.',
+    'For a refused attempt what the caller was told, such as the scope that the key lacks. For others the new value of what has few values, such as a state, a role, a visibility or `isPinned`, as REST names it: `public`; of several fields `mode: planning, visibility: public`. Null for operations that set no such value, and for entries written before this field existed.',
 } as const;
+
+/** Whoever reads the log can read names of people, and invitations. */
+const LABEL_ACCESS: ReadonlyMap<string, Access> = new Map([
+  ['ApiKey', READ_API_KEYS],
+  ['EventDefinition', EVENT_DEFINITIONS],
+]);
 
 const TOOL_CALL_TEXT =
   'For `callMcpTool`: what is recorded of the call, before it and again after it. Null for others.';
@@ -132,6 +142,15 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       // The entries of a page can name objects of all these types.
       extensions: { ...ownStatements(AUDITED_NODES.length), ...needs<AuditEntryRow>('targetType', 'targetId') },
       resolve: ({ targetType, targetId }, _, context, info) => resolveNode({ context, info }, targetType, targetId),
+    }),
+    targetLabel: t.string({
+      nullable: true,
+      description: TEXTS.targetLabel,
+      extensions: needs<AuditEntryRow>('targetType', 'targetLabel'),
+      resolve: ({ targetType, targetLabel }, _, { actor }) => {
+        const access = LABEL_ACCESS.get(targetType);
+        return access && !hasAccess(actor, access) ? null : targetLabel;
+      },
     }),
     actor: t.field({
       type: UserType,

@@ -17,7 +17,7 @@ export const auditLog = {
   },
   topics: [],
   deletionSteps: {
-    // Entries refer to their author by the API key, which is deleted with the account. This step handles entries about changes of the user.
+    // Entries refer to their author by the API key, which is deleted with the account. This step handles entries about the user and their keys.
     ofUser: [deletionStep('audit entries', ({ em }, { id }) => forgetUserInEntries(em, id, DELETION_BATCH))],
     ofOrganization: [deletionStep('audit entries', ({ em }, { id }) => deleteEntriesOf(em, id, DELETION_BATCH))],
   },

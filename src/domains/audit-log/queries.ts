@@ -36,6 +36,7 @@ const COLUMNS = {
   operation: 'a.operation as operation',
   targetType: 'a.target_type as targetType',
   targetId: 'a.target_id as targetId',
+  targetLabel: 'a.target_label as targetLabel',
   keyId: 'a.key_id as keyId',
   requestId: 'a.request_id as requestId',
   requestIdOrigin: 'a.request_id_origin as requestIdOrigin',
@@ -173,20 +174,54 @@ export async function deleteEntriesOf(
   return deleted.map(({ id }) => id);
 }
 
-/** Removes the user's id from a batch of the entries about changes of that user, in the caller's transaction. @returns the ids of the entries. */
+/**
+ * Removes the id and the name of a user from a batch of the entries about them, and the names of their API keys, in the caller's transaction,
+ * before the keys are deleted. @returns the ids of the entries.
+ */
 export async function forgetUserInEntries(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
-  const audit = em.getKysely<Readable<AuditTables>>();
+  const audit = em.getKysely<Readable<AuditTables & ApiKeyTables>>();
+  const keys = await audit.selectFrom('api_key').select('id').where('user_id', '=', userId).execute();
   const about = audit
     .selectFrom('audit_entry')
     .select(['occurred_at', 'id'])
-    .where('target_id', '=', userId)
-    .where('target_type', '=', 'User')
+    .where((eb) =>
+      eb.or([
+        eb.and([eb('target_id', '=', userId), eb('target_type', '=', 'User')]),
+        eb.and([
+          eb(
+            'target_id',
+            '=',
+            anyOf(
+              'uuid',
+              keys.map(({ id }) => id),
+            ),
+          ),
+          eb('target_type', '=', 'ApiKey'),
+          eb('target_label', 'is not', null),
+        ]),
+      ]),
+    )
     .limit(batch);
   const forgotten = await audit
     .updateTable('audit_entry')
-    .set({ target_id: null })
+    .set((eb) => ({
+      target_id: eb.case().when('target_type', '=', 'User').then(null).else(eb.ref('target_id')).end(),
+      target_label: null,
+    }))
     .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', about.$asTuple('occurred_at', 'id')))
     .returning('id')
     .execute();
   return forgotten.map(({ id }) => id);
+}
+
+/** Removes an e-mail address from the entries about its invitations, in the transaction that deletes the invitations. */
+export async function forgetInvited(em: EntityManager, email: string | null | undefined): Promise<void> {
+  if (email == null) return;
+  await em
+    .getKysely<Readable<AuditTables>>()
+    .updateTable('audit_entry')
+    .set({ target_label: null })
+    .where('target_type', '=', 'OrganizationInvitation')
+    .where('target_label', '=', email)
+    .execute();
 }

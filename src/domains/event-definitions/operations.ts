@@ -81,8 +81,8 @@ export function newDefinition(
   );
 }
 
-function targetOf({ id }: EventDefinition): AuditTarget {
-  return { type: 'EventDefinition', id };
+function targetOf({ id, name }: EventDefinition): AuditTarget {
+  return { type: 'EventDefinition', id, label: name };
 }
 
 /** The stored form of the matching rule. */

@@ -98,7 +98,7 @@ export const addEventProperty = defineOperation({
 
 /** The audit log entry names the definition and not the property. */
 function targetOf({ definition }: { definition: EventDefinition }): AuditTarget {
-  return { type: 'EventDefinition', id: definition.id };
+  return { type: 'EventDefinition', id: definition.id, label: definition.name };
 }
 
 export const updateEventProperty = defineOperation({
@@ -195,7 +195,7 @@ export const replaceEventPropertyType = defineOperation({
     definition.touch(context.now());
     return { definition, property: replacement };
   },
-  target: targetOf,
+  target: (replaced) => ({ ...targetOf(replaced), detail: replaced.property.type }),
 });
 
 async function loadProperty(context: OperationContext, eventName: string, given: string, what: string) {

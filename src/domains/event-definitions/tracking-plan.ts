@@ -3,7 +3,6 @@ import type { ActingOrganization } from '../../core/access.ts';
 import { type AuditTarget, auditEntry, recordAudits } from '../../core/audit.ts';
 import { ConflictError, type InputFault, ValidationError, invalid, relocated } from '../../core/errors.ts';
 import { groupBy } from '../../core/group-by.ts';
-import type { EventDefinitionId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { lockOrganization } from '../organizations/public.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
@@ -83,13 +82,13 @@ export const applyTrackingPlan = defineOperation({
     };
     const isEmpty = created.length + changes.length + deletions.length === 0;
     if (plan.isDryRun || isEmpty) return unchanged({ ...applied, targets: [] });
-    const createdIds = await create(context, organization, created);
+    const createdDefinitions = await create(context, organization, created);
     await change(context, organization, changes);
     for (const definition of deletions) await deleteWithOccurrences(context, definition);
     const targets = [
-      ...createdIds.map((id) => targetOf(id)),
-      ...changes.map(({ definition, changedFields }) => targetOf(definition.id, changedFields)),
-      ...deletions.map(({ id }) => targetOf(id)),
+      ...createdDefinitions.map((definition) => targetOf(definition)),
+      ...changes.map(({ definition, changedFields }) => targetOf(definition, changedFields)),
+      ...deletions.map((definition) => targetOf(definition)),
     ];
     // Each event has an entry in its history. The operation itself records the first one.
     const entries = targets.slice(1).map((target) => auditEntry(context, 'applyTrackingPlan', target));
@@ -98,8 +97,8 @@ export const applyTrackingPlan = defineOperation({
   },
 });
 
-function targetOf(id: EventDefinitionId, changedFields?: readonly string[]): AuditTarget {
-  return { type: 'EventDefinition', id, changedFields };
+function targetOf({ id, name }: EventDefinition, changedFields?: readonly string[]): AuditTarget {
+  return { type: 'EventDefinition', id, label: name, changedFields };
 }
 
 /** Locks the definitions that the plan names, deleted ones included. */
@@ -268,7 +267,7 @@ async function create(
   context: OperationContext,
   organization: ActingOrganization,
   created: readonly PlannedDefinition[],
-): Promise<EventDefinitionId[]> {
+): Promise<EventDefinition[]> {
   const pairs = created.map((planned) => ({
     planned,
     definition: newDefinition(context, organization, planned),
@@ -278,7 +277,7 @@ async function create(
   await context.em.flush();
   const rows = pairs.flatMap(({ planned, definition }) => propertiesToWrite(context, definition, planned, []));
   await insertProperties(context.em, organization.id, rows, context.now());
-  return pairs.map(({ definition }) => definition.id);
+  return pairs.map(({ definition }) => definition);
 }
 
 async function change(

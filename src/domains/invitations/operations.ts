@@ -1,4 +1,4 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, NotFoundError, notFound } from '../../core/errors.ts';
@@ -88,11 +88,12 @@ export const inviteOrganizationMember = defineOperation({
     });
     return { invitation, token };
   },
-  target: ({ invitation }) => targetOf(invitation),
+  target: ({ invitation }) => ({ ...targetOf(invitation), detail: invitation.role }),
 });
 
-function targetOf({ id }: { readonly id: InvitationId }, organizationId?: OrganizationId): AuditTarget {
-  return { type: 'OrganizationInvitation', id, organizationId };
+/** The label is the e-mail address alone, by which the deletion of the account finds it. */
+function targetOf({ id, email }: { readonly id: InvitationId; readonly email: string }): AuditTarget {
+  return { type: 'OrganizationInvitation', id, label: email };
 }
 
 export const revokeOrganizationInvitation = defineOperation({
@@ -101,16 +102,14 @@ export const revokeOrganizationInvitation = defineOperation({
   access: MANAGE_INVITATIONS,
   input: revokeOrganizationInvitationInput,
   errors: [NotFoundError],
-  run: async ({ em, actor }, { invitationId }): Promise<{ id: InvitationId }> => {
+  run: async ({ em, actor }, { invitationId }): Promise<{ id: InvitationId; email: string }> => {
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
-    const deleted = await em.nativeDelete(Invitation, {
-      id: invitationId,
-      organization: organization.id,
-      firstKey: null,
-    });
-    if (deleted === 0) throw notFound('invitation');
-    return { id: invitationId };
+    const open = { id: invitationId, organization: organization.id, firstKey: null };
+    const invitation = await em.findOne(Invitation, open, { lockMode: LockMode.PESSIMISTIC_WRITE });
+    if (!invitation) throw notFound('invitation');
+    em.remove(invitation);
+    return invitation;
   },
   target: (revoked) => targetOf(revoked),
 });
@@ -118,6 +117,7 @@ export const revokeOrganizationInvitation = defineOperation({
 /** The result of accepting an invitation: the organization and the role in it. */
 export interface AcceptedInvitation {
   readonly invitationId: InvitationId;
+  readonly email: string;
   readonly organization: Organization;
   readonly role: Role;
 }
@@ -141,11 +141,15 @@ export const acceptOrganizationInvitation = defineOperation({
     await em.nativeDelete(Invitation, { id: invitation.id });
     return join(context, invitation, user);
   },
-  target: ({ invitationId, organization }) => targetOf({ id: invitationId }, organization.id),
+  target: (accepted) => ({ ...acceptedBy(accepted), organizationId: accepted.organization.id }),
   conflicts: {
     membership_pkey: () => new ConflictError('WRONG_STATE', 'you are already a member of the organization'),
   },
 });
+
+function acceptedBy({ invitationId: id, email, role }: AcceptedInvitation): AuditTarget {
+  return { ...targetOf({ id, email }), detail: role };
+}
 
 type OpenInvitation = NonNullable<Awaited<ReturnType<typeof openInvitationOf>>>;
 
@@ -159,12 +163,12 @@ async function lockedToken(em: EntityManager, token: string): Promise<Buffer> {
 
 async function join(
   { em, now }: Pick<OperationContext, 'em' | 'now'>,
-  { id: invitationId, organizationId, role }: OpenInvitation,
+  { id: invitationId, organizationId, email, role }: OpenInvitation,
   user: User,
 ): Promise<AcceptedInvitation> {
   const organization = await em.findOneOrFail(Organization, { id: organizationId });
   em.create(Membership, { organization, user, role, createdAt: now() });
-  return { invitationId, organization, role };
+  return { invitationId, email, organization, role };
 }
 
 /**
@@ -200,8 +204,7 @@ export async function acceptInvitationWithoutKey(
       const accepted = open ? await createAccount(inner, open, name) : await acceptAgain(inner, hash);
       if (!accepted) throw notFound('invitation');
       const actor = { keyId: accepted.apiKey.id, organization: accepted.organization };
-      const target = targetOf({ id: accepted.invitationId });
-      await recordAudit(em, auditEntry({ ...context, actor }, 'acceptOrganizationInvitation', target));
+      await recordAudit(em, auditEntry({ ...context, actor }, 'acceptOrganizationInvitation', acceptedBy(accepted)));
       return accepted;
     });
   } catch (error) {
@@ -233,7 +236,7 @@ async function acceptAgain(
   const replaced = invitation && (await replaceUnusedKey(em, invitation.keyId));
   if (!replaced) return undefined;
   const organization = await em.findOneOrFail(Organization, { id: invitation.organizationId });
-  return { invitationId: invitation.id, organization, role: invitation.role, ...replaced };
+  return { invitationId: invitation.id, email: invitation.email, organization, role: invitation.role, ...replaced };
 }
 
 const HAS_ACCOUNT = {

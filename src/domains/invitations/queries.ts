@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type ExpressionBuilder, sql } from 'kysely';
-import type { InvitationId, OrganizationId, UserId } from '../../core/ids.ts';
+import type { InvitationId, OrganizationId } from '../../core/ids.ts';
 import { countOf } from '../../core/postgres/reading/counts.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -181,7 +181,7 @@ export async function acceptedInvitationOf(em: EntityManager, hash: Buffer, at: 
     .innerJoin('membership as m', (join) =>
       join.onRef('m.organization_id', '=', 'i.organization_id').onRef('m.user_id', '=', 'k.user_id'),
     )
-    .select(['i.id', 'i.organization_id as organizationId', 'i.role', 'k.id as keyId'])
+    .select(['i.id', 'i.email', 'i.organization_id as organizationId', 'i.role', 'k.id as keyId'])
     .where('i.hash', '=', hash)
     .where('i.expires_at', '>', at.toISOString())
     .executeTakeFirst();
@@ -216,10 +216,9 @@ export async function deleteInvitationsOf(
   await tablesOf(em).deleteFrom('invitation').where('organization_id', 'in', organizationIds).execute();
 }
 
-/** Deletes the invitations of the e-mail address of a user whose account is being deleted, in the caller's transaction. */
-export async function deleteInvitationsTo(em: EntityManager, userId: UserId): Promise<void> {
-  const address = tablesOf(em).selectFrom('user_account').select('email').where('id', '=', userId);
-  await tablesOf(em).deleteFrom('invitation').where('email', 'in', address).execute();
+/** Deletes the invitations to an e-mail address whose account is being deleted, in the caller's transaction. */
+export async function deleteInvitationsTo(em: EntityManager, email: string | null | undefined): Promise<void> {
+  if (email != null) await tablesOf(em).deleteFrom('invitation').where('email', '=', email).execute();
 }
 
 /** The row of an invitation that was just written. */

@@ -104,7 +104,7 @@ export const createMcpConnection = defineOperation({
     }
     return { connection, authorizationUrl: outcome ? await saveOutcome(context, connection, outcome, actor) : null };
   },
-  target: ({ connection }) => targetOf(connection),
+  target: ({ connection }) => ({ ...targetOf(connection), detail: connection.visibility }),
   conflicts: {
     ...CONFLICTS,
     mcp_connection_handle_unique: ({ settings }) => newHandleTaken(settings?.handle),

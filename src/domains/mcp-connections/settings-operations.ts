@@ -1,3 +1,4 @@
+import { newValues } from '../../core/audit.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { ConflictError, NotFoundError, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
@@ -57,13 +58,19 @@ export const updateMcpConnectionSettings = defineOperation({
     Object.assign(connection, changes, { updatedAt: now() });
     return { connection, changedFields };
   },
-  target: ({ connection, changedFields }) => ({ ...targetOf(connection), changedFields }),
+  target: ({ connection, changedFields }, { toolPolicy, ...settings }) => ({
+    ...targetOf(connection),
+    changedFields,
+    detail: newValues({ toolPolicy: toolPolicy?.mode, ...settings }, changedFields.filter(hasFewValues)),
+  }),
   conflicts: { mcp_connection_handle_unique: ({ handle = '' }) => handleTaken(handle) },
   afterCommit: async ({ notifier }, { connection }) => {
     notifier.publish(mcpConnectionTopic(connection.id));
     return connection;
   },
 });
+
+const hasFewValues = (name: string) => ['toolPolicy', 'recordToolCalls', 'allowMissingPkceMetadata'].includes(name);
 
 export function handleTaken(handle: string, path?: string[]): ConflictError {
   return nameTaken(handle, 'another MCP connection', 'handle', path);

@@ -141,7 +141,7 @@ export async function ensureMember(
 }
 
 function memberOf({ user }: MemberChange): AuditTarget {
-  return { type: 'User', id: user.id };
+  return { type: 'User', id: user.id, label: user.label() };
 }
 
 async function lockMember(em: EntityManager, actor: OperationContext['actor'], userId: UserId) {

@@ -41,7 +41,7 @@ async function issueFirstKey(context: OperationContext, { id, name }: Organizati
   // The organization must be inserted before the rows that refer to it.
   await em.flush();
   const created = await issueApiKeyLike(context, key);
-  const target = { type: 'ApiKey' as const, id: created.apiKey.id, organizationId: id };
+  const target = { type: 'ApiKey' as const, id: created.apiKey.id, organizationId: id, label: created.apiKey.label() };
   await recordAudit(em, auditEntry(context, 'createApiKey', target));
   return created;
 }

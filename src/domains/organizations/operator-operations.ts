@@ -18,7 +18,8 @@ export async function setSubscription(
     if (organization.subscriptions[family] === level) return organization;
     organization.subscriptions = { ...organization.subscriptions, [family]: level };
     organization.updatedAt = now();
-    const target = { type: 'Organization' as const, id: organization.id, organizationId: organization.id };
+    const { id } = organization;
+    const target = { type: 'Organization' as const, id, organizationId: id, detail: `${family}: ${level}` };
     await recordAudit(transaction, operatorEntry({ now, newId }, 'setSubscription', target));
     return organization;
   });

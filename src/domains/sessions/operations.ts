@@ -6,7 +6,7 @@ import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { type NameList, pageOfNames } from '../../core/postgres/reading/names.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
-import { auditEntry } from '../../core/audit.ts';
+import { auditEntry, newValues } from '../../core/audit.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { McpConnectionId, OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
@@ -181,7 +181,8 @@ async function changeSession(
       return [name, AS_JSON.has(name) && value !== null ? JSON.stringify(value) : value];
     }),
   );
-  const target = { type: 'Session' as const, id: sessionId, changedFields: given };
+  const detail = newValues(changes, ['mode', 'sandboxSize', 'visibility', 'isPinned']);
+  const target = { type: 'Session' as const, id: sessionId, changedFields: given, detail };
   context.onChange?.(operation, target);
   const row = await updateSessionRow(
     context,

@@ -62,7 +62,7 @@ export const createSession = defineOperation({
     em.create(SessionSearch, { session, organization: organization.id, indexedId: 0, version: newId() });
     return session;
   },
-  target: ({ id }) => ofSession(id),
+  target: ({ id, visibility }) => ({ ...ofSession(id), detail: visibility }),
   afterCommit: async (context, { id, organization }) => {
     context.notifier.publish(sessionsTopic(organization.id));
     return readRecorded(context, id);
@@ -149,7 +149,7 @@ export const recordArtifact = defineOperation({
     });
     return artifactRow(artifact);
   },
-  target: ({ sessionId }) => ofSession(sessionId),
+  target: ({ sessionId, type }) => ({ ...ofSession(sessionId), detail: type }),
   afterCommit: notifyOfResult,
 });
 
@@ -188,7 +188,7 @@ export const recordPullRequest = defineOperation({
     artifact.updatedAt = at;
     return { artifact: artifactRow(artifact), pullRequest: pullRequestRow(pullRequest) };
   },
-  target: ({ artifact }) => ofSession(artifact.sessionId),
+  target: ({ artifact, pullRequest }) => ({ ...ofSession(artifact.sessionId), detail: pullRequest.status }),
   afterCommit: notifyOfResult,
 });
 

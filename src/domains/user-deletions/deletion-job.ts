@@ -7,6 +7,7 @@ import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts
 import type { DeletionSteps } from '../../core/module.ts';
 
 import { apiKeyTopic, revokeKeys } from '../api-keys/public.ts';
+import { forgetInvited } from '../audit-log/public.ts';
 import { deleteInvitationsOf, deleteInvitationsTo } from '../invitations/public.ts';
 import {
   deleteOrganizationRow,
@@ -15,7 +16,7 @@ import {
   lockOrganization,
   lockOrganizationsOf,
 } from '../organizations/public.ts';
-import { deleteUserRow, forgetPerson, lockUser } from '../users/public.ts';
+import { User, deleteUserRow, forgetPerson, lockUser } from '../users/public.ts';
 import { deleteContents, deleteRest, lockJob, purgeSessions } from './deletion-operations.ts';
 import { DeletionJob } from './entity.ts';
 import { onlyAdminConflict } from './policy.ts';
@@ -60,18 +61,20 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
       return undefined;
     }
     job.start(now());
-    for (const { organizationId, userId } of await handOverOrganizations(transaction, job.userId))
-      await recordAudit(
-        transaction,
-        jobEntry({ now, newId }, id, 'changeOrganizationMemberRole', { type: 'User', id: userId, organizationId }),
-      );
+    for (const { organizationId, userId } of await handOverOrganizations(transaction, job.userId)) {
+      const heir = await transaction.findOneOrFail(User, { id: userId });
+      const target = { type: 'User' as const, id: userId, organizationId, label: heir.label(), detail: 'admin' };
+      await recordAudit(transaction, jobEntry({ now, newId }, id, 'changeOrganizationMemberRole', target));
+    }
     const left = await leaveOrganizations(transaction, job.userId);
     job.addEmptied(left.emptied);
     job.recordLeft(left.others);
     for (const organizationId of left.others)
       publishToFeed(transaction, { organizationId, subjectType: 'User', subjectId: job.userId, type: 'member.left' });
     await deleteInvitationsOf(transaction, left.emptied);
-    await deleteInvitationsTo(transaction, job.userId);
+    const { email } = await transaction.findOneOrFail(User, { id: job.userId });
+    await deleteInvitationsTo(transaction, email);
+    await forgetInvited(transaction, email);
     for (const organizationId of left.others)
       await recordAudit(
         transaction,

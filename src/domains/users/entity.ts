@@ -18,6 +18,11 @@ const UserSchema = defineEntity({
 
 /** A person. The e-mail address, in lower case, identifies them for operators. */
 export class User extends UserSchema.class {
+  /** For the audit log. Undefined when the account is being deleted. */
+  label(): string | undefined {
+    return this.email == null ? undefined : this.name == null ? this.email : `${this.name} (${this.email})`;
+  }
+
   rename(name: string | null, at: Date): void {
     this.name = name;
     this.updatedAt = at;

@@ -154,7 +154,8 @@ async function settle(
     await log(em);
     const { disabledReason: reason } = state;
     if (reason === undefined) return;
-    await recordAudit(em, jobEntry(context, leaseId, 'disableWebhook', { type: 'Webhook', id, organizationId }));
+    const target = { type: 'Webhook' as const, id, organizationId, detail: reason };
+    await recordAudit(em, jobEntry(context, leaseId, 'disableWebhook', target));
     const subject = { organizationId, subjectType: 'Webhook', subjectId: id } as const;
     publishToFeed(em, { ...subject, type: 'webhook.disabled', data: { reason } });
   });

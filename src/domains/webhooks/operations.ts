@@ -1,6 +1,6 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { requireOrganization } from '../../core/access.ts';
-import type { AuditTarget } from '../../core/audit.ts';
+import { type AuditTarget, newValues } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { publishToFeed } from '../../core/feed.ts';
 import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
@@ -147,6 +147,7 @@ export const updateWebhook = defineOperation({
   target: (webhook, { webhookId: _id, expectedUpdatedAt: _expected, ...changes }) => ({
     ...targetOf(webhook),
     changedFields: givenNames(changes),
+    detail: newValues(changes, ['isEnabled']),
   }),
 });
 

@@ -38,7 +38,7 @@ test('the entry of an update names the fields that it changed, without values', 
   expect(entries.filter(({ row }) => String(row).includes('Secret'))).toEqual([]);
 });
 
-test('the entry of a change of a state or a role names the new one', async () => {
+test('the entry of a change of a state or a role names the new one, and that of a creation the visibility', async () => {
   const { key, organization } = await gateway.createKey();
   const member = await gateway.createKey({ organization, role: 'member' });
   await moveTo(gateway, key, await createSession(gateway, key), 'IN_PROGRESS', 'FAILED');
@@ -48,9 +48,57 @@ test('the entry of a change of a state or a role names the new one', async () =>
   }>(key, '{ viewer { organization { auditLog(first: 4) { nodes { operation detail } } } } }');
   const entries = data?.viewer.organization.auditLog.nodes.map(({ operation, detail }) => [operation, detail]);
   expect(entries?.toReversed()).toEqual([
-    ['createSession', null],
+    ['createSession', 'private'],
     ['transitionSession', 'inProgress'],
     ['transitionSession', 'failed'],
     ['changeOrganizationMemberRole', 'admin'],
+  ]);
+});
+
+test('the entry of an operation that sets what has few values names the new value, with the field when there are several', async () => {
+  const { key, email } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key, { visibility: 'PUBLIC' });
+  await mutate(gateway, key, 'createEventDefinition', {
+    label: 'Paid',
+    propertyDefinitions: [{ label: 'Total', type: 'NUMBER' }],
+  });
+  const { mcpServer } = await mutate<{ mcpServer: { id: string } }>(
+    gateway,
+    key,
+    'createMcpServer',
+    { stdio: { name: 'own', command: 'npx', visibility: 'PERSONAL' } },
+    'mcpServer { id }',
+  );
+  const updates: [string, object][] = [
+    ['updateSession', { sessionId, visibility: 'PRIVATE', title: 'Secret' }],
+    ['updateSession', { sessionId, title: 'Secret' }],
+    ['updateSession', { sessionId, visibility: 'PUBLIC', mode: 'PLANNING', sandboxSize: null }],
+    ['pinSession', { sessionId, isPinned: false }],
+    ['updateMcpServerSettings', { mcpServerId: mcpServer.id, toolPolicy: { mode: 'ONLY', names: ['secret'] } }],
+    ['updateMcpServerSettings', { mcpServerId: mcpServer.id, recordToolCalls: 'NONE', handle: 'secret' }],
+    ['replaceEventPropertyType', { eventName: 'paid', name: 'total', type: 'STRING' }],
+    ['inviteOrganizationMember', { email: `x-${email}`, role: 'ADMIN' }],
+  ];
+  for (const [name, input] of updates)
+    expect([name, (await mutate(gateway, key, name, input)).__typename]).toEqual([
+      name,
+      expect.stringMatching(/Payload$/),
+    ]);
+  const { data } = await gateway.graphql<{
+    viewer: { organization: { auditLog: { nodes: { operation: string; detail: string | null }[] } } };
+  }>(key, '{ viewer { organization { auditLog(filter: { sources: [REQUEST] }) { nodes { operation detail } } } } }');
+  const entries = data?.viewer.organization.auditLog.nodes.map(({ operation, detail }) => [operation, detail]);
+  expect(entries?.toReversed()).toEqual([
+    ['createSession', 'public'],
+    ['createEventDefinition', null],
+    ['createMcpConnection', 'personal'],
+    ['updateSession', 'private'],
+    ['updateSession', null],
+    ['updateSession', 'mode: planning, sandboxSize: null, visibility: public'],
+    ['pinSession', 'false'],
+    ['updateMcpConnectionSettings', 'ONLY'],
+    ['updateMcpConnectionSettings', 'NONE'],
+    ['replaceEventPropertyType', 'string'],
+    ['inviteOrganizationMember', 'admin'],
   ]);
 });

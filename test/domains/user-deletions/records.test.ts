@@ -114,6 +114,7 @@ beforeAll(async () => {
   alone = await gateway.createKey({ email: user.email });
   await mutate(gateway, colleague.key, 'changeOrganizationMemberRole', { userId: user.userId, role: 'ADMIN' });
   await rows('update user_account set name = $2 where id = $1', user.userId, 'Ada Lovelace');
+  await mutate(gateway, colleague.key, 'renameApiKey', { apiKeyId: user.keyId, name: 'laptop of Ada' });
   ids.personal = await connect(user.key, 'mine', 'personal');
   ids.shared = await connect(user.key, 'ours', 'shared');
   ids.colleagues = await connect(colleague.key, 'hers', 'personal');
@@ -260,6 +261,22 @@ const CASES: Record<string, () => Promise<void>> = {
     const about = (await auditRows(gateway)).filter(({ operation }) => operation === 'changeOrganizationMemberRole');
     expect(about).toMatchObject([{ keyId: colleague.keyId, targetType: 'User', targetId: null }]);
   },
+  'names of the user and their keys, and invitations to their address, in all logs: erased: the entries stay without names':
+    async () => {
+      for (const name of ['Ada Lovelace', 'laptop of Ada'])
+        expect([name, await tablesThatContain(name)]).toEqual([name, []]);
+      const named = ['inviteOrganizationMember', 'renameApiKey', 'changeOrganizationMemberRole'];
+      const entries = await rows<{ operation: string; label: string | null }>(
+        'select operation, target_label as label from audit_entry where operation = any($1) order by occurred_at',
+        named,
+      );
+      expect(entries).toEqual([
+        { operation: 'changeOrganizationMemberRole', label: null },
+        { operation: 'renameApiKey', label: null },
+        { operation: 'inviteOrganizationMember', label: null },
+        { operation: 'inviteOrganizationMember', label: 'guest@example.com' },
+      ]);
+    },
   'record of the deletion: ids of job and user, questionnaire, times: stays, the questionnaire for 30 days':
     async () => {
       expect(await tablesThatContain(user.userId)).toEqual(['deletion_job']);

@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
+import { createSession, mutate } from '../../support/fixtures/sessions.ts';
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+interface Entry {
+  readonly operation: string;
+  readonly targetLabel: string | null;
+  readonly target: object | null;
+}
+
+/** The entries with their labels, the earliest first. */
+async function logOf(key: string): Promise<Entry[]> {
+  const { data, errors } = await gateway.graphql<{ viewer: { organization: { auditLog: { nodes: Entry[] } } } }>(
+    key,
+    `{ viewer { organization { auditLog(first: 100, filter: { sources: [REQUEST] }, orderBy: { field: OCCURRED_AT, direction: ASC }) {
+      nodes { operation targetLabel target { id } } } } } }`,
+  );
+  expect(errors).toBeUndefined();
+  return data?.viewer.organization.auditLog.nodes ?? [];
+}
+
+test('a person, a key, an invitation and an event definition are named by their entries after they are gone', async () => {
+  const { key, organization } = await gateway.createKey();
+  const member = await gateway.createKey({ organization, role: 'member' });
+  await mutate(gateway, member.key, 'updateViewer', { name: 'Ada Lovelace' });
+  const unbound = await mutate<{ apiKey: { id: string; preview: string } }>(
+    gateway,
+    member.key,
+    'createApiKey',
+    { name: 'laptop', scopes: ['SESSIONS_READ'] },
+    'apiKey { id preview }',
+  );
+  await mutate(gateway, member.key, 'revokeApiKey', { apiKeyId: unbound.apiKey.id });
+  await mutate(gateway, key, 'changeOrganizationMemberRole', { userId: member.userId, role: 'ADMIN' });
+  await mutate(gateway, key, 'removeOrganizationMember', { userId: member.userId });
+  const invited = await invite(gateway, key, 'new@example.com');
+  expect((await acceptWithoutKey(gateway, { token: invited.token })).status).toBe(201);
+  const refused = await mutate<{ invitation: { id: string } }>(
+    gateway,
+    key,
+    'inviteOrganizationMember',
+    { email: 'gone@example.com' },
+    'invitation { id }',
+  );
+  await mutate(gateway, key, 'revokeOrganizationInvitation', { invitationId: refused.invitation.id });
+  await mutate(gateway, key, 'createEventDefinition', { label: 'Order paid' });
+  await mutate(gateway, key, 'deleteEventDefinition', { eventName: 'order_paid' });
+  const person = `Ada Lovelace (${member.email})`;
+  const laptop = `laptop (${unbound.apiKey.preview})`;
+  const entries = (await logOf(key)).map(({ operation, targetLabel }) => [operation, targetLabel]);
+  expect(entries.filter(([operation]) => operation !== 'updateViewer')).toEqual([
+    ['createApiKey', laptop],
+    ['revokeApiKey', laptop],
+    ['changeOrganizationMemberRole', person],
+    ['removeOrganizationMember', person],
+    ['inviteOrganizationMember', 'new@example.com'],
+    ['acceptOrganizationInvitation', 'new@example.com'],
+    ['inviteOrganizationMember', 'gone@example.com'],
+    ['revokeOrganizationInvitation', 'gone@example.com'],
+    ['createEventDefinition', 'order_paid'],
+    ['deleteEventDefinition', 'order_paid'],
+  ]);
+});
+
+test('the title of a session is in no entry, and names of keys and definitions need their scopes', async () => {
+  const { key, organization, email } = await gateway.createKey();
+  await createSession(gateway, key, { title: 'Secret' });
+  await mutate(gateway, key, 'createApiKey', { name: 'Secret', scopes: ['SESSIONS_READ'] });
+  await mutate(gateway, key, 'createEventDefinition', { label: 'Secret' });
+  await invite(gateway, key, 'guest@example.com');
+  const narrow = await gateway.createKey({ organization, email, scopes: ['organizations.write'] });
+  expect((await logOf(narrow.key)).map(({ operation, targetLabel }) => [operation, targetLabel])).toEqual([
+    ['createSession', null],
+    ['createApiKey', null],
+    ['createEventDefinition', null],
+    ['inviteOrganizationMember', 'guest@example.com'],
+  ]);
+});
