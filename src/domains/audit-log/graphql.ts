@@ -16,7 +16,7 @@ import { orderType } from '../../core/graphql/orders.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
-import { type Access, hasAccess } from '../../core/access.ts';
+import { type Access, type Actor, hasAccess } from '../../core/access.ts';
 import { ApiKeyType } from '../api-keys/graphql.ts';
 import { READ_API_KEYS, readApiKeys } from '../api-keys/public.ts';
 import { EVENT_DEFINITIONS } from '../event-definitions/public.ts';
@@ -110,6 +110,15 @@ const LABEL_ACCESS: ReadonlyMap<string, Access> = new Map([
   ['EventDefinition', EVENT_DEFINITIONS],
 ]);
 
+function labelOf(
+  { targetType, targetLabel }: AuditEntryRow,
+  _: object,
+  { actor }: { readonly actor: Actor },
+): string | null {
+  const access = LABEL_ACCESS.get(targetType);
+  return access && !hasAccess(actor, access) ? null : targetLabel;
+}
+
 const TOOL_CALL_TEXT =
   'For `callMcpTool`: what is recorded of the call, before it and again after it. Null for others.';
 
@@ -123,12 +132,8 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
     databaseId: t.expose('id', { type: 'UUID', description: 'The id of the entry in the database.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the operation took place.' }),
     source: t.expose('source', { type: SourceEnum, description: 'Where the change came from.' }),
-    operation: t.exposeString('operation', {
-      description: TEXTS.operation,
-    }),
-    targetType: t.exposeString('targetType', {
-      description: TEXTS.targetType,
-    }),
+    operation: t.exposeString('operation', { description: TEXTS.operation }),
+    targetType: t.exposeString('targetType', { description: TEXTS.targetType }),
     targetId: t.id({
       nullable: true,
       description: TEXTS.targetId,
@@ -147,10 +152,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       nullable: true,
       description: TEXTS.targetLabel,
       extensions: needs<AuditEntryRow>('targetType', 'targetLabel'),
-      resolve: ({ targetType, targetLabel }, _, { actor }) => {
-        const access = LABEL_ACCESS.get(targetType);
-        return access && !hasAccess(actor, access) ? null : targetLabel;
-      },
+      resolve: labelOf,
     }),
     actor: t.field({
       type: UserType,
@@ -175,10 +177,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       nullable: true,
       description: TEXTS.requestIdOrigin,
     }),
-    changedFields: t.exposeStringList('changedFields', {
-      nullable: true,
-      description: TEXTS.changedFields,
-    }),
+    changedFields: t.exposeStringList('changedFields', { nullable: true, description: TEXTS.changedFields }),
     detail: t.exposeString('detail', { nullable: true, description: TEXTS.detail }),
     toolCall: t.expose('toolCall', { type: AuditedToolCallType, nullable: true, description: TOOL_CALL_TEXT }),
     refusal: t.expose('refusal', {
