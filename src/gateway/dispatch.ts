@@ -1,4 +1,5 @@
 import { DomainError } from '../core/errors.ts';
+import { isEventPath } from '../core/http/event-paths.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
 import { type HttpAnswer, answerWith } from '../core/http/messages.ts';
 import { isKeyless, isWrite } from '../core/http/route.ts';
@@ -52,7 +53,7 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
 /** Checks the caller before the body is read: authentication (401), then the rate limit (429), then unknown paths (404, 405). */
 function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
   return async (exchange, badPath) => {
-    const admitted = await admit(exchange.request, dependencies, async (sender) => {
+    const admitted = await admit(requestOf(exchange), dependencies, async (sender) => {
       exchange.keyId = sender.keyId;
       exchange.userId = sender.userId;
       exchange.limitHeaders = await limits?.countRequest(sender);
@@ -60,6 +61,22 @@ function createAdmission(dependencies: Dependencies, limits: RateLimits | undefi
     });
     exchange.actor = admitted.actor;
     return admitted;
+  };
+}
+
+/** Clients of the event API from version 2026-09 on send the key in the header `private-app`. */
+function requestOf({ request, url }: Exchange): Parameters<typeof admit>[0] {
+  const key = request.headers.get('private-app');
+  if (key === null || request.headers.has('authorization') || !isEventPath(url.pathname)) return request;
+  const { headers, body } = request;
+  const get = (name: string) =>
+    name === 'authorization' ? `Bearer ${key.replace(/^Bearer +/i, '')}` : headers.get(name);
+  return {
+    headers: { get, has: (name) => get(name) !== null, keys: () => headers.keys() },
+    body,
+    get hasArrived() {
+      return request.hasArrived === true;
+    },
   };
 }
 

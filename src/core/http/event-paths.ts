@@ -1,9 +1,13 @@
 /**
  * The paths of the event API. Existing clients use several families of paths, each with several versions, for the same operations. The first
- * family and version are the documented ones, and the only ones in OpenAPI.
+ * family is the documented one, and the only one in OpenAPI.
  */
 
-const VERSIONS = ['2026-03', 'v3', '2025-09', '2026-09'] as const;
+const DOCUMENTED_VERSION = '2026-03';
+const FIRST_DATED_VERSION = '2025-09';
+/** A version is published in March and September of each year; `v3` is the one before them. */
+const VERSION = /^(?:v3|20\d\d-0[39])$/;
+const VERSIONS = 'v3, 2025-09, 2026-03, 2026-09, and every later 20YY-03 and 20YY-09';
 
 const FAMILIES = {
   definitions: ['/events/{version}/event-definitions', '/events/custom/{version}/event-definitions'],
@@ -17,13 +21,29 @@ const FAMILIES = {
   ],
 } as const;
 
-/** The path of an operation, and the other paths for it. */
+/** The path of an operation in the documented version, and the other paths for it. */
 export function pathsOf(family: keyof typeof FAMILIES, below = ''): { path: string; aliases: string[] } {
-  const all = FAMILIES[family].flatMap((template) =>
-    VERSIONS.map((version) => template.replace('{version}', version) + below),
-  );
+  const all = FAMILIES[family].map((template) => template.replace('{version}', DOCUMENTED_VERSION) + below);
   const [path = '', ...aliases] = all;
   return { path, aliases };
+}
+
+/** Where the version stands in a path of any family. */
+const VERSION_IN_PATH = /^(\/events\/(?:custom\/)?(?:event-occurrences\/)?)([^/]+)/;
+
+/** The same path in the documented version, which has the routes of all versions. `refusal` says why the version is not served. */
+export function inDocumentedVersion(path: string): { path: string; refusal: string | undefined } {
+  const version = VERSION_IN_PATH.exec(path)?.[2] ?? '';
+  return {
+    path: path.replace(VERSION_IN_PATH, `$1${DOCUMENTED_VERSION}`),
+    refusal: isVersion(version)
+      ? undefined
+      : `there is no version ${version.slice(0, 100)} of this API; its versions are ${VERSIONS}`,
+  };
+}
+
+function isVersion(version: string): boolean {
+  return VERSION.test(version) && version >= FIRST_DATED_VERSION;
 }
 
 /**

@@ -4,6 +4,9 @@ import { z } from 'zod';
 
 const RULE =
   'must be an ISO 8601 date and time with an offset, such as 2026-03-01T10:20:30.500Z, or a UNIX timestamp in milliseconds';
+/** Seconds since 1970 in the years 2000 to 2099. As milliseconds they are moments of early 1970, which no client means. */
+const SECONDS = { from: Date.UTC(2000) / 1000, before: Date.UTC(2100) / 1000 };
+export const NOT_IN_SECONDS = 'must be in milliseconds: this UNIX timestamp is in seconds';
 const ISO = z.iso.datetime({ offset: true });
 const TIMESTAMP = /^-?\d{1,15}$/;
 const FORMS = [
@@ -22,10 +25,25 @@ export function momentInput() {
     .meta({ anyOf: [...FORMS] })
     .transform((value, context) => {
       const moment = momentOf(value);
-      if (moment === undefined) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', RULE) });
+      if (isInSeconds(value)) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', NOT_IN_SECONDS) });
+      else if (moment === undefined) context.addIssue({ code: 'custom', ...rule('BAD_FORMAT', RULE) });
       else if (!isRepresentable(Date.parse(moment))) context.addIssue('must be between the years 1 and 9999');
       return moment ?? z.NEVER;
     });
+}
+
+/** The time of something that has been recorded. An earlier one comes from a clock that is not set, or from another unit. */
+export function recentMomentInput() {
+  return momentInput().refine(
+    (moment) => Date.parse(moment) >= Date.UTC(2000),
+    rule('BAD_FORMAT', 'must be in the year 2000 or later; a UNIX timestamp is in milliseconds, not in seconds'),
+  );
+}
+
+/** Whether a timestamp is one in seconds. Years before 2000 can be meant, such as that of a birthday. */
+export function isInSeconds(timestamp: string | number): boolean {
+  const number = Number(timestamp);
+  return number >= SECONDS.from && number < SECONDS.before;
 }
 
 /** Filters by creation time, which every list has; each may be absent or null. */

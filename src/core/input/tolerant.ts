@@ -27,6 +27,15 @@ export function textOrAbsent(value: string): string | undefined {
   return value === '' ? undefined : value;
 }
 
+/** One of these texts in any case; the schema gets it as the list writes it. */
+export function inAnyCase<Schema extends z.core.$ZodType>(texts: readonly string[], schema: Schema) {
+  return z.preprocess(
+    (value) =>
+      typeof value === 'string' ? (texts.find((text) => text.toLowerCase() === value.toLowerCase()) ?? value) : value,
+    schema,
+  );
+}
+
 /** The size of a page when reading. A larger one than the maximum means the maximum. */
 export function pageLimit({ max, byDefault }: { max: number; byDefault: number }) {
   return z

@@ -20,9 +20,15 @@ export const PRIMARY_OBJECTS = [
   'NO_OBJECT',
 ] as const;
 
-/** The standard object that a name in any case means; undefined for the name of a custom object. */
+/** Existing clients also write `contact` and `companies`: a standard object in any case, singular or plural. Undefined for a custom object. */
 export function standardObject(name: string): (typeof PRIMARY_OBJECTS)[number] | undefined {
-  return PRIMARY_OBJECTS.find((standard) => standard === name.toUpperCase());
+  const forms = new Set([name, name.replace(/s$/i, ''), name.replace(/ies$/i, 'y')].map((each) => each.toUpperCase()));
+  return PRIMARY_OBJECTS.find((standard) => forms.has(standard));
+}
+
+/** The object that a name means, for whoever writes or reads it: a standard object as it is listed, or a custom object as it is given. */
+export function primaryObjectOf(name: string): string {
+  return standardObject(name) ?? name;
 }
 
 export interface CustomMatchingId {

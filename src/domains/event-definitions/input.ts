@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { createdBetween } from '../../core/input/moments.ts';
-import { pageLimit, textOrAbsent } from '../../core/input/tolerant.ts';
+import { inAnyCase, pageLimit, textOrAbsent } from '../../core/input/tolerant.ts';
 import { optional, rule, text, withDefault } from '../../core/input/validation.ts';
-import { PRIMARY_OBJECTS, standardObject } from './entity.ts';
+import { PRIMARY_OBJECTS, primaryObjectOf } from './entity.ts';
 import { MAX_CUSTOM_PROPERTIES, propertyDefinition } from './property-input.ts';
 import {
   type Unchecked,
@@ -18,14 +18,13 @@ import { MATCHING_TEXTS, RULE_TEXTS, EVENT_DEFINITION_TEXTS as TEXTS } from './t
 const label = text({ min: 1, max: 100 });
 const eventName = referenceInput.describe('Name, fully qualified name, or id of the event definition.');
 
-/** Existing clients write standard objects in lower case. */
 const primaryObject = z
   .string()
   .regex(
     /^[A-Za-z][A-Za-z0-9_]{0,99}$/,
     `must be one of ${PRIMARY_OBJECTS.join(', ')}, or a custom object name: a letter, then at most 99 letters, digits or underscores`,
   )
-  .transform((name) => standardObject(name) ?? name);
+  .transform(primaryObjectOf);
 
 export const primaryObjectRule = z
   .strictObject({
@@ -143,6 +142,8 @@ export const eventDefinitionFilter = z
   );
 export type EventDefinitionFilter = z.output<typeof eventDefinitionFilter>;
 
+const DIRECTIONS = ['ASC', 'DESC'] as const;
+
 /** The list parameters of the REST API. GraphQL uses the arguments of Relay connections. */
 export const searchEventDefinitionsInput = z.strictObject({
   searchString: eventDefinitionSearch
@@ -151,7 +152,9 @@ export const searchEventDefinitionsInput = z.strictObject({
   after: z.string().transform(textOrAbsent).optional().describe('Cursor: `paging.next.after` of the previous page.'),
   limit: pageLimit({ max: 500, byDefault: 100 }),
   includeProperties: z.boolean().default(false).describe('Whether each definition includes its properties.'),
-  sortOrder: z.enum(['ASC', 'DESC']).default('ASC').describe('Sort direction by name.'),
+  sortOrder: inAnyCase(DIRECTIONS, z.enum(DIRECTIONS).default('ASC')).meta({
+    description: 'Sort direction by name, in any case.',
+  }),
 });
 export type SearchEventDefinitionsInput = z.output<typeof searchEventDefinitionsInput>;
 

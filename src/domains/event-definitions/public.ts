@@ -2,7 +2,7 @@
 
 export { fullyQualifiedName } from './computed-fields.ts';
 export { DEFAULT_PROPERTIES, propertyMeantBy } from './default-properties.ts';
-export { EventDefinition, type EventDefinitionTables, EventProperty, standardObject } from './entity.ts';
+export { EventDefinition, type EventDefinitionTables, EventProperty, primaryObjectOf } from './entity.ts';
 export { createEventDefinitionInput } from './input.ts';
 export { NAME_PATTERN } from './naming.ts';
 export { createEventDefinition, organizationOfDeleted } from './operations.ts';

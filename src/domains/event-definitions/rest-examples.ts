@@ -31,7 +31,6 @@ export const definitionExample: z.input<typeof definitionDocument> = {
   label: 'Checkout started',
   description: '',
   primaryObject: 'CONTACT',
-  customMatchingId: null,
   includeDefaultProperties: false,
   trackingType: 'MANUAL',
   archived: false,

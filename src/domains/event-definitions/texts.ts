@@ -32,7 +32,7 @@ export const EVENT_DEFINITION_TEXTS = {
   label: 'What people see.',
   description: 'What the event means; empty where there is none.',
   primaryObject: 'The kind of record that an occurrence is linked to, or `NO_OBJECT`.',
-  customMatchingId: 'How occurrences are linked to records by a property. Null when they name the record themselves.',
+  customMatchingId: 'How occurrences are linked to records by a property. Absent when they name the record themselves.',
   includeDefaultProperties: 'Whether the definition has the default properties.',
   trackingType: 'Always `MANUAL`: occurrences are sent.',
   archived: 'Always false.',

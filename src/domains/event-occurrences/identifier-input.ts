@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import { createdBetween } from '../../core/input/moments.ts';
 import { rule, text } from '../../core/input/validation.ts';
+import { primaryObjectOf } from '../event-definitions/public.ts';
 
 const MAX_IDENTIFIERS = 1000;
 
 const objectType = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'must be a letter, then at most 99 letters, digits or underscores')
+  .transform(primaryObjectOf)
   .refine((value) => value !== 'NO_OBJECT', 'must not be NO_OBJECT, which has no records');
 const propertyName = text({ min: 1, max: 255 });
 const value = text({ min: 1, max: 500 });
@@ -49,7 +51,7 @@ const anyOf = <Schema extends z.core.$ZodType>(schema: Schema) => z.array(schema
 /** Null is the same as absent. */
 export const objectIdentifierFilter = z
   .strictObject({
-    objectTypes: anyOf(text({ max: 100 })).describe('Of records of any of these types.'),
+    objectTypes: anyOf(text({ max: 100 }).transform(primaryObjectOf)).describe('Of records of any of these types.'),
     propertyNames: anyOf(propertyName).describe('Of any of these properties.'),
     values: anyOf(value).describe('With any of these values.'),
     objectIds: anyOf(objectId).describe('Of any of these records.'),

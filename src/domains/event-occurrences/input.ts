@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isObject } from '../../core/is-object.ts';
-import { momentInput } from '../../core/input/moments.ts';
+import { momentInput, recentMomentInput } from '../../core/input/moments.ts';
 import { idOrInteger, textOrAbsent } from '../../core/input/tolerant.ts';
 import { optional, rule, text, emailAddress } from '../../core/input/validation.ts';
 
@@ -19,7 +19,8 @@ const properties = z
   .unknown()
   .optional()
   .transform((value, context): Readonly<Record<string, unknown>> => {
-    if (value == null) return {};
+    // PHP writes an empty map as an empty list.
+    if (value == null || (Array.isArray(value) && value.length === 0)) return {};
     if (isObject(value)) {
       if (Object.keys(value).length <= MAX_PROPERTIES) return value;
       context.addIssue({
@@ -60,7 +61,9 @@ export const sendEventOccurrenceInput = z
     objectId: optional(idOrInteger(text({ max: 255 })).transform(textOrAbsent)).describe(
       'Id of the record, at most 255 characters. Unless the definition has a custom matching id, `CONTACT` requires one of `email`, `utk` and `objectId`, and other objects require `objectId`. Not allowed for `NO_OBJECT`.',
     ),
-    occurredAt: optional(momentInput()).describe('When the event occurred. When absent, now.'),
+    occurredAt: optional(recentMomentInput()).describe(
+      'When the event occurred: in the year 2000 or later. When absent, now.',
+    ),
     /**
      * Deduplication key: a repeat for the same definition within a year is ignored, so that a client can retry. UUIDs are
      * compared without case (RFC 9562), other texts exactly.

@@ -1,5 +1,6 @@
 import { DAY_MS, isRepresentable } from '../../core/text/timestamps.ts';
 import { type InputFault, type InputFaultCode } from '../../core/errors.ts';
+import { NOT_IN_SECONDS, isInSeconds } from '../../core/input/moments.ts';
 import { scalarAsText } from '../../core/input/tolerant.ts';
 import { NOT_STORABLE, isLongerThan, isStorable } from '../../core/input/validation.ts';
 import type { EventProperty } from '../event-definitions/public.ts';
@@ -30,7 +31,7 @@ const LONG_TEXT_NAME = /url|referrer|link/;
 
 /**
  * Checks a value of an occurrence against the type of its property (Custom Event Definition API, sections 2.2 and 8):
- * - `bool`: `true` or `false`, also as a string;
+ * - `bool`: `true` or `false`, also as a string in any case;
  * - `number`: at most 15 digits, at most one of them a decimal, also as a string;
  * - `date`: `YYYY-MM-DD`, or a time exactly at midnight UTC. A time is ISO 8601 with `Z` or an offset, or a UNIX timestamp in milliseconds,
  *   also as a string;
@@ -53,8 +54,8 @@ const CHECKS: Readonly<Record<CheckedProperty['type'], (value: unknown, property
 
 function checkBool(value: unknown): CheckedValue {
   if (typeof value === 'boolean') return { value };
-  return value === 'true' || value === 'false'
-    ? { value: value === 'true' }
+  return typeof value === 'string' && /^(?:true|false)$/i.test(value)
+    ? { value: value.toLowerCase() === 'true' }
     : broken('WRONG_TYPE', 'must be true or false');
 }
 
@@ -75,6 +76,7 @@ function digitsOf(written: string): number {
 function checkDate(value: unknown): CheckedValue {
   const fault = 'must be a day as YYYY-MM-DD, or midnight UTC as an ISO 8601 time or a UNIX timestamp in milliseconds';
   const moment = momentOf(value);
+  if (isTimestampInSeconds(value)) return broken('BAD_FORMAT', NOT_IN_SECONDS);
   return moment === undefined || moment % DAY_MS !== 0
     ? broken('BAD_FORMAT', fault)
     : { value: new Date(moment).toISOString().slice(0, 10) };
@@ -83,7 +85,12 @@ function checkDate(value: unknown): CheckedValue {
 function checkDateTime(value: unknown): CheckedValue {
   const fault = 'must be an ISO 8601 time with Z or an offset, or a UNIX timestamp in milliseconds';
   const moment = momentOf(value);
+  if (isTimestampInSeconds(value)) return broken('BAD_FORMAT', NOT_IN_SECONDS);
   return moment === undefined ? broken('BAD_FORMAT', fault) : { value: new Date(moment).toISOString() };
+}
+
+function isTimestampInSeconds(value: unknown): boolean {
+  return (typeof value === 'number' || typeof value === 'string') && isInSeconds(value);
 }
 
 /** Milliseconds since 1970; undefined when the value is not a time. A day means midnight UTC of that day. */

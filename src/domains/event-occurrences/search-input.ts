@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { momentInput } from '../../core/input/moments.ts';
-import { pageLimit, queryList, textOrAbsent } from '../../core/input/tolerant.ts';
+import { keysOf } from '../../core/keys-of.ts';
+import { inAnyCase, pageLimit, queryList, textOrAbsent } from '../../core/input/tolerant.ts';
 import { text } from '../../core/input/validation.ts';
-import { NAME_PATTERN, standardObject } from '../event-definitions/public.ts';
+import { NAME_PATTERN, primaryObjectOf } from '../event-definitions/public.ts';
 
 const MAX_VALUE_LENGTH = 1024;
 /** The largest page. */
@@ -16,6 +17,7 @@ const DIRECTION_OF = {
   DESC: 'DESC',
   '-occurredAt': 'DESC',
 } as const;
+const DIRECTIONS = keysOf(DIRECTION_OF);
 
 /** Parameters are named `property.<name>` and `objectProperty.<name>`. */
 const CONDITION = /^(property|objectProperty)\.(.*)$/s;
@@ -80,12 +82,13 @@ const named = {
     .optional(),
   sort: queryList(
     z
-      .array(z.enum(['ASCENDING', 'ASC', 'occurredAt', 'DESCENDING', 'DESC', '-occurredAt']))
+      .array(inAnyCase(DIRECTIONS, z.enum(DIRECTIONS)))
       .max(10)
       .default(['DESCENDING']),
   ).meta({
     description:
-      'Sort direction by the time of the occurrence. When absent, latest first. Of several, the first counts.',
+      'Sort direction by the time of the occurrence, in any case. When absent, latest first. Of several, the first counts.',
+    default: ['DESCENDING'],
   }),
   limit: pageLimit({ max: MAX_FOUND, byDefault: 100 }),
   after: z
@@ -132,10 +135,4 @@ function conditionsOf(
   return Object.entries(given).flatMap(([name, value]) =>
     name.startsWith(prefix) ? [[name.slice(prefix.length), String(value)] as const] : [],
   );
-}
-
-/** Older clients write `contact` or `companies` for a standard object. Every other name means a custom object. */
-function primaryObjectOf(given: string): string {
-  const singular = [given, given.replace(/s$/i, ''), given.replace(/ies$/i, 'y')];
-  return singular.map(standardObject).find((name) => name !== undefined) ?? given;
 }

@@ -13,7 +13,7 @@ import {
   pathParameters,
   takesBody,
 } from '../../core/http/route.ts';
-import { isEventPath } from '../../core/http/event-paths.ts';
+import { inDocumentedVersion, isEventPath } from '../../core/http/event-paths.ts';
 import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
 import { requireAccess } from '../../core/access.ts';
@@ -55,11 +55,13 @@ const TABLE = Map.groupBy(
 export function matchRoute(method: string, path: string, now: Date): Match | DomainError {
   const removed = removedApiAt(path, now);
   if (removed) return new DomainError('gone', describeRemoval(removed));
-  const segments = (isEventPath(path) ? withoutTrailingSlash(path) : path).split('/');
+  const event = isEventPath(path) ? inDocumentedVersion(withoutTrailingSlash(path)) : undefined;
+  const segments = (event?.path ?? path).split('/');
   const onPath = (TABLE.get(segments.length) ?? []).filter((row) =>
     row.segments.every((part, index) => (part.startsWith(':') ? segments[index] !== '' : part === segments[index])),
   );
   if (onPath.length === 0) return new DomainError('notFound', `there is nothing at ${path.slice(0, 200)}`);
+  if (event?.refusal !== undefined) return new DomainError('notFound', event.refusal);
   // HEAD is handled like GET; the body is not sent (RFC 9110, section 9.3.2).
   const row = onPath.find(({ route }) => route.method === (method === 'HEAD' ? 'GET' : method));
   if (!row)
@@ -225,7 +227,8 @@ function queryOf({ searchParams: query, pathname }: URL, route: Route): object {
 function typed(value: string, type: unknown): unknown {
   // A fraction becomes a number, so that the schema can report it. `5.0` stays text, because it is not written in digits only.
   if (type === 'integer' && /^-?\d+(?:\.\d*[1-9]\d*)?$/.test(value)) return Number(value);
-  if (type === 'boolean' && (value === 'true' || value === 'false')) return value === 'true';
+  // In any case, because programs in Python write `True`.
+  if (type === 'boolean' && /^(?:true|false)$/i.test(value)) return value.toLowerCase() === 'true';
   return value;
 }
 

@@ -51,7 +51,7 @@ const definition = z.object({
   includeDefaultProperties: z.boolean(),
   customMatchingId: z
     .object({ primaryObjectRule: z.object({ targetObjectPropertyName: z.string(), eventPropertyName: z.string() }) })
-    .nullable(),
+    .optional(),
   properties: z.array(property).nullable(),
   updatedAt: z.string(),
 });

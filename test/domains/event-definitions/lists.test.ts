@@ -131,7 +131,7 @@ describe('the REST list', () => {
       'limit=1e1',
       'limit=',
       'limit=ten',
-      'sortOrder=asc',
+      'sortOrder=up',
       'includeProperties=yes',
       `searchString=${'x'.repeat(1001)}`,
       'limit=1&limit=2',

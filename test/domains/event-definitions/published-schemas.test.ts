@@ -4,7 +4,7 @@ import { type TestGateway, startTestGateway } from '../../support/fixtures/gatew
 
 /**
  * What the published response schemas of the upstream API, version 2026-03, require of answers. Clients that are generated from them check
- * it. Two members are null against them, as the contract of this gateway says: `labels.plural` and `customMatchingId` of a definition.
+ * it. One member is null against them, as the contract of this gateway says: `labels.plural` of a definition.
  */
 
 const time = z.iso.datetime();
@@ -45,7 +45,7 @@ const definition = z.looseObject({
   description: z.string().optional(),
   primaryObject: z.string().optional(),
   trackingType: z.literal(['MANUAL', 'IMPORT', 'VISITED_URL', 'CLICKED_ELEMENT', 'CUSTOM_SCRIPT']).optional(),
-  customMatchingId: z.looseObject({ primaryObjectRule: rule }).nullable(),
+  customMatchingId: z.looseObject({ primaryObjectRule: rule }).optional(),
   createdAt: time.optional(),
   updatedAt: time.optional(),
 });

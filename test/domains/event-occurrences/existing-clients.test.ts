@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => gateway.close());
 
-const VERSIONS = ['2026-03', 'v3', '2025-09', '2026-09'];
+const VERSIONS = ['2026-03', 'v3', '2025-09', '2026-09', '2049-09'];
 const FAMILIES = VERSIONS.flatMap((version) => [
   {
     definitions: `/events/${version}/event-definitions`,
@@ -161,4 +161,163 @@ test('query parameters that are not known are ignored, also when they are repeat
     400,
     expect.stringContaining('must be given only once'),
   ]);
+});
+
+test.each([
+  '/events/2025-03/event-definitions',
+  '/events/2024-09/send/batch',
+  '/events/2026-04/event-definitions/left/property',
+  '/events/v4/events',
+  '/events/custom/v2/send',
+  '/events/event-occurrences/3026-03',
+])('%s: a version that does not exist is 404 with the list of versions', async (path) => {
+  const { key } = await gateway.createKey();
+  const { status, body } = await call(key, 'GET', path);
+  expect([status, body['category']]).toEqual([404, 'OBJECT_NOT_FOUND']);
+  expect(body['message']).toMatch(
+    /^there is no version \S+ of this API; its versions are v3, 2025-09, 2026-03, 2026-09, and every later 20YY-03 and 20YY-09$/,
+  );
+});
+
+test('a path of no family stays 404 without a word about versions', async () => {
+  const { key } = await gateway.createKey();
+  for (const path of ['/events/2026-03', '/events/send', '/events/2026-03/senders', '/events/custom/send/batch/x'])
+    expect((await call(key, 'GET', path)).body['message']).toBe(`there is nothing at ${path}`);
+});
+
+test('sort orders and booleans are taken in any case', async () => {
+  const { key } = await gateway.createKey();
+  const flag = { label: 'Member', type: 'bool' };
+  for (const label of ['A', 'B'])
+    await call(key, 'POST', '/events/v3/event-definitions', { label, propertyDefinitions: [flag] });
+  for (const [order, sorted] of [
+    ['asc', ['a', 'b']],
+    ['Desc', ['b', 'a']],
+  ] as const)
+    for (const value of ['True', 'TRUE', 'true', 'False']) {
+      const query = `includeProperties=${value}&sortOrder=${order}`;
+      const { status, body } = await call(key, 'GET', `/events/v3/event-definitions?${query}`);
+      const results = body['results'] as { name: string; properties: Json[] }[];
+      expect([status, results.map(({ name }) => name)]).toEqual([200, sorted]);
+      expect(results.map(({ properties }) => properties.length > 0)).toEqual([value, value].map((v) => v !== 'False'));
+    }
+  for (const [minute, member] of ['True', 'FALSE'].entries())
+    await call(key, 'POST', '/events/v3/send', {
+      eventName: 'a',
+      email: 'ada@example.com',
+      occurredAt: Date.UTC(2026, 2, 1, 10, minute),
+      properties: { member },
+    });
+  const membersBy = async (sort: string) => {
+    const { body } = await call(key, 'GET', `/events/v3/events?eventType=a&sort=${sort}`);
+    return (body['results'] as { properties: Json }[]).map(({ properties }) => properties['member']);
+  };
+  expect(await membersBy('ascending')).toEqual(['true', 'false']);
+  expect(await membersBy('-OccurredAt')).toEqual(['false', 'true']);
+  expect((await call(key, 'GET', '/events/v3/event-definitions?sortOrder=up')).status).toBe(400);
+});
+
+test('an empty list of properties is an empty map, as PHP writes it; any other list is refused', async () => {
+  const { key } = await gateway.createKey();
+  await call(key, 'POST', '/events/v3/event-definitions', { label: 'Seen', primaryObject: 'CONTACT' });
+  const occurrence = { eventName: 'seen', email: 'ada@example.com' };
+  const send = (properties: unknown) => call(key, 'POST', '/events/v3/send', { ...occurrence, properties });
+  expect((await send([])).status).toBe(204);
+  const batch = { inputs: [{ ...occurrence, properties: [] }] };
+  expect((await call(key, 'POST', '/events/v3/send/batch', batch)).status).toBe(204);
+  expect(await send([{}])).toMatchObject({ status: 400, body: { message: 'properties: must be an object' } });
+  const { data } = await gateway.graphql<{ eventDefinition: unknown }>(
+    key,
+    '{ eventDefinition(name: "seen") { occurrences { nodes { properties } } } }',
+  );
+  expect(data?.eventDefinition).toEqual({ occurrences: { nodes: [{ properties: {} }, { properties: {} }] } });
+});
+
+test('plurals of the documented objects mean them when writing too, also for registered identifiers', async () => {
+  const { key } = await gateway.createKey();
+  const rule = { primaryObjectRule: { targetObjectPropertyName: 'number', eventPropertyName: 'number' } };
+  const objects = {
+    contacts: 'CONTACT',
+    Companies: 'COMPANY',
+    deals: 'DEAL',
+    SERVICES: 'SERVICE',
+    leads: 'LEAD',
+    p1_boats: 'p1_boats',
+  };
+  for (const [index, [given, stored]] of Object.entries(objects).entries()) {
+    const name = `made_${index}`;
+    const created = await call(key, 'POST', '/events/v3/event-definitions', {
+      label: name,
+      primaryObject: given,
+      customMatchingId: rule,
+      propertyDefinitions: [{ label: 'Number', type: 'string' }],
+    });
+    expect(created).toMatchObject({ status: 201, body: { primaryObject: stored } });
+    const register = `mutation($input: RegisterObjectIdentifiersInput!) { registerObjectIdentifiers(input: $input) { __typename } }`;
+    const input = { objectType: given, propertyName: 'number', identifiers: [{ value: '7', objectId: `id-${index}` }] };
+    await gateway.graphql(key, register, { input });
+    await call(key, 'POST', '/events/v3/send', { eventName: name, properties: { number: '7' } });
+    const { body } = await call(key, 'GET', `/events/v3/events?objectType=${given}&eventType=${name}`);
+    expect(body['results']).toMatchObject([{ objectType: stored, objectId: `id-${index}` }]);
+  }
+});
+
+test('a moment before 2000 is refused and says that milliseconds are meant', async () => {
+  const { key } = await gateway.createKey();
+  const propertyDefinitions = [
+    { label: 'Seen at', type: 'datetime' },
+    { label: 'Day', type: 'date' },
+  ];
+  await call(key, 'POST', '/events/v3/event-definitions', { label: 'Seen', propertyDefinitions });
+  const send = (more: object) =>
+    call(key, 'POST', '/events/v3/send', { eventName: 'seen', email: 'ada@example.com', ...more });
+  const seconds = Date.UTC(2026, 2, 1) / 1000;
+  for (const occurredAt of [seconds, String(seconds), 0, -1, '1999-12-31T23:59:59.999Z', Date.UTC(2000) - 1]) {
+    const { status, body } = await send({ occurredAt });
+    expect([occurredAt, status, body['message']]).toEqual([
+      occurredAt,
+      400,
+      expect.stringMatching(/^occurredAt: .*milliseconds/),
+    ]);
+  }
+  for (const name of ['seen_at', 'day'])
+    for (const value of [seconds, String(seconds)])
+      expect(await send({ properties: { [name]: value } })).toMatchObject({
+        status: 400,
+        body: { message: `properties.${name}: must be in milliseconds: this UNIX timestamp is in seconds` },
+      });
+  // A birthday is earlier, whatever it is written as.
+  for (const properties of [{ day: '1985-05-05' }, { seen_at: Date.UTC(1985, 4, 5) }, { seen_at: 0 }])
+    expect((await send({ occurredAt: Date.UTC(2000), properties })).status).toBe(204);
+  const found = await call(key, 'GET', `/events/v3/events?occurredAfter=${seconds}`);
+  expect([found.status, found.body['message']]).toEqual([400, expect.stringMatching(/^occurredAfter: .*seconds/)]);
+  expect((await call(key, 'GET', '/events/v3/events?occurredAfter=0')).body['results']).toHaveLength(3);
+});
+
+test('the header private-app has the key on the paths of the event API, and nowhere else', async () => {
+  const { key } = await gateway.createKey();
+  const status = async (path: string, headers: Record<string, string>) =>
+    (await gateway.fetch(path, { headers })).status;
+  const events = '/events/2026-09/event-definitions';
+  expect(await status(events, { 'private-app': key })).toBe(200);
+  expect(await status(events, { 'Private-App': `Bearer ${key}` })).toBe(200);
+  expect(await status(events, { 'private-app': `${key}x` })).toBe(401);
+  expect(await status(events, { 'private-app': key, Authorization: 'Bearer wrong' })).toBe(401);
+  expect(await status('/v1/sessions', { 'private-app': key })).toBe(401);
+  const sent = await gateway.fetch('/events/2026-09/send', {
+    method: 'POST',
+    headers: { 'private-app': key, 'Content-Type': 'application/json' },
+    body: JSON.stringify({ eventName: 'none' }),
+  });
+  expect(sent.status).toBe(404);
+});
+
+test('customMatchingId is absent where there is none', async () => {
+  const { key } = await gateway.createKey();
+  const created = await call(key, 'POST', '/events/v3/event-definitions', { label: 'Seen', customMatchingId: null });
+  const read = await call(key, 'GET', '/events/v3/event-definitions/seen');
+  const listed = await call(key, 'GET', '/events/v3/event-definitions');
+  const [inList] = listed.body['results'] as Json[];
+  for (const definition of [created.body, read.body, inList ?? {}])
+    expect(Object.keys(definition)).not.toContain('customMatchingId');
 });

@@ -39,7 +39,7 @@ test('POST /send accepts one occurrence; the paths of its faults have no list in
   ]);
   const shapes = await gateway.rest<RestError>('POST', path, {
     key,
-    body: { eventName: name, properties: [], occurredAt: 'yesterday', uuid: 'x'.repeat(256), more: 1 },
+    body: { eventName: name, properties: [1], occurredAt: 'yesterday', uuid: 'x'.repeat(256), more: 1 },
   });
   expect(refusalOfRest(shapes).faults).toEqual([
     'properties: must be an object',

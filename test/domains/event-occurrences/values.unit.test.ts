@@ -16,6 +16,8 @@ describe('the values that each property type accepts, and how they are stored', 
     ['bool', false, false],
     ['bool', 'true', true],
     ['bool', 'false', false],
+    ['bool', 'True', true],
+    ['bool', 'FALSE', false],
     ['number', 0, 0],
     ['number', -0, 0],
     ['number', -12, -12],
@@ -60,7 +62,7 @@ describe('the values that each property type accepts, and how they are stored', 
   const DATETIME = 'must be an ISO 8601 time with Z or an offset, or a UNIX timestamp in milliseconds';
   const OPTION = 'must be one of "red", "GREEN", "1", "true"';
   test.for<[PropertyType, string, readonly unknown[], string, number?]>([
-    ['bool', 'must be true or false', ['TRUE', 'yes', 0, 1, '', {}, []], 'WRONG_TYPE'],
+    ['bool', 'must be true or false', ['t', 'yes', 0, 1, '', {}, []], 'WRONG_TYPE'],
     ['number', NUMBER, ['1e3', '', ' 1', '+1', '.5', '5.', 1e21, Number.NaN, true, [1], {}], 'BAD_FORMAT'],
     ['number', `${NUMBER}; round it, or use a string property`, [0.25, 0.1 + 0.2, '12.50'], 'BAD_FORMAT'],
     ['number', NUMBER, ['1234567890123456', 1234567890123456, Number.POSITIVE_INFINITY], 'BAD_FORMAT'],
