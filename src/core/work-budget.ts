@@ -41,6 +41,8 @@ export const WORK = {
   pages: 100,
   /** Tools of an MCP server. */
   tools: 2_000,
+  /** MCP servers that one request asks for their tools at the same time. The others wait. */
+  toolServers: 10,
   /** Bytes that a WebSocket sends before its caller is known, and characters of each later message that is no operation. */
   socketBytes: 16 * 1024,
   /** Characters of the id of an operation of a WebSocket, which each of its results repeats. */

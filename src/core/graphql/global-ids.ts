@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { isObject } from '../is-object.ts';
 import { isRepresentable } from '../text/timestamps.ts';
@@ -11,6 +12,11 @@ import { isUuid } from '../text/uuids.ts';
 export function toGlobalId(typename: string, key: string): string {
   // Typenames and keys are ASCII; `btoa` is twice as fast as a Buffer, and every row has one.
   return btoa(`${typename}:${key}`);
+}
+
+/** A text as a part of a key, which has only ASCII and is short. */
+export function keyOfText(text: string): string {
+  return hash('sha256', text);
 }
 
 export function parseGlobalId(id: string): { typename: string; key: string } | undefined {

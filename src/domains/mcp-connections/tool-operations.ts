@@ -1,15 +1,17 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { LRUCache } from 'lru-cache';
+import { Concurrency } from '../../core/concurrency.ts';
 import type { McpConnectionId } from '../../core/ids.ts';
-import { ConflictError, NotFoundError, RemoteFailedError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, RemoteFailedError, notFound } from '../../core/errors.ts';
 import type { Actor } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
+import { WORK } from '../../core/work-budget.ts';
 import { filterOf } from '../../core/postgres/reading/reach.ts';
 import { McpConnection } from './entity.ts';
 import { mcpConnectionReference } from './input.ts';
 import { WRITE_MCP_CONNECTIONS, reachedBy, targetOf } from './policy.ts';
 import { type ServerInfo, checkServer } from './remote/client.ts';
-import { type ToolList, listTools } from './remote/tools.ts';
+import { type Tool, type ToolList as ListedTools, listTools } from './remote/tools.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { useServer } from './remote/session.ts';
 
@@ -45,6 +47,16 @@ async function loadVisible(em: EntityManager, actor: Actor, id: McpConnectionId)
   return connection;
 }
 
+/** A tool of a connection. */
+export interface ConnectionTool extends Tool {
+  readonly connectionId: McpConnectionId;
+}
+
+interface ToolList extends ListedTools {
+  readonly tools: readonly ConnectionTool[];
+  readonly readAt: string;
+}
+
 /**
  * Tools are read with the credentials of the connection and returned only to callers who can see it. The cache is
  * bounded by the size of the JSON, because a server decides how long the descriptions of its tools are.
@@ -64,11 +76,12 @@ function sizeOf({ tools }: ToolList): number {
   }
 }
 
-/** Maximum number of servers that one request can call, because each call can take up to its timeout. */
-const MAX_SERVERS = 10;
-
-/** The servers that each request has called. */
-const asked = new WeakMap<OperationContext, Map<string, Promise<ToolList>>>();
+/** The servers that each request has asked, and the work that asks the next ones. */
+interface Asking {
+  readonly calls: Map<string, Promise<ToolList>>;
+  readonly limit: Concurrency;
+}
+const asking = new WeakMap<OperationContext, Asking>();
 
 /** The tools of the server, cached for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
 export async function readTools(
@@ -80,17 +93,18 @@ export async function readTools(
   const key = `${row.id} ${row.updatedAt}`;
   const known = cache.get(key);
   if (known) return known;
-  const calls = asked.get(context) ?? new Map<string, Promise<ToolList>>();
-  asked.set(context, calls);
+  const { calls, limit } = asking.get(context) ?? { calls: new Map(), limit: new Concurrency(WORK.toolServers) };
+  asking.set(context, { calls, limit });
   const started = calls.get(key);
   if (started) return started;
-  if (calls.size === MAX_SERVERS)
-    throw invalid('tools', `one request can read the tools of at most ${MAX_SERVERS} servers`);
-  const reading = loadVisible(context.em.fork(), context.actor, row.id).then((connection) =>
-    useServer(context, connection, (client, _, work) => listTools(client, work.signal)),
-  );
+  const reading = limit.run(async () => {
+    const connection = await loadVisible(context.em.fork(), context.actor, row.id);
+    const listed = await useServer(context, connection, (client, _, work) => listTools(client, work.signal));
+    const tools = listed.tools.map((tool) => ({ ...tool, connectionId: row.id }));
+    const list = { ...listed, tools, readAt: context.now().toISOString() };
+    cache.set(key, list);
+    return list;
+  });
   calls.set(key, reading);
-  const list = await reading;
-  cache.set(key, list);
-  return list;
+  return reading;
 }

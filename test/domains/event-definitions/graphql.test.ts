@@ -329,3 +329,20 @@ test('an update with an outdated expectedUpdatedAt is a conflict and writes noth
   gateway.setClock(undefined);
   expect(done(await api.read('event')).label).toBe('First');
 });
+
+test('an option has an id that differs between properties and values, also for any text, and node finds it for those who can read it', async () => {
+  const { key, api } = await workspace();
+  const options = ['Grün 🎉', 'b:c', 'x'.repeat(1000)].map((value) => ({ label: value.slice(0, 50), value }));
+  const propertyDefinitions = ['one', 'two'].map((name) => ({ name, label: name, type: 'enumeration', options }));
+  const { id } = done(await api.create({ label: 'Colored', propertyDefinitions, ...BARE }));
+  const { data } = await gateway.graphql<{
+    eventDefinition: { properties: { options: { id: string; value: string }[] }[] };
+  }>(key, 'query($id: ID!) { eventDefinition(id: $id) { properties { options { id value } } } }', { id });
+  const found = data?.eventDefinition.properties.flatMap((property) => property.options) ?? [];
+  expect(new Set(found.map((option) => option.id)).size).toBe(6);
+  const NODES = 'query($ids: [ID!]!) { nodes(ids: $ids) { id ... on EventPropertyOption { value } } }';
+  const ids = found.map((option) => option.id);
+  expect(await ask(key, NODES, { ids })).toEqual({ data: { nodes: found }, errors: [] });
+  const stranger = await workspace();
+  expect(await ask(stranger.key, NODES, { ids })).toEqual({ data: { nodes: ids.map(() => null) }, errors: [] });
+});

@@ -297,4 +297,48 @@ describe('remote', () => {
       mcpServer: { status: 'CONNECTED', statusReason: null },
     });
   });
+
+  test('the tools of any number of connections are listed, at most 10 at a time, by the first request as by the second', async () => {
+    const names = Array.from({ length: 23 }, (_, index) => `many ${String(index).padStart(2, '0')}`);
+    for (const name of names) await create(admin, { name, serverUrl: `${peer.origin}/mcp` });
+    await create(admin, { ...STDIO, name: 'stdio' });
+    let running = 0;
+    let most = 0;
+    // The first requests are answered when ten are there.
+    const ten = Promise.withResolvers<void>();
+    const serve = mcpHandler();
+    peer.handler = (request, response) => {
+      running += 1;
+      most = Math.max(most, running);
+      if (running === 10) ten.resolve();
+      response.once('close', () => (running -= 1));
+      void ten.promise.then(() => serve(request, response));
+    };
+    const query = `{ viewer { organization { mcpServers(first: 50) { nodes { name toolCount toolsReadAt tools { id name } } } } } }`;
+    const read = async () => {
+      const { data, errors } = await gateway.graphql<{
+        viewer: { organization: { mcpServers: { nodes: WithTools[] } } };
+      }>(admin, query);
+      return { nodes: data?.viewer.organization.mcpServers.nodes ?? [], errors };
+    };
+    const before = new Date().toISOString();
+    const first = await read();
+    expect(first.errors).toBeUndefined();
+    expect(most).toBe(10);
+    expect(
+      first.nodes.map(({ name, toolCount, tools }) => [name, toolCount, tools?.map((tool) => tool.name) ?? null]),
+    ).toEqual([...names.map((name) => [name, 2, ['add', 'now']]), ['stdio', null, null]]);
+    const remote = first.nodes.slice(0, -1);
+    for (const { toolsReadAt } of remote) expect(toolsReadAt && toolsReadAt >= before).toBe(true);
+    // Each tool of each connection has an id of its own, by which caches keep it.
+    expect(new Set(remote.flatMap(({ tools }) => tools?.map(({ id }) => id))).size).toBe(2 * names.length);
+    expect(await read()).toEqual(first);
+  });
 });
+
+interface WithTools {
+  readonly name: string;
+  readonly toolCount: number | null;
+  readonly toolsReadAt: string | null;
+  readonly tools: readonly { readonly id: string; readonly name: string }[] | null;
+}

@@ -1,4 +1,5 @@
 import { answerTooLarge, pageBytesOf } from '../../answer-size.ts';
+import { Concurrency } from '../../concurrency.ts';
 
 /** Maximum number of concurrent statements of a request; others wait. */
 const MAX_IN_FLIGHT = 4;
@@ -18,8 +19,7 @@ export interface PageEnd {
 export class RequestBudget {
   readonly maxBytes: number;
   #bytes = 0;
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #statements = new Concurrency(MAX_IN_FLIGHT);
   /** Counts renewals: statements from before one are not read further. */
   #round = 0;
   #isClosed = false;
@@ -80,18 +80,11 @@ export class RequestBudget {
   }
 
   /** Runs a statement as soon as fewer than {@link MAX_IN_FLIGHT} of the request are running. */
-  async run<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (this.#running >= MAX_IN_FLIGHT) await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    else this.#running += 1;
-    try {
+  run<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#statements.run(() => {
       // Check after waiting: earlier statements may have used up the budget.
       this.requireRoom();
-      return await work();
-    } finally {
-      // Start the next waiting statement, if any.
-      const next = this.#waiting.shift();
-      if (next) next();
-      else this.#running -= 1;
-    }
+      return work();
+    });
   }
 }

@@ -1,10 +1,10 @@
 import { builder } from '../../../core/graphql/builder.ts';
 import { inputType } from '../../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
-import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { keyOfText, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
-import { needs } from '../../../core/graphql/selection.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { hasAccess } from '../../../core/access.ts';
 import { EVENT_DEFINITIONS } from '../policy.ts';
 import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
@@ -41,8 +41,20 @@ const EventPropertyFieldType = builder.enumType('EventPropertyFieldType', {
   },
 });
 
-const EventPropertyOptionType = builder.objectRef<PropertyOption>('EventPropertyOption').implement({
-  description: 'One option of an enumeration.',
+/** An option, with its property if its id is selected. */
+interface OptionRow extends PropertyOption {
+  readonly of?: EventPropertyKey;
+}
+
+const EventPropertyOptionType = nodeType<OptionRow>('EventPropertyOption', {
+  description: 'One option of an enumeration. It is identified by its property and its value.',
+  keyOf: ({ of, value }) => `${of ? propertyKey(of) : ''}:${keyOfText(value)}`,
+  keyColumns: ['of'],
+  load: async (context, keys) => {
+    const properties = keys.flatMap((key) => propertyKeyOf(key.replace(/:[^:]*$/, '')));
+    const rows = await readEventProperties(context, properties, ['definitionId', 'name', 'options']);
+    return rows.flatMap(({ options, ...of }) => options.map((one) => ({ ...one, of })));
+  },
   fields: (t) => ({
     label: t.exposeString('label', { description: 'The text to display.' }),
     value: t.exposeString('value', { description: 'The value in occurrences; unique within the property.' }),
@@ -80,9 +92,14 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
       nullable: true,
       description: 'Free text of at most 10,000 characters. Null when there is none.',
     }),
-    options: t.expose('options', {
+    options: t.field({
       type: [EventPropertyOptionType],
       description: 'The options of an enumeration, at most 5,000. Empty for other types.',
+      extensions: needs<EventPropertyRow>('definitionId', 'name', 'options'),
+      resolve: ({ options, definitionId, name }, _, __, info): readonly OptionRow[] =>
+        selectedColumns<OptionRow>(info, 'EventPropertyOption')?.includes('of') === false
+          ? options
+          : options.map((one) => ({ ...one, of: { definitionId, name } })),
     }),
     displayOrder: t.int({
       description:

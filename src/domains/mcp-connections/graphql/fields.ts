@@ -1,5 +1,6 @@
 import { CALLS_OUT, OWN_STATEMENT } from '../../../core/graphql/builder.ts';
 import type { FieldsOf } from '../../../core/graphql/nodes.ts';
+import { WORK } from '../../../core/work-budget.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { UserType } from '../../users/graphql.ts';
@@ -52,6 +53,8 @@ export function identityFields(t: Fields) {
   };
 }
 
+const OF_TOOLS = { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updatedAt') };
+
 /** Fields about the server and its tools. */
 export function serverFields(t: Fields) {
   return {
@@ -80,16 +83,28 @@ export function serverFields(t: Fields) {
     tools: t.field({
       type: [ToolType],
       nullable: true,
-      description:
-        'Tools of the server. The list is cached for 30 seconds, and then read from the server again. Null for a stdio server. One GraphQL request can read the tools of at most 10 servers.',
-      extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updatedAt') },
+      description: `Tools of the server. The list is cached for 30 seconds, and then read from the server again. Null for a stdio server. A request asks ${WORK.toolServers} servers at a time, so that it can list the tools of any number of connections.`,
+      extensions: OF_TOOLS,
       resolve: async (row, _, context) => (await readTools(context, row))?.tools ?? null,
+    }),
+    toolCount: t.int({
+      nullable: true,
+      description: 'Number of tools that `tools` lists, read together with it. Null for a stdio server.',
+      extensions: OF_TOOLS,
+      resolve: async (row, _, context) => (await readTools(context, row))?.tools.length ?? null,
+    }),
+    toolsReadAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When `tools` was read from the server, at most 30 seconds ago. Null for a stdio server.',
+      extensions: OF_TOOLS,
+      resolve: async (row, _, context) => (await readTools(context, row))?.readAt ?? null,
     }),
     toolsNotice: t.string({
       nullable: true,
       description:
         'Says that the server has more tools than `tools` lists: at most 2,000, in 100 pages and 4 MiB. Null when all are listed. It is read together with `tools`.',
-      extensions: { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updatedAt') },
+      extensions: OF_TOOLS,
       resolve: async (row, _, context) => (await readTools(context, row))?.notice ?? null,
     }),
   };

@@ -1,16 +1,22 @@
 import { builder } from '../../../core/graphql/builder.ts';
+import { keyOfText, toGlobalId } from '../../../core/graphql/global-ids.ts';
 import type { ToolPolicy } from '../entity.ts';
 import type { ServerInfo } from '../remote/client.ts';
-import type { Tool } from '../remote/tools.ts';
+import type { ConnectionTool } from '../tool-operations.ts';
 import { SETTINGS_TEXTS, TOOL_POLICY_TEXTS } from '../texts.ts';
 import { ToolPolicyModeEnum } from './enums.ts';
 
 /** Types for answers of MCP servers. */
 
-export const ToolType = builder.objectRef<Tool>('McpTool').implement({
+export const ToolType = builder.objectRef<ConnectionTool>('McpTool').implement({
   description:
     'A tool as the server describes it. Members that break the specification are shown as the server sends them, and `problem` names them. The texts come from the server, so trust them no more than the server.',
   fields: (t) => ({
+    id: t.id({
+      description:
+        'Opaque id of this tool of this connection, by which clients cache it. `node` does not find it, because only the server knows its tools.',
+      resolve: ({ connectionId, name }) => toGlobalId('McpTool', `${connectionId}:${keyOfText(name)}`),
+    }),
     name: t.exposeString('name', { description: 'The name for calls of the tool.' }),
     title: t.exposeString('title', {
       nullable: true,
