@@ -93,7 +93,10 @@ export async function readTools(
   const key = `${row.id} ${row.updatedAt}`;
   const known = cache.get(key);
   if (known) return known;
-  const { calls, limit } = asking.get(context) ?? { calls: new Map(), limit: new Concurrency(WORK.toolServers) };
+  const { calls, limit }: Asking = asking.get(context) ?? {
+    calls: new Map(),
+    limit: new Concurrency(WORK.toolServers),
+  };
   asking.set(context, { calls, limit });
   const started = calls.get(key);
   if (started) return started;
