@@ -19,7 +19,7 @@ export interface Variables {
   readonly Artifacts: { readonly id: string; readonly after?: string | null };
   readonly PullRequests: { readonly id: string; readonly after?: string | null };
   readonly PullRequestDiff: { readonly id: string };
-  readonly SessionEvents: { readonly id: string; readonly first?: number | null; readonly after?: string | null; readonly last?: number | null; readonly before?: string | null; readonly filter?: { readonly createdBefore?: string | null; readonly createdFrom?: string | null; readonly delivery?: 'PERSIST' | 'REALTIME' | null; readonly eventTypes?: readonly (string)[] | null; readonly isError?: boolean | null; readonly messageId?: string | null; readonly providers?: readonly (string)[] | null; readonly scope?: 'BACKGROUND' | 'FOREGROUND' | 'SUBAGENT' | null; readonly text?: string | null } | null };
+  readonly SessionEvents: { readonly id: string; readonly first?: number | null; readonly after?: string | null; readonly last?: number | null; readonly before?: string | null; readonly filter?: { readonly createdBefore?: string | null; readonly createdFrom?: string | null; readonly delivery?: 'PERSIST' | 'REALTIME' | null; readonly eventTypes?: readonly (string)[] | null; readonly isError?: boolean | null; readonly itemIds?: readonly (string)[] | null; readonly messageId?: string | null; readonly providers?: readonly (string)[] | null; readonly scope?: 'BACKGROUND' | 'FOREGROUND' | 'SUBAGENT' | null; readonly text?: string | null } | null };
   readonly SessionEventJson: { readonly id: string; readonly after: string };
   readonly FollowSession: { readonly id: string; readonly after?: string | null };
   readonly RenameSession: { readonly id: string; readonly title: string };

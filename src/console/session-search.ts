@@ -1,12 +1,35 @@
 import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
 import type { TimelineEvent } from './event-content.ts';
 import { counted } from './event-content.ts';
 import { useSettled } from './filters.ts';
-import { usePages } from './hooks.ts';
+import { usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { LoadMore } from './load-more.ts';
 import { Empty, Faults, Loading } from './parts.ts';
+import { withEvents } from './timeline.ts';
 import { TimelineItems, useItems } from './timeline-items.ts';
+
+/** More calls are not completed, and more of their events neither. */
+const MAX_CALLS = 100;
+const MAX_PARTS = 500;
+
+/** The found events, and of each tool call the events that were not found: a result says little without its call. */
+function useWholeCalls(id: string, found: readonly TimelineEvent[]): readonly TimelineEvent[] {
+  const itemIds = useMemo(
+    () =>
+      withEvents([], found)
+        .flatMap((item) => (item.kind === 'tool' && item.callId !== null ? [item.callId] : []))
+        .slice(0, MAX_CALLS),
+    [found],
+  );
+  const { data } = useQuery('SessionEvents', { id, first: MAX_PARTS, filter: { itemIds } });
+  const others = data?.sessionEvents?.nodes;
+  return useMemo(() => {
+    const whole = new Map([...found, ...(others ?? [])].map((event) => [event.databaseId, event]));
+    return [...whole.values()].toSorted((one, other) => one.databaseId - other.databaseId);
+  }, [found, others]);
+}
 
 interface FoundProps {
   readonly id: string;
@@ -19,8 +42,7 @@ export function FoundEvents({ id, text, isErrorsOnly }: FoundProps): VNode {
   const settled = useSettled(text.trim());
   const filter = { ...(settled !== '' && { text: settled }), ...(isErrorsOnly && { isError: true }) };
   const list = usePages('SessionEvents', { id, first: 100, filter }, ({ sessionEvents }) => sessionEvents);
-  const rows: readonly TimelineEvent[] = list.rows;
-  const items = useItems(rows);
+  const items = useItems(useWholeCalls(id, list.rows));
   if (list.rows.length === 0 && list.isLoading) return html`<${Loading} />`;
   if (list.faults.length > 0) return html`<${Faults} faults=${list.faults} />`;
   if (list.rows.length === 0)

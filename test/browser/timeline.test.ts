@@ -246,4 +246,34 @@ describe('a search', () => {
     expect(new URL(page.url()).searchParams.get('text')).toBe('nowhere');
     expect(problems).toEqual([]);
   });
+
+  test('shows the result of a tool with its call, whichever of them was found', async () => {
+    const id = await sessionOf(0);
+    const tool = (data: object) => ({
+      eventType: 'x',
+      provider: 'p',
+      eventData: { type: 'x', itemId: 'call', toolName: 'Bash', ...data },
+    });
+    await append(site, key, id, [
+      tool({
+        deltaType: 'input_json_delta',
+        accumulatedText: '{"command":"npm run build"}',
+        toolResult: { status: 'running' },
+      }),
+      said('meanwhile', 'other'),
+      tool({ toolResult: { status: 'error', error: 'disk full' } }),
+    ]);
+    while ((await indexSessions(site.dependencies.database.em)) > 0);
+    const { page, problems } = await site.open(`/sessions/${id}?errors=yes`, { key });
+    const items = page.locator('.item');
+    const whole = [expect.stringMatching(/Bash.*npm run build.*disk full/s)];
+    await expect.poll(() => items.allTextContents()).toEqual(whole);
+    await page.getByText('1 event found.').waitFor();
+    await page.getByLabel('Errors only').uncheck();
+    for (const text of ['bash', 'build', '"disk full"']) {
+      await page.getByLabel('Search in the session').fill(text);
+      await expect.poll(() => items.allTextContents()).toEqual(whole);
+    }
+    expect(problems).toEqual([]);
+  });
 });

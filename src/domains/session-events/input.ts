@@ -81,6 +81,11 @@ export const sessionEventFilter = z
     providers: names.describe('Events of any of these providers.'),
     messageId: z.uuid().nullish().describe('Events of this message.'),
     delivery: z.enum(DELIVERIES).nullish().describe('Events with this delivery.'),
+    itemIds: z
+      .array(text({ max: 1000 }))
+      .max(100)
+      .nullish()
+      .describe('Events of any of these items, such as the call of a tool with its result.'),
     scope: z.enum(SCOPE_KINDS).nullish().describe('Events with this kind of scope.'),
     isError: z
       .boolean()

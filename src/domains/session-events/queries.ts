@@ -82,6 +82,7 @@ const CONDITIONS: Conditions = {
   providers: (value) => sql`e.provider = any(${value('providers')}::text[])`,
   messageId: (value) => sql`e.message_id = ${value('messageId')}::uuid`,
   delivery: (value) => sql`e.event_data ->> 'delivery' = ${value('delivery')}`,
+  itemIds: (value) => sql`e.event_data ->> 'itemId' = any(${value('itemIds')}::text[])`,
   scope: (value) => sql`e.event_data -> 'scope' ->> 'kind' = ${value('scope')}`,
   isError: (value) => sql`${REPORTS_ERROR} = ${value('isError')}::boolean`,
   createdFrom: (value) => sql`e.created_at >= ${value('createdFrom')}::timestamptz`,

@@ -18,7 +18,7 @@ import { within } from '../../core/postgres/reading/reach.ts';
 import { READ_SESSIONS, type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { hasPhrases } from './search-phrases.ts';
-import { excerptOf } from './search-text.ts';
+import { excerptOf, unescaped } from './search-text.ts';
 
 /** Finds texts in the sessions that the caller can read. */
 
@@ -89,7 +89,7 @@ export interface SessionSearch {
 export const searchSessions = defineOperation({
   name: 'searchSessions',
   description:
-    'Finds texts in the sessions that the caller can read: titles, messages, and inputs and outputs of tools, newest first. Every word of the text must be found, in any order; a `"quoted phrase"` must be found as it is. Case and accents are ignored. New events are found some seconds after they were recorded.',
+    'Finds texts in the sessions that the caller can read: titles, messages, and names, inputs and outputs of tools, newest first. Every word of the text must be found, in any order; a `"quoted phrase"` must be found as it is. Case and accents are ignored. New events are found some seconds after they were recorded.',
   access: READ_SESSIONS,
   run: async (
     context: OperationContext,
@@ -123,7 +123,8 @@ const WINDOW = { before: 300, length: 2000 };
 /** The searched text of an event, as \`searchedText\` reads it. */
 const TEXT = sql<string>`case when e.event_data -> 'toolResult' ->> 'status' <> 'running'
     then concat_ws(E'\\n', e.event_data -> 'toolResult' ->> 'error', e.event_data -> 'toolResult' ->> 'output')
-    else coalesce(nullif(e.event_data ->> 'accumulatedText', ''), e.event_data -> 'toolResult' ->> 'output', e.event_data -> 'event' ->> 'message', '') end`;
+    else concat_ws(E'\\n', e.event_data ->> 'toolName',
+      coalesce(nullif(e.event_data ->> 'accumulatedText', ''), e.event_data -> 'toolResult' ->> 'output', e.event_data -> 'event' ->> 'message', '')) end`;
 /** The text without case and accents. Its length can differ a little. */
 const PLAIN_TEXT = sql<string>`regexp_replace(normalize(lower(${TEXT}), NFKD), '[\\u0300-\\u036f]', '', 'g')`;
 
@@ -154,9 +155,12 @@ async function matchesOf(
             )
             .where('e.organization_id', '=', callerOf(actor).organizationId)
             .select(['e.session_id as sessionId', 'e.id'])
+            .select(sql<string>`left(${TEXT}, 300)`.as('beginning'))
             .select(sql<string>`substring(${TEXT} from ${start} for ${sql.lit(WINDOW.length)})`.as('text')),
         );
-  const textOf = new Map(texts.map(({ sessionId, id, text }) => [`${sessionId} ${id}`, text]));
+  const textOf = new Map(
+    texts.map(({ sessionId, id, text, beginning }) => [`${sessionId} ${id}`, unescaped(text, beginning)]),
+  );
   return rows.map(({ sessionId, eventId, title }) => ({
     sessionId,
     eventId: eventId === 0 ? null : eventId,

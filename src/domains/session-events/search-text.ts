@@ -15,16 +15,30 @@ export interface SearchedText {
   readonly text: string;
 }
 
-/** The text of an event: a message, the input of a tool, or its output. */
+/** The text of an event: a message, the name of a tool with its input, or its output. */
 export function searchedText(id: number, data: Data): SearchedText | undefined {
-  const { accumulatedText, toolResult, itemId } = data;
+  const { accumulatedText, toolName, toolResult, itemId } = data;
   const hasEnded = toolResult != null && toolResult.status !== 'running';
-  const text = hasEnded
-    ? [toolResult.error, toolResult.output].filter(Boolean).join('\n')
-    : accumulatedText || toolResult?.output || plainMessage(data);
+  // What a running tool has put out so far is replaced by its result, and does not replace its input.
+  const isOutput = hasEnded || (!accumulatedText && !!toolResult?.output);
+  const said = hasEnded
+    ? [toolResult.error, toolResult.output]
+    : [isOutput ? null : toolName, accumulatedText || toolResult?.output || plainMessage(data)];
+  const text = said.filter(Boolean).join('\n');
   if (!text) return undefined;
-  const kind = hasEnded ? 'result' : data.toolName != null || toolResult != null ? 'call' : 'text';
+  const kind = isOutput ? 'result' : toolName != null || toolResult != null ? 'call' : 'text';
   return { item: itemId == null ? `#${id}` : digest(`${kind}:${itemId}`), text };
+}
+
+/** JSON, which can have been cut, after the name of a tool or not. */
+const JSON_TEXT = /^(?:[^\n{["]*\n)?\s*(?:\{\s*"|\[\s*[{["])/;
+
+/** A text with the characters that JSON escapes in its strings, so that their words are words: a `\n` before a word is none of its letters. */
+export function unescaped(text: string, beginning = text): string {
+  if (!JSON_TEXT.test(beginning.slice(0, 300))) return text;
+  return text.replaceAll(/\\(?:u([\da-f]{4})|(.))/gis, (_, hex: string | undefined, escaped: string) =>
+    hex === undefined ? (/[nrtbf]/.test(escaped) ? ' ' : escaped) : String.fromCharCode(Number.parseInt(hex, 16)),
+  );
 }
 
 /** The message of an event, unless it is JSON, as most lines of agents are. */
@@ -54,7 +68,7 @@ export const MAX_SEARCHED = 100_000;
 
 /** Letters and digits, in lower case and without accents, separated by single spaces. */
 export function wordsOf(text: string): string {
-  return fold(text.slice(0, MAX_SEARCHED).replaceAll('\0', ' ').toWellFormed())
+  return fold(unescaped(text.slice(0, MAX_SEARCHED)).replaceAll('\0', ' ').toWellFormed())
     .replaceAll(/[^\p{L}\p{N}]+/gu, ' ')
     .trim();
 }

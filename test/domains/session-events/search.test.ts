@@ -78,6 +78,67 @@ test('words in any order, quoted phrases, without case and accents, in titles, m
   expect(await found(key, `x' | !y:* & ) "`)).toEqual([]);
 });
 
+test('a tool is found by its name, and by words and paths in its input, whatever JSON escapes and what it puts out meanwhile', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Tools' });
+  const call = (itemId: string, eventData: object) => ({
+    eventType: 'x',
+    provider: 'p',
+    eventData: { type: 'x', itemId, ...eventData },
+  });
+  const input = JSON.stringify({ file_path: 'C:\\new\\total.ts', content: 'const a = 1;\nexport const größe = 2;' });
+  await append(gateway, key, id, [
+    call('1', { toolName: 'mcp__files__write', toolResult: { status: 'running' }, accumulatedText: input }),
+    call('1', { toolName: 'mcp__files__write', toolResult: { status: 'completed', output: 'written' } }),
+    call('2', { toolName: 'ListPeople', toolResult: { status: 'running' } }),
+    call('3', { toolName: 'Bash', accumulatedText: '{"command":"make\\t\\u0061ll"}' }),
+    call('3', { toolName: 'Bash', toolResult: { status: 'running', output: '[info] C:\\new' } }),
+    call('3', { toolName: 'Bash', toolResult: { status: 'error', output: '{"line":"one\\ntwo"}' } }),
+  ]);
+  await index();
+  const finds = async (texts: readonly string[]) =>
+    Object.fromEntries(await Promise.all(texts.map(async (text) => [text, await found(key, text)])));
+  expect(
+    await finds(['write', 'mcp__files__write', 'total.ts', 'new/total.ts', 'export', 'Größe write', 'nexport']),
+  ).toEqual({
+    write: [1],
+    mcp__files__write: [1],
+    'total.ts': [1],
+    'new/total.ts': [1],
+    export: [1],
+    'Größe write': [1],
+    nexport: [],
+  });
+  expect(await finds(['listpeople', 'bash', 'make all', 'two', 'new', 'written bash'])).toEqual({
+    listpeople: [3],
+    bash: [4],
+    'make all': [4],
+    two: [6],
+    new: [1],
+    'written bash': [],
+  });
+  expect((await search(key, 'export')).body.items[0]?.excerpt).toContain('a = 1; export const größe = 2;');
+  expect((await search(key, 'listpeople')).body.items[0]?.excerpt).toBe('ListPeople');
+});
+
+test('events(filter: {itemIds}) has the call of a tool with its result', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'Items' });
+  const event = (itemId: string | null) => ({ eventType: 'x', provider: 'p', eventData: { type: 'x', itemId } });
+  await append(gateway, key, id, ['a', 'b', null, 'a', 'c"\\'].map(event));
+  const query = `query($id: ID!, $itemIds: [String!]) { session(id: $id) { events(filter: {itemIds: $itemIds}) { totalCount nodes { databaseId } } } }`;
+  const idsOf = async (itemIds: readonly string[] | null) => {
+    const { data } = await gateway.graphql<{ session: { events: { nodes: { databaseId: number }[] } } }>(key, query, {
+      id,
+      itemIds,
+    });
+    return data?.session.events.nodes.map(({ databaseId }) => databaseId);
+  };
+  expect(await idsOf(['a', 'c"\\', 'd'])).toEqual([1, 4, 5]);
+  expect(await idsOf([])).toEqual([]);
+  expect(await idsOf(null)).toEqual([1, 2, 3, 4, 5]);
+});
+
 test('a match has its session, its event and the part of the text around the first word, the same over both APIs', async () => {
   const { key, organization } = await gateway.createKey();
   const id = await createSession(gateway, key, { title: 'Long' });
