@@ -214,21 +214,23 @@ export const COMMANDS = {
     },
   },
   'plan apply': {
-    takes: 'FILE [--dry-run] [--delete]',
-    summary: 'change the event definitions of the gateway as the tracking plan says, all or none',
+    takes: 'FILE [--dry-run] [--delete] [--breaking]',
+    summary: 'change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none',
     details: [
       PLAN_FILE,
       ['--dry-run', 'let the gateway check the plan, and change nothing'],
       ['--delete', 'also delete the events and properties that are not in the file'],
+      ['--breaking', 'also change types so that values that are accepted today can be refused'],
     ],
     parse: (args) => {
       const options = {
         'dry-run': { type: 'boolean', default: false },
         delete: { type: 'boolean', default: false },
+        breaking: { type: 'boolean', default: false },
       } as const;
       const { values, positionals } = parse(args, options, 1);
       const path = required(positionals[0], 'FILE');
-      return { path, isDryRun: values['dry-run'], deletes: values.delete };
+      return { path, isDryRun: values['dry-run'], deletes: values.delete, breaksTypes: values.breaking };
     },
   },
   'plan types': {

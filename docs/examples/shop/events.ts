@@ -1365,8 +1365,8 @@ export interface SenderOptions {
   readonly gateway: string;
   /** API key with the scope `analytics.behavioral_events.send`. */
   readonly key: string;
-  /** Called with the occurrences that are given up, and the reason. */
-  readonly onError: (error: Error, occurrences: readonly Occurrence[]) => void;
+  /** Called with the occurrences that are given up, and the reason. What it answers or throws is ignored. */
+  readonly onError: (error: Error, occurrences: readonly Occurrence[]) => unknown;
   /** How long an occurrence waits for others, in milliseconds. */
   readonly delayMs?: number;
   /** How many occurrences can wait. Further ones are given up. */
@@ -1390,8 +1390,8 @@ const TIMEOUT_MS = 30_000;
 
 /** Sends occurrences in batches, one request at a time. Each has a deduplication key, so that a repeated request counts nothing twice. */
 export function createSender(options: SenderOptions): Sender {
-  const { delayMs = 1_000, maxWaiting = 10_000, onError } = options;
-  const waiting: Occurrence[] = [];
+  const { delayMs = 1_000, maxWaiting = 10_000 } = options;
+  const waiting: Waiting[] = [];
   let timer: ReturnType<typeof setTimeout> | undefined;
   let sending: Promise<void> | undefined;
 
@@ -1409,36 +1409,73 @@ export function createSender(options: SenderOptions): Sender {
   }
 
   return {
+    // Whatever is given, the program goes on.
     send(eventName, properties, about = {}) {
-      const occurrence: Occurrence = {
-        ...about,
-        occurredAt: about.occurredAt ?? new Date().toISOString(),
-        uuid: about.uuid ?? crypto.randomUUID(),
-        eventName,
-        // What the caller does with its object later changes nothing.
-        properties: { ...properties },
-      };
-      if (waiting.length >= maxWaiting) return onError(new Error('too many occurrences wait to be sent'), [occurrence]);
-      waiting.push(occurrence);
-      if (waiting.length >= MAX_BATCH) void flush();
-      else timer ??= setTimeout(() => void flush(), delayMs);
+      let occurrence: Occurrence = { eventName, properties };
+      try {
+        const [occurredAt, uuid] = [about.occurredAt ?? new Date().toISOString(), about.uuid ?? newUuid()];
+        occurrence = { ...about, occurredAt, uuid, eventName, properties };
+        if (waiting.length >= maxWaiting) throw new Error('too many occurrences wait to be sent');
+        waiting.push({ occurrence, json: jsonOf(occurrence) });
+        if (waiting.length >= MAX_BATCH) void flush();
+        else timer ??= setTimeout(() => void flush(), delayMs);
+      } catch (error) {
+        giveUp(options, error, [occurrence]);
+      }
     },
     flush,
   };
+}
+
+/** An occurrence as it was when it was given. What the caller does with its object later changes nothing. */
+interface Waiting {
+  readonly occurrence: Occurrence;
+  readonly json: string;
+}
+
+/**
+ * `JSON.stringify` leaves out functions, and makes null of NaN and of an invalid date: the occurrence would be stored without the value.
+ * @throws Error that names the property
+ */
+function jsonOf(occurrence: Occurrence): string {
+  return JSON.stringify(occurrence, function (this: Readonly<Record<string, unknown>>, name, value: unknown) {
+    const given = this[name];
+    const isLost =
+      (typeof value === 'number' && !Number.isFinite(value)) ||
+      ['bigint', 'function', 'symbol'].includes(typeof value) ||
+      (value === null && given !== null);
+    if (isLost) throw new Error(`${name}: ${String(given)} cannot be sent`);
+    return value;
+  });
+}
+
+/** `crypto.randomUUID` is missing on pages that were loaded over plain http, and any text is a key. */
+function newUuid(): string {
+  const bytes = new Uint8Array(16);
+  if (typeof crypto === 'object') crypto.getRandomValues(bytes);
+  else bytes.forEach((_, index) => (bytes[index] = Math.random() * 256));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+function giveUp({ onError }: SenderOptions, reason: unknown, occurrences: readonly Occurrence[]): void {
+  const error = reason instanceof Error ? reason : new Error('cannot be sent', { cause: reason });
+  // Its failure would end the program, also if it is asynchronous.
+  void (async () => onError(error, occurrences))().catch(() => undefined);
 }
 
 /**
  * The gateway accepts all of a batch or none. It is sent again without the occurrences that the answer names; if it names none, such as for a
  * batch that is too large, in halves.
  */
-async function deliver(batch: readonly Occurrence[], options: SenderOptions): Promise<void> {
+async function deliver(batch: readonly Waiting[], options: SenderOptions): Promise<void> {
   const refusal = await post(batch, options);
   if (!refusal) return;
-  if (batch.length === 1 || !refusal.isOfContent) return options.onError(refusal.error, batch);
+  const occurrences = batch.map(({ occurrence }) => occurrence);
+  if (batch.length === 1 || !refusal.isOfContent) return giveUp(options, refusal.error, occurrences);
   const { faults } = refusal;
-  batch.forEach((occurrence, index) => {
+  occurrences.forEach((occurrence, index) => {
     const reason = faults.get(index);
-    if (reason !== undefined) options.onError(new Error(reason), [occurrence]);
+    if (reason !== undefined) giveUp(options, new Error(reason), [occurrence]);
   });
   const others = batch.filter((_, index) => !faults.has(index));
   if (others.length === batch.length) {
@@ -1472,9 +1509,9 @@ function faultsIn(text: string): Map<number, string> {
   return faults;
 }
 
-async function post(batch: readonly Occurrence[], options: SenderOptions): Promise<Refusal | undefined> {
+async function post(batch: readonly Waiting[], options: SenderOptions): Promise<Refusal | undefined> {
   const delays = options.retryDelaysMs ?? RETRY_DELAYS_MS;
-  const body = JSON.stringify({ inputs: batch });
+  const body = `{"inputs":[${batch.map(({ json }) => json).join(',')}]}`;
   for (let attempt = 0; ; attempt += 1) {
     const { refusal, waitMs } = await tryOnce(body, options);
     const delay = delays[attempt];

@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import { MAX_PLANNED_DEFINITIONS } from '../../domains/event-definitions/public.ts';
 import { UsageError } from '../command-arguments.ts';
 import type { PlanCommand } from '../command.ts';
 import { type Difference, comparePlans, describeDifferences } from './compare-plans.ts';
-import { type AppliedPlan, type PlanApi, createPlanApi } from './plan-api.ts';
-import { parsePlan, printPlan } from './plan-file.ts';
+import { type AppliedPlan, type PlanApi, type PlanChanges, createPlanApi } from './plan-api.ts';
+import { decodePlan, parsePlan, printPlan } from './plan-file.ts';
 import type { Plan, PlannedEvent, PlannedProperty } from './plan.ts';
 import { printTypes } from './print-types.ts';
 
@@ -56,37 +56,92 @@ function answer(output: string, exitStatus = 0): PlanAnswer {
 async function readPlan(path: string): Promise<Plan> {
   const content =
     path === '-'
-      ? await text(process.stdin)
-      : await readFile(path, 'utf8').catch((error: Error) => {
+      ? await buffer(process.stdin)
+      : await readFile(path).catch((error: Error) => {
           throw new UsageError(`FILE: ${error.message}`, { cause: error });
         });
-  return parsePlan(content, path);
+  return parsePlan(decodePlan(content, path), path);
 }
 
 type ApplyCommand = Extract<PlanCommand, { name: 'plan apply' }>;
 
-async function applyPlan(wanted: Plan, { isDryRun, deletes }: ApplyCommand, api: PlanApi): Promise<string> {
+async function applyPlan(
+  wanted: Plan,
+  { isDryRun, deletes, breaksTypes }: ApplyCommand,
+  api: PlanApi,
+): Promise<string> {
   const { plan: stored, updatedAt } = await api.read();
   const planned = deletes ? wanted : withStored(wanted, stored);
   const differences = comparePlans(stored, planned);
   const kept = deletes ? '' : keptIn(comparePlans(stored, wanted));
   const names = new Set(differences.map(({ event }) => event));
+  if (!breaksTypes) refuseBrokenTypes(differences);
   const changed = [...planned.values()].filter(({ name }) => names.has(name));
   const deleted = [...names].filter((name) => !planned.has(name));
-  for (const [list, what] of [
-    [changed, 'changes'],
-    [deleted, 'deletes'],
-  ] as const)
-    if (list.length > MAX_PLANNED_DEFINITIONS)
-      throw new UsageError(
-        `the plan ${what} ${list.length} events; at most ${MAX_PLANNED_DEFINITIONS} fit in one transaction`,
-      );
-  const applied = await api.apply({
-    definitions: changed.map((event) => inputOf(event, updatedAt.get(event.name))),
-    deletions: deleted.map((name) => ({ name, expectedUpdatedAt: updatedAt.get(name) })),
-    isDryRun,
-  });
-  return `${describeDifferences(differences)}${kept}${outcomeOf(applied, isDryRun)}`;
+  const parts = partsOf(
+    changed.map((event) => inputOf(event, updatedAt.get(event.name))),
+    deleted.map((name) => ({ name, expectedUpdatedAt: updatedAt.get(name) })),
+  );
+  const applied = await applyParts(parts, isDryRun, api);
+  return `${describeDifferences(differences)}${kept}${outcomeOf(applied, parts.length, isDryRun)}`;
+}
+
+/** @throws UsageError that names each property whose type would change so that its values can be refused. */
+function refuseBrokenTypes(differences: readonly Difference[]): void {
+  const broken = differences.filter(({ path, breaking }) => breaking !== undefined && path.endsWith('.type'));
+  if (broken.length === 0) return;
+  const refusal =
+    'nothing was changed: the type of a property changes so that values can be refused; --breaking allows it';
+  throw new UsageError(`${describeDifferences(broken)}${refusal}`);
+}
+
+type Part = Omit<PlanChanges, 'isDryRun'>;
+
+/** The changes in as many requests as they need, which is one for most plans. */
+function partsOf(definitions: Part['definitions'], deletions: Part['deletions']): readonly Part[] {
+  const [changed, deleted] = [chunksOf(definitions), chunksOf(deletions)];
+  return Array.from({ length: Math.max(changed.length, deleted.length, 1) }, (_, index) => ({
+    definitions: changed[index] ?? [],
+    deletions: deleted[index] ?? [],
+  }));
+}
+
+/** A request has at most 4 MiB. */
+const MAX_CHUNK_BYTES = 3 * 2 ** 20;
+
+function chunksOf<Item extends object>(items: readonly Item[]): readonly (readonly Item[])[] {
+  const chunks: Item[][] = [];
+  let bytes = 0;
+  for (const item of items) {
+    const size = Buffer.byteLength(JSON.stringify(item));
+    const last = chunks.at(-1);
+    bytes += size;
+    if (last && last.length < MAX_PLANNED_DEFINITIONS && bytes <= MAX_CHUNK_BYTES) last.push(item);
+    else {
+      chunks.push([item]);
+      bytes = size;
+    }
+  }
+  return chunks;
+}
+
+/** @throws UsageError that says which parts are applied, if a later one is refused. */
+async function applyParts(parts: readonly Part[], isDryRun: boolean, api: PlanApi): Promise<AppliedPlan> {
+  let total: AppliedPlan = { created: [], changed: [], deleted: [] };
+  for (const [index, part] of parts.entries())
+    try {
+      const { created, changed, deleted } = await api.apply({ ...part, isDryRun });
+      total = {
+        created: [...total.created, ...created],
+        changed: [...total.changed, ...changed],
+        deleted: [...total.deleted, ...deleted],
+      };
+    } catch (error) {
+      if (index === 0 || isDryRun || !(error instanceof UsageError)) throw error;
+      const done = `the first ${index} of ${parts.length} parts are applied (${countsOf(total)})`;
+      throw new UsageError(`${error.message}\n${done}; mend the fault and apply the plan again`, { cause: error });
+    }
+  return total;
 }
 
 /** The plan with everything that only the gateway has. */
@@ -139,7 +194,12 @@ function inputOf({ properties, customMatchingId, ...event }: PlannedEvent, expec
   };
 }
 
-function outcomeOf({ created, changed, deleted }: AppliedPlan, isDryRun: boolean): string {
-  const counts = `${created.length} created, ${changed.length} changed, ${deleted.length} deleted`;
-  return isDryRun ? `dry run, nothing was changed: ${counts}\n` : `applied: ${counts}\n`;
+function outcomeOf(applied: AppliedPlan, parts: number, isDryRun: boolean): string {
+  const inParts = parts > 1 ? ` in ${parts} parts, each in one transaction` : '';
+  const outcome = isDryRun ? `dry run${inParts}, nothing was changed` : `applied${inParts}`;
+  return `${outcome}: ${countsOf(applied)}\n`;
+}
+
+function countsOf({ created, changed, deleted }: AppliedPlan): string {
+  return `${created.length} created, ${changed.length} changed, ${deleted.length} deleted`;
 }

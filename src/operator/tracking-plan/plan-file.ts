@@ -1,4 +1,5 @@
-import { Document, parseDocument, visit } from 'yaml';
+import { isUtf8 } from 'node:buffer';
+import { Document, type Scalar, isScalar, parseDocument, visit } from 'yaml';
 import { z } from 'zod';
 import { type Fault, type InputFault, ValidationError, invalid, relocated } from '../../core/errors.ts';
 import { parseInput } from '../../core/input/validation.ts';
@@ -24,18 +25,53 @@ const MAX_FILE_BYTES = 32 * 2 ** 20;
 const MAX_SHOWN_FAULTS = 20;
 
 /**
+ * The text of a file. Bytes that are no text would become other names and labels.
+ * @throws UsageError unless the file is UTF-8.
+ */
+export function decodePlan(bytes: Buffer, path: string): string {
+  if (bytes.length > MAX_FILE_BYTES) throw new UsageError(`${path}: must be at most 32 MiB`);
+  const mark = bytes.subarray(0, 2).toString('hex');
+  if (mark === 'fffe' || mark === 'feff') throw new UsageError(`${path}: is UTF-16; save the file as UTF-8`);
+  if (bytes.includes(0))
+    throw new UsageError(`${path}: has zero bytes, as a file in UTF-16 has; save the file as UTF-8`);
+  if (isUtf8(bytes)) return new TextDecoder().decode(bytes);
+  let line = 1;
+  for (let start = 0; ; line += 1) {
+    const end = bytes.indexOf(NEWLINE, start);
+    if (end < 0 || !isUtf8(bytes.subarray(start, end))) break;
+    start = end + 1;
+  }
+  throw new UsageError(`${path}: line ${line} is not UTF-8; save the file as UTF-8`);
+}
+
+const NEWLINE = 10;
+
+/**
  * Reads a plan. The rules for events are those of the gateway.
  * @throws UsageError that names each fault by its position in the file.
  */
 export function parsePlan(text: string, path: string): Plan {
-  if (Buffer.byteLength(text) > MAX_FILE_BYTES) throw new UsageError(`${path}: must be at most 32 MiB`);
+  try {
+    return parse(text, path);
+  } catch (error) {
+    // YAML takes a comment of another language for text, so that its message would be about something else.
+    const line = error instanceof UsageError ? lineOfComment(text) : undefined;
+    if (line === undefined) throw error;
+    throw new UsageError(`${path}: line ${line} has a comment with // or /*; write # instead, or remove it`, {
+      cause: error,
+    });
+  }
+}
+
+function parse(text: string, path: string): Plan {
   // Only the types of JSON: the tag of another type is a warning here.
   const document = parseDocument(text, { version: '1.2', schema: 'core', resolveKnownTags: false });
   const [mistake] = [...document.errors, ...document.warnings];
+  if (mistake?.code === 'MULTIPLE_DOCS')
+    throw new UsageError(`${path}: has several documents (---); a plan is one document`);
   if (mistake) throw new UsageError(`${path}: ${mistake.message.trim()}`);
-  const changed = changedNumber(document);
-  if (changed !== undefined)
-    throw new UsageError(`${path}: the number ${changed} must be quoted, because it would be changed`);
+  const unusable = unusableIn(document, text);
+  if (unusable !== undefined) throw new UsageError(`${path}: ${unusable}`);
   try {
     const { events } = parseInput(file, toPlain(document));
     return sortedByName(eventsOf(events));
@@ -45,14 +81,46 @@ export function parsePlan(text: string, path: string): Plan {
   }
 }
 
-/** The first number that is not printed as it is written, such as 007, 1.10 or one of too many digits: as the value of an option it is text. */
-function changedNumber(document: ReturnType<typeof parseDocument>): string | undefined {
+/** JSON, or a file whose first line is a comment of it. In other YAML // is text. */
+const JSON_LIKE = /^\s*[[{/]/;
+/** A comment outside of quotes. An address such as https://example.com has none. */
+const COMMENT = /(?:^|[\s,{}[\]])(?:\/\/|\/\*)/;
+const QUOTED = /"(?:[^"\\\n]|\\.)*"|'[^'\n]*'/g;
+
+function lineOfComment(text: string): number | undefined {
+  if (!JSON_LIKE.test(text)) return undefined;
+  const index = text
+    .split('\n')
+    .findIndex((line) => COMMENT.test(line.replaceAll(QUOTED, '""').replace(/(^|\s)#.*$/, '')));
+  return index < 0 ? undefined : index + 1;
+}
+
+/** What is valid YAML, but would not be what its author means; undefined if there is nothing. */
+function unusableIn(document: ReturnType<typeof parseDocument>, text: string): string | undefined {
   let found: string | undefined;
+  const stopAt = (message: string) => {
+    found = message;
+    return visit.BREAK;
+  };
+  const lineOf = ({ range }: Scalar) => text.slice(0, range?.[0]).split('\n').length;
   visit(document, {
+    Pair(_, { key }, path) {
+      if (!isScalar(key)) return undefined;
+      if (key.value === '<<')
+        return stopAt(
+          `line ${lineOf(key)}: merge keys (<<) are not supported; write the fields, or the alias of a whole value`,
+        );
+      // The document and its map.
+      if (path.length === 2 && String(key.value).startsWith('x-'))
+        return stopAt(
+          `line ${lineOf(key)}: ${String(key.value)}: a plan has only version and events; write an anchor (&) where its value is first used`,
+        );
+      return undefined;
+    },
+    // As the value of an option it is text, which the number would not be: 007, 1.10, or one of too many digits.
     Scalar(_, { value, source = '' }) {
       if (typeof value !== 'number' || String(value) === source) return undefined;
-      found = source;
-      return visit.BREAK;
+      return stopAt(`the number ${source} must be quoted, because it would be changed`);
     },
   });
   return found;

@@ -15,13 +15,13 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'plans-'));
 });
 
-/** Runs a command as the command line does, against a gateway on a port. Words that are objects become files. */
+/** Runs a command as the command line does, against a gateway on a port. Words that are objects or bytes become files. */
 async function planCommand(key: string, ...words: readonly (string | object)[]) {
   const args = await Promise.all(
     words.map(async (word, index) => {
       if (typeof word === 'string') return word;
       const path = join(folder, `${index}.yaml`);
-      await writeFile(path, fileOf(word));
+      await writeFile(path, Buffer.isBuffer(word) ? word : fileOf(word));
       return path;
     }),
   );
@@ -142,4 +142,83 @@ test('missing settings, refused keys and unusable files are one line each, and n
     await expect(runPlanCommand({ name: 'plan export' }, { GATEWAY, KEY: key })).rejects.toThrow(
       'GATEWAY: must be the address of the gateway, such as https://gateway.example.com',
     );
+});
+
+test('a type that would refuse values is changed only with --breaking; a wider one is changed without it', async () => {
+  const { key } = await gateway.createKey();
+  const paid = (label: string, total: string, note: string) => ({
+    paid: {
+      label,
+      properties: { total: { label: 'Total', type: total }, note: { label: 'Note', type: note } },
+    },
+  });
+  await planCommand(key, 'apply', paid('Paid', 'number', 'string'));
+  const refusal = {
+    output:
+      '~ paid.properties.note.type: "string" -> "bool" [breaking: values of string can be refused]\n1 difference, 1 breaking\nnothing was changed: the type of a property changes so that values can be refused; --breaking allows it',
+    exitStatus: 2,
+  };
+  const narrower = paid('Paid once', 'string', 'bool');
+  expect(await planCommand(key, 'apply', narrower)).toEqual(refusal);
+  expect(await planCommand(key, 'apply', narrower, '--dry-run')).toEqual(refusal);
+  expect(await planCommand(key, 'apply', narrower, '--delete')).toEqual(refusal);
+  expect((await planCommand(key, 'check', paid('Paid', 'number', 'string'))).output).toBe('no differences\n');
+  expect(lastLine(await planCommand(key, 'apply', paid('Paid', 'string', 'string')))).toBe(
+    'applied: 0 created, 1 changed, 0 deleted',
+  );
+  expect(lastLine(await planCommand(key, 'apply', narrower, '--breaking'))).toBe(
+    'applied: 0 created, 1 changed, 0 deleted',
+  );
+  expect((await planCommand(key, 'check', narrower)).output).toBe('no differences\n');
+});
+
+test('a plan of more than 250 changed events is applied in parts; after a refused one it is applied from there', async () => {
+  const { key } = await gateway.createKey();
+  const events = Object.fromEntries(
+    Array.from({ length: 600 }, (_, index) => [`event_${String(index).padStart(3, '0')}`, { label: `${index}` }]),
+  );
+  expect(lastLine(await planCommand(key, 'apply', events, '--dry-run'))).toBe(
+    'dry run in 3 parts, each in one transaction, nothing was changed: 600 created, 0 changed, 0 deleted',
+  );
+  // The name of an event in the second part was used before.
+  await gateway.rest('POST', DEFINITIONS_PATH, { key, body: { label: 'X', name: 'event_300' } });
+  await gateway.rest('DELETE', `${DEFINITIONS_PATH}/event_300`, { key });
+  const refused = await planCommand(key, 'apply', events);
+  expect([refused.exitStatus, refused.output.split('\n')]).toEqual([
+    2,
+    [
+      '409: event_300.name: event_300 was used by a deleted event definition and can never be used again; choose another name',
+      'the first 1 of 3 parts are applied (250 created, 0 changed, 0 deleted); mend the fault and apply the plan again',
+    ],
+  ]);
+  const { event_300: _used, ...mended } = events;
+  expect(lastLine(await planCommand(key, 'apply', mended))).toBe(
+    'applied in 2 parts, each in one transaction: 349 created, 0 changed, 0 deleted',
+  );
+  expect(lastLine(await planCommand(key, 'apply', { kept: { label: 'Kept' } }, '--delete'))).toBe(
+    'applied in 3 parts, each in one transaction: 1 created, 0 changed, 599 deleted',
+  );
+});
+
+test('a plan whose changes do not fit in a request is applied in parts', async () => {
+  const { key } = await gateway.createKey();
+  const description = 'x'.repeat(9_000);
+  const property = { label: 'P', type: 'string', description };
+  const properties = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`p${index}`, property]));
+  const events = Object.fromEntries(
+    Array.from({ length: 12 }, (_, index) => [`e${index}`, { label: 'E', properties }]),
+  );
+  expect(lastLine(await planCommand(key, 'apply', events))).toBe(
+    'applied in 2 parts, each in one transaction: 12 created, 0 changed, 0 deleted',
+  );
+});
+
+test('a file that is not UTF-8 changes nothing', async () => {
+  const { key } = await gateway.createKey();
+  const latin = Buffer.from(fileOf({ paid: { label: 'Bezahlt für Größe' } }), 'latin1');
+  expect(await planCommand(key, 'apply', latin)).toEqual({
+    output: expect.stringMatching(/1\.yaml: line 1 is not UTF-8; save the file as UTF-8$/),
+    exitStatus: 2,
+  });
+  expect((await planCommand(key, 'export')).output).toBe('version: 1\nevents: {}\n');
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parsePlan, printPlan } from '../../../src/operator/tracking-plan/plan-file.ts';
+import { decodePlan, parsePlan, printPlan } from '../../../src/operator/tracking-plan/plan-file.ts';
 import { fileOf, manyEvents } from '../../support/fixtures/tracking-plans.ts';
 
 const refusalOf = (text: string): string => {
@@ -156,3 +156,68 @@ test('other files are refused with one line', () => {
     a number without loss: accepted"
   `);
 });
+
+test('YAML that a plan does not have, and comments of JSON, are refused for what they are', () => {
+  const files = {
+    'a merge key': 'version: 1\nevents:\n  a: &base\n    label: A\n  b:\n    <<: *base\n    label: B\n',
+    'a merge key of a property': '{version: 1, events: {a: {label: A, properties: {p: {<<: {}, label: P}}}}}',
+    'a key for anchors':
+      'version: 1\nx-common: &c {label: P, type: string}\nevents: {a: {label: A, properties: {p: *c}}}',
+    'two documents': 'version: 1\nevents: {}\n---\nversion: 1\nevents: {}\n',
+    'a comment in JSON': '{\n  // the plan\n  "version": 1, "events": {} }',
+    'a comment before JSON': '/* the plan */\n{"version": 1, "events": {}}',
+    'a comment after a comma': '{ "version": 1, // one\n "events": {} }',
+    'a comment after JSON': '{ "version": 1,\n "events": {} } // end',
+    'addresses and text are no comments':
+      '{ "version": 2, "events": {"a": {"label": "see // and /* at https://example.com"}} }',
+    'text in YAML is no comment': 'version: 2\nevents: {a: {label: A, description: 5 // 2}}',
+    'an alias of a whole value': 'version: 1\nevents: {a: &a {label: A}, b: *a}',
+    'JSON without a fault': '{ "version": 1, "events": {"a": {"label": "http://x /* y */"}} }',
+  };
+  const refusals = Object.entries(files).map(([name, text]) => `${name}: ${refusalOf(text)}`);
+  expect(refusals.join('\n')).toMatchInlineSnapshot(`
+    "a merge key: plan.yaml: line 6: merge keys (<<) are not supported; write the fields, or the alias of a whole value
+    a merge key of a property: plan.yaml: line 1: merge keys (<<) are not supported; write the fields, or the alias of a whole value
+    a key for anchors: plan.yaml: line 2: x-common: a plan has only version and events; write an anchor (&) where its value is first used
+    two documents: plan.yaml: has several documents (---); a plan is one document
+    a comment in JSON: plan.yaml: line 2 has a comment with // or /*; write # instead, or remove it
+    a comment before JSON: plan.yaml: line 1 has a comment with // or /*; write # instead, or remove it
+    a comment after a comma: plan.yaml: line 1 has a comment with // or /*; write # instead, or remove it
+    a comment after JSON: plan.yaml: line 2 has a comment with // or /*; write # instead, or remove it
+    addresses and text are no comments: plan.yaml: version: must be 1
+    text in YAML is no comment: plan.yaml: version: must be 1
+    an alias of a whole value: accepted
+    JSON without a fault: accepted"
+  `);
+});
+
+test('a file that is not UTF-8 is refused by its name', () => {
+  const yaml = 'version: 1\nevents:\n  a: {label: Größe}\n';
+  const files = {
+    'UTF-8': Buffer.from(yaml),
+    'UTF-8 with a byte order mark': Buffer.from(`\uFEFF${yaml}`),
+    'UTF-16, little endian': Buffer.from(`\uFEFF${yaml}`, 'utf16le'),
+    'UTF-16, big endian': Buffer.from(`\uFEFF${yaml}`, 'utf16le').swap16(),
+    'UTF-16 without a byte order mark': Buffer.from(yaml, 'utf16le'),
+    'Latin 1': Buffer.from(yaml, 'latin1'),
+    'a cut character at the end': Buffer.from('version: 1\nevents: {} # für ö').subarray(0, -1),
+  };
+  const refusals = Object.entries(files).map(([name, bytes]) => `${name}: ${refusalOfBytes(bytes)}`);
+  expect(refusals.join('\n')).toMatchInlineSnapshot(`
+    "UTF-8: Größe
+    UTF-8 with a byte order mark: Größe
+    UTF-16, little endian: plan.yaml: is UTF-16; save the file as UTF-8
+    UTF-16, big endian: plan.yaml: is UTF-16; save the file as UTF-8
+    UTF-16 without a byte order mark: plan.yaml: has zero bytes, as a file in UTF-16 has; save the file as UTF-8
+    Latin 1: plan.yaml: line 3 is not UTF-8; save the file as UTF-8
+    a cut character at the end: plan.yaml: line 2 is not UTF-8; save the file as UTF-8"
+  `);
+});
+
+function refusalOfBytes(bytes: Buffer): string {
+  try {
+    return [...parsePlan(decodePlan(bytes, 'plan.yaml'), 'plan.yaml').values()].map(({ label }) => label).join();
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { type Server, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { json } from 'node:stream/consumers';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { type Occurrence, type SenderOptions, createSender } from '../../../src/operator/tracking-plan/sender.ts';
 
 interface Received {
@@ -188,3 +188,86 @@ test('without a call of flush, occurrences are sent after the delay', async () =
   expect(await arrived.promise).toBe(2);
   await flush();
 });
+
+test('what cannot be sent is reported with its name, and everything else is sent', async () => {
+  const { received, gateway } = await startPeer();
+  const { failures, send, flush } = reportingSenderTo(gateway);
+  const circular: Record<string, unknown> = {};
+  circular['self'] = circular;
+  const hostile = {
+    get price() {
+      // Not an error, and cannot be made a text.
+      throw Object.create(null) as Error;
+    },
+  };
+  const lost: [object, RegExp][] = [
+    [{ count: 1n }, /^count: 1 cannot be sent$/],
+    [{ price: Number.NaN }, /^price: NaN cannot be sent$/],
+    [{ price: -Infinity }, /^price: -Infinity cannot be sent$/],
+    [{ seen_at: new Date('yesterday') }, /^seen_at: Invalid Date cannot be sent$/],
+    [{ when: () => 1 }, /^when: .* cannot be sent$/],
+    [{ mark: Symbol('x') }, /^mark: Symbol\(x\) cannot be sent$/],
+    [circular, /circular/],
+    [hostile, /^cannot be sent$/],
+  ];
+  for (const [properties] of lost) send('viewed', properties);
+  send('viewed', {}, { occurredAt: new Date(Number.NaN) });
+  send('viewed', {}, null as never);
+  send('viewed', { color: 'red', size: undefined, note: null });
+  await flush();
+  expect(failures).toEqual([
+    ...lost.map(([properties, message]) => [expect.stringMatching(message), properties]),
+    ['occurredAt: Invalid Date cannot be sent', {}],
+    [expect.any(String), {}],
+  ]);
+  expect(received.flatMap(({ inputs }) => inputs.map(({ properties }) => properties))).toEqual([
+    { color: 'red', note: null },
+  ]);
+});
+
+test.each([
+  () => {
+    throw new Error('of the program');
+  },
+  () => Promise.reject(new Error('of the program')),
+])('an onError that fails ends nothing: neither the program nor the sending', async (onError) => {
+  const rejections: unknown[] = [];
+  const note = (reason: unknown) => rejections.push(reason);
+  process.on('unhandledRejection', note);
+  onTestFinished(() => void process.off('unhandledRejection', note));
+  const { received, gateway } = await startPeer((_, count) => ({ status: count === 1 ? 403 : 204 }));
+  const { send, flush } = senderTo(gateway, { onError });
+  send('viewed', { price: Number.NaN });
+  send('viewed', { place: 1 });
+  await flush();
+  send('viewed', { place: 2 });
+  await flush();
+  expect(received.map(({ inputs }) => inputs.map(({ properties }) => properties))).toEqual([
+    [{ place: 1 }],
+    [{ place: 2 }],
+  ]);
+  expect(rejections).toEqual([]);
+});
+
+test.each([
+  ['as on a page over plain http', { getRandomValues: crypto.getRandomValues.bind(crypto) }],
+  ['missing', undefined],
+])('each occurrence has a key of its own where crypto is %s', async (_, given) => {
+  vi.stubGlobal('crypto', given);
+  onTestFinished(() => void vi.unstubAllGlobals());
+  const { received, gateway } = await startPeer();
+  const { send, flush, failed } = senderTo(gateway);
+  for (let index = 0; index < 100; index += 1) send('viewed', {});
+  await flush();
+  const keys = received.flatMap(({ inputs }) => inputs.map(({ uuid }) => uuid));
+  expect([failed, keys.length, new Set(keys).size]).toEqual([[], 100, 100]);
+});
+
+/** A sender that keeps the message and the properties of each occurrence that is given up. */
+function reportingSenderTo(gateway: string) {
+  const failures: [string, object][] = [];
+  const onError = (error: Error, occurrences: readonly Occurrence[]) => {
+    for (const { properties } of occurrences) failures.push([error.message, properties]);
+  };
+  return { failures, ...senderTo(gateway, { onError }) };
+}
