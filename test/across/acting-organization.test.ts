@@ -1,24 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import {
-  type GraphQLField,
-  type GraphQLInputType,
-  getNamedType,
-  isEnumType,
-  isInputObjectType,
-  isListType,
-  isNonNullType,
-  isObjectType,
-  isScalarType,
-} from 'graphql';
+import { type GraphQLField, getNamedType, isEnumType, isNonNullType, isObjectType, isScalarType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accessOf } from '../../src/core/graphql/refusable.ts';
-import { type AnyRoute, type KeylessRoute, isKeyless, isRaw, isWrite, takesBody } from '../../src/core/http/route.ts';
+import { type AnyRoute, type KeylessRoute, isKeyless, isRaw, isWrite } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
-import { caseFaults } from '../support/completeness.ts';
-import { MUTATIONS, PARAMETERS, QUERIES, type References } from '../support/fixtures/isolation-cases.ts';
-import { toolCall } from '../support/fixtures/mcp-use.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
+import { MUTATION_CASES, missingCases, restRequestOf } from '../support/operations/cases.ts';
+import type { Recorded } from '../support/operations/recorded-organization.ts';
+import { canRefer, namesObject, selectionsOf } from '../support/operations/references.ts';
 import {
   type Changes,
   type Combination,
@@ -26,7 +15,7 @@ import {
   type Name,
   type TwoOrganizations,
   startTwoOrganizations,
-} from '../support/fixtures/two-organizations.ts';
+} from '../support/operations/two-organizations.ts';
 
 /**
  * Sends every operation of both APIs (found in the route table and the schema) with each kind of key of a user in two
@@ -36,7 +25,7 @@ import {
 
 let fixture: TwoOrganizations;
 /** The ids that the requests refer to, by the name of an organization or of an API and combination. */
-const references: Partial<Record<string, References>> = {};
+const references: Partial<Record<string, Recorded>> = {};
 beforeAll(async () => {
   fixture = await startTwoOrganizations();
   for (const name of NAMES) references[name] = await fixture.record(name);
@@ -49,7 +38,7 @@ afterAll(() => fixture.close());
 const APIS = ['GraphQL', 'REST'] as const;
 
 /** The ids of an organization's objects, or of a separate set for one API and combination, whose operations may delete it. */
-function referencesOf(name: string): References {
+function referencesOf(name: string): Recorded {
   const to = references[name];
   if (!to) throw new Error(`nothing was recorded for ${name}`);
   return to;
@@ -59,7 +48,7 @@ interface Answer {
   readonly status: number;
   readonly text: string;
 }
-type Ask = (combination: Combination, to: References) => Promise<Answer>;
+type Ask = (combination: Combination, to: Recorded) => Promise<Answer>;
 
 interface Operation {
   readonly api: (typeof APIS)[number];
@@ -71,58 +60,14 @@ interface Operation {
   readonly refers: boolean;
 }
 
-/** Inputs of the mutations that refer to no object, for which `MUTATIONS` has no case. */
-const INPUTS: Readonly<Record<string, (to: References) => object>> = {
-  createOrganization: () => ({ name: 'New' }),
-  applyTrackingPlan: () => newPlan(),
-  createEventDefinition: () => ({ label: `Event ${randomUUID()}` }),
-  createSession: () => ({ title: 'New' }),
-  createMcpServer: () => ({ stdio: { name: randomUUID(), command: 'mcp' } }),
-  inviteOrganizationMember: () => ({ email: `${randomUUID()}@example.com` }),
-  acceptOrganizationInvitation: () => ({ token: 'wgi_unknown' }),
-  createWebhook: () => ({ url: 'https://example.com/hooks' }),
-  updateViewer: () => ({ name: `Ann ${randomUUID()}` }),
-  registerObjectIdentifiers: () => ({
-    objectType: 'CONTACT',
-    propertyName: 'badge',
-    identifiers: [{ value: randomUUID(), objectId: '1' }],
-  }),
-  removeObjectIdentifiers: (to) => ({ ids: [to.identifierId] }),
-};
-/** Inputs of the mutations whose case in `MUTATIONS` can be sent only once. */
-const REPEATABLE: typeof INPUTS = {
-  updateMcpServer: ({ mcpConnectionId }) => ({ mcpServerId: mcpConnectionId, name: randomUUID() }),
-  callMcpTool: ({ mcpConnectionId }) => ({ mcpServerId: mcpConnectionId, name: 'now' }),
-};
-
-/** Bodies of the routes whose documented example refers to an object, or can be sent only once. */
-const BODIES: Readonly<Record<string, (to: References) => object>> = {
-  applyTrackingPlan: () => newPlan(),
-  createOrganization: () => ({ name: 'New' }),
-  createMcpConnection: () => ({ type: 'stdio', name: randomUUID(), command: 'mcp' }),
-  updateMcpConnection: () => ({ name: randomUUID() }),
-  callMcpTool: () => ({ name: 'now' }),
-  sendMcpMessage: () => ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'now' } }),
-  sendSessionMcpMessage: ({ mcpConnectionId }) => toolCall(`${mcpConnectionId}__now`, {}),
-  updateMcpConnectionSettings: () => ({ toolPolicy: { mode: 'ALL', names: [randomUUID()] } }),
-  replayWebhook: () => ({ after: 0 }),
-  createSession: () => ({ title: 'New' }),
-  createBroadcast: ({ channelGuid }) => ({ channelGuid, content: { body: 'New' } }),
-  sendEventOccurrence: (to) => occurrenceOf(to),
-  sendEventOccurrences: (to) => ({ inputs: [occurrenceOf(to)] }),
-  updateEventProperty: ({ property }) => ({ name: property, label: 'Renamed' }),
+/** Inputs of the mutations whose case would decide the outcome of later operations. */
+const INPUTS: Readonly<Record<string, (to: Recorded) => object>> = {
+  changeOrganizationMemberRole: ({ userId }) => ({ userId, role: 'MEMBER' }),
+  deleteOrganization: ({ organizationId }) => ({ organizationId, confirmSlug: 'another' }),
 };
 
 /** Query strings of the routes that need one. */
 const QUERY_STRINGS: Readonly<Record<string, string>> = { searchSessions: '?text=New' };
-
-function newPlan() {
-  return { definitions: [{ name: `event_${randomUUID().replaceAll('-', '_')}`, label: 'Planned' }] };
-}
-
-function occurrenceOf({ eventNames: [eventName] }: References) {
-  return { eventName, properties: {}, email: 'somebody@example.com' };
-}
 
 /** With these inputs, these writes are refused in every organization. The tests in test/domains cover their effects. */
 const REFUSED_EVERYWHERE = new Set(['leaveOrganization', 'deleteOrganization']);
@@ -140,31 +85,18 @@ function askGraphQL(combination: Combination, query: string, variables: object =
 
 const fieldsOf = (type: ReturnType<typeof schema.getQueryType>) => Object.values(type?.getFields() ?? {});
 
-const mutations = fieldsOf(schema.getMutationType()).map((field): Operation => {
-  const type = String(field.args[0]?.type);
-  const query = `mutation($input: ${type}) { ${field.name}(input: $input) { __typename ... on Error { code } } }`;
-  const refers = MUTATIONS[field.name];
-  const inputOf = (to: References) =>
-    (REPEATABLE[field.name] ?? INPUTS[field.name])?.(to) ?? refers?.(to)[0] ?? valueOf(field.args[0]?.type);
+const mutations = MUTATION_CASES.map(([name, { input: inputOf }]): Operation => {
+  const field = schema.getMutationType()?.getFields()[name];
+  const query = `mutation($input: ${String(field?.args[0]?.type)}) { ${name}(input: $input) { __typename ... on Error { code } } }`;
   return {
     api: 'GraphQL',
-    name: field.name,
+    name,
     writes: true,
-    inOrganization: accessOf(field)?.inOrganization === true,
-    refers: refers !== undefined,
-    ask: (combination, to) => askGraphQL(combination, query, { input: inputOf(to) }),
+    inOrganization: field !== undefined && accessOf(field)?.inOrganization === true,
+    refers: canRefer(field?.args[0]?.type),
+    ask: (combination, to) => askGraphQL(combination, query, { input: (INPUTS[name] ?? inputOf)(to) }),
   };
 });
-
-/** A value of the type, for a mutation without a listed input. */
-function valueOf(type: GraphQLInputType | undefined): unknown {
-  if (isNonNullType(type)) return valueOf(type.ofType);
-  if (isListType(type)) return [];
-  if (isEnumType(type)) return type.getValues()[0]?.name;
-  if (!isInputObjectType(type)) return 'x';
-  const needed = Object.values(type.getFields()).filter((field) => isNonNullType(field.type));
-  return Object.fromEntries(needed.map((field) => [field.name, valueOf(field.type)]));
-}
 
 /** Selects the scalar fields of an object type, and the lists that it leads to. */
 function selectionOf(field: GraphQLField<unknown, unknown>, depth = 0): string {
@@ -184,15 +116,14 @@ function selectionOf(field: GraphQLField<unknown, unknown>, depth = 0): string {
 }
 
 const queries = fieldsOf(schema.getQueryType()).map((field): Operation => {
-  const cases = QUERIES[field.name];
   const argument = field.args.some((each) => isNonNullType(each.type)) ? '(label: "New")' : '';
-  const documentOf = (to: References) => cases?.(to)[0] ?? `${field.name}${argument} ${selectionFor(field)}`;
+  const documentOf = (to: Recorded) => selectionsOf(field, to)[0] ?? `${field.name}${argument} ${selectionFor(field)}`;
   return {
     api: 'GraphQL',
     name: field.name,
     writes: false,
     inOrganization: accessOf(field)?.inOrganization === true,
-    refers: cases !== undefined,
+    refers: namesObject(field),
     ask: (combination, to) => askGraphQL(combination, `{ ${documentOf(to)} }`),
   };
 });
@@ -202,13 +133,13 @@ function selectionFor(field: GraphQLField<unknown, unknown>): string {
 }
 
 const subscriptions = fieldsOf(schema.getSubscriptionType()).map((field): Operation => {
-  const documentOf = (to: References) => QUERIES[field.name]?.(to)[0] ?? `${field.name} { __typename }`;
+  const documentOf = (to: Recorded) => selectionsOf(field, to)[0] ?? `${field.name} { __typename }`;
   return {
     api: 'GraphQL',
     name: field.name,
     writes: false,
     inOrganization: true,
-    refers: QUERIES[field.name] !== undefined,
+    refers: namesObject(field),
     ask: (combination, to) => askGraphQL(combination, `subscription { ${documentOf(to)} }`, {}, 'text/event-stream'),
   };
 });
@@ -220,14 +151,13 @@ const operationOf = (route: Exclude<AnyRoute, KeylessRoute>): Operation => ({
   inOrganization: route.access.inOrganization,
   refers: /:(?!userId)/.test(route.path),
   ask: ({ key, header }, to) => {
-    const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => PARAMETERS[name]?.(to)[0] ?? 'x');
-    const body = BODIES[route.operationId]?.(to) ?? route.examples?.input ?? {};
+    const { path, body } = restRequestOf(route, to);
     const accepted = isRaw(route) && { Accept: 'application/json, text/event-stream' };
     const headers = { 'Content-Type': 'application/json', ...accepted, ...header };
     return send(fixture.gateway, route.method, `${path}${QUERY_STRINGS[route.operationId] ?? ''}`, {
       key,
       headers,
-      ...(takesBody(route) && { body: JSON.stringify(body) }),
+      ...(body && { body: JSON.stringify(body) }),
     });
   },
 });
@@ -278,9 +208,8 @@ function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combin
   return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
 }
 
-test('every mutation that refers to no object has an entry in INPUTS', () => {
-  const without = Object.entries(MUTATIONS).flatMap(([name, refers]) => (refers ? [] : [name]));
-  expect(caseFaults('INPUTS in test/across/acting-organization.test.ts', Object.keys(INPUTS), without)).toBe('');
+test('every mutation and every route that writes has a case', () => {
+  expect(missingCases()).toBe('');
 });
 
 describe.each([...all, ...subscriptions].map(title))('%s', (_, operation) => {

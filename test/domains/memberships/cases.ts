@@ -1,0 +1,23 @@
+import { createdId } from '../../support/operations/created-id.ts';
+import type { Cases } from '../../support/operations/cases.ts';
+
+export const memberships: Cases = {
+  createOrganization: {
+    input: () => ({ name: 'New' }),
+    body: () => ({ name: 'New' }),
+    creates: 'Organization',
+    organizationId: (_, answer) => createdId(answer),
+  },
+  changeOrganizationMemberRole: {
+    isOnlyInGraphQL: true,
+    input: ({ userId }) => ({ userId, role: 'ADMIN' }),
+    target: 'User',
+  },
+  removeOrganizationMember: { isOnlyInGraphQL: true, input: ({ userId }) => ({ userId }), target: 'User' },
+  leaveOrganization: {
+    isOnlyInGraphQL: true,
+    input: ({ organizationId }) => ({ organizationId }),
+    target: 'User',
+    by: 'member',
+  },
+};

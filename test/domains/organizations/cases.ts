@@ -1,0 +1,10 @@
+import { randomUUID } from 'node:crypto';
+import type { Cases } from '../../support/operations/cases.ts';
+
+export const organizations: Cases = {
+  updateOrganization: {
+    isOnlyInGraphQL: true,
+    input: ({ organizationId }) => ({ organizationId, name: `Renamed ${randomUUID()}` }),
+    target: 'Organization',
+  },
+};

@@ -1,0 +1,10 @@
+import { eventsOf } from '../../support/fixtures/sessions.ts';
+import type { Cases } from '../../support/operations/cases.ts';
+
+export const sessionEvents: Cases = {
+  appendSessionEvents: {
+    input: ({ sessionId }) => ({ sessionId, events: eventsOf(3) }),
+    body: () => ({ events: eventsOf(3) }),
+    target: 'Session',
+  },
+};
