@@ -52,6 +52,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       createWebhook: 'Created the webhook',
       updateWebhook: 'Changed the webhook',
       rotateWebhookSecret: 'Replaced the secret',
+      tryWebhookNow: 'Tried again at once',
       pingWebhook: 'Sent a ping',
       redeliverWebhook: 'Sent a message again',
       replayWebhook: 'Sent entries again',

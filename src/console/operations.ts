@@ -21,8 +21,8 @@ const API_KEY = `
   organization { id name } user { id name email }`;
 
 const WEBHOOK = `
-  id databaseId url types isEnabled disabledAt disabledReason cursor attempts nextAttemptAt failingSince lastDeliveredAt
-  previousSecretExpiresAt createdAt updatedAt`;
+  id databaseId url types conditions { sessionStates } isEnabled disabledAt disabledReason cursor attempts nextAttemptAt failingSince disableAfter
+  lastDeliveredAt previousSecretExpiresAt createdAt updatedAt`;
 
 const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
@@ -288,6 +288,10 @@ export const OPERATIONS = {
 
   DeleteWebhook: `mutation DeleteWebhook($id: ID!) {
     deleteWebhook(input: { webhookId: $id }) { __typename ${FAULT} }
+  }`,
+
+  TryWebhookNow: `mutation TryWebhookNow($id: ID!) {
+    tryWebhookNow(input: { webhookId: $id }) { __typename ${FAULT} }
   }`,
 
   PingWebhook: `mutation PingWebhook($id: ID!) {

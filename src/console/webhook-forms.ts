@@ -6,26 +6,33 @@ import { FormDialog, useForm } from './form.ts';
 import { html } from './html.ts';
 import { confirmDone } from './notices.ts';
 import type { Variables } from './operation-types.ts';
-import { type EntryType, TYPES, type Webhook } from './webhook-types.ts';
+import { type EntryType, STATES, type State, TYPES, type Webhook } from './webhook-types.ts';
 
 const WHICH = [
   ['ALL', 'All changes, also those of later versions'],
   ['SOME', 'Only these'],
 ] as const;
 
-function TypesField(): VNode {
-  const [{ value, set, id, ...rest }, below] = useField('types');
-  const chosen = new Set(value as readonly EntryType[]);
-  const toggle = (type: EntryType) => {
-    if (!chosen.delete(type)) chosen.add(type);
-    set(TYPES.flatMap(([each]) => (chosen.has(each) ? [each] : [])));
+interface ChecksProps {
+  readonly name: string;
+  readonly label: string;
+  readonly choices: readonly (readonly [string, string])[];
+  readonly help?: string;
+}
+
+function ChecksField({ name, label, choices, help }: ChecksProps): VNode {
+  const [{ value, set, id, ...rest }, below] = useField(name, help);
+  const chosen = new Set(value as readonly string[]);
+  const toggle = (choice: string) => {
+    if (!chosen.delete(choice)) chosen.add(choice);
+    set(choices.flatMap(([each]) => (chosen.has(each) ? [each] : [])));
   };
   return html`<fieldset class="field" id=${id} tabindex="-1" aria-describedby=${rest['aria-describedby']}>
-    <legend>Changes</legend>
-    ${TYPES.map(
-      ([type, text]) =>
-        html`<label key=${type} class="check"
-          ><input type="checkbox" checked=${chosen.has(type)} onChange=${() => toggle(type)} />${text}</label
+    <legend>${label}</legend>
+    ${choices.map(
+      ([choice, text]) =>
+        html`<label key=${choice} class="check"
+          ><input type="checkbox" checked=${chosen.has(choice)} onChange=${() => toggle(choice)} />${text}</label
         >`,
     )}
     ${below}
@@ -36,11 +43,17 @@ interface Values {
   readonly url: string;
   readonly which: 'ALL' | 'SOME';
   readonly types: readonly EntryType[];
+  readonly conditions: readonly State[];
 }
 
-const inputOf = ({ url, which, types }: Values) => ({ url, types: which === 'ALL' ? null : [...types] });
+const inputOf = ({ url, which, types, conditions }: Values) => ({
+  url,
+  types: which === 'ALL' ? null : [...types],
+  conditions: conditions.length === 0 ? null : { sessionStates: [...conditions] },
+});
 
-function Fields({ which }: Pick<Values, 'which'>): VNode {
+function Fields({ which, types }: Pick<Values, 'which' | 'types'>): VNode {
+  const hasStates = which === 'ALL' || types.includes('SESSION_STATE_CHANGED');
   return html`<div>
     <${TextField}
       name="url"
@@ -51,7 +64,16 @@ function Fields({ which }: Pick<Values, 'which'>): VNode {
       help="An https address that everybody can reach. It gets each change as a signed message."
     />
     <${SelectField} name="which" label="Send" choices=${WHICH} />
-    ${which === 'SOME' && html`<${TypesField} />`}
+    ${which === 'SOME' && html`<${ChecksField} name="types" label="Changes" choices=${TYPES} />`}
+    ${
+      hasStates &&
+      html`<${ChecksField}
+        name="conditions"
+        label="Another state of a session: only these states"
+        choices=${STATES}
+        help="With none, all states."
+      />`
+    }
   </div>`;
 }
 
@@ -61,7 +83,7 @@ interface CreateProps extends DialogProps {
 
 /** The form that creates a webhook. */
 export function CreateWebhook({ onClose, onCreated }: CreateProps): VNode {
-  const initial: Values = { url: '', which: 'ALL', types: [] };
+  const initial: Values = { url: '', which: 'ALL', types: [], conditions: [] };
   const form = useForm({
     initial,
     send: (values, { idempotencyKey }) => run('CreateWebhook', { input: inputOf(values) }, { idempotencyKey }),
@@ -71,7 +93,7 @@ export function CreateWebhook({ onClose, onCreated }: CreateProps): VNode {
     },
   });
   return html`<${FormDialog} title="New webhook" submit="Create" form=${form} onClose=${onClose}>
-    <${Fields} which=${form.values.which} />
+    <${Fields} which=${form.values.which} types=${form.values.types} />
   <//>`;
 }
 
@@ -80,10 +102,11 @@ interface WebhookProps extends DialogProps {
   readonly onDone: () => void;
 }
 
-const valuesOf = ({ url, types }: Webhook): Values => ({
+const valuesOf = ({ url, types, conditions }: Webhook): Values => ({
   url,
   which: types === null ? 'ALL' : 'SOME',
   types: types ?? [],
+  conditions: conditions?.sessionStates ?? [],
 });
 
 export function EditWebhook({ webhook, onDone, onClose }: WebhookProps): VNode {
@@ -106,7 +129,7 @@ export function EditWebhook({ webhook, onDone, onClose }: WebhookProps): VNode {
     },
   });
   return html`<${FormDialog} title="Edit the webhook" submit="Save" form=${form} onClose=${onClose}>
-    <${Fields} which=${form.values.which} />
+    <${Fields} which=${form.values.which} types=${form.values.types} />
   <//>`;
 }
 

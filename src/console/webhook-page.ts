@@ -23,7 +23,7 @@ export function WebhookPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, reload } = useQuery('Webhook', { id });
   const log = usePages('WebhookDeliveries', { id, first: 25 }, ({ webhook }) => webhook?.deliveries);
   const [secret, setSecret] = useState<string>();
-  const isWaiting = log.rows.some(({ state }) => state === 'QUEUED');
+  const isWaiting = log.rows.some(({ state }) => state === 'QUEUED') || isDue(data?.webhook);
   const refresh = () => {
     reload();
     log.reload();
@@ -55,6 +55,10 @@ export function WebhookPage({ id }: { readonly id: string }): VNode {
   <//>`;
 }
 
+/** Whether a try of a failing webhook is due. */
+const isDue = (webhook: Webhook | null | undefined) =>
+  webhook?.isEnabled === true && webhook.attempts > 0 && webhook.nextAttemptAt === null;
+
 function factsOf(webhook: Webhook): readonly (readonly [string, unknown])[] {
   const { previousSecretExpiresAt, cursor, createdAt } = webhook;
   return [
@@ -73,7 +77,7 @@ interface ActionsProps {
 }
 
 function Actions({ webhook, onDone, onSecret }: ActionsProps): VNode {
-  const { id, isEnabled } = webhook;
+  const { id, isEnabled, nextAttemptAt } = webhook;
   const forms = { webhook, onDone };
   const enable = async () => {
     const { data, faults } = await run('UpdateWebhook', { input: { webhookId: id, isEnabled: !isEnabled } });
@@ -84,6 +88,11 @@ function Actions({ webhook, onDone, onSecret }: ActionsProps): VNode {
     const { data, faults } = await run('PingWebhook', { id });
     onDone();
     return refusalOf(data?.pingWebhook, faults);
+  };
+  const tryNow = async () => {
+    const { data, faults } = await run('TryWebhookNow', { id });
+    onDone();
+    return refusalOf(data?.tryWebhookNow, faults);
   };
   const rotate = async () => {
     const { data, faults } = await run('RotateWebhookSecret', { id });
@@ -102,6 +111,7 @@ function Actions({ webhook, onDone, onSecret }: ActionsProps): VNode {
     return refusal;
   };
   return html`<${Action} label="Send a ping" isPlain=${false} run=${ping} />
+    ${isEnabled && nextAttemptAt !== null && html`<${Action} label="Try now" run=${tryNow} />`}
     <${FormButton} label="Edit" load=${EDIT} props=${forms} />
     <${FormButton} label="Replay" load=${REPLAY} props=${forms} />
     <${Action}

@@ -3,6 +3,8 @@ import type { Answers } from './operation-types.ts';
 export type Webhook = NonNullable<Answers['Webhook']['webhook']>;
 export type EntryType = NonNullable<Webhook['types']>[number];
 
+export type State = NonNullable<NonNullable<Webhook['conditions']>['sessionStates']>[number];
+
 export const TYPES = [
   ['SESSION_CREATED', 'A session was created'],
   ['SESSION_STATE_CHANGED', 'A session has another state'],
@@ -16,11 +18,22 @@ export const TYPES = [
   ['MEMBER_JOINED', 'Somebody became a member'],
   ['MEMBER_LEFT', 'Somebody is no longer a member'],
   ['DELETION_JOB_FINISHED', 'The account of a former member was deleted'],
+  ['WEBHOOK_FAILING', 'A webhook will be disabled'],
   ['WEBHOOK_DISABLED', 'A webhook was disabled'],
 ] as const satisfies readonly (readonly [EntryType, string])[];
 
-/** The types of a webhook, in words. */
-export function typesOf({ types }: Pick<Webhook, 'types'>): string {
-  if (types === null) return 'All changes';
-  return TYPES.flatMap(([type, text]) => (types.includes(type) ? [text] : [])).join(', ');
+export const STATES = [
+  ['QUEUED', 'Queued'],
+  ['IN_PROGRESS', 'In progress'],
+  ['COMPLETED', 'Completed'],
+  ['FAILED', 'Failed'],
+  ['CANCELLED', 'Cancelled'],
+] as const satisfies readonly (readonly [State, string])[];
+
+/** What a webhook gets, in words. */
+export function typesOf({ types, conditions }: Pick<Webhook, 'types' | 'conditions'>): string {
+  const changes = types ? TYPES.flatMap(([type, text]) => (types.includes(type) ? [text] : [])) : ['All changes'];
+  const states = STATES.flatMap(([state, text]) => (conditions?.sessionStates?.includes(state) ? [text] : []));
+  const only = states.length === 0 ? '' : ` (of the states of sessions only: ${states.join(', ')})`;
+  return `${changes.join(', ')}${only}`;
 }

@@ -11,7 +11,7 @@ const CREATE = async () => (await import('./webhook-forms.ts')).CreateWebhook;
 
 /** How the deliveries of a webhook go, in words. */
 export function WebhookState({ webhook }: { readonly webhook: Webhook }): VNode {
-  const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, lastDeliveredAt } = webhook;
+  const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, disableAfter, lastDeliveredAt } = webhook;
   if (!isEnabled)
     return html`<span
       ><span class="badge bad">Disabled</span>${' '}<${Time}
@@ -22,7 +22,7 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }): VNode 
     return html`<span
       ><span class="badge warn">Failing</span> since${' '}<${Time}
         at=${failingSince}
-      />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}</span
+      />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}${disableAfter && html`; disabled after <${Time} at=${disableAfter} />`}</span
     >`;
   const last = lastDeliveredAt ? html`, last <${Time} at=${lastDeliveredAt} />` : ', nothing yet';
   return html`<span><span class="badge good">Delivering</span>${last}</span>`;
@@ -34,16 +34,28 @@ const REASONS: Readonly<Record<NonNullable<Webhook['disabledReason']>, string>> 
   FAILING: 'all its deliveries of 5 days failed.',
 };
 
-/** Shown where a webhook stopped by itself. */
+/** Shown where a webhook stopped by itself, or will stop. */
 export function DisabledNotice({ webhooks }: { readonly webhooks: readonly Webhook[] }): VNode | null {
   const stopped = webhooks.filter(({ isEnabled, disabledReason }) => !isEnabled && disabledReason !== 'REQUESTED');
-  if (stopped.length === 0) return null;
+  const stopping = webhooks.filter(({ isEnabled, disableAfter }) => isEnabled && disableAfter !== null);
+  if (stopped.length + stopping.length === 0) return null;
   return html`<div class="notice" role="status">
-    <p>
-      ${stopped.length === 1 ? 'A webhook was disabled and gets' : `${stopped.length} webhooks were disabled and get`}
-      no more messages. Read the log, repair the receiver, and enable it again: it gets what was added meanwhile.
-    </p>
+    ${stopping.map(
+      ({ id, url, disableAfter }) =>
+        html`<p key=${id}>
+          All deliveries to ${url} fail. It will be disabled after <${Time} at=${disableAfter} />, unless one succeeds.
+          Repair the receiver, then choose "Try now" on the page of the webhook.
+        </p>`,
+    )}
+    ${stopped.length > 0 && html`<${Stopped} count=${stopped.length} />`}
   </div>`;
+}
+
+function Stopped({ count }: { readonly count: number }): VNode {
+  return html`<p>
+    ${count === 1 ? 'A webhook was disabled and gets' : `${count} webhooks were disabled and get`} no more messages.
+    Read the log, repair the receiver, and enable it again: it gets what was added meanwhile.
+  </p>`;
 }
 
 export function WebhooksPage(): VNode {

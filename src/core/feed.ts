@@ -31,6 +31,7 @@ export const FEED_TYPES = [
   'member.joined',
   'member.left',
   'deletion_job.finished',
+  'webhook.failing',
   'webhook.disabled',
 ] as const;
 export type FeedType = (typeof FEED_TYPES)[number];

@@ -43,6 +43,8 @@ export const WORK = {
   tools: 2_000,
   /** MCP servers that one request asks for their tools at the same time. The others wait. */
   toolServers: 10,
+  /** Messages that a webhook gets in a row, before others are served. */
+  webhookEntries: 100,
   /** Bytes that a WebSocket sends before its caller is known, and characters of each later message that is no operation. */
   socketBytes: 16 * 1024,
   /** Characters of the id of an operation of a WebSocket, which each of its results repeats. */

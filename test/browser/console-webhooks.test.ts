@@ -32,13 +32,16 @@ test.each(VIEWS)(
     await dialog(page).getByText('must have at least 1 item').waitFor();
     await isGood(page, `webhook-faults-${name}`);
     await dialog(page).getByLabel('Address').fill(receiver.url);
-    await dialog(page).getByLabel('A session was created').check();
+    await dialog(page).getByLabel('A session has another state').check();
+    await dialog(page).getByLabel('Completed').check();
+    await dialog(page).getByLabel('Failed').check();
     await dialog(page).getByRole('button', { name: 'Create' }).click();
     const shown = page.locator('.secret code');
     await shown.waitFor();
     receiver.secret = (await shown.textContent()) ?? '';
     await isGood(page, `webhook-created-${name}`);
     await page.getByRole('link', { name: receiver.url }).click();
+    await page.getByText('A session has another state (of the states of sessions only: Completed, Failed)').waitFor();
     await page.getByText('Nothing was sent yet').waitFor();
     await page.getByRole('button', { name: 'Send a ping' }).click();
     await expect.poll(() => log(page).count()).toBe(2);
@@ -55,7 +58,7 @@ test.each(VIEWS)(
     await page.getByRole('button', { name: 'Edit' }).click();
     await dialog(page).getByLabel('Send').selectOption('All changes, also those of later versions');
     await dialog(page).getByRole('button', { name: 'Save' }).click();
-    await page.getByText('All changes', { exact: true }).waitFor();
+    await page.getByText('All changes (of the states of sessions only: Completed, Failed)').waitFor();
     await page.getByRole('button', { name: 'Disable' }).click();
     await dialog(page).getByRole('button', { name: 'Disable' }).click();
     await page.getByText('an administrator disabled it').waitFor();
@@ -96,6 +99,30 @@ test('a webhook that stopped is announced, with the answer, and goes on when it 
   await dialog(page).getByRole('button', { name: 'Rotate the secret' }).click();
   await page.getByText('The new secret').waitFor();
   expect(await page.locator('.secret code').textContent()).not.toBe(secret);
+  expect(problems).toEqual([]);
+  await receiver.stop();
+});
+
+test('one that fails says when it will be disabled, and is tried again at once', async () => {
+  const { key } = await site.createKey();
+  const receiver = await new WebhookReceiver().start();
+  const { id, secret } = await createWebhook(site, key, receiver.url);
+  receiver.secret = secret;
+  receiver.answer = (_, response) => response.writeHead(500).end();
+  await createSession(site, key);
+  await deliver(site);
+  await site.dependencies.sql.query(`update webhook set disable_after = now() + interval '1 day' where id = $1`, [id]);
+  const { page, problems } = await site.open('/webhooks', { key });
+  await page.getByText('It will be disabled after').waitFor();
+  await page.getByRole('link', { name: receiver.url }).click();
+  await page.getByText('It will be disabled after').waitFor();
+  receiver.answer = (_, response) => response.writeHead(204).end();
+  await page.getByRole('button', { name: 'Try now' }).click();
+  await expect.poll(() => page.getByRole('button', { name: 'Try now' }).count()).toBe(0);
+  await deliver(site);
+  await page.getByText('Delivering').waitFor();
+  await log(page).getByText('Succeeded').waitFor();
+  expect(await page.getByText('It will be disabled after').count()).toBe(0);
   expect(problems).toEqual([]);
   await receiver.stop();
 });

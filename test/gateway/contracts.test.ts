@@ -99,7 +99,8 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver redeliverWebhook 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/ping pingWebhook 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/replay replayWebhook 202 | 400 401 403 404 409 413 415 429 500 503
-    POST /v1/webhooks/:webhookId/rotate-secret rotateWebhookSecret 200 | 400 401 403 404 409 413 415 429 500 503"
+    POST /v1/webhooks/:webhookId/rotate-secret rotateWebhookSecret 200 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/webhooks/:webhookId/try tryWebhookNow 202 | 400 401 403 404 409 413 415 429 500 503"
   `);
 });
 

@@ -115,6 +115,7 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'SessionState',
   'SessionUsage',
   'ToolResult',
+  'WebhookConditions',
   'WebhookConnection',
   'WebhookDeliveryConnection',
   'WebhookDeliveryEdge',

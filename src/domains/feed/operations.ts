@@ -31,12 +31,19 @@ export interface FeedPage {
   readonly hasMore: boolean;
 }
 
+interface FeedPageRequest {
+  readonly after: number;
+  readonly limit: number;
+  readonly types: readonly FeedType[] | null | undefined;
+  readonly sessionStates?: readonly string[] | null;
+}
+
 /** A page of the entries after an id. Its cursor also passes entries that the caller cannot read, up to the end of the feed. */
 export async function readFeedPage(
   context: FeedReader,
-  { after, limit, types }: { after: number; limit: number; types: readonly FeedType[] | null | undefined },
+  { after, limit, types, sessionStates }: FeedPageRequest,
 ): Promise<FeedPage> {
-  const conditions = { types: visibleTypes(context.actor, types) };
+  const conditions = { types: visibleTypes(context.actor, types), sessionStates };
   const { entries: found, head } = await findFeedEntries(context, conditions, { after, limit: limit + 1 });
   const hasMore = found.length > limit;
   const entries = found.slice(0, limit);

@@ -27,6 +27,7 @@ const ACCESS_OF: Readonly<Record<FeedType, Access>> = {
   'member.joined': READ_MEMBERS,
   'member.left': READ_MEMBERS,
   'deletion_job.finished': ADMINISTRATORS,
+  'webhook.failing': ADMINISTRATORS,
   'webhook.disabled': ADMINISTRATORS,
 };
 

@@ -41,6 +41,8 @@ export interface FeedConditions {
   readonly types: readonly FeedType[];
   readonly createdFrom?: string | null | undefined;
   readonly createdBefore?: string | null | undefined;
+  /** Of the entries about another state of a session, only those about these states. */
+  readonly sessionStates?: readonly string[] | null | undefined;
 }
 
 /** Entries between two ids, both exclusive, from the start or from the end; at most {@link MAX_PAGE} and one more. */
@@ -64,6 +66,8 @@ const CONDITIONS = {
   before: (value) => sql<boolean>`e.id < ${value('before')}::bigint`,
   createdFrom: (value) => sql<boolean>`e.created_at >= ${value('createdFrom')}::timestamptz`,
   createdBefore: (value) => sql<boolean>`e.created_at < ${value('createdBefore')}::timestamptz`,
+  sessionStates: (value) =>
+    sql<boolean>`(e.type <> 'session.state_changed' or e.data->>'state' = any(${value('sessionStates')}::text[]))`,
 } as const satisfies Partial<Record<keyof Given, (value: Value) => RawBuilder<boolean>>>;
 
 const conditionsOf = (given: Partial<Given>) => keysOf(CONDITIONS).filter((name) => given[name] != null);

@@ -27,5 +27,7 @@ export const FEED_TYPE_TEXTS: Readonly<Record<FeedType, string>> = {
   'member.left': 'Somebody is no longer a member.',
   'deletion_job.finished':
     'The account of a former member was deleted. `data` has the `state`. Only administrators see it.',
+  'webhook.failing':
+    'A webhook will be disabled unless a delivery succeeds before the time `disableAfter` in `data`, a day later or more. Only administrators see it.',
   'webhook.disabled': 'A webhook was disabled. `data` has the `reason`. Only administrators see it.',
 };

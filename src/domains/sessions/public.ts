@@ -9,4 +9,4 @@ export { type SessionRow, createdWithin } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
 export { sessionTopic, sessionsTopic } from './topics.ts';
 export { type SessionUsage, readSessionUsage } from './usage.ts';
-export { USAGE_FIELDS, type UsageField } from './vocabulary.ts';
+export { SESSION_STATES, type SessionState, USAGE_FIELDS, type UsageField } from './vocabulary.ts';

@@ -1,13 +1,11 @@
 import type { Logger } from 'pino';
 import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import { settlesWithin } from '../../core/settles-within.ts';
-import { type DeliveryContext, deliverNext, renewLeases } from './delivery.ts';
+import { type DeliveryContext, type Lease, deliverTurn, renewLeases } from './delivery.ts';
 import { type WebhookReference, findDue } from './delivery-queries.ts';
 
 /** Number of webhooks to which this process sends at once. An organization has at most 20. */
 const MAX_CONCURRENT = 64;
-/** Messages to one webhook in a row, before others are served. */
-const MAX_IN_A_ROW = 100;
 
 export interface LoopContext extends Omit<DeliveryContext, 'leases'> {
   readonly log: Logger;
@@ -19,7 +17,7 @@ export interface LoopContext extends Omit<DeliveryContext, 'leases'> {
  * @returns 0, so that the loop pauses
  */
 export async function deliverDue(given: LoopContext, signal: AbortSignal): Promise<number> {
-  const context = { ...given, leases: new Map<string, WebhookReference>() };
+  const context = { ...given, leases: new Set<Lease>() };
   const { sql, now, timing } = context;
   const running = new Map<string, Promise<void>>();
   try {
@@ -46,8 +44,7 @@ async function deliver(
   signal: AbortSignal,
 ): Promise<void> {
   try {
-    for (let sent = 0; sent < MAX_IN_A_ROW && !signal.aborted; sent += 1)
-      if (!(await deliverNext(context, webhook, signal))) return;
+    await deliverTurn(context, webhook, signal);
   } catch (error) {
     if (!signal.aborted && !isDatabaseAway(error))
       context.log.error(

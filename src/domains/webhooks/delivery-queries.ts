@@ -1,9 +1,8 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
 import type { Subscriptions } from '../../core/config.ts';
 import type { FeedTables } from '../../core/feed.ts';
 import type { OrganizationId, WebhookId } from '../../core/ids.ts';
-import { type Readable, anyOf, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { anyOf, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import { DELIVERY_COLUMNS, type DisabledReason, IS_QUEUED, type WebhookTables } from './entity.ts';
@@ -14,6 +13,8 @@ import type { DeliveryRow } from './queries.ts';
 const db = queriesOn<WebhookTables & FeedTables & OrganizationTables>();
 const NOW = sql<string>`now()`;
 const WAITS = sql<boolean>`d.${sql.raw(IS_QUEUED)}`;
+
+const afterNow = (ms: number) => sql<string>`now() + ${ms} * interval '1 millisecond'`;
 
 export interface WebhookReference {
   readonly id: WebhookId;
@@ -55,18 +56,41 @@ export function findDue(reader: Sql, at: Date, limit: number): Promise<WebhookRe
   );
 }
 
-export interface LeasedWebhook extends WebhookReference {
-  readonly leaseId: string;
-  readonly url: string;
-  readonly types: readonly string[] | null;
+/** The state of the deliveries of a webhook, which results of requests change. */
+export interface DeliveryProgress {
   readonly cursor: number;
   readonly replayUntil: number | null;
   readonly attempts: number;
+  readonly failedEntryId: number | null;
   readonly nextAttemptAt: string | null;
   readonly failingSince: string | null;
+  readonly disableAfter: string | null;
+  readonly lastDeliveredAt: string | null;
   readonly disabledAt: string | null;
+  readonly disabledReason: DisabledReason | null;
+}
+
+export interface LeasedWebhook extends WebhookReference, DeliveryProgress {
+  readonly leaseId: string;
+  readonly generation: number;
+  readonly url: string;
+  readonly types: readonly string[] | null;
+  readonly sessionStates: readonly string[] | null;
   readonly previousSecretExpiresAt: string | null;
 }
+
+const PROGRESS = [
+  'cursor',
+  'replayUntil',
+  'attempts',
+  'failedEntryId',
+  'nextAttemptAt',
+  'failingSince',
+  'disableAfter',
+  'lastDeliveredAt',
+  'disabledAt',
+  'disabledReason',
+] as const satisfies readonly (keyof DeliveryProgress)[];
 
 /** Takes the lease of a webhook, and begins a replay that was asked for. Undefined if it was deleted, or another process has the lease. */
 export async function takeLease(
@@ -82,12 +106,14 @@ export async function takeLease(
       .updateTable('webhook')
       .set({
         lease_id: leaseId,
-        lease_until: sql<string>`now() + ${leaseMs} * interval '1 millisecond'`,
+        lease_until: afterNow(leaseMs),
         replay_until: ifReplayed<number>(sql`greatest(replay_until, cursor)`, 'replay_until'),
         cursor: ifReplayed<number>(sql`requested_cursor`, 'cursor'),
         attempts: ifReplayed<number>(sql`0`, 'attempts'),
         next_attempt_at: ifReplayed<string>(sql`null`, 'next_attempt_at'),
+        failed_entry_id: ifReplayed<number>(sql`null`, 'failed_entry_id'),
         requested_cursor: null,
+        is_try_requested: false,
       })
       .where('organization_id', '=', organizationId)
       .where('id', '=', id)
@@ -95,37 +121,49 @@ export async function takeLease(
       .returning([
         'url',
         'types',
-        'cursor',
-        'replay_until as replayUntil',
-        'attempts',
-        'next_attempt_at as nextAttemptAt',
-        'failing_since as failingSince',
-        'disabled_at as disabledAt',
+        'session_states as sessionStates',
+        'generation',
         'previous_secret_expires_at as previousSecretExpiresAt',
+        ...columns('webhook', PROGRESS),
       ]),
   );
   return row && { id, organizationId, leaseId, ...row };
 }
 
-/** Renews leases, by their ids. */
+/** Renews leases. @returns the generations of their webhooks by the ids of the leases that are still held. */
 export async function extendLeases(
   reader: Sql,
-  leases: ReadonlyMap<string, WebhookReference>,
+  leases: readonly LeasedWebhook[],
   leaseMs: number,
-): Promise<void> {
-  const organizationIds = [...leases.values()].map(({ organizationId }) => organizationId);
-  await reader.primary.all(
+): Promise<Map<string, number>> {
+  const rows = await reader.primary.all(
     db
       .updateTable('webhook')
-      .set({ lease_until: sql<string>`now() + ${leaseMs} * interval '1 millisecond'` })
-      .where('organization_id', '=', anyOf('uuid', organizationIds))
-      .where('lease_id', '=', anyOf('uuid', [...leases.keys()])),
+      .set({ lease_until: afterNow(leaseMs) })
+      .where(
+        'organization_id',
+        '=',
+        anyOf(
+          'uuid',
+          leases.map(({ organizationId }) => organizationId),
+        ),
+      )
+      .where(
+        'lease_id',
+        '=',
+        anyOf(
+          'uuid',
+          leases.map(({ leaseId }) => leaseId),
+        ),
+      )
+      .returning(['lease_id as leaseId', 'generation']),
   );
+  return new Map(rows.map(({ leaseId, generation }) => [leaseId ?? '', generation]));
 }
 
-/** The oldest message that somebody asked for. */
-export function findQueued(reader: Sql, { id, organizationId }: WebhookReference): Promise<DeliveryRow | undefined> {
-  return reader.primary.first(
+/** The messages that somebody asked for, oldest first. */
+export function findQueued(reader: Sql, { id, organizationId }: WebhookReference): Promise<DeliveryRow[]> {
+  return reader.primary.all(
     db
       .selectFrom('webhook_delivery as d')
       .select(columns('d', DELIVERY_COLUMNS))
@@ -133,8 +171,7 @@ export function findQueued(reader: Sql, { id, organizationId }: WebhookReference
       .where('d.webhook_id', '=', id)
       .where(WAITS)
       .orderBy('d.created_at')
-      .orderBy('d.id')
-      .limit(1),
+      .orderBy('d.id'),
   );
 }
 
@@ -142,51 +179,6 @@ export function findQueued(reader: Sql, { id, organizationId }: WebhookReference
 export async function findSubscriptions(reader: Sql, id: OrganizationId): Promise<Subscriptions | undefined> {
   const row = await reader.primary.first(db.selectFrom('organization').select('subscriptions').where('id', '=', id));
   return row?.subscriptions;
-}
-
-/** What a delivery changes. */
-export interface StateAfterDelivery {
-  readonly cursor?: number;
-  readonly replayUntil?: null;
-  readonly attempts?: number;
-  readonly nextAttemptAt?: Date | null;
-  readonly failingSince?: Date | null;
-  readonly lastDeliveredAt?: Date;
-  readonly disabledAt?: Date;
-  readonly disabledReason?: DisabledReason;
-}
-
-const tablesOf = (em: EntityManager) => em.getKysely<Readable<WebhookTables>>();
-
-/**
- * Saves the state after a delivery and returns the lease, in the transaction of the caller.
- * @returns false if the webhook was deleted, or another process has taken the lease: then nothing is changed.
- */
-export async function returnLease(
-  em: EntityManager,
-  { id, organizationId, leaseId }: LeasedWebhook,
-  state: StateAfterDelivery = {},
-): Promise<boolean> {
-  const { cursor, attempts, nextAttemptAt, failingSince, lastDeliveredAt, disabledAt, disabledReason } = state;
-  const { numUpdatedRows } = await tablesOf(em)
-    .updateTable('webhook')
-    .set({
-      lease_id: null,
-      lease_until: NOW,
-      ...(cursor !== undefined && { cursor }),
-      ...(state.replayUntil === null && { replay_until: null }),
-      ...(attempts !== undefined && { attempts }),
-      ...(nextAttemptAt !== undefined && { next_attempt_at: nextAttemptAt }),
-      ...(failingSince !== undefined && { failing_since: failingSince }),
-      ...(lastDeliveredAt && { last_delivered_at: lastDeliveredAt }),
-      ...(disabledAt && { disabled_at: disabledAt }),
-      ...(disabledReason && { disabled_reason: disabledReason }),
-    })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .where('lease_id', '=', leaseId)
-    .executeTakeFirst();
-  return numUpdatedRows > 0n;
 }
 
 export interface WebhookState {
@@ -215,24 +207,4 @@ export function countWebhookStates(reader: Sql): Promise<WebhookState[]> {
       .select(sql<number | null>`extract(epoch from now() - min(next.created_at))::float8`.as('waitSeconds'))
       .groupBy('state'),
   );
-}
-
-/** Saves the result of a message that waited. */
-export async function settleQueued(
-  em: EntityManager,
-  { id, organizationId }: Pick<DeliveryRow, 'id' | 'organizationId'>,
-  {
-    state,
-    status,
-    error,
-    answer,
-    durationMs,
-  }: Pick<DeliveryRow, 'state' | 'status' | 'error' | 'answer' | 'durationMs'>,
-): Promise<void> {
-  await tablesOf(em)
-    .updateTable('webhook_delivery')
-    .set({ state, status, error, answer, duration_ms: durationMs })
-    .where('organization_id', '=', organizationId)
-    .where('id', '=', id)
-    .execute();
 }

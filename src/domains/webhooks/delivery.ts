@@ -1,32 +1,27 @@
-import type { EntityManager } from '@mikro-orm/postgresql';
 import { jobEntry, recordAudit } from '../../core/audit.ts';
 import { FEED_TYPES, publishToFeed } from '../../core/feed.ts';
 import type { WorkContext } from '../../core/operation.ts';
+import { sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Timing } from '../../core/timing.ts';
-import { DAY_MS } from '../../core/text/timestamps.ts';
-import { type FeedReader, findFeedEntriesById, readFeedPage, visibleTypes } from '../feed/public.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { type FeedEntryRow, type FeedReader, findFeedEntriesById, readFeedPage, visibleTypes } from '../feed/public.ts';
 import {
-  type StateAfterDelivery,
   type LeasedWebhook,
   type WebhookReference,
   extendLeases,
   findQueued,
   findSubscriptions,
-  returnLease,
-  settleQueued,
   takeLease,
 } from './delivery-queries.ts';
+import { returnLease, saveEntryResult, saveQueuedResult } from './delivery-results.ts';
 import type { DeliveryKind } from './entity.ts';
 import { type WebhookMessage, headersOf, messageOf, pingOf } from './message.ts';
-import { type DeliveryRow, insertDelivery } from './queries.ts';
+import type { DeliveryRow } from './queries.ts';
 import { type Result, send } from './request.ts';
 import { webhookActor } from './policy.ts';
+import { afterEntry, afterReplay } from './schedule.ts';
 import { signingSecrets } from './secrets.ts';
 
-/** The pauses before the retries of an entry. After the last one the entry is given up. */
-const RETRY_MS = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 36_000_000];
-/** A webhook whose deliveries all fail for this time is disabled. */
-const FAILING_MS = 5 * DAY_MS;
 /** How long a lease lasts. It is renewed while the process lives, in the interval in which it looks for due webhooks. */
 const LEASE_MS = 5_000;
 
@@ -34,158 +29,181 @@ const LEASE_MS = 5_000;
 export interface DeliveryContext extends WorkContext {
   readonly timing: Pick<Timing, 'webhookPollMs' | 'webhookTimeoutMs'>;
   /** The leases of this process, which must be renewed. */
-  readonly leases: Map<string, WebhookReference>;
+  readonly leases: Set<Lease>;
   readonly observeDelivery: (delivery: { readonly kind: DeliveryKind; readonly result: Result }) => void;
 }
 
+export interface Lease {
+  readonly webhook: LeasedWebhook;
+  /** Aborts when the webhook was changed or deleted, or another process has taken the lease: the answer would not count. */
+  readonly lost: AbortController;
+}
+
+/** Messages that are sent under one lease, with what was read once for all of them. */
+interface Turn {
+  readonly context: DeliveryContext;
+  readonly lease: Lease;
+  readonly reader: FeedReader;
+  readonly signing: readonly string[];
+  /** Aborts when the process stops, or the lease is lost. */
+  readonly signal: AbortSignal;
+  /** After that, what was read is read again, so that messages follow what administrators can see now. */
+  readonly endsAt: number;
+}
+
 /**
- * Sends the next message of a webhook, if there is one and no other process sends to it. Nothing is locked while it waits for the answer: the
- * lease keeps other processes away, and ends by itself if this one dies. Then the message is sent again.
- * @returns whether there may be another message.
+ * Sends the next messages of a webhook, if there are some and no other process sends to it. Nothing is locked while it waits for answers: the
+ * lease keeps other processes away, and ends by itself if this one dies. Then the last message is sent again.
  */
-export async function deliverNext(
+export async function deliverTurn(
   context: DeliveryContext,
   reference: WebhookReference,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
   const webhook = await takeLease(context.sql, reference, context.newId(), LEASE_MS);
-  if (!webhook) return false;
-  context.leases.set(webhook.leaseId, reference);
+  if (!webhook) return;
+  const lease = { webhook, lost: new AbortController() };
+  context.leases.add(lease);
   try {
-    return await deliverTo(context, webhook, signal);
+    const cursor = await sendMessages(await beginTurn(context, lease, signal));
+    await returnLease(context.sql, webhook, cursor);
   } catch (error) {
     // The next process need not wait for the end of the lease.
-    if (signal.aborted) await returnLease(context.em.fork(), webhook);
-    throw error;
+    if (signal.aborted || lease.lost.signal.aborted) await returnLease(context.sql, webhook);
+    if (error !== lease.lost.signal.reason) throw error;
   } finally {
-    context.leases.delete(webhook.leaseId);
+    context.leases.delete(lease);
   }
 }
 
-/** Renews the leases of this process. Those that another one has taken meanwhile stay lost. */
+/** Renews the leases of this process, and ends the requests of those that are lost. */
 export async function renewLeases({ sql, leases }: Pick<DeliveryContext, 'sql' | 'leases'>): Promise<void> {
-  if (leases.size > 0) await extendLeases(sql, leases, LEASE_MS);
+  const held = [...leases];
+  if (held.length === 0) return;
+  const generations = await extendLeases(
+    sql,
+    held.map(({ webhook }) => webhook),
+    LEASE_MS,
+  );
+  for (const { webhook, lost } of held)
+    if (generations.get(webhook.leaseId) !== webhook.generation) lost.abort(new Error('the webhook was changed'));
 }
 
-async function deliverTo(context: DeliveryContext, webhook: LeasedWebhook, signal: AbortSignal): Promise<boolean> {
-  const reader = await readerOf(context, webhook);
-  const queued = await findQueued(context.sql, webhook);
-  if (queued) return deliverQueued(context, webhook, { queued, reader, signal });
-  const isDue = webhook.nextAttemptAt === null || Date.parse(webhook.nextAttemptAt) <= context.now().getTime();
-  if (webhook.disabledAt !== null || !isDue) return release(context, webhook, {});
-  const types = FEED_TYPES.filter((type) => webhook.types?.includes(type) ?? true);
-  const { entries, nextCursor } = await readFeedPage(reader, { after: webhook.cursor, limit: 1, types });
-  const [entry] = entries;
-  if (!entry) return release(context, webhook, { cursor: Number(nextCursor), attempts: 0, nextAttemptAt: null });
-  const message = messageOf(entry);
-  const result = await request(context, webhook, message, signal);
+async function beginTurn(context: DeliveryContext, lease: Lease, signal: AbortSignal): Promise<Turn> {
+  const { em, sql, secrets, now, timing } = context;
+  const { webhook, lost } = lease;
+  const endsAt = performance.now() + timing.webhookPollMs;
+  const subscriptions = (await findSubscriptions(sql, webhook.organizationId)) ?? {};
+  const reader = { em, sql, actor: webhookActor(webhook.organizationId, subscriptions) };
+  const signing = await signingSecrets(em.fork(), secrets, webhook, now());
+  return { context, lease, reader, signing, signal: AbortSignal.any([signal, lost.signal]), endsAt };
+}
+
+/** @returns the new cursor if nothing more waits. */
+async function sendMessages(turn: Turn): Promise<number | undefined> {
+  let webhook = await sendQueued(turn);
+  const at = turn.context.now().getTime();
+  const isDue = !webhook?.nextAttemptAt || Date.parse(webhook.nextAttemptAt) <= at;
+  if (!webhook || webhook.disabledAt !== null || !isDue) return undefined;
+  const { cursor: after, sessionStates } = webhook;
+  const types = FEED_TYPES.filter((type) => webhook?.types?.includes(type) ?? true);
+  const limit = WORK.webhookEntries;
+  const { entries, nextCursor, hasMore } = await readFeedPage(turn.reader, { after, limit, types, sessionStates });
+  for (const entry of entries) {
+    webhook = await sendEntry(turn, webhook, entry);
+    if (!webhook) return undefined;
+  }
+  return hasMore ? undefined : Number(nextCursor);
+}
+
+/** Sends the messages that somebody asked for, each once. They do not count as health, but a success makes the next try due. */
+async function sendQueued(turn: Turn): Promise<LeasedWebhook | undefined> {
+  const { context, reader } = turn;
+  let { webhook } = turn.lease;
+  const reachable = { ...webhook, nextAttemptAt: null };
+  for (const queued of await findQueued(context.sql, webhook)) {
+    const message = await queuedMessage(reader, queued);
+    const result = message ? await request(turn, message) : NOT_IN_FEED;
+    if (result.state === 'succeeded') webhook = reachable;
+    const goesOn = await saveQueuedResult(context.sql, webhook, { ...queued, ...result }, LEASE_MS);
+    context.observeDelivery({ kind: queued.kind, result });
+    if (!goesOn) return undefined;
+  }
+  return webhook;
+}
+
+/** @returns the state for the next entry; undefined at the end of the turn. */
+async function sendEntry(turn: Turn, webhook: LeasedWebhook, entry: FeedEntryRow): Promise<LeasedWebhook | undefined> {
+  const { context, signal, endsAt, lease } = turn;
   const isReplay = entry.id <= (webhook.replayUntil ?? 0);
   const kind = isReplay ? 'replay' : 'entry';
-  const state = isReplay
-    ? afterReplay(webhook, entry.id, result)
-    : afterEntry(webhook, entry.id, result, context.now());
-  await settle(context, webhook, state, async (em) => {
-    const { id: webhookId, organizationId } = webhook;
-    const attempt = isReplay ? 1 : webhook.attempts + 1;
-    const row = {
-      webhookId,
-      organizationId,
-      kind,
-      type: entry.type,
-      feedEntryId: entry.id,
-      attempt,
-      ...result,
-    } as const;
-    await insertDelivery(em, { ...row, id: context.newId(), createdAt: context.now().toISOString() });
+  // Another entry than the one that failed begins anew, such as after the deletion of a session.
+  const isOther = isReplay || (webhook.failedEntryId ?? entry.id) !== entry.id;
+  const attempts = isOther ? 0 : webhook.attempts;
+  const result = await request(turn, messageOf(entry)).catch((error: unknown) => {
+    if (error === lease.lost.signal.reason) return CHANGED;
+    throw error;
+  });
+  const at = context.now();
+  const tried = { entryId: entry.id, result, at };
+  const after = {
+    ...webhook,
+    ...(isReplay ? afterReplay(webhook, tried) : afterEntry({ ...webhook, attempts }, tried)),
+  };
+  const goesOn = await saveResult(context, webhook, after, {
+    id: context.newId(),
+    webhookId: webhook.id,
+    organizationId: webhook.organizationId,
+    kind,
+    type: entry.type,
+    feedEntryId: entry.id,
+    attempt: attempts + 1,
+    createdAt: at.toISOString(),
+    ...result,
   });
   context.observeDelivery({ kind, result });
-  return true;
+  return goesOn && result.state === 'succeeded' && !signal.aborted && performance.now() < endsAt ? after : undefined;
 }
 
-async function readerOf({ em, sql }: WorkContext, { organizationId }: WebhookReference): Promise<FeedReader> {
-  return { em, sql, actor: webhookActor(organizationId, (await findSubscriptions(sql, organizationId)) ?? {}) };
-}
-
-async function release({ em }: WorkContext, webhook: LeasedWebhook, state: StateAfterDelivery): Promise<false> {
-  await returnLease(em.fork(), webhook, state);
-  return false;
-}
-
-async function request(
+/** What the organization is told of a webhook is written in the same transaction as its state. */
+async function saveResult(
   context: DeliveryContext,
-  webhook: LeasedWebhook,
+  { disableAfter }: LeasedWebhook,
+  after: LeasedWebhook,
+  row: DeliveryRow,
+): Promise<boolean | undefined> {
+  const { id, organizationId, leaseId, disabledReason } = after;
+  const isAnnounced = after.disableAfter !== null && disableAfter === null && disabledReason === null;
+  if (disabledReason === null && !isAnnounced) return saveEntryResult(context.sql, after, row, LEASE_MS);
+  return context.em.fork().transactional(async (em) => {
+    const goesOn = await saveEntryResult(sqlWithin(em), after, row, LEASE_MS);
+    if (goesOn === undefined) return goesOn;
+    const subject = { organizationId, subjectType: 'Webhook', subjectId: id } as const;
+    if (disabledReason === null) {
+      publishToFeed(em, { ...subject, type: 'webhook.failing', data: { disableAfter: after.disableAfter } });
+    } else {
+      const target = { type: 'Webhook', id, organizationId, detail: disabledReason } as const;
+      await recordAudit(em, jobEntry(context, leaseId, 'disableWebhook', target));
+      publishToFeed(em, { ...subject, type: 'webhook.disabled', data: { reason: disabledReason } });
+    }
+    return goesOn;
+  });
+}
+
+function request(
+  { context, lease: { webhook }, signing, signal }: Turn,
   message: WebhookMessage,
-  signal: AbortSignal,
-): Promise<Result> {
-  const { em, secrets, now, timing } = context;
-  const signing = await signingSecrets(em.fork(), secrets, webhook, now());
+): ReturnType<typeof send> {
+  const { now, timing } = context;
   const headers = headersOf(message, signing, now());
   return send(context, { url: webhook.url, headers, body: message.body, timeoutMs: timing.webhookTimeoutMs, signal });
 }
 
-/** A replay ends with its last entry, or with one that fails: then the webhook goes on where it was. */
-function afterReplay({ replayUntil }: LeasedWebhook, entryId: number, { state }: Result): StateAfterDelivery {
-  if (state === 'failed' && replayUntil !== null) return { cursor: replayUntil, replayUntil: null };
-  return { cursor: entryId, ...(entryId === replayUntil && { replayUntil: null }) };
-}
-
-function afterEntry(webhook: LeasedWebhook, entryId: number, { state, status }: Result, at: Date): StateAfterDelivery {
-  const begun = { attempts: 0, nextAttemptAt: null };
-  if (state === 'succeeded') return { ...begun, cursor: entryId, failingSince: null, lastDeliveredAt: at };
-  const failingSince = webhook.failingSince === null ? at : new Date(webhook.failingSince);
-  const isGone = status === 410;
-  if (isGone || at.getTime() - failingSince.getTime() >= FAILING_MS)
-    return { ...begun, failingSince, disabledAt: at, disabledReason: isGone ? 'gone' : 'failing' };
-  const pause = RETRY_MS[webhook.attempts];
-  if (pause === undefined) return { ...begun, failingSince, cursor: entryId };
-  return { attempts: webhook.attempts + 1, nextAttemptAt: new Date(at.getTime() + pause), failingSince };
-}
-
-/** Saves the state, the log, and if the webhook is disabled, the audit log entry and the entry of the feed, in one transaction. */
-async function settle(
-  context: DeliveryContext,
-  webhook: LeasedWebhook,
-  state: StateAfterDelivery,
-  log: (em: EntityManager) => Promise<void>,
-): Promise<void> {
-  const { id, organizationId, leaseId } = webhook;
-  await context.em.fork().transactional(async (em) => {
-    if (!(await returnLease(em, webhook, state))) return;
-    await log(em);
-    const { disabledReason: reason } = state;
-    if (reason === undefined) return;
-    const target = { type: 'Webhook' as const, id, organizationId, detail: reason };
-    await recordAudit(em, jobEntry(context, leaseId, 'disableWebhook', target));
-    const subject = { organizationId, subjectType: 'Webhook', subjectId: id } as const;
-    publishToFeed(em, { ...subject, type: 'webhook.disabled', data: { reason } });
-  });
-}
-
-interface QueuedDelivery {
-  readonly queued: DeliveryRow;
-  readonly reader: FeedReader;
-  readonly signal: AbortSignal;
-}
-
-/** Sends a message that somebody asked for, once. It does not count as health. */
-async function deliverQueued(
-  context: DeliveryContext,
-  webhook: LeasedWebhook,
-  { queued, reader, signal }: QueuedDelivery,
-): Promise<true> {
-  const message = await queuedMessage(reader, queued);
-  const result = message ? await request(context, webhook, message, signal) : NOT_IN_FEED;
-  await settle(context, webhook, {}, (em) => settleQueued(em, queued, result));
-  context.observeDelivery({ kind: queued.kind, result });
-  return true;
-}
-
+const UNANSWERED = { state: 'failed', status: null, answer: null, durationMs: 0 } as const;
+const CHANGED: Result = { ...UNANSWERED, error: 'the webhook was changed before the answer' };
 const NOT_IN_FEED: Result = {
-  state: 'failed',
-  status: null,
+  ...UNANSWERED,
   error: 'the entry is no longer in the feed, or administrators can no longer see it',
-  answer: null,
-  durationMs: 0,
 };
 
 async function queuedMessage(reader: FeedReader, queued: DeliveryRow): Promise<WebhookMessage | undefined> {

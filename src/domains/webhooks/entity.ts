@@ -3,6 +3,7 @@ import type { FeedType } from '../../core/feed.ts';
 import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/public.ts';
+import type { SessionState } from '../sessions/public.ts';
 
 /** Why a webhook is disabled. */
 export const DISABLED_REASONS = ['requested', 'gone', 'failing'] as const;
@@ -28,23 +29,32 @@ const WebhookSchema = defineEntity({
     url: p.text(),
     /** Null for all types. */
     types: p.array<FeedType>().nullable(),
+    /** The states to which a session must change for `session.state_changed` to be sent. Null for all. */
+    sessionStates: p.array<SessionState>().nullable(),
+    /** Counts the changes of what is sent where. The result of a request counts only for the generation that it was sent for. */
+    generation: p.integer().default(0),
     /** Id of the last entry of the feed that was delivered, given up, or is not for this webhook. */
     cursor: p.bigint('number'),
     /** A replay that was asked for: the cursor that the next delivery begins with. */
     requestedCursor: p.bigint('number').nullable(),
     /** Entries up to this id are replayed. They do not count as health. */
     replayUntil: p.bigint('number').nullable(),
-    /** Failed tries of the entry after the cursor. */
+    /** Failed tries of the entry with the id `failedEntryId`. */
     attempts: p.integer(),
+    failedEntryId: p.bigint('number').nullable(),
     nextAttemptAt: p.datetime().nullable(),
+    /** Somebody asked for the next try at once, maybe during a request. Taking the lease resets it. */
+    isTryRequested: p.boolean().default(false),
     /** The first failure since the last success. */
     failingSince: p.datetime().nullable(),
+    /** A failure after this time disables the webhook. Null until that is announced, a day before. */
+    disableAfter: p.datetime().nullable(),
     lastDeliveredAt: p.datetime().nullable(),
     disabledAt: p.datetime().nullable(),
     disabledReason: p.enum(DISABLED_REASONS).nullable(),
     /** Until then the previous secret signs too. */
     previousSecretExpiresAt: p.datetime().nullable(),
-    /** The process with this lease sends the next request, and no other one does until then. */
+    /** The process with this lease sends the next requests, and no other one does until then. */
     leaseId: p.uuid().nullable(),
     leaseUntil: p.datetime().nullable(),
     createdAt: p.datetime(),
@@ -55,11 +65,14 @@ const WebhookSchema = defineEntity({
 
 /** An address that gets the entries of the feed as they are added: a cursor on the feed, and how its deliveries go. */
 export class Webhook extends WebhookSchema.class {
-  /** Forgets the failures, so that the next entry is sent at once. */
+  /** Forgets the failures, so that the next entry is sent at once, and the result of a request that is on its way. */
   startAgain(): void {
+    this.generation += 1;
     this.attempts = 0;
+    this.failedEntryId = null;
     this.nextAttemptAt = null;
     this.failingSince = null;
+    this.disableAfter = null;
   }
 
   enable(): void {
@@ -68,7 +81,14 @@ export class Webhook extends WebhookSchema.class {
     this.startAgain();
   }
 
+  /** Makes the next try due at once, also if a request that is on its way fails. */
+  tryNow(): void {
+    this.nextAttemptAt = null;
+    this.isTryRequested = true;
+  }
+
   disable(reason: DisabledReason, at: Date): void {
+    this.generation += 1;
     this.disabledAt = at;
     this.disabledReason = reason;
   }

@@ -1,6 +1,6 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { connectionType, resolveConnection } from '../../core/graphql/connections.ts';
-import { filterType } from '../../core/graphql/derived-inputs.ts';
+import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
@@ -10,8 +10,9 @@ import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { FeedEntryTypeEnum } from '../feed/graphql.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
+import { SessionStateEnum } from '../sessions/graphql/enums.ts';
 import { DELIVERY_KINDS, DELIVERY_STATES, DISABLED_REASONS } from './entity.ts';
-import { deliveryFilter, webhookFilter } from './input.ts';
+import { conditionsInput, deliveryFilter, webhookFilter } from './input.ts';
 import { messageIdOf, pingIdOf } from './message.ts';
 import {
   createWebhook,
@@ -23,6 +24,7 @@ import {
   redeliverWebhook,
   replayWebhook,
   rotateWebhookSecret,
+  tryWebhookNow,
   updateWebhook,
 } from './operations.ts';
 import { MANAGE_WEBHOOKS } from './policy.ts';
@@ -31,11 +33,13 @@ import {
   type DeliveryRow,
   type WebhookOrderField,
   type WebhookRow,
+  conditionsOf,
   countsOfDeliveries,
   pagesOfDeliveries,
   webhookRow,
 } from './queries.ts';
 import {
+  CONDITION_TEXTS,
   DELIVERY_KIND_TEXTS,
   DELIVERY_STATE_TEXTS,
   DELIVERY_TEXTS,
@@ -97,6 +101,19 @@ const DELIVERY_ORDER = orderType<DeliveryOrderField>('WebhookDelivery', {
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
+inputType('WebhookConditionsInput', conditionsInput);
+
+const ConditionsType = builder.objectRef<NonNullable<ReturnType<typeof conditionsOf>>>('WebhookConditions').implement({
+  description: 'Conditions on the entries that a webhook gets.',
+  fields: (t) => ({
+    sessionStates: t.expose('sessionStates', {
+      type: [SessionStateEnum],
+      nullable: true,
+      description: CONDITION_TEXTS.sessionStates,
+    }),
+  }),
+});
+
 /** How the deliveries of a webhook go. */
 function stateFields(t: FieldsOf<WebhookRow>) {
   return {
@@ -127,6 +144,11 @@ function stateFields(t: FieldsOf<WebhookRow>) {
       nullable: true,
       description: WEBHOOK_TEXTS.failingSince,
     }),
+    disableAfter: t.expose('disableAfter', {
+      type: 'DateTime',
+      nullable: true,
+      description: WEBHOOK_TEXTS.disableAfter,
+    }),
     lastDeliveredAt: t.expose('lastDeliveredAt', {
       type: 'DateTime',
       nullable: true,
@@ -149,6 +171,13 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
     url: t.expose('url', { type: 'URL', description: WEBHOOK_TEXTS.url }),
     types: t.expose('types', { type: [FeedEntryTypeEnum], nullable: true, description: WEBHOOK_TEXTS.types }),
+    conditions: t.field({
+      type: ConditionsType,
+      nullable: true,
+      description: WEBHOOK_TEXTS.conditions,
+      extensions: needs<WebhookRow>('sessionStates'),
+      resolve: conditionsOf,
+    }),
     ...stateFields(t),
     deliveries: t.connection(
       {
@@ -268,6 +297,17 @@ mutation(replayWebhook, {
     webhook: t.field({
       type: WebhookType,
       description: 'The webhook, whose `cursor` is the given id.',
+      resolve: (webhook) => webhookRow(webhook),
+    }),
+  }),
+});
+
+mutation(tryWebhookNow, {
+  ids,
+  payload: (t) => ({
+    webhook: t.field({
+      type: WebhookType,
+      description: 'The webhook, whose next try is due.',
       resolve: (webhook) => webhookRow(webhook),
     }),
   }),

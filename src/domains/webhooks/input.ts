@@ -5,6 +5,7 @@ import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { listInput } from '../../core/input/lists.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import { httpUri, idSchema, optional, rule } from '../../core/input/validation.ts';
+import { SESSION_STATES } from '../sessions/public.ts';
 import { DELIVERY_KINDS, DELIVERY_STATES } from './entity.ts';
 
 const url = httpUri({ max: 2048 }).refine(
@@ -17,20 +18,37 @@ const types = z
   .max(FEED_TYPES.length)
   .transform((given) => [...new Set(given)]);
 
+const sessionStates = z
+  .array(z.enum(SESSION_STATES))
+  .min(1)
+  .max(SESSION_STATES.length)
+  .transform((given) => [...new Set(given)]);
+
+export const conditionsInput = z
+  .strictObject({
+    sessionStates: sessionStates
+      .nullish()
+      .describe('Of `session.state_changed`, only changes to these states are sent. Null for all states.'),
+  })
+  .describe('Conditions on the entries that a webhook gets. Types that they do not name are sent without a condition.');
+
 const ADDRESS = 'The address that gets the messages: an https URL of a public host.';
 const TYPES = 'Types of the entries that are sent.';
+const CONDITIONS = 'Conditions on the entries that are sent.';
 
 export const createWebhookInput = z.strictObject({
   url: url.describe(ADDRESS),
   types: optional(types).describe(`${TYPES} When absent, all types, also those of later versions.`),
+  conditions: optional(conditionsInput).describe(CONDITIONS),
 });
 
 const webhookId = idSchema<WebhookId>().describe('Id of the webhook.');
 
 export const updateWebhookInput = z.strictObject({
   webhookId,
-  url: url.optional().describe(`${ADDRESS} A new one begins without failures.`),
+  url: url.optional().describe(ADDRESS),
   types: types.nullable().optional().describe(`${TYPES} Null for all types.`),
+  conditions: conditionsInput.nullable().optional().describe(`${CONDITIONS} Null for none.`),
   isEnabled: z
     .boolean()
     .optional()

@@ -61,7 +61,7 @@ export const createWebhook = defineOperation({
     requireAllowed(context, url);
     return readNumberedFeedHead(context);
   },
-  run: async (context, { url, types = null }, head): Promise<WebhookWithSecret> => {
+  run: async (context, { url, types = null, conditions }, head): Promise<WebhookWithSecret> => {
     const { em, secrets, actor, now, newId } = context;
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
@@ -76,6 +76,7 @@ export const createWebhook = defineOperation({
       organization: organization.id,
       url,
       types,
+      sessionStates: conditions?.sessionStates ?? null,
       cursor: head,
       attempts: 0,
       createdAt: at,
@@ -113,23 +114,25 @@ async function loadWebhook({ em, actor }: OperationContext, id: WebhookId): Prom
 export const updateWebhook = defineOperation({
   name: 'updateWebhook',
   description:
-    'Updates a webhook, enables or disables it. An absent field does not change. A webhook that is enabled again gets the entries that were added meanwhile, as far as they are kept; `replay` skips some of them.',
+    'Updates a webhook, enables or disables it. An absent field does not change. With another address, other types or conditions, and when it is enabled, it begins without failures, and the next entry is sent at once. A webhook that is enabled again gets the entries that were added meanwhile, as far as they are kept; `replay` skips some of them.',
   access: MANAGE_WEBHOOKS,
   input: updateWebhookInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { webhookId, expectedUpdatedAt, ...changes }) => {
-    const { url, types, isEnabled } = changes;
+    const { url, types, conditions, isEnabled } = changes;
     const { em, now } = context;
     const webhook = await loadWebhook(context, webhookId);
     requireUnchanged(webhook, { expectedUpdatedAt });
     if (isEmptyUpdate(changes)) return unchanged(webhook);
     const at = now();
+    const before = sentBy(webhook);
     if (url !== undefined && url !== webhook.url) {
       requireAllowed(context, url);
       webhook.url = url;
-      webhook.startAgain();
     }
     if (types !== undefined) webhook.types = types;
+    if (conditions !== undefined) webhook.sessionStates = conditions?.sessionStates ?? null;
+    if (sentBy(webhook) !== before) webhook.startAgain();
     if (isEnabled === true && webhook.disabledAt != null) webhook.enable();
     if (isEnabled === false && webhook.disabledAt == null) {
       webhook.disable('requested', at);
@@ -150,6 +153,11 @@ export const updateWebhook = defineOperation({
     detail: newValues(changes, ['isEnabled']),
   }),
 });
+
+/** What is sent where. */
+function sentBy({ url, types, sessionStates }: Webhook): string {
+  return JSON.stringify([url, types?.toSorted(), sessionStates?.toSorted()]);
+}
 
 export const rotateWebhookSecret = defineOperation({
   name: 'rotateWebhookSecret',
@@ -202,10 +210,26 @@ export const replayWebhook = defineOperation({
   target: (webhook) => targetOf(webhook),
 });
 
+export const tryWebhookNow = defineOperation({
+  name: 'tryWebhookNow',
+  description:
+    'Makes the next try of a failing webhook due at once. A successful ping and a successful redelivery do the same.',
+  access: MANAGE_WEBHOOKS,
+  input: webhookReference,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { webhookId }) => {
+    const webhook = await loadWebhook(context, webhookId);
+    if (webhook.disabledAt != null) throw new ConflictError('WRONG_STATE', 'the webhook is disabled; enable it');
+    webhook.tryNow();
+    return webhook;
+  },
+  target: (webhook) => targetOf(webhook),
+});
+
 export const pingWebhook = defineOperation({
   name: 'pingWebhook',
   description:
-    'Sends a message of the type `webhook.ping` to a webhook, also to a disabled one. It is sent once, does not count as health, and its result is in the log.',
+    'Sends a message of the type `webhook.ping` to a webhook, also to a disabled one. It is sent once, does not count as health, and its result is in the log. When it succeeds, the next try of a failing webhook is due at once.',
   access: MANAGE_WEBHOOKS,
   input: webhookReference,
   errors: [NotFoundError, ConflictError],
@@ -219,7 +243,7 @@ export const pingWebhook = defineOperation({
 export const redeliverWebhook = defineOperation({
   name: 'redeliverWebhook',
   description:
-    'Sends the message of a delivery again, also to a disabled webhook. It is sent once, does not count as health, and its result is in the log. An entry that is no longer in the feed, or that administrators can no longer see, is not sent.',
+    'Sends the message of a delivery again, also to a disabled webhook. It is sent once, does not count as health, and its result is in the log. When it succeeds, the next try of a failing webhook is due at once. An entry that is no longer in the feed, or that administrators can no longer see, is not sent.',
   access: MANAGE_WEBHOOKS,
   input: redeliverWebhookInput,
   errors: [NotFoundError, ConflictError],

@@ -25,7 +25,7 @@ const db = queriesOn<WebhookTables>();
 type Tables = Readable<WebhookTables>;
 type Reader = Pick<OperationContext, 'sql' | 'actor'>;
 
-const INTERNAL = ['leaseId', 'leaseUntil', 'replayUntil'] as const;
+const INTERNAL = ['leaseId', 'leaseUntil', 'replayUntil', 'generation', 'failedEntryId', 'isTryRequested'] as const;
 type Internal = (typeof INTERNAL)[number];
 const isInternal = (name: string): name is Internal => INTERNAL.some((each) => each === name);
 
@@ -237,6 +237,11 @@ export async function deleteWebhooksOf(em: EntityManager, organizationId: Organi
   const ids = deleted.map(({ id }) => id);
   await deleteWebhookSecrets(em, ids);
   return ids;
+}
+
+/** The conditions of a webhook, as both APIs show them. */
+export function conditionsOf({ sessionStates }: Pick<WebhookRow, 'sessionStates'>) {
+  return sessionStates && { sessionStates };
 }
 
 /** The row of a webhook that was just written. */

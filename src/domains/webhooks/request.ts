@@ -5,6 +5,9 @@ import type { DeliveryRow } from './queries.ts';
 /** Maximum number of bytes of an answer that are kept. */
 const ANSWER_BYTES = 1024;
 
+/** With the time that the receiver asks to wait. */
+export type SentResult = Result & { readonly retryAfterMs?: number };
+
 export type Result = Pick<DeliveryRow, 'state' | 'status' | 'error' | 'answer' | 'durationMs'>;
 
 interface WebhookRequest {
@@ -17,9 +20,9 @@ interface WebhookRequest {
 
 /** Sends a message. A redirect is not followed. @throws the reason of the signal. */
 export async function send(
-  { outbound }: Pick<WorkContext, 'outbound'>,
+  { outbound, now }: Pick<WorkContext, 'outbound' | 'now'>,
   { url, headers, body, timeoutMs, signal }: WebhookRequest,
-): Promise<Result> {
+): Promise<SentResult> {
   const began = performance.now();
   const since = () => Math.round(performance.now() - began);
   try {
@@ -30,12 +33,21 @@ export async function send(
     const answer = await beginningOf(response);
     signal.throwIfAborted();
     const state = response.ok ? 'succeeded' : 'failed';
-    return { state, status: response.status, error: null, answer, durationMs: since() };
+    const retryAfterMs = retryAfterOf(response, now());
+    return { state, status: response.status, error: null, answer, durationMs: since(), retryAfterMs };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof OutboundError)) throw error;
     return { state: 'failed', status: null, error: error.message, answer: null, durationMs: since() };
   }
+}
+
+/** `Retry-After` in milliseconds: it is a number of seconds or a date. 0 without one. */
+function retryAfterOf({ status, headers }: Response, at: Date): number {
+  const value = headers.get('retry-after');
+  if (value === null || (status !== 429 && status !== 503)) return 0;
+  const ms = /^\d+$/.test(value) ? Number(value) * 1000 : Date.parse(value) - at.getTime();
+  return ms > 0 ? ms : 0;
 }
 
 /** The beginning of the answer as text that can be stored. What the server does not finish in time counts as its end. */

@@ -3,6 +3,7 @@ import { FEED_TYPES } from '../../core/feed.ts';
 import { documentOf, readOnly } from '../../core/http/documents.ts';
 import { route } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
+import { SESSION_STATES } from '../sessions/public.ts';
 import { DELIVERY_KINDS, DELIVERY_STATES, DISABLED_REASONS } from './entity.ts';
 import { listWebhookDeliveriesInput, listWebhooksInput } from './input.ts';
 import { messageIdOf, pingIdOf } from './message.ts';
@@ -17,10 +18,11 @@ import {
   redeliverWebhook,
   replayWebhook,
   rotateWebhookSecret,
+  tryWebhookNow,
   updateWebhook,
 } from './operations.ts';
-import { type DeliveryRow, type WebhookRow, webhookRow } from './queries.ts';
-import { DELIVERY_TEXTS, SECRET_TEXT, WEBHOOK_TEXTS } from './texts.ts';
+import { type DeliveryRow, type WebhookRow, conditionsOf, webhookRow } from './queries.ts';
+import { CONDITION_TEXTS, DELIVERY_TEXTS, SECRET_TEXT, WEBHOOK_TEXTS } from './texts.ts';
 
 const tag = 'Webhooks';
 
@@ -29,6 +31,7 @@ const webhook = {
   id: readOnly(z.uuid()),
   url: z.url(),
   types: z.array(z.enum(FEED_TYPES)).nullable(),
+  conditions: documentOf(CONDITION_TEXTS, { sessionStates: z.array(z.enum(SESSION_STATES)).nullable() }).nullable(),
   isEnabled: z.boolean(),
   disabledAt: moment(),
   disabledReason: readOnly(z.enum(DISABLED_REASONS).nullable()),
@@ -36,6 +39,7 @@ const webhook = {
   attempts: readOnly(z.int()),
   nextAttemptAt: moment(),
   failingSince: moment(),
+  disableAfter: moment(),
   lastDeliveredAt: moment(),
   previousSecretExpiresAt: moment(),
   createdAt: readOnly(z.iso.datetime()),
@@ -66,6 +70,7 @@ const webhookExample: z.input<typeof webhookDocument> = {
   id: '3f0c1c1e-8f6b-4c57-9d1c-6b0a8f5b2f11',
   url: 'https://example.com/hooks/workspace',
   types: ['session.state_changed', 'mcp_connection.status_changed'],
+  conditions: { sessionStates: ['completed', 'failed'] },
   isEnabled: true,
   disabledAt: null,
   disabledReason: null,
@@ -73,6 +78,7 @@ const webhookExample: z.input<typeof webhookDocument> = {
   attempts: 0,
   nextAttemptAt: null,
   failingSince: null,
+  disableAfter: null,
   lastDeliveredAt: '2026-03-01T10:20:31.000Z',
   previousSecretExpiresAt: null,
   createdAt: '2026-02-01T08:00:00.000Z',
@@ -108,6 +114,7 @@ function toWebhookDocument(row: WebhookRow): z.input<typeof webhookDocument> {
     id: row.id,
     url: row.url,
     types: row.types,
+    conditions: conditionsOf(row),
     isEnabled: row.disabledAt === null,
     disabledAt: row.disabledAt,
     disabledReason: row.disabledReason,
@@ -115,6 +122,7 @@ function toWebhookDocument(row: WebhookRow): z.input<typeof webhookDocument> {
     attempts: row.attempts,
     nextAttemptAt: row.nextAttemptAt,
     failingSince: row.failingSince,
+    disableAfter: row.disableAfter,
     lastDeliveredAt: row.lastDeliveredAt,
     previousSecretExpiresAt: row.previousSecretExpiresAt,
     createdAt: row.createdAt,
@@ -171,7 +179,11 @@ export const webhookRoutes = [
     status: 201,
     location: ({ id }) => id,
     examples: {
-      input: { url: webhookExample.url, types: ['session.state_changed', 'mcp_connection.status_changed'] },
+      input: {
+        url: webhookExample.url,
+        types: ['session.state_changed', 'mcp_connection.status_changed'],
+        conditions: { sessionStates: ['completed', 'failed'] },
+      },
       output: { ...withSecretExample, lastDeliveredAt: null },
     },
     toDocument: withSecret,
@@ -229,6 +241,16 @@ export const webhookRoutes = [
     status: 202,
     examples: { input: { after: 1100 }, output: { ...webhookExample, cursor: 1100 } },
     toDocument: (replayed) => toWebhookDocument(webhookRow(replayed)),
+  }),
+  route(tryWebhookNow, {
+    method: 'POST',
+    path: '/v1/webhooks/:webhookId/try',
+    tag,
+    optionalBody: true,
+    output: webhookDocument,
+    status: 202,
+    examples: { output: webhookExample },
+    toDocument: (tried) => toWebhookDocument(webhookRow(tried)),
   }),
   route(listWebhookDeliveries, {
     method: 'GET',

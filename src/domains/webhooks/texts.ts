@@ -5,6 +5,7 @@ export const WEBHOOK_TEXTS = {
   id: 'Id of the webhook.',
   url: 'The address that gets the messages.',
   types: 'Types of the entries that are sent. Null for all types.',
+  conditions: 'Conditions on the entries that are sent. Null for none.',
   isEnabled: 'Whether entries of the feed are sent.',
   disabledAt: 'When the webhook was disabled. Null while it is enabled.',
   disabledReason: 'Why the webhook was disabled. Null while it is enabled.',
@@ -12,10 +13,16 @@ export const WEBHOOK_TEXTS = {
   attempts: 'Number of failed tries of the entry that is sent next.',
   nextAttemptAt: 'When the entry that failed is sent again. Null if no retry is due later.',
   failingSince: 'Time of the first failure since the last success. Null if the last delivery succeeded.',
+  disableAfter:
+    'A failure after this time disables the webhook. Null unless that was announced in the feed (`webhook.failing`).',
   lastDeliveredAt: 'When an entry was last delivered. Null if none was.',
   previousSecretExpiresAt: 'Until then messages are also signed with the previous secret. Null if there is none.',
   createdAt: 'When the webhook was created.',
   updatedAt: 'When somebody last changed the webhook.',
+} as const;
+
+export const CONDITION_TEXTS = {
+  sessionStates: 'Of `session.state_changed`, only changes to these states are sent. Null for all states.',
 } as const;
 
 export const SECRET_TEXT = 'The secret of the signatures: `whsec_…`. It is shown only in this answer.';

@@ -39,6 +39,7 @@ const READ_WITH: Readonly<Record<FeedType, readonly Scope[] | 'as administrator'
   'member.joined': PEOPLE,
   'member.left': PEOPLE,
   'deletion_job.finished': 'as administrator',
+  'webhook.failing': 'as administrator',
   'webhook.disabled': 'as administrator',
 };
 const TYPES = Object.entries(READ_WITH);

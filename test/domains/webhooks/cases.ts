@@ -17,6 +17,7 @@ export const webhooks: Cases = {
     body: () => ({ after: 0 }),
     target: 'Webhook',
   },
+  tryWebhookNow: { input: webhook, target: 'Webhook' },
   pingWebhook: { input: webhook, target: 'Webhook' },
   redeliverWebhook: {
     input: (to) => ({ ...webhook(to), deliveryId: to.webhookDeliveryId }),

@@ -123,6 +123,7 @@ export async function useEverything(given: Given) {
       params: { path: { webhookId: hook.id, deliveryId: ping.id } },
     }),
   );
+  good(await client.POST(`${hookPath}/try`, ofHook));
   good(await client.POST(`${hookPath}/replay`, { ...ofHook, body: { after: 0 } }));
   const deliveries = good(await client.GET(`${hookPath}/deliveries`, ofHook));
   good(await client.DELETE(hookPath, ofHook));
