@@ -135,7 +135,12 @@ export const AUDITED_NODES = [
 ] as const;
 
 /** The kinds of objects that entries name: the GraphQL type, or the REST noun if it is not in GraphQL. */
-export type AuditTargetType = (typeof AUDITED_NODES)[number] | 'Broadcast' | 'BroadcastChannel' | 'Secret';
+export type AuditTargetType =
+  | (typeof AUDITED_NODES)[number]
+  | 'Broadcast'
+  | 'BroadcastChannel'
+  | 'OperationManifest'
+  | 'Secret';
 
 /** The changed object: its kind and its REST id. */
 export interface AuditTarget {

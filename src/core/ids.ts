@@ -16,6 +16,7 @@ export type EventPropertyId = Id<'EventProperty'>;
 export type InvitationId = Id<'Invitation'>;
 export type McpAuthorizationId = Id<'McpAuthorization'>;
 export type McpConnectionId = Id<'McpConnection'>;
+export type OperationManifestId = Id<'OperationManifest'>;
 export type OrganizationId = Id<'Organization'>;
 export type ProjectId = Id<'Project'>;
 export type PullRequestId = Id<'PullRequest'>;

@@ -45,6 +45,11 @@ export const WORK = {
   toolServers: 10,
   /** Messages that a webhook gets in a row, before others are served. */
   webhookEntries: 100,
+  /** Documents of a published manifest, their bytes, manifests of an organization, and bytes of all of them. */
+  manifestOperations: 2_000,
+  documentBytes: 65_536,
+  manifests: 1_000,
+  manifestBytes: 64 * 1024 * 1024,
   /** Bytes that a WebSocket sends before its caller is known, and characters of each later message that is no operation. */
   socketBytes: 16 * 1024,
   /** Characters of the id of an operation of a WebSocket, which each of its results repeats. */

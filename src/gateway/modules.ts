@@ -10,6 +10,7 @@ import { invitations } from '../domains/invitations/module.ts';
 import { mcpConnections } from '../domains/mcp-connections/module.ts';
 import { mcpUse } from '../domains/mcp-use/module.ts';
 import { memberships } from '../domains/memberships/module.ts';
+import { operationManifests } from '../domains/operation-manifests/module.ts';
 import { organizationDeletions } from '../domains/organization-deletions/module.ts';
 import { organizations } from '../domains/organizations/module.ts';
 import { sessionEvents } from '../domains/session-events/module.ts';
@@ -38,6 +39,7 @@ export const modules = complete([
   broadcasts,
   feed,
   webhooks,
+  operationManifests,
   auditLog,
   apiLifecycle,
   gatewayModule,

@@ -39,7 +39,9 @@ const ERROR_CODES = {
   GRAPHQL_VALIDATION_FAILED: 'The document is not valid for this schema.',
   OPERATION_RESOLUTION_FAILURE: 'The request does not name the operation of the document to execute.',
   PERSISTED_QUERY_NOT_FOUND: 'The document with this hash is unknown; send its text, too.',
-  DOCUMENT_NOT_TRUSTED: 'Only documents that the operator has listed are executed.',
+  PERSISTED_DOCUMENT_NOT_FOUND:
+    'No document with this `documentId` is listed by the operator or published for the client and version of the request.',
+  DOCUMENT_NOT_TRUSTED: 'Only documents that the operator has listed, or administrators have published, are executed.',
   QUERY_TOO_LARGE: `The text of the document is longer than ${LIMITS.queryBytes / 1024} KiB.`,
   TOO_MANY_TOKENS: `The document has more than ${inWords(LIMITS.tokens)} tokens.`,
   TOO_DEEP: `The document is nested deeper than ${LIMITS.depth} levels.`,

@@ -85,7 +85,7 @@ const TEXTS = {
   operation:
     'Name of the operation, such as `revokeApiKey`. For a refused attempt it can also be the name of a GraphQL field, or `graphql` when the request was refused before its document was read.',
   targetType:
-    'Type of the changed object: a GraphQL type, `Broadcast`, or `BroadcastChannel`. For a refused attempt it is `ApiKey`.',
+    'Type of the changed object: a GraphQL type, `Broadcast`, `BroadcastChannel`, or `OperationManifest`. For a refused attempt it is `ApiKey`.',
   targetId:
     'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
   target:

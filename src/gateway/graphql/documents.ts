@@ -8,6 +8,7 @@ import { z } from 'zod';
 import { ConfigurationError } from '../../core/config.ts';
 import { invalid } from '../../core/errors.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
+import type { NamedClient } from '../../domains/operation-manifests/public.ts';
 import { memoryOf } from '../../graphql-executor/document-size.ts';
 
 /** Cache of valid documents by their text. Its memory is bounded, because clients choose the documents. */
@@ -89,14 +90,23 @@ function unusable(cause: unknown): never {
   });
 }
 
+/** The document that administrators of the caller's organization have published under this id, or under its SHA-256. */
+export type FindPublished = (id: string) => Promise<string | undefined>;
+
+/** A request for a document, and how its client names itself. */
+export interface Asking {
+  readonly named: NamedClient;
+  readonly findPublished: FindPublished;
+}
+
 /**
  * Replaces the id of a persisted document by its text. The same limits, rules and cache then apply as to other documents. The id is
  * `documentId` (GraphQL over HTTP, appendix on persisted documents), with or without the prefix `sha256:`, or
  * `extensions.persistedQuery.sha256Hash` (automatic persisted queries of Apollo).
- * @throws GraphQLError `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for other texts when only
- * trusted documents are allowed; ValidationError (400) for an invalid id, and for a hash that does not match the text.
+ * @throws GraphQLError `PERSISTED_DOCUMENT_NOT_FOUND` and `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for other texts when
+ * only trusted documents are allowed; ValidationError (400) for an invalid id, and for a hash that does not match the text.
  */
-export type FindDocument = (params: GraphQLParams) => GraphQLParams;
+export type FindDocument = (params: GraphQLParams, asking: Asking) => GraphQLParams | Promise<GraphQLParams>;
 
 /**
  * Memory for automatic persisted queries of this process. Another process asks the client to send the text again, as
@@ -118,24 +128,40 @@ export function createDocuments(trusted: TrustedDocuments, mode: 'also' | 'only'
     if (query.length <= LIMITS.queryBytes) automatic.set(hash, query);
   }
 
-  return (params) => {
+  async function published(
+    id: DocumentId,
+    rest: GraphQLParams,
+    { named, findPublished }: Asking,
+  ): Promise<GraphQLParams> {
+    const query = await findPublished(id.name);
+    if (query === undefined) throw id.isAutomatic ? notFound() : documentNotFound(id, named);
+    return { ...rest, query };
+  }
+
+  async function trustedText(query: string, rest: GraphQLParams, { findPublished }: Asking): Promise<GraphQLParams> {
+    if ((await findPublished(sha256(query))) !== query) throw notTrusted();
+    return rest;
+  }
+
+  return (params, asking) => {
     const { id, rest } = takeId(params);
     const query: unknown = rest.query;
     if (typeof query === 'string' && query !== '') {
-      if (mode === 'only' && !texts.has(query)) throw notTrusted();
+      if (mode === 'only' && !texts.has(query)) return trustedText(query, rest, asking);
       if (id?.isHash) register(query, id.name);
       return rest;
     }
     if (id === undefined) return rest;
     const found = trusted.get(id.name) ?? (mode === 'also' && id.isHash ? automatic.get(id.name) : undefined);
-    if (found === undefined) throw notFound();
-    return { ...rest, query: found };
+    return found === undefined ? published(id, rest, asking) : { ...rest, query: found };
   };
 }
 
 interface DocumentId {
   readonly name: string;
   readonly isHash: boolean;
+  /** Whether its client sends the text if the hash is unknown. */
+  readonly isAutomatic: boolean;
 }
 
 /** The id of the document in a request, and the request without the id. */
@@ -154,7 +180,7 @@ function idOf(documentId: unknown): DocumentId {
   if (typeof documentId !== 'string' || documentId === '' || documentId.length > MAX_ID_LENGTH)
     throw invalid('documentId', `must be a string of 1 to ${MAX_ID_LENGTH} characters`);
   const hash = /^sha256:([0-9a-f]{64})$/.exec(documentId)?.[1];
-  return { name: hash ?? documentId, isHash: hash !== undefined };
+  return { name: hash ?? documentId, isHash: hash !== undefined, isAutomatic: false };
 }
 
 const MAX_ID_LENGTH = 255;
@@ -164,7 +190,7 @@ function hashOf(persistedQuery: unknown): DocumentId {
   if (version !== 1) throw invalid('extensions.persistedQuery.version', 'must be 1');
   if (typeof sha256Hash !== 'string' || !/^[0-9a-f]{64}$/.test(sha256Hash))
     throw invalid('extensions.persistedQuery.sha256Hash', 'must be a SHA-256 in lower-case hexadecimal');
-  return { name: sha256Hash, isHash: true };
+  return { name: sha256Hash, isHash: true, isAutomatic: true };
 }
 
 /** Clients recognize this message and send the text again. */
@@ -174,8 +200,28 @@ function notFound(): GraphQLError {
   });
 }
 
+const MAX_SHOWN = 100;
+
+function documentNotFound({ name }: DocumentId, { client, version }: NamedClient): GraphQLError {
+  const [shown, ...of] = [name, client, version].map((given) => given?.slice(0, MAX_SHOWN));
+  const named = of.some((given) => given !== undefined)
+    ? `for the client ${of[0] ?? '(not named)'}, version ${of[1] ?? '(not named)'}`
+    : 'for any client; the request names none (headers GraphQL-Client-Name and GraphQL-Client-Version)';
+  return new GraphQLError(
+    `No document with the id ${shown} is published ${named}. Administrators publish documents with POST /v1/operation-manifests.`,
+    {
+      extensions: {
+        code: 'PERSISTED_DOCUMENT_NOT_FOUND',
+        client: of[0] ?? null,
+        version: of[1] ?? null,
+        http: { spec: true, status: 404 },
+      },
+    },
+  );
+}
+
 function notTrusted(): GraphQLError {
-  return new GraphQLError('Only trusted documents of the operator are allowed; send the documentId of one.', {
+  return new GraphQLError('Only trusted and published documents are allowed; send the documentId of one.', {
     extensions: { code: 'DOCUMENT_NOT_TRUSTED', http: { status: 403 } },
   });
 }

@@ -2,13 +2,15 @@ import type { ExecutionResult } from 'graphql';
 import type { GraphQLParams } from 'graphql-yoga';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { findPublishedDocument } from '../../domains/operation-manifests/public.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Result, answerResult, notAcceptable } from './answer.ts';
 import { masked, toHttpError } from './errors.ts';
 import { type GraphQLCall, createExecution } from './execution.ts';
 import { JSON_TYPE, MEDIA_TYPES, resultTypeFor } from './media-types.ts';
-import { createDocuments } from './documents.ts';
+import { type FindPublished, createDocuments } from './documents.ts';
+import { namedClientOf } from './named-client.ts';
 import { createPipeline } from './pipeline.ts';
 import { readGraphQLRequest, requireQuery } from './request.ts';
 
@@ -33,7 +35,13 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const runPipeline = createPipeline(createExecution(dependencies, limits));
 
-  const readParams = async (request: HttpRequest) => requireQuery(findDocument(await readGraphQLRequest(request)));
+  const findFor = (params: GraphQLParams, { headers }: HttpRequest, operation: OperationContext) => {
+    const organizationId = operation.actor.organization?.id;
+    const named = namedClientOf(headers);
+    const findPublished: FindPublished = async (id) =>
+      organizationId && (await findPublishedDocument(operation, organizationId, id, named));
+    return findDocument(params, { named, findPublished });
+  };
 
   const answerGraphQL: AnswerGraphQL = async (request, openOperation, { requestId, ...call }) => {
     const mediaType = resultTypeFor(request.headers.get('accept'));
@@ -42,13 +50,15 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
       answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, maxBytes: bounds.answerBytes, logs });
     if (mediaType === undefined)
       return answer({ errors: [notAcceptable(`Answers can be ${MEDIA_TYPES.join(', ')}; accept one of them.`)] });
-    const reading = readParams(request);
+    const reading = readGraphQLRequest(request);
     // Errors of the request are reported after the rights were checked again.
     await reading.catch(() => undefined);
     const operation = await openOperation();
     let result: Result;
     try {
-      result = await runPipeline(await reading, request, { operation, headers: request.headers, ...call });
+      const found = findFor(await reading, request, operation);
+      const params = requireQuery(found instanceof Promise ? await found : found);
+      result = await runPipeline(params, request, { operation, headers: request.headers, ...call });
     } catch (error) {
       result = { errors: [toHttpError(error)] };
     }

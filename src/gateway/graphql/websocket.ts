@@ -9,6 +9,7 @@ import { isObject } from '../../core/is-object.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { SocketPlace } from '../admission/socket-limits.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
+import { CLIENT_HEADERS } from './named-client.ts';
 import { Connection, type Socket, type UpgradeRequest, headersOf, requestOf } from './websocket-connection.ts';
 import { type OperationParts, refusalOf, startOperation, startedBy } from './websocket-operations.ts';
 
@@ -44,7 +45,7 @@ export interface SocketParts extends OperationParts, Pick<Sockets, 'take'> {
 }
 
 /** Members of `connection_init` that replace the header of the same name. */
-const INIT_HEADERS = new Set(['authorization', ORGANIZATION_HEADER.toLowerCase()]);
+const INIT_HEADERS = new Set(['authorization', ORGANIZATION_HEADER.toLowerCase(), ...CLIENT_HEADERS]);
 
 type SocketContext = Context<ConnectionInitMessage['payload'], Connection>;
 

@@ -16,6 +16,11 @@ export const TAGS: readonly { readonly name: string; readonly description: strin
       'Addresses that get the entries of the feed as signed messages (Standard Webhooks), one request at a time and in their order. Only administrators see them. `docs/webhooks.md` describes receivers.',
   },
   {
+    name: 'Operation manifests',
+    description:
+      'The GraphQL documents that a version of a client sends, published so that its requests can name them by id. Only administrators publish them.',
+  },
+  {
     name: 'Sessions',
     description:
       'Runs of coding agents, and the events that their runners record. All members of the organization can read a `public` session; only its creator and administrators can read a `private` one. Only the creator and administrators can change a session.',

@@ -61,6 +61,7 @@ const ok = (data: unknown) => ({ status: 200, data, code: undefined });
 const refused = (status: number, code: string) => ({ status, data: null, code });
 const role = ok({ viewer: { role: 'ADMIN' } });
 const unknown = refused(404, 'PERSISTED_QUERY_NOT_FOUND');
+const unknownId = refused(404, 'PERSISTED_DOCUMENT_NOT_FOUND');
 
 describe('listed documents', () => {
   test.each(['also', 'only'] as const)(
@@ -107,7 +108,7 @@ describe('automatic persisted queries', () => {
     const query = `query Automatic { viewer { role } }`;
     const extensions = automatic(sha256(query));
     expect(await post(plain, { extensions })).toEqual(unknown);
-    expect(await post(plain, { documentId: `sha256:${sha256(query)}` })).toEqual(unknown);
+    expect(await post(plain, { documentId: `sha256:${sha256(query)}` })).toEqual(unknownId);
     // Sent once for each of up to two processes, because each must receive it.
     for (let process = 0; process < 2; process += 1) expect(await post(plain, { query, extensions })).toEqual(role);
     for (let again = 0; again < 4; again += 1) {
@@ -151,7 +152,7 @@ describe('automatic persisted queries', () => {
 
   test('names of properties that every JavaScript object has are unknown documents', async () => {
     for (const documentId of ['__proto__', 'constructor', 'toString'])
-      expect(await post(also, { documentId })).toEqual(unknown);
+      expect(await post(also, { documentId })).toEqual(unknownId);
   });
 });
 

@@ -11,6 +11,7 @@ import { invitations } from '../../domains/invitations/cases.ts';
 import { mcpConnections } from '../../domains/mcp-connections/cases.ts';
 import { mcpUse } from '../../domains/mcp-use/cases.ts';
 import { memberships } from '../../domains/memberships/cases.ts';
+import { operationManifests } from '../../domains/operation-manifests/cases.ts';
 import { organizationDeletions } from '../../domains/organization-deletions/cases.ts';
 import { organizations } from '../../domains/organizations/cases.ts';
 import { sessionEvents } from '../../domains/session-events/cases.ts';
@@ -70,6 +71,7 @@ export const CASES: Cases = {
   ...eventOccurrences,
   ...broadcasts,
   ...webhooks,
+  ...operationManifests,
 };
 
 /** The end of a session at another server changes nothing here, and the token of an invitation is sent in a body although it is a read. */

@@ -127,6 +127,11 @@ export async function useEverything(given: Given) {
   good(await client.POST(`${hookPath}/replay`, { ...ofHook, body: { after: 0 } }));
   const deliveries = good(await client.GET(`${hookPath}/deliveries`, ofHook));
   good(await client.DELETE(hookPath, ofHook));
+  const published = good(
+    await client.POST('/v1/operation-manifests', {
+      body: { client: 'web', version: '1', operations: { name: '{ __typename }' } },
+    }),
+  );
   const recorded = good(await client.GET('/v1/sessions/{sessionId}', ofBegun));
   const pullRequests = good(await client.GET('/v1/sessions/{sessionId}/pull-requests', ofBegun));
   const titles: string[] = [];
@@ -243,6 +248,7 @@ export async function useEverything(given: Given) {
         isRotated: rotated.secret !== hook.secret,
         deliveries: deliveries.items.map(({ type }) => type),
       },
+      published: published.operationCount,
       keys: keys.items.some((one) => one.id === created.id),
       eventIds,
       found: found.results.map(({ properties }) => properties?.some(({ name }) => name === 'weight')),

@@ -1,0 +1,3 @@
+// What the gateway uses of operation manifests.
+
+export { type NamedClient, findPublishedDocument } from './published-documents.ts';

@@ -1,0 +1,3 @@
+import type { Cases } from '../../support/operations/cases.ts';
+
+export const operationManifests: Cases = { publishOperationManifest: { creates: 'OperationManifest' } };
