@@ -5,7 +5,7 @@ export interface Variables {
   readonly Agents: {  };
   readonly People: {  };
   readonly History: { readonly id: string; readonly first: number; readonly after?: string | null; readonly isRecording?: boolean | null };
-  readonly EventOccurrences: { readonly name: string; readonly first: number; readonly after?: string | null; readonly filter?: { readonly email?: string | null; readonly objectId?: string | null; readonly occurredBefore?: string | null; readonly occurredFrom?: string | null; readonly properties?: readonly ({ readonly name: string; readonly value: string })[] | null } | null };
+  readonly EventOccurrences: { readonly name: string; readonly first: number; readonly after?: string | null; readonly filter?: { readonly email?: string | null; readonly objectId?: string | null; readonly occurredBefore?: string | null; readonly occurredFrom?: string | null; readonly properties?: readonly ({ readonly name: string; readonly value: string })[] | null; readonly unmatchedReasons?: readonly ('NOT_REGISTERED' | 'NO_VALUE')[] | null } | null };
   readonly AuditLog: { readonly first: number; readonly after?: string | null; readonly filter?: { readonly actorIds?: readonly (string)[] | null; readonly isRecording?: boolean | null; readonly isRefused?: boolean | null; readonly occurredBefore?: string | null; readonly occurredFrom?: string | null; readonly operations?: readonly (string)[] | null; readonly sources?: readonly ('COMMAND_LINE' | 'JOB' | 'REQUEST')[] | null; readonly targetIds?: readonly (string)[] | null } | null };
   readonly Viewer: {  };
   readonly FindSession: { readonly id: string };

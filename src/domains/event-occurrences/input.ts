@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isObject } from '../../core/is-object.ts';
+import { keysOf } from '../../core/keys-of.ts';
 import { momentInput, recentMomentInput } from '../../core/input/moments.ts';
 import { idOrInteger, textOrAbsent } from '../../core/input/tolerant.ts';
 import { optional, rule, text, emailAddress } from '../../core/input/validation.ts';
@@ -90,12 +91,25 @@ export const propertyCondition = z
   })
   .describe('A condition on the value of a property of an occurrence. Values are compared exactly.');
 
+/** Why custom matching has linked an occurrence to no record, with the meaning of each reason. */
+export const UNMATCHED_REASONS = {
+  NO_VALUE: 'It has no value of the property by which records are found, and no other identifier.',
+  NOT_REGISTERED: 'Its value of the property was registered for no record when it was sent.',
+};
+export type UnmatchedReason = keyof typeof UNMATCHED_REASONS;
+const UNMATCHED = z.enum(keysOf(UNMATCHED_REASONS));
+
 /** Null is the same as absent. */
 export const eventOccurrenceFilter = z
   .strictObject({
     objectId: text({ min: 1, max: 255 }).nullish().describe('Linked to this record.'),
     email: z.string().max(254).toLowerCase().nullish().describe('Sent with this e-mail address; case is ignored.'),
     properties: z.array(propertyCondition).max(MAX_CONDITIONS).nullish().describe('With all of these property values.'),
+    unmatchedReasons: z
+      .array(UNMATCHED)
+      .max(100)
+      .nullish()
+      .describe('Of an event with custom matching, linked to no record for any of these reasons.'),
     occurredFrom: momentInput().nullish().describe('At this time or later.'),
     occurredBefore: momentInput().nullish().describe('Before this time.'),
   })

@@ -105,9 +105,8 @@ async function checkAll(context: OperationContext, { inputs, pathOf }: Sending):
     const definition = definitions.get(input.eventName);
     if (!definition) {
       const message = `event definition not found: ${JSON.stringify(input.eventName.slice(0, 100))}`;
-      const fault: InputFault = { path: ['eventName'], code: NOT_FOUND, message };
-      counter.add(undefined, [fault]);
-      faults.push({ ...fault, path: [...path, ...fault.path] });
+      counter.addUnknown(input.eventName);
+      faults.push({ path: [...path, 'eventName'], code: NOT_FOUND, message });
       return [];
     }
     const one = { input, definition, ...checkOccurrence(definition, input) };

@@ -13,7 +13,7 @@ const EventViolationSchema = defineEntity({
     /** {@link UNKNOWN_EVENT} if there was no such event. Not a foreign key: the row expires soon after a deletion of the definition. */
     definitionId: p.uuid().$type<EventDefinitionId>().primary(),
     reason: p.text().$type<InputFaultCode>().primary(),
-    /** Empty if the fault is not in a property. */
+    /** Empty if the fault is not in a property. Of {@link UNKNOWN_EVENT} it is the name of the event that was sent. */
     property: p.text().primary(),
     /** Not a foreign key, because keys of deleted accounts are deleted. */
     keyId: p.uuid().$type<ApiKeyId>().primary(),

@@ -9,6 +9,7 @@ const reasons: [InputFaultCode, ...InputFaultCode[]] = [first ?? 'REQUIRED', ...
 /** Conditions on the counts of refused occurrences. */
 export const eventViolationFilter = z.strictObject({
   eventDefinitionIds: z.array(z.uuid()).max(100).nullish(),
+  isUnknownEvent: z.boolean().nullish(),
   reasons: z.array(z.enum(reasons)).max(100).nullish(),
   hourFrom: momentInput().nullish(),
   hourBefore: momentInput().nullish(),

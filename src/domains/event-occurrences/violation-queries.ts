@@ -9,7 +9,7 @@ import { countOf } from '../../core/postgres/reading/counts.ts';
 import { type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
 import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
-import { EVENT_VIOLATION_COLUMNS, type EventViolationTables } from './violation-entity.ts';
+import { EVENT_VIOLATION_COLUMNS, type EventViolationTables, UNKNOWN_EVENT } from './violation-entity.ts';
 import type { EventViolationFilter } from './violation-input.ts';
 
 const db = queriesOn<EventViolationTables>();
@@ -22,7 +22,7 @@ export type EventViolationRow = Omit<RowOf<Tables['event_violation']>, 'organiza
 export interface Violation {
   readonly definitionId: string;
   readonly reason: InputFaultCode;
-  /** Empty if the fault is not in a property. */
+  /** Empty if the fault is not in a property. Of an unknown event it is the name that was sent. */
   readonly property: string;
   readonly count: number;
 }
@@ -34,7 +34,7 @@ const MAX_ROWS_AN_HOUR = 1_000;
 const KEPT_DAYS = 30;
 
 /**
- * Adds to the counts of this hour. A client chooses the names of unknown properties: once the organization has many rows for the hour, only
+ * Adds to the counts of this hour. A client chooses the names of unknown properties and events: once the organization has many rows for the hour, only
  * definition, reason and key are told apart.
  */
 export async function addViolations(
@@ -128,10 +128,11 @@ export interface EventViolationList {
 function violationsThat<Row>(
   query: SelectQueryBuilder<Tables & { v: Tables['event_violation'] }, 'v', Row>,
   organizationId: OrganizationId,
-  { eventDefinitionIds, reasons, hourFrom, hourBefore }: EventViolationFilter,
+  { eventDefinitionIds, isUnknownEvent, reasons, hourFrom, hourBefore }: EventViolationFilter,
 ): typeof query {
   let found = query.where('v.organization_id', '=', organizationId);
   if (eventDefinitionIds != null) found = found.where('v.definition_id', '=', anyOf('uuid', eventDefinitionIds));
+  if (isUnknownEvent != null) found = found.where('v.definition_id', isUnknownEvent ? '=' : '<>', UNKNOWN_EVENT);
   if (reasons != null) found = found.where('v.reason', '=', anyOf('text', reasons));
   if (hourFrom != null) found = found.where('v.hour', '>=', hourFrom);
   if (hourBefore != null) found = found.where('v.hour', '<', hourBefore);

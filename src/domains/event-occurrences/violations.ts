@@ -1,6 +1,7 @@
 import { requireAccess } from '../../core/access.ts';
 import type { InputFault } from '../../core/errors.ts';
 import type { OrganizationId } from '../../core/ids.ts';
+import { isStorable } from '../../core/input/validation.ts';
 import { defineOperation, type OperationContext } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
@@ -22,15 +23,24 @@ export class ViolationCounter {
   readonly #counts = new Map<string, Violation>();
 
   /** @param faults those of one occurrence, with paths from the occurrence */
-  add(definitionId: string | undefined, faults: readonly InputFault[]): void {
-    const found = new Map(
-      faults.map(({ code, path: [first, name = ''] }): [string, Omit<Violation, 'count'>] => {
-        // Another text can be anything, and is not the name of a property.
-        const property = first === 'properties' && NAME_PATTERN.test(name) ? name : '';
-        const violation = { definitionId: definitionId ?? UNKNOWN_EVENT, reason: code, property };
-        return [`${violation.definitionId} ${code} ${property}`, violation];
-      }),
-    );
+  add(definitionId: string, faults: readonly InputFault[]): void {
+    const found = faults.map(({ code, path: [first, name = ''] }): Omit<Violation, 'count'> => {
+      // Another text can be anything, and is not the name of a property.
+      const property = first === 'properties' && NAME_PATTERN.test(name) ? name : '';
+      return { definitionId, reason: code, property };
+    });
+    this.#count(found);
+  }
+
+  /** Counts an occurrence of an event that does not exist, by the name that was sent. */
+  addUnknown(eventName: string): void {
+    const name = isStorable(eventName) ? eventName.slice(0, MAX_EVENT_NAME) : '';
+    this.#count([{ definitionId: UNKNOWN_EVENT, reason: 'NOT_FOUND', property: name }]);
+  }
+
+  /** Each violation of an occurrence counts once. */
+  #count(violations: readonly Omit<Violation, 'count'>[]): void {
+    const found = new Map(violations.map((each) => [`${each.definitionId} ${each.reason} ${each.property}`, each]));
     for (const [key, violation] of found)
       this.#counts.set(key, { ...violation, count: (this.#counts.get(key)?.count ?? 0) + 1 });
   }
@@ -51,8 +61,10 @@ export class ViolationCounter {
 
 const REFUSED_BY = new WeakMap<object, readonly Violation[]>();
 
-/** Of one request, at most this many properties are named. */
+/** Of one request, at most this many properties and unknown events are named. */
 const MAX_NAMED = 50;
+/** A longer name is cut. */
+const MAX_EVENT_NAME = 100;
 
 /**
  * Stores what a refused request has counted, in a statement of its own after its transaction. Accepted requests store nothing, and a failure
@@ -72,7 +84,7 @@ export async function recordViolations(context: OperationContext, refusal: unkno
 export const listEventViolations = defineOperation({
   name: 'listEventViolations',
   description:
-    'How many occurrences were refused in each hour of the last 30 days, by definition, reason, property and key. Latest first by default. There are no values.',
+    'How many occurrences were refused in each hour of the last 30 days, by definition, reason, property and key, or by the name that was sent if no event has it. Latest first by default. There are no values.',
   access: READ_VIOLATIONS,
   run: async (
     context,

@@ -13,6 +13,7 @@ interface Counted {
   readonly hour: string;
   readonly reason: string;
   readonly property: string | null;
+  readonly unknownEventName: string | null;
   readonly count: string;
   readonly eventDefinition: { readonly name: string } | null;
   readonly apiKey: { readonly databaseId: string } | null;
@@ -36,13 +37,16 @@ async function newWorkspace() {
   const send = (occurrence: object, by = key) => gateway.rest('POST', SENT, { key: by, body: occurrence });
   const list = async (filter = '', by = key) => {
     const query = `{ viewer { organization { eventViolations(first: 100, filter: { ${filter} }) { totalCount
-      nodes { hour reason property count eventDefinition { name } apiKey { databaseId } } } } } }`;
+      nodes { hour reason property unknownEventName count eventDefinition { name } apiKey { databaseId } } } } } }`;
     const { data } = await gateway.graphql<Listed>(by, query);
     return data?.viewer.organization.eventViolations;
   };
   const summary = async (filter = '') =>
     (await list(filter))?.nodes
-      .map(({ eventDefinition, reason, property, count }) => `${eventDefinition?.name} ${reason} ${property} ${count}`)
+      .map(({ eventDefinition, unknownEventName, reason, property, count }) => {
+        const event = eventDefinition ? eventDefinition.name : `unknown "${unknownEventName}"`;
+        return `${event} ${reason} ${property} ${count}`;
+      })
       .toSorted();
   return { ...admin, definitionId: id, send, list, summary };
 }
@@ -72,7 +76,7 @@ test('refused occurrences are counted by definition, reason, property, key and h
     'seen NOT_ALLOWED color 2',
     'seen REQUIRED null 1',
     'seen UNKNOWN_FIELD prize 1',
-    'undefined NOT_FOUND null 1',
+    'unknown "missing" NOT_FOUND null 1',
   ]);
   expect(await summary(`eventDefinitionIds: ["${definitionId}"], reasons: [BAD_FORMAT]`)).toEqual([
     'seen BAD_FORMAT price 2',
@@ -109,14 +113,50 @@ test('no value is stored, and no text that cannot be the name of a property', as
   const { send, summary } = await newWorkspace();
   const secret = 'Secret-4711';
   await send({ eventName: 'seen', ...ann, properties: { price: secret, [secret]: secret, ['x'.repeat(51)]: 1 } });
-  await send({ eventName: secret, ...ann, properties: {} });
+  await send({ eventName: 'missing', ...ann, properties: { [secret]: secret } });
   const rows = await gateway.dependencies.sql.query('select v::text as row from event_violation v', []);
   expect(JSON.stringify(rows)).not.toContain('4711');
   expect(await summary()).toEqual([
     'seen BAD_FORMAT price 1',
     'seen UNKNOWN_FIELD null 1',
-    'undefined NOT_FOUND null 1',
+    'unknown "missing" NOT_FOUND null 1',
   ]);
+});
+
+test('sends with a name that no event has are counted by that name, whatever it is', async () => {
+  const { send, summary, list, definitionId, key } = await newWorkspace();
+  await send({ eventName: 'sene', ...ann, properties: { price: 'much' } });
+  await send({ eventName: 'Checkout <b>Started</b> – 1', ...ann });
+  await send({ eventName: 'x'.repeat(255), ...ann });
+  await send({ eventName: 'nul\0nul', ...ann });
+  const inputs = ['sene', 'seen', 'sene', 'pe0_seen'].map((eventName) => ({ eventName, ...ann }));
+  await gateway.rest('POST', `${SENT}/batch`, { key, body: { inputs } });
+  await send({ eventName: 'seen', ...ann, properties: { price: 'much' } });
+  const unknown = [
+    'unknown "Checkout <b>Started</b> – 1" NOT_FOUND null 1',
+    'unknown "null" NOT_FOUND null 1',
+    'unknown "pe0_seen" NOT_FOUND null 1',
+    'unknown "sene" NOT_FOUND null 3',
+    `unknown "${'x'.repeat(100)}" NOT_FOUND null 1`,
+  ];
+  expect(await summary('isUnknownEvent: true')).toEqual(unknown);
+  expect(await summary('isUnknownEvent: false')).toEqual(['seen BAD_FORMAT price 1']);
+  expect((await list())?.totalCount).toBe(6);
+  expect(await summary(`isUnknownEvent: true, eventDefinitionIds: ["${definitionId}"]`)).toEqual([]);
+});
+
+test('names of unknown events use bounded space, and every refused occurrence is still counted', async () => {
+  const { key, organizationId } = await newWorkspace();
+  for (let request = 0; request < 25; request += 1) {
+    const inputs = Array.from({ length: 100 }, (_, index) => ({ eventName: `x_${request}_${index}`, ...ann }));
+    await gateway.rest('POST', `${SENT}/batch`, { key, body: { inputs } });
+  }
+  const [row] = await gateway.dependencies.sql.query<{ rows: number; total: number }>(
+    `select count(*)::int as rows, sum(count)::int as total from event_violation where organization_id = $1`,
+    [organizationId],
+  );
+  expect(row?.rows).toBeLessThanOrEqual(1_051);
+  expect(row?.total).toBe(2_500);
 });
 
 test('unknown names use bounded space, and every refused occurrence is still counted', async () => {

@@ -1,6 +1,8 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
+import { enumOf } from '../../../core/graphql/enums.ts';
+import { keysOf } from '../../../core/keys-of.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { placeFromKey, uuidsOf } from '../../../core/graphql/global-ids.ts';
@@ -13,7 +15,14 @@ import { DeletionPreviewType, EventDefinition, definitionOf } from '../../event-
 import type { EventDefinitionRow } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import './identifiers.ts';
-import { eventOccurrenceFilter, occurrenceDaysInput, propertyCondition, sendEventOccurrenceInput } from '../input.ts';
+import {
+  UNMATCHED_REASONS,
+  type UnmatchedReason,
+  eventOccurrenceFilter,
+  occurrenceDaysInput,
+  propertyCondition,
+  sendEventOccurrenceInput,
+} from '../input.ts';
 import { READ_USAGE } from '../policy.ts';
 import { sendEventOccurrences } from '../operations.ts';
 import {
@@ -26,6 +35,13 @@ import {
   readMonthlyUsage,
 } from '../read-operations.ts';
 import type { EventOccurrenceRow, OccurrenceKey } from '../queries.ts';
+
+const UnmatchedReasonEnum = enumOf<UnmatchedReason>(
+  'UnmatchedReason',
+  'Why custom matching has linked an occurrence to no record.',
+  keysOf(UNMATCHED_REASONS),
+  UNMATCHED_REASONS,
+);
 
 const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
   description: 'An occurrence of an event: something that happened at a certain time.',
@@ -54,6 +70,12 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
       nullable: true,
       description:
         'Id of the record that the occurrence is linked to: either sent with it, or found by custom matching. Null when it is not linked.',
+    }),
+    unmatchedReason: t.expose('unmatchedReason', {
+      type: UnmatchedReasonEnum,
+      nullable: true,
+      description:
+        'Why custom matching has linked the occurrence to no record. Null if it is linked, if it has an e-mail address or token and no value to find the record by, and for an event without custom matching. It never changes.',
     }),
     uuid: t.exposeString('uuid', {
       nullable: true,

@@ -18,7 +18,7 @@ import { listEventViolations, readEventViolations } from '../violations.ts';
 
 const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
   description:
-    'How many occurrences of an event were refused in an hour for one reason, in one property, with one API key. An occurrence with several faults counts once for each. Kept for 30 days.',
+    'How many occurrences of an event were refused in an hour for one reason, in one property, with one API key; those of an event that does not exist by the name that was sent. An occurrence with several faults counts once for each. Kept for 30 days.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readEventViolations(context, uuidsOf(keys), selected),
   fields: (t) => ({
@@ -32,6 +32,13 @@ const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
       resolve: ({ definitionId }, _, context, info) =>
         definitionId === UNKNOWN_EVENT ? null : definitionOf(definitionId, context, info),
     }),
+    unknownEventName: t.string({
+      nullable: true,
+      description:
+        'The name that was sent if no event has it, at most 100 characters. Null if the event existed, or if too many names were refused in the hour.',
+      extensions: needs<EventViolationRow>('definitionId', 'property'),
+      resolve: ({ definitionId, property }) => (definitionId === UNKNOWN_EVENT && property) || null,
+    }),
     reason: t.expose('reason', {
       type: InputFaultCodeEnum,
       description: 'The broken rule. `NOT_FOUND`: no such event.',
@@ -40,8 +47,8 @@ const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
       nullable: true,
       description:
         'Name of the property with the fault. Null if the fault is elsewhere, or if too many properties were refused in the hour.',
-      extensions: needs<EventViolationRow>('property'),
-      resolve: ({ property }) => property || null,
+      extensions: needs<EventViolationRow>('definitionId', 'property'),
+      resolve: ({ definitionId, property }) => (definitionId !== UNKNOWN_EVENT && property) || null,
     }),
     apiKey: t.field({
       type: ApiKeyType,
@@ -61,6 +68,9 @@ const FilterInput = builder.inputType('EventViolationFilter', {
   fields: (t) => ({
     eventDefinitionIds: t.idList({
       description: 'Counts of any of these definitions, at most 100. Each is an `id` or `databaseId`.',
+    }),
+    isUnknownEvent: t.boolean({
+      description: 'True lists counts of names that no event has, false those of events that existed.',
     }),
     reasons: t.field({ type: [InputFaultCodeEnum], description: 'Counts with any of these reasons, at most 100.' }),
     hourFrom: t.field({ type: 'DateTime', description: 'Counts of this hour or later.' }),
