@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { DayChart } from './day-chart.ts';
+import { EventMatching } from './event-matching.ts';
 import { EventOccurrences } from './event-occurrences.ts';
 import { EventViolations } from './event-violations.ts';
 import { FormButton } from './form-button.ts';
@@ -57,6 +58,7 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }): VNod
         <${Properties} label="Default properties" properties=${others} />
       </details>`
     }
+    ${definition.customMatchingId && html`<${EventMatching} definition=${definition} />`}
     <h2>Latest occurrences</h2>
     <${EventOccurrences} definition=${definition} />
     <h2>Refused occurrences</h2>

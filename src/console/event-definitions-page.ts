@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { UnknownEvents } from './event-violations.ts';
 import { Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
@@ -47,5 +48,6 @@ export function EventDefinitionsPage(): VNode {
       empty=${empty}
       head=${['Label', 'Name', 'Object', 'Properties']}
     />
+    ${mayCreate && html`<${UnknownEvents} />`}
   <//>`;
 }

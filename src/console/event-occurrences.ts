@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { UNMATCHED_WORDS } from './event-matching.ts';
 import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
@@ -18,33 +19,47 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
   const { name, properties } = definition;
   const [property, setProperty] = useFilter('property');
   const [value, setValue] = useFilter('value');
+  const [record, setRecord] = useFilter('record');
   const wanted = useSettled(value);
-  const filter = property && wanted ? { properties: [{ name: property, value: wanted }] } : {};
+  const filter = {
+    ...(property && wanted && { properties: [{ name: property, value: wanted }] }),
+    ...(isReason(record) && { unmatchedReasons: [record] }),
+  };
   const variables = { name, first: 20, filter };
   const list = usePages('EventOccurrences', variables, ({ eventDefinition }) => eventDefinition?.occurrences);
-  const isFiltered = 'properties' in filter;
+  const isFiltered = Object.keys(filter).length > 0;
   const choose = (next: string) => {
     setProperty(next);
     setValue('');
   };
   const empty = isFiltered
-    ? html`<${Empty}>No occurrence has this value.<//>`
+    ? html`<${Empty}>No occurrence matches this filter.<//>`
     : html`<${Empty} command=${commandToSend(definition)}>Nothing has been recorded for this event yet. Send one:<//>`;
-  const row = ({ id, occurredAt, objectId, email, properties: values }: Occurrence) =>
+  const row = ({ id, occurredAt, objectId, email, unmatchedReason, properties: values }: Occurrence) =>
     html`<tr key=${id}>
       <td><${Time} at=${occurredAt} /></td>
-      <td class="wide">${objectId ?? email ?? html`<span class="soft">–</span>`}</td>
+      <td class="wide">
+        ${objectId ?? email ?? html`<span class="soft">–</span>`}
+        ${unmatchedReason && html`<div class="soft">${UNMATCHED_WORDS[unmatchedReason]}</div>`}
+      </td>
       <td class="wide">${valuesShown(values)}</td>
     </tr>`;
-  const isOffered = isFiltered || property !== '' || list.rows.length > 0;
+  const isOffered = isFiltered || property !== '' || record !== '' || list.rows.length > 0;
   return html`${
       isOffered &&
       html`<${Filters}>
         <${ChoiceField} label="Property" value=${property} onChange=${choose} choices=${choicesOf(properties)} />
+        ${definition.customMatchingId && html`<${ChoiceField} label="Record" value=${record} onChange=${setRecord} choices=${RECORDS} />`}
         ${property && html`<${ValueField} property=${properties.find((each) => each.name === property)} value=${value} onChange=${setValue} />`}
       <//>`
     } <${List} label="Latest occurrences" list=${list} row=${row} empty=${empty} head=${HEAD} />`;
 }
+
+function isReason(value: string): value is keyof typeof UNMATCHED_WORDS {
+  return Object.hasOwn(UNMATCHED_WORDS, value);
+}
+
+const RECORDS = [['', 'Any'], ...Object.entries(UNMATCHED_WORDS)] as const;
 
 function choicesOf(properties: readonly Property[]) {
   return [['', 'Any'], ...properties.map(({ name, label }) => [name, label] as const)] as const;

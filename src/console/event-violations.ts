@@ -30,3 +30,29 @@ export function EventViolations({ definitionId }: { readonly definitionId: strin
           />`
     }`;
 }
+
+type UnknownEvent = NonNullable<
+  NonNullable<Answers['UnknownEvents']['viewer']['organization']>['eventViolations']
+>['nodes'][number];
+
+/** The names that no event has, with which occurrences were sent; nothing if there are none. */
+export function UnknownEvents(): VNode | null {
+  const { data } = useQuery('UnknownEvents', {});
+  const nodes = data?.viewer.organization?.eventViolations?.nodes ?? [];
+  const row = ({ id, hour, unknownEventName, apiKey, count }: UnknownEvent) =>
+    html`<tr key=${id}>
+      <td><${Time} at=${hour} /></td>
+      <td class="wide">
+        ${unknownEventName === null ? html`<span class="soft">further names</span>` : html`<code>${unknownEventName}</code>`}
+      </td>
+      <td>${apiKey?.name ?? apiKey?.preview ?? html`<span class="soft">–</span>`}</td>
+      <td class="number">${count}</td>
+    </tr>`;
+  if (nodes.length === 0) return null;
+  return html`<h2>Refused names</h2>
+    <p class="soft">
+      Occurrences of the last 30 days with a name that no event has. Correct the name where they are sent, or create the
+      event.
+    </p>
+    <${Table} label="Refused names" head=${['Hour', 'Name', 'API key', 'Count']} rows=${nodes} row=${row} />`;
+}

@@ -21,9 +21,23 @@ export const FINDING = {
 
   EventOccurrences: `query EventOccurrences($name: String!, $first: Int!, $after: String, $filter: EventOccurrenceFilter) {
     eventDefinition(name: $name) { id occurrences(first: $first, after: $after, filter: $filter) {
-      nodes { id occurredAt objectId email properties }
+      nodes { id occurredAt objectId email unmatchedReason properties }
       pageInfo { hasNextPage endCursor }
     } }
+  }`,
+
+  EventMatching: `query EventMatching($name: String!, $from: DateTime!) {
+    eventDefinition(name: $name) {
+      id
+      notRegistered: occurrences(filter: { unmatchedReasons: [NOT_REGISTERED], occurredFrom: $from }) { totalCount }
+      noValue: occurrences(filter: { unmatchedReasons: [NO_VALUE], occurredFrom: $from }) { totalCount }
+    }
+  }`,
+
+  UnknownEvents: `query UnknownEvents {
+    viewer { organization { id eventViolations(first: 20, filter: { isUnknownEvent: true }) {
+      nodes { id hour unknownEventName count apiKey { id name preview } }
+    } } }
   }`,
 
   AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {

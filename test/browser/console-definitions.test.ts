@@ -197,6 +197,54 @@ test('the deletion of a definition shows what is lost, and asks for the name', a
   expect(problems).toEqual([]);
 });
 
+test.each(VIEWS)('%s: names that no event has are shown with the list of definitions', async (name, view) => {
+  const { key: other } = await site.createKey();
+  const { page, problems } = await site.open('/event-definitions', { ...view, key: other });
+  await page.getByText('No event definitions yet.').waitFor();
+  expect(await page.getByRole('heading', { name: 'Refused names' }).count()).toBe(0);
+  const eventName = `<b>Checkout</b>_${'x'.repeat(200)}`;
+  for (const each of ['chekout_started', 'chekout_started', eventName])
+    await site.rest('POST', '/events/2026-03/send', { key: other, body: { eventName: each, email: 'a@example.com' } });
+  await page.reload();
+  const rows = page.getByRole('table', { name: 'Refused names' });
+  await rows.getByRole('row', { name: /chekout_started.*2/ }).waitFor();
+  await rows.getByText(eventName.slice(0, 100), { exact: true }).waitFor();
+  await isGood(page, `refused-names-${name}`);
+  expect(problems).toEqual([]);
+});
+
+test.each(VIEWS)('%s: occurrences without a record are counted and shown with the reason', async (name, view) => {
+  const { key: other } = await site.createKey();
+  const body = {
+    label: 'Machine started',
+    primaryObject: 'machine',
+    customMatchingId: { primaryObjectRule: { targetObjectPropertyName: 'serial', eventPropertyName: 'number' } },
+    propertyDefinitions: [{ label: 'Number', type: 'string' }],
+  };
+  await site.rest('POST', '/events/2026-03/event-definitions', { key: other, body });
+  const { page, problems } = await site.open('/event-definitions/machine_started', { ...view, key: other });
+  await page.getByText('No occurrence of the last 30 days is without a record.').waitFor();
+  await mutate(site, other, 'registerObjectIdentifiers', {
+    objectType: 'machine',
+    propertyName: 'serial',
+    identifiers: [{ value: 'A7', objectId: 'machine-7' }],
+  });
+  for (const properties of [{ number: 'A7' }, { number: 'A8' }, { number: 'A9' }, {}])
+    await site.rest('POST', '/events/2026-03/send', { key: other, body: { eventName: 'machine_started', properties } });
+  await page.reload();
+  const counts = page.getByRole('table', { name: 'Occurrences of the last 30 days without a record' });
+  await counts.getByRole('row', { name: /value registered for no record.*2.*registerObjectIdentifiers/ }).waitFor();
+  await counts.getByRole('row', { name: /no value to find a record by.*1.*objectId/ }).waitFor();
+  const occurrences = page.getByRole('table', { name: 'Latest occurrences' });
+  await occurrences.getByText('machine-7').waitFor();
+  await page.getByRole('combobox', { name: 'Record' }).selectOption('value registered for no record');
+  await expect.poll(() => occurrences.getByText('machine-7').count()).toBe(0);
+  expect(await occurrences.getByText('value registered for no record').count()).toBe(2);
+  expect(new URL(page.url()).searchParams.get('record')).toBe('NOT_REGISTERED');
+  await isGood(page, `unmatched-${name}`);
+  expect(problems).toEqual([]);
+});
+
 test('a key that cannot change definitions is offered no form', async () => {
   const other = await mutate<{ key: string }>(
     site,
