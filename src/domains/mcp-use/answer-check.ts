@@ -1,19 +1,13 @@
 import { isObject } from '../../core/is-object.ts';
-import type { OperationContext } from '../../core/operation.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { JsonBoundError } from '../../core/text/json-bounds.ts';
 import { FREE_JSON, parseWithin } from '../../core/text/json-slices.ts';
-import type { UsableConnection } from '../mcp-connections/public.ts';
-import { type Message, MessageFault, SERVER_ERROR, type ServerMessage, readServerMessage } from './message.ts';
+import type { Call } from './call.ts';
+import { MessageFault, SERVER_ERROR, type ServerMessage, readServerMessage } from './message.ts';
 import { UpstreamError } from './upstream-error.ts';
 import { noteFailed } from './upstream.ts';
 
 /** Whether an answer of a server is one that an MCP server gives. */
-
-interface Asked {
-  readonly context: OperationContext;
-  readonly connection: UsableConnection;
-}
 
 function mediaTypeOf({ header }: StreamedAnswer): string {
   return (header('content-type') ?? '').toLowerCase().split(';')[0]?.trim() ?? '';
@@ -27,12 +21,12 @@ export function isEventStream(answer: StreamedAnswer): boolean {
 const MEDIA_TYPES = new Set(['application/json', 'text/event-stream', '']);
 
 /** @throws UpstreamError for an answer whose status or media type no MCP server gives. */
-export async function requireProtocol({ context, connection }: Asked, answer: StreamedAnswer): Promise<void> {
+export async function requireProtocol(call: Call, answer: StreamedAnswer): Promise<void> {
   const { status } = answer;
   const fault = faultOf(answer, mediaTypeOf(answer));
   if (!fault) return;
   answer.discard();
-  throw status === 429 ? fault : await noteFailed(context, connection, fault);
+  throw status === 429 ? fault : await noteFailed(call, fault);
 }
 
 function faultOf({ status, header }: StreamedAnswer, mediaType: string): UpstreamError | undefined {
@@ -61,7 +55,7 @@ function serverFailed(status: number): UpstreamError {
  * @throws UpstreamError for a successful answer, or a failure of the server, that is none; MessageFault for a refusal with a page.
  */
 export async function responseIn(
-  { context, connection, message }: Asked & { readonly message: Message | undefined },
+  call: Call,
   { answer, body }: { readonly answer: StreamedAnswer; readonly body: Buffer },
 ): Promise<ServerMessage | undefined> {
   const { status } = answer;
@@ -70,13 +64,13 @@ export async function responseIn(
   if (body.length === 0 || (isRefusal && mediaType === 'text/plain')) return undefined;
   if (isRefusal && mediaType !== 'application/json')
     throw new MessageFault(SERVER_ERROR, `the MCP server answered ${status} without a JSON-RPC response`, {
-      id: message?.id,
+      id: call.message?.id,
       status,
     });
   const response = readServerMessage(body.toString());
   if (isRefusal || response?.isJsonRpc === true) return response;
   const error = status >= 500 ? serverFailed(status) : notMcp('its body is not a JSON-RPC response');
-  throw await noteFailed(context, connection, error);
+  throw await noteFailed(call, error);
 }
 
 /** The members of a JSON-RPC response. @throws UpstreamError if it is malformed, or beyond the bounds of work: results are written again. */

@@ -6,6 +6,11 @@ export class CallerLeft extends Error {
   override readonly name = 'CallerLeft';
 }
 
+export interface Bounds {
+  readonly silenceMs: number | undefined;
+  readonly totalMs: number;
+}
+
 /** Ends an exchange with a server: when the caller leaves, when the server is silent for too long, or when it takes too long in all. */
 export class Deadline {
   readonly signal: AbortSignal;
@@ -15,10 +20,7 @@ export class Deadline {
   readonly #caller: AbortSignal | undefined;
   readonly #abortForCaller = () => this.#abort.abort(new CallerLeft());
 
-  constructor(
-    caller: AbortSignal | undefined,
-    { silenceMs, totalMs }: { readonly silenceMs: number | undefined; readonly totalMs: number },
-  ) {
+  constructor(caller: AbortSignal | undefined, { silenceMs, totalMs }: Bounds) {
     this.signal = this.#abort.signal;
     this.#caller = caller;
     const end = (message: string) => this.#abort.abort(new UpstreamError('UPSTREAM_TIMEOUT', message));
@@ -44,11 +46,11 @@ export class Deadline {
 }
 
 /** The bounds of a call. */
-export function boundsOfCall({ upstreamSilenceMs, upstreamTotalMs }: Timing) {
+export function boundsOfCall({ upstreamSilenceMs, upstreamTotalMs }: Timing): Bounds {
   return { silenceMs: upstreamSilenceMs, totalMs: upstreamTotalMs };
 }
 
 /** The bounds of a stream that a client holds open to receive messages: silence is normal. */
-export function boundsOfStream({ upstreamTotalMs }: Timing) {
+export function boundsOfStream({ upstreamTotalMs }: Timing): Bounds {
   return { silenceMs: undefined, totalMs: upstreamTotalMs };
 }

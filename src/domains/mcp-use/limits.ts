@@ -47,21 +47,21 @@ function ofConnection(id: McpConnectionId): Counted {
 }
 
 /** Counts a call until the returned function is called. @throws DomainError (429) */
-export function beginCall(context: OperationContext, id: McpConnectionId): () => void {
+export function countCall(context: OperationContext, id: McpConnectionId): () => void {
   return context.caches.of(newCalls).begin('calls', [ofKey(context), ofConnection(id)]);
 }
 
 /** Counts a request that calls several servers as one call of the key. @throws DomainError (429) */
-export function beginCallOfKey(context: OperationContext): () => void {
+export function countCallOfKey(context: OperationContext): () => void {
   return context.caches.of(newCalls).begin('calls', [ofKey(context)]);
 }
 
 /** Counts what such a request asks of one of the servers. @throws DomainError (429) */
-export function beginCallOfConnection({ caches }: OperationContext, id: McpConnectionId): () => void {
+export function countCallOfConnection({ caches }: OperationContext, id: McpConnectionId): () => void {
   return caches.of(newCalls).begin('calls', [ofConnection(id)]);
 }
 
 /** The same for a stream that a client holds open to receive messages. It does not count as a call. */
-export function beginStream(context: OperationContext, id: McpConnectionId): () => void {
+export function countStream(context: OperationContext, id: McpConnectionId): () => void {
   return context.caches.of(newStreams).begin('streams', [ofKey(context), ofConnection(id)]);
 }

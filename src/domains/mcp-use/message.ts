@@ -134,9 +134,9 @@ export function outcomeIn(message: ServerMessage | undefined): 'OK' | 'TOOL_ERRO
 }
 
 /** The same for a parsed response. A result of a tool says itself that the tool has failed. */
-export function outcomeOf(response: unknown): 'OK' | 'TOOL_ERROR' | 'JSON_RPC_ERROR' {
-  if (!isObject(response) || isObject(response['error'])) return 'JSON_RPC_ERROR';
-  return isObject(response['result']) && response['result']['isError'] === true ? 'TOOL_ERROR' : 'OK';
+export function outcomeOf({ result }: { readonly result?: unknown }): 'OK' | 'TOOL_ERROR' | 'JSON_RPC_ERROR' {
+  if (!isObject(result)) return 'JSON_RPC_ERROR';
+  return result['isError'] === true ? 'TOOL_ERROR' : 'OK';
 }
 
 /** Whether a message is the response to the request with this id. */

@@ -4,7 +4,8 @@ import { isObject } from '../../core/is-object.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { headerProblemIn } from '../mcp-connections/public.ts';
 import { encodeValue } from './headers.ts';
-import type { ServerSession, ServerTarget } from './server-session.ts';
+import type { Call } from './call.ts';
+import type { ServerSession } from './server-session.ts';
 import { MAX_ANSWER_BYTES, answerTooLarge } from './upstream.ts';
 
 /** Headers that repeat arguments of a tool, which its schema names by `x-mcp-header` (MCP 2026-07-28, Streamable HTTP). */
@@ -36,7 +37,7 @@ function sizeOf(declared: Declared): number {
  * @throws RemoteFailedError for a tool whose declarations break a rule of the protocol, which no client may use.
  */
 export async function parameterHeaders(
-  { context, connection }: ServerTarget,
+  { context, connection }: Call,
   session: ServerSession,
   name: string,
   args: unknown,

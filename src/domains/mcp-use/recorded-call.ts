@@ -1,20 +1,12 @@
-import type { ToolCallOutcome } from '../../core/audit.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
 import { allowsTool } from '../mcp-connections/public.ts';
 import { AuthorizationRequiredError } from './authorization-required.ts';
-import { beginRecord } from './call-record.ts';
+import type { Call } from './call.ts';
+import { type CallEnd, beginRecord } from './call-record.ts';
 import { INVALID_PARAMS, MessageFault, errorText, outcomeOf } from './message.ts';
 import { parameterHeaders } from './parameter-headers.ts';
-import {
-  type ServerResponse,
-  type ServerSession,
-  type ServerTarget,
-  SessionLost,
-  beginSession,
-  refusedBy,
-} from './server-session.ts';
-import { beginSessionRecord, outputOf } from './session-record.ts';
+import { type ServerResponse, type ServerSession, SessionLost, beginSession, refusedBy } from './server-session.ts';
 import { unknownTool } from './tool-policy.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -39,56 +31,44 @@ export interface ToolResponse extends ServerResponse {
 }
 
 /** @throws UpstreamError, AuthorizationRequiredError, the reason of the deadline, and what `appendSessionEvents` throws. */
-export async function recordedCall(target: ServerTarget, call: ToolCall): Promise<ToolResponse> {
-  const { name, params, sessionId } = call;
-  if (sessionId === null || target.connection.recordToolCalls === 'NONE') return auditedCall(target, call);
-  const events = await beginSessionRecord(target.context, sessionId, { toolName: name, args: argumentsOf(params) });
-  let end = { isError: true, output: '' };
+export async function recordedCall(call: Call, toolCall: ToolCall): Promise<ToolResponse> {
+  const { tool, name, params, sessionId, id } = toolCall;
+  const args = isObject(params['arguments']) ? params['arguments'] : {};
+  const record = await beginRecord(call, {
+    tool,
+    ...(sessionId !== null && { session: { id: sessionId, name, args } }),
+  });
+  let end: CallEnd = { outcome: 'TRANSPORT_ERROR', bytes: 0 };
   try {
-    const response = await auditedCall(target, call);
-    end = recordedEnd(response, name);
+    const isAllowed = allowsTool(call.connection.toolPolicy, tool);
+    const response = isAllowed ? await callTool(call, toolCall) : refusedTool(name, id);
+    end = { outcome: outcomeOf(response), bytes: response.bytes, output: outputOf(response, name) };
     return response;
   } catch (error) {
-    end.output = error instanceof Error ? error.message : '';
+    end = { ...end, output: error instanceof Error ? error.message : '' };
     throw error;
   } finally {
-    await events.end(end);
+    await record.end(end);
   }
 }
 
-function argumentsOf(params: ToolCall['params']): object {
-  return isObject(params['arguments']) ? params['arguments'] : {};
-}
-
-function recordedEnd(response: ServerResponse, name: string): { readonly isError: boolean; output: string } {
+/** What a tool has returned as text: its text blocks, and the type of all others; or why it was refused. */
+function outputOf(response: ServerResponse, name: string): string {
   const { result } = response;
-  if (!isObject(result)) return { isError: true, output: refusedBy(response, `the call of ${name}`).message };
-  if (asksForInput(response)) return { isError: false, output: 'the tool asks for input' };
-  const { content, isError } = result;
-  return { isError: isError === true, output: outputOf(Array.isArray(content) ? content : []) };
+  if (!isObject(result)) return refusedBy(response, `the call of ${name}`).message;
+  if (asksForInput(response)) return 'the tool asks for input';
+  const content: readonly unknown[] = Array.isArray(result['content']) ? result['content'] : [];
+  return content
+    .map((block) => {
+      if (!isObject(block)) return '';
+      return typeof block['text'] === 'string' ? block['text'] : `[${String(block['type'])}]`;
+    })
+    .join('\n');
 }
 
 /** Whether a tool of the newest generation asks a person for input, with which the call must be repeated. */
 export function asksForInput({ result }: ServerResponse): boolean {
   return isObject(result) && result['resultType'] === 'input_required';
-}
-
-async function auditedCall(target: ServerTarget, call: ToolCall): Promise<ToolResponse> {
-  const { context, connection } = target;
-  const { tool, sessionId, id } = call;
-  const record = await beginRecord(context, connection, tool, sessionId);
-  let outcome: ToolCallOutcome = 'TRANSPORT_ERROR';
-  let bytes = 0;
-  try {
-    const response = allowsTool(connection.toolPolicy, tool)
-      ? await callTool(target, call)
-      : refusedTool(call.name, id);
-    outcome = outcomeOf(response);
-    bytes = response.bytes;
-    return response;
-  } finally {
-    await record.end({ outcome, bytes });
-  }
 }
 
 /** The response of a server that does not know the tool. */
@@ -97,12 +77,11 @@ function refusedTool(name: string, id: ToolCall['id']): ToolResponse {
   return { id, error, text: errorText(id, error.code, error.message), bytes: 0, isModern: false };
 }
 
-async function callTool(target: ServerTarget, call: ToolCall): Promise<ToolResponse> {
-  const { tool, params, id, onNotification } = call;
+async function callTool(call: Call, { tool, params, id, onNotification }: ToolCall): Promise<ToolResponse> {
   let hasBegun = false;
   try {
-    return await inSession(target, async (session) => {
-      const headers = await parameterHeaders(target, session, tool, params['arguments']);
+    return await inSession(call, async (session) => {
+      const headers = await parameterHeaders(call, session, tool, params['arguments']);
       const named = { ...params, name: tool };
       const options = { headers, onNotification, ...(id !== undefined && { id }) };
       hasBegun = true;
@@ -114,7 +93,7 @@ async function callTool(target: ServerTarget, call: ToolCall): Promise<ToolRespo
       }
     });
   } catch (error) {
-    if (hasBegun && mayHaveRun(error)) target.context.onUnknownOutcome?.();
+    if (hasBegun && mayHaveRun(error)) call.context.onUnknownOutcome?.();
     throw error;
   }
 }
@@ -124,11 +103,11 @@ async function callTool(target: ServerTarget, call: ToolCall): Promise<ToolRespo
  * @throws UpstreamError when that happens twice, or for a refusal in another form than that of the protocol.
  */
 export async function inSession<Result>(
-  target: ServerTarget,
+  call: Call,
   work: (session: ServerSession) => Promise<Result>,
 ): Promise<Result> {
   const attempt = async () => {
-    const session = await beginSession(target);
+    const session = await beginSession(call);
     try {
       return await work(session);
     } finally {

@@ -5,12 +5,13 @@ import type { McpConnectionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type ReceivedEvent, withData } from '../../core/outbound/event-splitter.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
-import { type UsableConnection, findUsableConnection, noteUse } from '../mcp-connections/public.ts';
+import { findUsableConnection, noteUse } from '../mcp-connections/public.ts';
 import { isEventStream, requireProtocol, responseIn } from './answer-check.ts';
+import { type Call, beginCall } from './call.ts';
 import { type CallRecord, beginRecord } from './call-record.ts';
-import { Deadline, boundsOfCall, boundsOfStream } from './deadline.ts';
+import { boundsOfCall, boundsOfStream } from './deadline.ts';
 import { forwardedHeaders, requireAgreement } from './headers.ts';
-import { beginCall, beginStream } from './limits.ts';
+import { countCall, countStream } from './limits.ts';
 import {
   type Message,
   type ServerMessage,
@@ -32,13 +33,9 @@ import { MAX_ANSWER_BYTES, readAnswer, sendUpstream } from './upstream.ts';
 
 /** Streamable HTTP, passed through: the bytes of requests and answers do not change, and credentials do not leave the gateway. */
 
-interface Exchange {
-  readonly context: OperationContext;
-  readonly connection: UsableConnection;
+/** The request of a client that is passed on. */
+interface PassedCall extends Call {
   readonly request: HttpRequest;
-  readonly body: Uint8Array;
-  /** Undefined for GET and DELETE. */
-  readonly message: Message | undefined;
 }
 
 /** @throws NotFoundError for a connection that the caller cannot see. All other failures are JSON-RPC errors. */
@@ -54,37 +51,32 @@ export async function passThrough(
     message = request.method === 'POST' ? await parseMessage(body) : undefined;
     if (message) requireAgreement(request.headers, message);
     if (message) requireClear(connection, message);
-    return await answerExchange({ context, connection, request, body, message });
+    return await answerExchange({ context, connection, message, request, body });
   } catch (error) {
     return answerFailure(error, request, message);
   }
 }
 
-async function answerExchange(exchange: Exchange): Promise<HttpAnswer> {
-  const { context, connection, request, message } = exchange;
-  const begin = request.method === 'GET' ? beginStream : beginCall;
-  const endCount = begin(context, connection.id);
-  const bounds = request.method === 'GET' ? boundsOfStream(context.timing) : boundsOfCall(context.timing);
-  const deadline = new Deadline(request.signal, bounds);
+interface Passed extends Pick<PassedCall, 'context' | 'connection' | 'message' | 'request'> {
+  readonly body: Uint8Array;
+}
+
+async function answerExchange({ body, request, ...given }: Passed): Promise<HttpAnswer> {
+  const { context, message, connection } = given;
+  const isStream = request.method === 'GET';
+  const bounds = isStream ? boundsOfStream(context.timing) : boundsOfCall(context.timing);
+  const begun = beginCall(isStream ? countStream : countCall, { ...given, bounds, signal: request.signal });
+  const call = { ...begun, request };
   let record: CallRecord | undefined;
-  const end = () => {
-    deadline.end();
-    endCount();
-  };
   try {
-    const headers = await headersFor(exchange);
+    const headers = await headersFor(call);
     // Also for a notification, which a server should ignore.
-    if (message?.method === 'tools/call') record = await beginRecord(context, connection, message.params['name']);
+    if (message?.method === 'tools/call') record = await beginRecord(call, { tool: message.params['name'] });
     if (message) requireAllowedTool(connection, message);
-    const answer = await sendUpstream(
-      context,
-      connection,
-      { method: methodOf(request), headers, body: message && exchange.body },
-      deadline,
-    );
-    return await answerOf(exchange, { answer, deadline, record, end });
+    const answer = await sendUpstream(call, { method: methodOf(request), headers, body: message && body });
+    return await answerOf(call, answer, record);
   } catch (error) {
-    end();
+    call.end();
     await record?.end({ outcome: error instanceof MessageFault ? 'JSON_RPC_ERROR' : 'TRANSPORT_ERROR', bytes: 0 });
     throw error;
   }
@@ -95,7 +87,7 @@ function methodOf({ method }: HttpRequest): 'GET' | 'POST' | 'DELETE' {
 }
 
 /** The headers for the server, with its own session id. @throws MessageFault (404) for a session id that is not of this key and connection. */
-async function headersFor({ context, connection, request, message }: Exchange): Promise<Record<string, string>> {
+async function headersFor({ context, connection, request, message }: PassedCall): Promise<Record<string, string>> {
   const headers = forwardedHeaders(request.headers, message);
   const given = request.headers.get(SESSION_HEADER);
   if (given === null) return headers;
@@ -105,39 +97,28 @@ async function headersFor({ context, connection, request, message }: Exchange): 
   return { ...headers, [SESSION_HEADER.toLowerCase()]: sessionId };
 }
 
-interface Received {
-  readonly answer: StreamedAnswer;
-  readonly deadline: Deadline;
-  readonly record: CallRecord | undefined;
-  readonly end: () => void;
-}
-
-async function answerOf(exchange: Exchange, received: Received): Promise<HttpAnswer> {
-  const { context, connection } = exchange;
-  const { answer, deadline, record, end } = received;
-  await requireProtocol(exchange, answer);
-  const headers = await headersOf(exchange, answer);
+async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord | undefined): Promise<HttpAnswer> {
+  const { context, connection, message } = call;
+  await requireProtocol(call, answer);
+  const headers = await headersOf(call, answer);
   if (isEventStream(answer)) {
     await noteUse(context, connection);
-    return answerWith(streamOf(exchange, received), {
+    return answerWith(streamOf(call, answer, record), {
       status: answer.status,
       headers: { ...headers, 'X-Accel-Buffering': EVENT_STREAM_HEADERS['X-Accel-Buffering'] },
     });
   }
-  const body = await readAnswer(answer, deadline);
-  const response = await responseIn(exchange, { answer, body });
+  const body = await readAnswer(answer, call.deadline);
+  const response = await responseIn(call, { answer, body });
   if (answer.status < 300) await noteUse(context, connection);
   await record?.end({ outcome: outcomeIn(response), bytes: body.length });
-  end();
-  const shown = withAllowedTools(connection, exchange.message, response) ?? body;
+  call.end();
+  const shown = withAllowedTools(connection, message, response) ?? body;
   return answerWith(shown.length === 0 ? null : shown, { status: answer.status, headers });
 }
 
 /** The headers of the answer for the client; its session id is replaced by ours. */
-async function headersOf(
-  { context, connection }: Exchange,
-  { header }: StreamedAnswer,
-): Promise<Record<string, string>> {
+async function headersOf({ context, connection }: Call, { header }: StreamedAnswer): Promise<Record<string, string>> {
   const [type, retryAfter, sessionId] = [
     header('content-type'),
     header('retry-after'),
@@ -150,11 +131,12 @@ async function headersOf(
   };
 }
 
-function streamOf({ context, connection, request, message }: Exchange, { answer, deadline, record, end }: Received) {
+function streamOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord | undefined) {
+  const { context, connection, request, message, deadline } = call;
   let response: ServerMessage | undefined;
   let canResume = false;
   const isAwaited = message?.id !== undefined;
-  const endChecks = watchRights(context, connection, deadline);
+  const endChecks = watchRights(call);
   return passedStream({
     answer,
     deadline,
@@ -174,7 +156,7 @@ function streamOf({ context, connection, request, message }: Exchange, { answer,
         : `event: message\ndata: ${errorText(message.id, SERVER_ERROR, error.message, { code: error.upstreamCode })}\n\n`,
     onEnd: async (bytes) => {
       endChecks();
-      end();
+      call.end();
       await record?.end({ outcome: response === undefined ? 'TRANSPORT_ERROR' : outcomeIn(response), bytes });
     },
   });

@@ -10,9 +10,10 @@ import { settlesWithin } from '../../core/settles-within.ts';
 import { VERSION } from '../../core/version.ts';
 import { findUsableConnections } from '../mcp-connections/public.ts';
 import { readSessionConnections } from '../sessions/public.ts';
-import { Deadline, boundsOfCall } from './deadline.ts';
+import { beginCall } from './call.ts';
+import { boundsOfCall } from './deadline.ts';
 import { isModern, requireAgreement } from './headers.ts';
-import { beginCall, beginCallOfKey } from './limits.ts';
+import { countCall, countCallOfKey } from './limits.ts';
 import { INVALID_PARAMS, type Message, MessageFault, SERVER_ERROR, errorText, parseMessage } from './message.ts';
 import { Notifications } from './notifications.ts';
 import { PING } from './passed-stream.ts';
@@ -51,7 +52,8 @@ const answerProtocol = statelessMcp((accepted: Accepted) => {
   return server;
 });
 
-interface Exchange {
+/** A message of a client, with its place. */
+interface ClientRequest {
   readonly context: OperationContext;
   readonly sessionId: SessionId;
   readonly request: HttpRequest;
@@ -74,11 +76,11 @@ export async function answerSessionMessage(
     const answer = await answerProtocol(request, protocolPartOf(message), accepted);
     if (accepted.method === undefined) return answer;
     const connections = await findUsableConnections(context, ids);
-    const exchange = { context, sessionId, request, message, isModernClient: isModern(request.headers, message) };
-    if (accepted.method === 'tools/call') return await answerCall(exchange, connections);
-    const endCount = beginCallOfKey(context);
+    const given = { context, sessionId, request, message, isModernClient: isModern(request.headers, message) };
+    if (accepted.method === 'tools/call') return await answerCall(given, connections);
+    const endCount = countCallOfKey(context);
     try {
-      return answerList(exchange, await listTools(context, connections));
+      return answerList(given, await listTools(context, connections));
     } finally {
       endCount();
     }
@@ -98,7 +100,7 @@ const LEVELS_WITH_WARNINGS: ReadonlySet<unknown> = new Set(['debug', 'info', 'no
 /** The member of `_meta` with the notices. */
 const NOTICES = 'workspace-gateway/notices';
 
-function answerList({ request, message, isModernClient }: Exchange, { tools, notices }: ToolList): HttpAnswer {
+function answerList({ request, message, isModernClient }: ClientRequest, { tools, notices }: ToolList): HttpAnswer {
   const result = {
     // Lists are never kept: each key has its own.
     ...(isModernClient && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }),
@@ -124,8 +126,8 @@ function eventOf(text: string): string {
   return `event: message\n${lines.join('')}\n`;
 }
 
-async function answerCall(exchange: Exchange, connections: Parameters<typeof placeOf>[0]): Promise<HttpAnswer> {
-  const { context, sessionId, request, message } = exchange;
+async function answerCall(given: ClientRequest, connections: Parameters<typeof placeOf>[0]): Promise<HttpAnswer> {
+  const { context, sessionId, request, message } = given;
   const { id, params } = message;
   // The package has checked them.
   const name = String(params['name']);
@@ -134,10 +136,10 @@ async function answerCall(exchange: Exchange, connections: Parameters<typeof pla
   const { connection, tool } = place;
   if (connection.serverUrl === null)
     throw new ConflictError('WRONG_STATE', 'a stdio connection runs where the agent runs, and cannot be used here');
-  const endCount = beginCall(context, connection.id);
-  const deadline = new Deadline(request.signal, boundsOfCall(context.timing));
+  const bounds = boundsOfCall(context.timing);
+  const call = beginCall(countCall, { context, connection, signal: request.signal, bounds });
   const notifications = new Notifications();
-  const call = {
+  const toolCall = {
     tool,
     name,
     params: callParams(params),
@@ -145,13 +147,10 @@ async function answerCall(exchange: Exchange, connections: Parameters<typeof pla
     onNotification: notifications.add,
     ...(isId(id) && { id }),
   };
-  const response = recordedCall({ context, connection, deadline }, call)
-    .then((answered) => textFor(exchange, answered))
-    .finally(() => {
-      deadline.end();
-      endCount();
-    });
-  return whenReady(exchange, response, notifications);
+  const response = recordedCall(call, toolCall)
+    .then((answered) => textFor(given, answered))
+    .finally(call.end);
+  return whenReady(given, response, notifications);
 }
 
 function isId(id: unknown): id is string | number {
@@ -159,7 +158,7 @@ function isId(id: unknown): id is string | number {
 }
 
 /** The response as the server sent it, unless the generation of the client needs another form. */
-function textFor({ message: { id }, isModernClient }: Exchange, response: ToolResponse): string {
+function textFor({ message: { id }, isModernClient }: ClientRequest, response: ToolResponse): string {
   const { result, error, text } = response;
   const hasId = JSON.stringify(response.id) === JSON.stringify(id);
   if (hasId && (isModernClient === response.isModern || !isObject(result))) return text;
@@ -191,11 +190,11 @@ function legacyResult(result: Result, response: ToolResponse): Result {
 
 /** The response as JSON; as a stream if something must be sent before it. */
 async function whenReady(
-  exchange: Exchange,
+  given: ClientRequest,
   response: Promise<string>,
   notifications: Notifications,
 ): Promise<HttpAnswer> {
-  const { context, request } = exchange;
+  const { context, request } = given;
   const { upstreamPingMs } = context.timing;
   let isOver = false;
   const over = response.then(
@@ -214,7 +213,7 @@ async function whenReady(
       if (isOver) break;
       if (!(await settles())) yield PING;
     }
-    yield Buffer.from(eventOf(await response.catch((error: unknown) => failureText(exchange, error))));
+    yield Buffer.from(eventOf(await response.catch((error: unknown) => failureText(given, error))));
   }
   return answerWith(events(), {
     headers: {
@@ -225,7 +224,7 @@ async function whenReady(
 }
 
 /** The error of a call whose answer has begun. */
-function failureText({ context, request, message }: Exchange, error: unknown): string {
+function failureText({ context, request, message }: ClientRequest, error: unknown): string {
   try {
     const { body } = answerFailure(error, request, message);
     return typeof body === 'string' ? body : '';

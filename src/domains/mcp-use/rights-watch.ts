@@ -1,8 +1,7 @@
 import { requireAccess } from '../../core/access.ts';
 import { DomainError, notFound } from '../../core/errors.ts';
-import type { OperationContext } from '../../core/operation.ts';
-import { type UsableConnection, findUsableConnection } from '../mcp-connections/public.ts';
-import type { Deadline } from './deadline.ts';
+import { findUsableConnection } from '../mcp-connections/public.ts';
+import type { Call } from './call.ts';
 import { USE_MCP_CONNECTIONS } from './policy.ts';
 
 /** Kinds of errors that mean that the caller may no longer use the connection. All others pass. */
@@ -12,11 +11,7 @@ const REFUSALS: ReadonlySet<string> = new Set(['unauthenticated', 'forbidden', '
  * Ends a stream when its caller loses the right to use the connection: a stream can last for minutes, and the key can be revoked meanwhile.
  * @returns a function that ends the checks.
  */
-export function watchRights(
-  context: OperationContext,
-  { id }: Pick<UsableConnection, 'id'>,
-  { abort, signal }: Pick<Deadline, 'abort' | 'signal'>,
-): () => void {
+export function watchRights({ context, connection: { id }, deadline: { abort, signal } }: Call): () => void {
   let isChecking = false;
   const check = async () => {
     if (isChecking || signal.aborted) return;

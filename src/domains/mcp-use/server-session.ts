@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
-import type { OperationContext } from '../../core/operation.ts';
 import { EventSplitter } from '../../core/outbound/event-splitter.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { VERSION } from '../../core/version.ts';
-import { type UsableConnection, noteUse } from '../mcp-connections/public.ts';
+import { noteUse } from '../mcp-connections/public.ts';
 import { isEventStream, parseResponse, requireProtocol, responseIn } from './answer-check.ts';
+import type { Call } from './call.ts';
 import type { Deadline } from './deadline.ts';
 import { MODERN_VERSION, VERSION_KEY, encodeValue } from './headers.ts';
 import { MessageFault, type ServerMessage, isResponseTo, readServerMessage } from './message.ts';
@@ -17,12 +17,6 @@ import { UpstreamError } from './upstream-error.ts';
 import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, readAnswer, sendUpstream, tooManyEvents } from './upstream.ts';
 
 /** The gateway as a client of a server, of both generations of the protocol. Results are not interpreted, so nothing in them is lost. */
-
-export interface ServerTarget {
-  readonly context: OperationContext;
-  readonly connection: UsableConnection;
-  readonly deadline: Deadline;
-}
 
 export interface ServerResponse {
   readonly id?: unknown;
@@ -63,17 +57,17 @@ type Generation = 'modern' | 'legacy';
 const newGenerations = () => new LRUCache<string, Generation>({ max: 1000, ttl: 10 * 60_000 });
 
 /** Begins a session, or for a server of the newest generation nothing: it has no sessions. */
-export async function beginSession(target: ServerTarget): Promise<ServerSession> {
-  const generations = target.context.caches.of(newGenerations);
-  const key = `${target.connection.id} ${target.connection.serverUrl}`;
+export async function beginSession(call: Call): Promise<ServerSession> {
+  const generations = call.context.caches.of(newGenerations);
+  const key = `${call.connection.id} ${call.connection.serverUrl}`;
   let generation = generations.get(key);
-  if (!generation) generations.set(key, (generation = await detect(target)));
-  return generation === 'modern' ? modernSession(target) : initialize(target);
+  if (!generation) generations.set(key, (generation = await detect(call)));
+  return generation === 'modern' ? modernSession(call) : initialize(call);
 }
 
-async function detect(target: ServerTarget): Promise<Generation> {
+async function detect(call: Call): Promise<Generation> {
   const message = modernMessage('discover', 'server/discover', {});
-  const response = await exchange(target, message, modernHeaders('server/discover', {})).catch((error: unknown) => {
+  const response = await exchange(call, message, modernHeaders('server/discover', {})).catch((error: unknown) => {
     // A refusal of an unknown method in another form than JSON-RPC.
     if (error instanceof MessageFault) return undefined;
     throw error;
@@ -111,54 +105,51 @@ function modernHeaders(method: string, params: Readonly<Record<string, unknown>>
   };
 }
 
-function modernSession(target: ServerTarget): ServerSession {
+function modernSession(call: Call): ServerSession {
   let count = 0;
   return {
     isModern: true,
     request: async (method, params, { headers, id = (count += 1), onNotification } = {}) => {
       const message = modernMessage(id, method, params);
       const all = { ...modernHeaders(method, params), ...headers };
-      return answered(await exchange(target, message, all, { onNotification }));
+      return answered(await exchange(call, message, all, { onNotification }));
     },
     end: () => Promise.resolve(),
   };
 }
 
-async function initialize(target: ServerTarget): Promise<ServerSession> {
+async function initialize(call: Call): Promise<ServerSession> {
   const params = { protocolVersion: LEGACY_VERSION, capabilities: {}, clientInfo: CLIENT_INFO };
   let sessionId: string | null = null;
   // Not the id of a later request, which the caller may choose.
   const message = { jsonrpc: '2.0', id: randomUUID(), method: 'initialize', params };
   const onAnswer = ({ header }: StreamedAnswer) => void (sessionId = header(SESSION_HEADER.toLowerCase()));
-  const response = answered(await exchange(target, message, {}, { onAnswer }));
+  const response = answered(await exchange(call, message, {}, { onAnswer }));
   const version = isObject(response.result) ? response.result['protocolVersion'] : undefined;
   if (typeof version !== 'string' || !/^[\d-]{1,20}$/.test(version)) throw refusedBy(response, 'initialize');
   const headers = {
     'mcp-protocol-version': version,
     ...(sessionId !== null && { [SESSION_HEADER.toLowerCase()]: sessionId }),
   };
-  await exchange(target, { jsonrpc: '2.0', method: 'notifications/initialized' }, headers);
+  await exchange(call, { jsonrpc: '2.0', method: 'notifications/initialized' }, headers);
   let count = 0;
   return {
     isModern: false,
     request: async (method, given, { id = (count += 1), onNotification } = {}) =>
       answered(
-        await exchange(target, { jsonrpc: '2.0', id, method, params: legacyParams(given) }, headers, {
+        await exchange(call, { jsonrpc: '2.0', id, method, params: legacyParams(given) }, headers, {
           onNotification,
         }),
       ),
     end: async () => {
-      if (sessionId !== null) await endSession(target, headers);
+      if (sessionId !== null) await endSession(call, headers);
     },
   };
 }
 
-async function endSession(
-  { context, connection, deadline }: ServerTarget,
-  headers: Readonly<Record<string, string>>,
-): Promise<void> {
+async function endSession(call: Call, headers: Readonly<Record<string, string>>): Promise<void> {
   try {
-    (await sendUpstream(context, connection, { method: 'DELETE', headers }, deadline)).discard();
+    (await sendUpstream(call, { method: 'DELETE', headers })).discard();
   } catch {
     // The result of the call is known already.
   }
@@ -185,25 +176,24 @@ interface Reading {
 
 /** Sends a message. @returns the response to it; undefined if there is none. @throws SessionLost for 404 in a session. */
 async function exchange(
-  target: ServerTarget,
+  call: Call,
   message: OutgoingMessage,
   headers: Readonly<Record<string, string>>,
   { onAnswer, onNotification }: Reading = {},
 ): Promise<ServerResponse | undefined> {
-  const { context, connection, deadline } = target;
   const all = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers };
   const request = { method: 'POST', headers: all, body: Buffer.from(JSON.stringify(message)) } as const;
-  const answer = await sendUpstream(context, connection, request, deadline);
+  const answer = await sendUpstream(call, request);
   if (answer.status === 404 && SESSION_HEADER.toLowerCase() in headers) {
     answer.discard();
     throw new SessionLost();
   }
-  await requireProtocol(target, answer);
+  await requireProtocol(call, answer);
   onAnswer?.(answer);
-  if (isEventStream(answer)) return readEvents(target, answer, { id: message.id, headers, onNotification });
-  const body = await readAnswer(answer, deadline);
-  const response = await responseIn({ ...target, message: undefined }, { answer, body });
-  await noteUse(context, connection);
+  if (isEventStream(answer)) return readEvents(call, answer, { id: message.id, headers, onNotification });
+  const body = await readAnswer(answer, call.deadline);
+  const response = await responseIn(call, { answer, body });
+  await noteUse(call.context, call.connection);
   return isResponseTo(message.id, response) ? parsedResponse(response, body.length) : undefined;
 }
 
@@ -212,7 +202,7 @@ const MAX_REFUSED = 100;
 
 /** Reads a stream up to the response to the request. Requests of the server are refused, because nobody can answer them. */
 async function readEvents(
-  target: ServerTarget,
+  call: Call,
   answer: StreamedAnswer,
   {
     id,
@@ -225,17 +215,17 @@ async function readEvents(
 ): Promise<ServerResponse | undefined> {
   let refused = 0;
   try {
-    for await (const { event, bytes } of eventsOf(answer, target.deadline)) {
+    for await (const { event, bytes } of eventsOf(answer, call.deadline)) {
       const message = readServerMessage(event.data ?? '');
       if (!message) continue;
       if (isResponseTo(id, message)) {
-        await noteUse(target.context, target.connection);
+        await noteUse(call.context, call.connection);
         return await parsedResponse(message, bytes);
       }
       const { id: requestId, method, text } = message;
       if (method === undefined) continue;
       if (requestId === undefined) onNotification?.(text);
-      else if ((refused += 1) <= MAX_REFUSED) await refuse(target, { id: requestId, method }, headers);
+      else if ((refused += 1) <= MAX_REFUSED) await refuse(call, { id: requestId, method }, headers);
     }
   } catch (error) {
     throw error instanceof OutboundError ? brokenAnswer(error) : error;
@@ -266,7 +256,7 @@ async function* eventsOf({ body }: StreamedAnswer, { onBytes }: Pick<Deadline, '
 
 /** Answers a request of a server: its ping, and everything else with a refusal. */
 async function refuse(
-  { context, connection, deadline }: ServerTarget,
+  call: Call,
   { id, method }: { readonly id: unknown; readonly method: string },
   headers: Readonly<Record<string, string>>,
 ): Promise<void> {
@@ -277,7 +267,7 @@ async function refuse(
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
     body: Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, ...reply })),
   } as const;
-  (await sendUpstream(context, connection, request, deadline)).discard();
+  (await sendUpstream(call, request)).discard();
 }
 
 const MAX_SHOWN = 500;

@@ -2,8 +2,8 @@ import { DomainError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type StdioConnection, type UsableConnection, allowsTool, readTool } from '../mcp-connections/public.ts';
-import { Deadline } from './deadline.ts';
-import { beginCallOfConnection } from './limits.ts';
+import { beginCall } from './call.ts';
+import { countCallOfConnection } from './limits.ts';
 import { type ListedTools, listAllTools } from './parameter-headers.ts';
 import { inSession } from './recorded-call.ts';
 import { MAX_ANSWER_BYTES } from './upstream.ts';
@@ -77,16 +77,12 @@ async function toolsOf(context: OperationContext, connection: Connection): Promi
 }
 
 async function askedTools(context: OperationContext, connection: UsableConnection): Promise<ToolList> {
-  const endCount = beginCallOfConnection(context, connection.id);
   const bounds = { silenceMs: undefined, totalMs: context.timing.upstreamListMs };
-  const deadline = new Deadline(context.signal, bounds);
+  const call = beginCall(countCallOfConnection, { context, connection, signal: context.signal, bounds });
   try {
-    return await inSession({ context, connection, deadline }, async (session) =>
-      named(connection, await listAllTools(session), session.isModern),
-    );
+    return await inSession(call, async (session) => named(connection, await listAllTools(session), session.isModern));
   } finally {
-    deadline.end();
-    endCount();
+    call.end();
   }
 }
 

@@ -4,9 +4,10 @@ import { defineOperation } from '../../core/operation.ts';
 import { wording } from '../../core/text/wording.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { findUsableConnection } from '../mcp-connections/public.ts';
-import { CallerLeft, Deadline } from './deadline.ts';
+import { beginCall } from './call.ts';
+import { CallerLeft } from './deadline.ts';
 import { callMcpToolInput } from './input.ts';
-import { beginCall } from './limits.ts';
+import { countCall } from './limits.ts';
 import { USE_MCP_CONNECTIONS } from './policy.ts';
 import { asksForInput, recordedCall } from './recorded-call.ts';
 import { type ServerResponse, refusedBy } from './server-session.ts';
@@ -34,24 +35,24 @@ export const callMcpTool = defineOperation({
     if (isDeeper(args, WORK.levels))
       throw invalid('arguments', `must not be nested deeper than ${WORK.levels} levels`, 'TOO_MANY', WORK.levels);
     context.onChange?.('callMcpTool', { type: 'McpServer', id: connection.id });
-    const endCount = beginCall(context, connection.id);
     const totalMs = timeoutSeconds * 1000;
     const { upstreamSilenceMs } = context.timing;
     const silenceMs = upstreamSilenceMs < totalMs ? upstreamSilenceMs : undefined;
-    const deadline = new Deadline(context.signal, { silenceMs, totalMs });
+    const call = beginCall(countCall, { context, connection, signal: context.signal, bounds: { silenceMs, totalMs } });
     const started = performance.now();
     try {
-      const response = await recordedCall(
-        { context, connection, deadline },
-        { tool: name, name, params: { arguments: args }, sessionId: sessionId ?? null },
-      );
+      const response = await recordedCall(call, {
+        tool: name,
+        name,
+        params: { arguments: args },
+        sessionId: sessionId ?? null,
+      });
       return { ...resultOf(response, name), durationMs: Math.round(performance.now() - started) };
     } catch (error) {
       if (error instanceof CallerLeft) throw new DomainError('unavailable', 'the caller has left before the answer');
       throw error;
     } finally {
-      deadline.end();
-      endCount();
+      call.end();
     }
   },
 });

@@ -1,18 +1,17 @@
 import { RemoteFailedError } from '../../core/errors.ts';
 import { GrowingBytes } from '../../core/growing-bytes.ts';
-import { type OperationContext } from '../../core/operation.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamRequest, StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { WORK } from '../../core/work-budget.ts';
 import {
   AuthorizationNeeded,
   type CurrentAccess,
-  type UsableConnection,
   accessOf,
   authorizationNeededBy,
   noteRefusal,
 } from '../mcp-connections/public.ts';
 import { AuthorizationRequiredError } from './authorization-required.ts';
+import type { Call } from './call.ts';
 import type { Deadline } from './deadline.ts';
 import { UpstreamError } from './upstream-error.ts';
 
@@ -26,12 +25,8 @@ export const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
  * server has not run it.
  * @throws AuthorizationRequiredError when a person must act; UpstreamError when the server cannot be reached; the reason of the deadline.
  */
-export async function sendUpstream(
-  context: OperationContext,
-  connection: UsableConnection,
-  request: UpstreamRequest,
-  { signal }: Deadline,
-): Promise<StreamedAnswer> {
+export async function sendUpstream(call: Call, request: UpstreamRequest): Promise<StreamedAnswer> {
+  const { context, connection, deadline } = call;
   const send = ({ headers, accessToken }: CurrentAccess) =>
     context.outbound.stream(connection.serverUrl, {
       ...request,
@@ -40,7 +35,7 @@ export async function sendUpstream(
         ...headers,
         ...(accessToken !== undefined && { authorization: `Bearer ${accessToken}` }),
       },
-      signal,
+      signal: deadline.signal,
     });
   try {
     const access = await accessOf(context, connection);
@@ -55,7 +50,7 @@ export async function sendUpstream(
     if (lastRefusal) throw lastRefusal;
     return again;
   } catch (error) {
-    throw await explained(context, connection, error);
+    throw await explained(call, error);
   }
 }
 
@@ -72,7 +67,8 @@ function refusalOf(
   return refusal;
 }
 
-async function explained(context: OperationContext, connection: UsableConnection, error: unknown): Promise<unknown> {
+async function explained(call: Call, error: unknown): Promise<unknown> {
+  const { context, connection } = call;
   if (error instanceof AuthorizationNeeded) {
     // A refusal without a version was found before anything was sent, so the status says it already.
     if (error.tokenVersion !== undefined) await noteRefusal(context, connection, error);
@@ -80,8 +76,7 @@ async function explained(context: OperationContext, connection: UsableConnection
   }
   if (error instanceof OutboundError)
     return noteFailed(
-      context,
-      connection,
+      call,
       new UpstreamError('UPSTREAM_UNREACHABLE', `the MCP server failed: ${error.message}`, { cause: error }),
     );
   // The tokens cannot be refreshed now, which the status says already.
@@ -91,11 +86,7 @@ async function explained(context: OperationContext, connection: UsableConnection
 }
 
 /** Records in the status that the server cannot be used. @returns the error. */
-export async function noteFailed(
-  context: OperationContext,
-  connection: UsableConnection,
-  error: UpstreamError,
-): Promise<UpstreamError> {
+export async function noteFailed({ context, connection }: Call, error: UpstreamError): Promise<UpstreamError> {
   await noteRefusal(context, connection, error);
   return error;
 }

@@ -178,6 +178,24 @@ async function eventsOf(sessionId: string) {
   return data?.sessionEvents.nodes ?? [];
 }
 
+test('the audit log and the session tell the same outcome of a call', async () => {
+  const answers = {
+    '"result":{"content":[]}': ['OK', 'completed'],
+    '"result":{"content":[],"isError":true}': ['TOOL_ERROR', 'error'],
+    '"error":{"code":1,"message":"x"}': ['JSON_RPC_ERROR', 'error'],
+    '"result":null': ['JSON_RPC_ERROR', 'error'],
+    '"result":"text"': ['JSON_RPC_ERROR', 'error'],
+  };
+  for (const [answer, expected] of Object.entries(answers)) {
+    const sessionId = await createSession(fixture.gateway, fixture.key);
+    fixture.peer.handler = legacyServer(answer);
+    await rest({ name: 'add', sessionId });
+    const [, end] = await eventsOf(sessionId);
+    const { toolResult } = end?.eventDataJson as { toolResult: { status: string } };
+    expect([answer, (await outcomes()).at(-1), toolResult.status]).toEqual([answer, ...expected]);
+  }
+});
+
 test('a call of a session is two of its events: the call with its arguments, and its result', async () => {
   const sessionId = await createSession(fixture.gateway, fixture.key);
   expect((await rest({ name: 'add', arguments: { a: 1, b: 2 }, sessionId })).status).toBe(200);
