@@ -71,6 +71,35 @@ test.each(RECEIVERS)('the receiver for %s handles each message once, and refuses
   }
 });
 
+const MALFORMED = [
+  '',
+  'whsec_',
+  'whsec_=',
+  'whsec_!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!',
+  // 32 bytes, with characters that lenient decoders drop.
+  'whsec_Zm9yIGV4YW1wbGUgb25seSwgbm90IG EgcmVhbCBzZWNyZXQ=',
+  // 23 bytes.
+  `whsec_${Buffer.alloc(23, 7).toString('base64')}`,
+];
+
+test.each(RECEIVERS.flatMap(([name, ...how]) => MALFORMED.map((secret) => [name, secret, ...how] as const)))(
+  'the receiver for %s does not start with the secret "%s"',
+  (_, secret, command, file) => {
+    const { status, stdout, stderr } = spawnSync(command, [join(checkout, FOLDER, file)], {
+      env: { PATH: process.env['PATH'], WEBHOOK_SECRET: secret, PORT: '0' },
+      encoding: 'utf8',
+      timeout: 30_000,
+    });
+    expect([status, stdout, stderr.trim()]).toEqual([
+      1,
+      '',
+      expect.stringMatching(
+        /^WEBHOOK_SECRET: must be the secret of the webhook, whsec_ and at least 24 bytes in base64$/m,
+      ),
+    ]);
+  },
+);
+
 test('docs/webhooks.md shows these files', async () => {
   const page = await readFile(join(checkout, 'docs/webhooks.md'), 'utf8');
   for (const file of ['receiver.ts', 'receiver.py'])

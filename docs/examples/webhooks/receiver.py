@@ -5,10 +5,24 @@ import hashlib
 import hmac
 import json
 import os
+import sys
 import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-KEY = base64.b64decode(os.environ["WEBHOOK_SECRET"].removeprefix("whsec_"))
+
+
+def key_of(secret: str) -> bytes:
+    # With an empty or damaged secret, messages of anybody would be valid.
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except ValueError:
+        key = b""
+    if len(key) < 24:
+        sys.exit("WEBHOOK_SECRET: must be the secret of the webhook, whsec_ and at least 24 bytes in base64")
+    return key
+
+
+KEY = key_of(os.environ.get("WEBHOOK_SECRET", ""))
 TOLERANCE_SECONDS = 300
 # The ids of messages that were handled. Keep them in your database, in the transaction that handles the message.
 handled = set()
@@ -25,7 +39,7 @@ def is_valid(headers, body: bytes) -> bool:
     expected = base64.b64encode(hmac.new(KEY, content, hashlib.sha256).digest()).decode()
     # While a secret is rotated there are two signatures.
     given = (each.partition(",") for each in (headers["webhook-signature"] or "").split(" "))
-    return any(version == "v1" and hmac.compare_digest(signature, expected) for version, _, signature in given)
+    return any(version == "v1" and hmac.compare_digest(signature.encode(), expected.encode()) for version, _, signature in given)
 
 
 class Receiver(BaseHTTPRequestHandler):

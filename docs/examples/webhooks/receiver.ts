@@ -3,7 +3,13 @@
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 
-const webhook = new Webhook(process.env['WEBHOOK_SECRET'] ?? '');
+const secret = process.env['WEBHOOK_SECRET'] ?? '';
+// With an empty or damaged secret, messages of anybody would be valid.
+if (!/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/.test(secret)) {
+  console.error('WEBHOOK_SECRET: must be the secret of the webhook, whsec_ and at least 24 bytes in base64');
+  process.exit(1);
+}
+const webhook = new Webhook(secret);
 /** The ids of messages that were handled. Keep them in your database, in the transaction that handles the message. */
 const handled = new Set<string>();
 

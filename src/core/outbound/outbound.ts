@@ -1,10 +1,12 @@
 import { lookup } from 'node:dns/promises';
 import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { Agent, fetch as undiciFetch } from 'undici';
+import { type Dispatcher, fetch as undiciFetch } from 'undici';
 import { causesOf } from '../causes.ts';
+import { createAgent } from './agent.ts';
 import { BLOCKED_PORTS } from './blocked-ports.ts';
 import { type Budget, boundBody } from './bounded-body.ts';
+import { failureOf } from './failure-messages.ts';
 import { type StreamRequest, type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
 
 /**
@@ -113,7 +115,7 @@ class CheckedOutbound implements Outbound {
   readonly #deadlineAfter: (timeoutMs: number) => AbortSignal;
   readonly #maxBytes: number;
   readonly #observe: ObserveExchange;
-  readonly #agent: Agent;
+  readonly #agent: Dispatcher;
 
   constructor({
     allowPrivateNetwork,
@@ -130,9 +132,7 @@ class CheckedOutbound implements Outbound {
     this.#deadlineAfter = deadlineAfter;
     this.#maxBytes = maxBytes;
     this.#observe = observe;
-    // With `autoSelectFamily` the lookup is always asked for all addresses.
-    const connect = { lookup: this.#pinnedLookup, timeout: connectTimeoutMs, autoSelectFamily: true };
-    this.#agent = new Agent({ connect, allowH2: false });
+    this.#agent = createAgent({ lookup: this.#pinnedLookup, timeout: connectTimeoutMs });
   }
 
   begin(timeoutMs = this.totalTimeoutMs): OutboundWork {
@@ -361,15 +361,5 @@ function toOutboundError(error: unknown, { host }: URL, deadline?: AbortSignal):
   if (known) return known;
   if (deadline?.aborted) return new OutboundError(`${host} did not answer in time`, { cause: error });
   if (causesOf(error).some(({ message }) => message === 'bad port')) return blockedPort(host, error);
-  const code = codeOf(error);
-  return new OutboundError(
-    code === undefined ? `the exchange with ${host} failed` : `${host} cannot be reached (${code})`,
-    { cause: error },
-  );
-}
-
-function codeOf(error: unknown): string | undefined {
-  return causesOf(error)
-    .map((cause) => ('code' in cause && typeof cause.code === 'string' ? cause.code : ''))
-    .find((code) => /^[A-Z0-9_]{1,60}$/.test(code));
+  return new OutboundError(failureOf(error, host), { cause: error });
 }

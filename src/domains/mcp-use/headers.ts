@@ -1,5 +1,4 @@
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import { VERSION } from '../../core/version.ts';
 import { HEADER_MISMATCH, type Message, MessageFault } from './message.ts';
 
 /** The headers of a client that are forwarded to the server, in lower case. All others stay here, such as the API key and cookies. */
@@ -31,7 +30,7 @@ const NAMED_BY: Readonly<Record<string, string>> = {
 
 /** The headers for the server, without credentials. `Mcp-Method` and `Mcp-Name` are added if a client of the newest generation omits them. */
 export function forwardedHeaders(headers: HttpHeaders, message: Message | undefined): Record<string, string> {
-  const forwarded: Record<string, string> = { 'user-agent': `workspace-gateway/${VERSION}` };
+  const forwarded: Record<string, string> = {};
   for (const name of headers.keys()) {
     const value = FORWARDED.has(name) || name.startsWith(PARAMETER_PREFIX) ? headers.get(name) : null;
     if (value !== null) forwarded[name] = value;

@@ -293,11 +293,11 @@ describe('limits', () => {
     expect((await failure(free.begin().fetch(url))).message).toBe(`127.0.0.1:${port} cannot be reached (ECONNREFUSED)`);
     victim.handler = (request) => request.socket.destroy();
     expect((await failure(free.begin().fetch(victim.url))).message).toMatch(
-      /cannot be reached \((?:UND_ERR_SOCKET|ECONNRESET)\)$/,
+      /closed the connection before the end of its answer \((?:UND_ERR_SOCKET|ECONNRESET)\)$/,
     );
     victim.handler = (request) => void request.socket.end('SSH-2.0-OpenSSH\r\n');
     expect((await failure(free.begin().fetch(victim.url))).message).toBe(
-      `the exchange with 127.0.0.1:${victim.port} failed`,
+      `the answer of 127.0.0.1:${victim.port} is not HTTP`,
     );
   });
 

@@ -109,11 +109,15 @@ const HOSTILE: [string, Handler, RegExp][] = [
     (_, response) => void response.writeHead(200, { 'Content-Type': 'text/html' }).end('<h1>Welcome</h1>'),
     /^no MCP server answers there: 127\.0\.0\.1:\d+ answered with text\/html instead of JSON; check the address$/,
   ],
-  ['reset', (request) => request.socket.destroy(), /cannot be reached \((?:UND_ERR_SOCKET|ECONNRESET)\)$/],
+  [
+    'reset',
+    (request) => request.socket.destroy(),
+    /closed the connection before the end of its answer \((?:UND_ERR_SOCKET|ECONNRESET)\)$/,
+  ],
   [
     'no HTTP',
     (request) => void request.socket.end('SSH-2.0-OpenSSH_9\r\n'),
-    /the exchange with 127\.0\.0\.1:\d+ failed$/,
+    /the answer of 127\.0\.0\.1:\d+ is not HTTP$/,
   ],
   [
     'HTTP 500',
