@@ -131,6 +131,7 @@ export interface Amounts {
   readonly inputTokens?: unknown;
   readonly outputTokens?: unknown;
   readonly cachedInputTokens?: unknown;
+  readonly cacheWriteTokens?: unknown;
   readonly costUsd?: unknown;
   readonly turns?: unknown;
   readonly toolCalls?: unknown;

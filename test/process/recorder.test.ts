@@ -5,7 +5,7 @@ import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
 import { freePort } from '../support/processes/ports.ts';
-import { RECORD, RECORDER, linesOf, sessionOf } from '../support/processes/recorder.ts';
+import { RECORD, RECORDER, recordedSession, sessionOf, startRecorder } from '../support/processes/recorder.ts';
 
 /** The recorder as people run it: a file, a key, and an agent, here a shell. */
 
@@ -22,29 +22,9 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 afterEach(endProcesses);
 
-async function record(args: readonly string[], env: Record<string, string> = {}) {
-  const spool = await temporaryDirectory();
-  const recorder = start([...RECORD, '--spool', spool, ...args], {
-    GATEWAY: `${gateway.url}/`,
-    KEY: key,
-    ...env,
-  });
-  return { ...recorder, spool };
-}
-
-/** The recorded session and its lines. */
-async function recorded(stderr: string) {
-  const id = sessionOf(stderr);
-  const session = await gateway.rest<{ title: string; state: { current: string }; agent: string }>(
-    'GET',
-    `/v1/sessions/${id}`,
-    {
-      key: readKey,
-    },
-  );
-  const { title, state, agent } = session.body;
-  return { title, agent, state: state.current, lines: await linesOf(gateway, readKey, id) };
-}
+const record = (args: readonly string[], env: Record<string, string> = {}) =>
+  startRecorder(gateway.url, key, args, env);
+const recorded = (stderr: string) => recordedSession(gateway, readKey, sessionOf(stderr));
 
 const lines = AGENT_LINES.codex;
 const text = lines.map((line) => `${line}\n`).join('');
@@ -218,7 +198,12 @@ test('lines that are only in memory and cannot be sent are lost with a message',
 
 test.each<[args: string[], env: Record<string, string>, code: number, message: string]>([
   [['--resume', '/nowhere'], { KEY: '' }, 2, 'record: the variables GATEWAY and KEY must be set\n'],
-  [['--format', 'perl'], {}, 2, 'record: --format: must be one of claude, codex, gemini, opencode, openai-responses\n'],
+  [
+    ['--format', 'perl'],
+    {},
+    2,
+    'record: --format: must be one of claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, auto\n',
+  ],
   [['--nothing'], {}, 2, "record: Unknown option '--nothing'"],
   [['--resume', '/nowhere'], {}, 2, 'record: --resume: there is no recording in /nowhere\n'],
   [['--', 'no-such-agent-here'], {}, 127, 'record: spawn no-such-agent-here ENOENT\n'],

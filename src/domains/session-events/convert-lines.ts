@@ -100,7 +100,9 @@ export class LineConverter {
       (await this.#read(readContent(this.#format, this.#partsOf(line), json), drafts, share, maxEvents));
     if (read) return read;
     const usage = drafts?.find((draft) => draft.usage)?.usage;
-    const kept = [{ ...(usage && { usage }) }];
+    // A line that is no JSON is a text of the program.
+    const isPlain = !/^\s*(?:data:\s*)?[[{]/.test(line);
+    const kept: Draft[] = [{ ...(isPlain && { source: 'assistant' as const }), ...(usage && { usage }) }];
     const isText = line.length <= MAX_PART || !isMostlyControl(line);
     const built =
       (isText ? await this.#build(keptContent(this.#format, this.#partsOf(line), json), kept, share) : undefined) ??

@@ -50,6 +50,7 @@ export const appendSessionLinesInput = z.strictObject({
   sessionId,
   format: z.enum(FORMAT_NAMES).describe('The agent whose lines these are.'),
   batchId,
+  resumed: z.enum(['true', 'false']).default('false').describe('Whether the agent goes on with an earlier run.'),
   text: z.string(),
 });
 

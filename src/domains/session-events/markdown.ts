@@ -98,7 +98,8 @@ export function createMarkdown() {
       open.delete(agent);
       open.set(agent, {
         key,
-        speaker: by,
+        // The progress of a tool belongs to its call.
+        speaker: before?.speaker ?? by,
         kind: itemKind,
         name: data.toolName ?? before?.name ?? 'Tool',
         text: text === '' ? withPart(before?.text ?? '', partOf(data)) : text,

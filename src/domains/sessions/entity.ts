@@ -127,6 +127,7 @@ const SessionStreamSchema = defineEntity({
     inputTokens: p.bigint('number').nullable(),
     outputTokens: p.bigint('number').nullable(),
     cachedInputTokens: p.bigint('number').nullable(),
+    cacheWriteTokens: p.bigint('number').nullable(),
     costUsd: p.double().nullable(),
     turns: p.bigint('number').nullable(),
     toolCalls: p.bigint('number').nullable(),

@@ -141,6 +141,7 @@ export const usageDocument = documentOf(USAGE_TEXTS, {
   inputTokens: total,
   outputTokens: total,
   cachedInputTokens: total,
+  cacheWriteTokens: total,
   costUsd: z.number().nullable(),
   turns: total,
   toolCalls: total,

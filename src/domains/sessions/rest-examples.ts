@@ -38,6 +38,7 @@ export const usageExample: z.input<typeof usageDocument> = {
   inputTokens: 1200,
   outputTokens: 3400,
   cachedInputTokens: 90_000,
+  cacheWriteTokens: 4_000,
   costUsd: 0.42,
   turns: 12,
   toolCalls: 31,

@@ -45,6 +45,7 @@ export const USAGE_TEXTS = {
   inputTokens: 'Tokens that were sent to the model, as the agent reported them: some agents count cached tokens too.',
   outputTokens: 'Tokens that the model has written.',
   cachedInputTokens: 'Tokens that were read from a cache of the model provider.',
+  cacheWriteTokens: 'Tokens that were written to a cache of the model provider. `inputTokens` has them too.',
   costUsd: 'Cost in US dollars.',
   turns: 'Turns of the agent.',
   toolCalls: 'Tool calls that have ended.',

@@ -65,6 +65,7 @@ export const USAGE_FIELDS = [
   'inputTokens',
   'outputTokens',
   'cachedInputTokens',
+  'cacheWriteTokens',
   'costUsd',
   'turns',
   'toolCalls',

@@ -105,8 +105,18 @@ test('NUL characters and lone surrogates are replaced and counted; bytes that ar
 });
 
 test.each<[format: string, body: string, status: number, error: string]>([
-  ['perl', '{}', 400, 'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses"'],
-  ['', '{}', 400, 'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses"'],
+  [
+    'perl',
+    '{}',
+    400,
+    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "auto"',
+  ],
+  [
+    '',
+    '{}',
+    400,
+    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "auto"',
+  ],
   ['codex', '1\n'.repeat(10_001), 400, 'the body must have at most 10000 lines; send the others in another request'],
   ['codex', 'x'.repeat(4 * 1024 * 1024 + 1), 413, 'the body must be at most 4194304 bytes (4 MiB)'],
   [`codex; batchId=${'x'.repeat(201)}`, '{}', 400, 'batchId: must be at most 200 characters'],

@@ -41,7 +41,7 @@ const HEAD = {
   state: 'queued',
   createdAt: 'now',
   usage: {
-    inputTokens: null, outputTokens: null, cachedInputTokens: null, costUsd: null, turns: 0, toolCalls: 0, toolErrors: 0, durationMs: null,
+    inputTokens: null, outputTokens: null, cachedInputTokens: null, cacheWriteTokens: null, costUsd: null, turns: 0, toolCalls: 0, toolErrors: 0, durationMs: null,
   },
 } as const; // prettier-ignore
 

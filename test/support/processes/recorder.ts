@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { start, temporaryDirectory } from './process.ts';
 import { checkout } from './programs.ts';
 
 /** The recorder, and what it has recorded. */
@@ -24,6 +25,7 @@ export function sessionOf(stderr: string): string {
 }
 
 interface RecordedData {
+  readonly providerEvent?: boolean;
   readonly event?: { readonly message: string };
   readonly line?: { readonly event: number; readonly parts?: number; readonly encoding?: 'base64' };
 }
@@ -53,11 +55,33 @@ export async function linesOf(gateway: RestApi, key: string, sessionId: string):
     if (body.items.length === 0) return lines.map(({ text, encoding }) => Buffer.from(text, encoding).toString());
     for (const { eventData } of body.items) {
       const { event = 1, parts = 1, encoding = 'utf8' } = eventData.line ?? {};
-      if (event > parts) continue;
+      if (event > parts || eventData.providerEvent !== true) continue;
       const text = eventData.event?.message ?? '';
       if (event === 1) lines.push({ text, encoding });
       else lines.push({ text: `${lines.pop()?.text}${text}`, encoding });
     }
     cursor = body.nextCursor;
   }
+}
+
+/** Starts a recorder with a spool folder of its own. */
+export async function startRecorder(
+  url: string,
+  key: string,
+  args: readonly string[],
+  env: Record<string, string> = {},
+) {
+  const spool = await temporaryDirectory();
+  const recorder = start([...RECORD, '--spool', spool, ...args], { GATEWAY: `${url}/`, KEY: key, ...env });
+  return { ...recorder, spool };
+}
+
+/** A recorded session and its lines. */
+export async function recordedSession(gateway: RestApi, key: string, id: string) {
+  const path = `/v1/sessions/${id}`;
+  const { body } = await gateway.rest<{ title: string; state: { current: string }; agent: string }>('GET', path, {
+    key,
+  });
+  const { title, state, agent } = body;
+  return { title, agent, state: state.current, lines: await linesOf(gateway, key, id) };
 }

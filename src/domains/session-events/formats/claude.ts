@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import {
   type Convert,
   type Draft,
   type Format,
   type JsonObject,
-  addedTo,
+  type TokenUsage,
+  type UsageDraft,
   amountOf,
   contentText,
   errorText,
@@ -18,6 +20,7 @@ import {
   toolCall,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
+import { addedByMessage, countTokens, increaseOf, remainingTokens } from './token-count.ts';
 
 /**
  * Claude Code with `--output-format stream-json`, and messages of the Claude Agent SDK. The shapes are those of
@@ -26,8 +29,11 @@ import type { FormatMemory } from './format-memory.ts';
 
 type Scope = NonNullable<Draft['scope']>;
 
-function scopeOf({ parent_tool_use_id: parent }: JsonObject): Scope {
+function scopeOf({ parent_tool_use_id: parent, isSidechain, agentId }: JsonObject): Scope {
   const parentToolUseId = nameOf(parent);
+  const taskId = nameOf(agentId);
+  if (isSidechain === true && parentToolUseId === undefined)
+    return { kind: 'subagent', ...(taskId !== undefined && { taskId }) };
   return parentToolUseId === undefined ? { kind: 'foreground' } : { kind: 'subagent', parentToolUseId };
 }
 
@@ -83,12 +89,13 @@ const firstLine = (text: string) => (text.trim().split('\n', 1)[0] ?? '').slice(
 
 function assistantText({ block, itemId, scope, memory }: Block): Draft {
   const text = textOf(block['text']) ?? '';
-  if (scope.kind === 'foreground') memory.set('last', text.slice(0, MAX_LAST));
+  if (scope.kind === 'foreground') memory.remember('said', digestOf(text), true);
   return textDraft(text, { itemId, scope });
 }
 
-/** So much of the last message is compared with the final result, which repeats it. */
-const MAX_LAST = 2000;
+/** By this the final result, which repeats a message, is compared with the messages. */
+const digestOf = (text: string) => createHash('sha256').update(text.slice(0, MAX_COMPARED)).digest('base64url');
+const MAX_COMPARED = 2000;
 
 function thinking({ block, itemId, scope }: Block): Draft {
   return textDraft(textOf(block['thinking']) ?? '', { itemId, scope, responsePhase: 'commentary' });
@@ -129,8 +136,34 @@ const assistant: Convert = (line, memory) => {
   const error = errorText(line['error']);
   if (error !== undefined) drafts.push({ name: 'error', scope, accumulatedText: error });
   memory.remember('messages', scope.parentToolUseId ?? '', { id, blocks: first + blocks.length });
-  return drafts;
+  return withUsage(drafts, objectOf(line['message'])['usage'], { id, scope, memory });
 };
+
+function tokensOf(usage: JsonObject): TokenUsage {
+  const written = amountOf(usage['cache_creation_input_tokens']);
+  const input = amountOf(usage['input_tokens']);
+  return {
+    inputTokens: input === undefined ? written : input + (written ?? 0),
+    outputTokens: amountOf(usage['output_tokens']),
+    cachedInputTokens: amountOf(usage['cache_read_input_tokens']),
+    cacheWriteTokens: written,
+  };
+}
+
+/** Adds what a message reports. The totals that follow add the rest; without them, as when the agent was ended, this is the sum. */
+function withUsage(
+  drafts: readonly Draft[],
+  usage: unknown,
+  { id, scope, memory }: { readonly id: string; readonly scope: Scope; readonly memory: FormatMemory },
+): readonly Draft[] {
+  if (id === '' || id.length > MAX_RUN) return drafts;
+  const added = addedByMessage(memory, id, tokensOf(objectOf(usage)));
+  if (!Object.values(added).some(Boolean)) return drafts;
+  countTokens(memory, added);
+  if (scope.kind === 'foreground') countTokens(memory, added, 'counted of main');
+  const [first = { source: 'assistant', scope }, ...others] = drafts;
+  return [{ ...first, usage: added }, ...others];
+}
 
 const user: Convert = (line, memory) => {
   const scope = scopeOf(line);
@@ -163,6 +196,7 @@ const streamEvent: Convert = (line, memory) => {
   const place = `${id}:${index ?? 0}`;
   const draft = { ...frame, ...(index !== undefined && { index }) };
   if (name === 'content_block_start') return [blockStart(objectOf(event['content_block']), place, draft, memory)];
+  if (name === 'message_delta') return withUsage([draft], event['usage'], { id, scope, memory });
   return [name === 'content_block_delta' ? blockDelta(objectOf(event['delta']), place, draft, memory) : draft];
 };
 
@@ -193,7 +227,8 @@ function blockDelta(delta: JsonObject, place: string, draft: Draft, memory: Form
 }
 
 /** Messages of the agent's program: of a task, a summary of the conversation, a hook. */
-const system: Convert = (line) => {
+const system: Convert = (line, memory) => {
+  if (line['subtype'] === 'init') memory.set('isBegun', true);
   const taskId = nameOf(line['task_id']);
   const parentToolUseId = nameOf(line['tool_use_id']);
   const text = [line['summary'], line['description'], line['message'], line['content'], line['error']].find(
@@ -210,16 +245,11 @@ const system: Convert = (line) => {
   ];
 };
 
-/** The end of a turn. The cost is that of the whole run so far, the tokens are those of the turn. */
+/** The end of a turn. */
 const turnResult: Convert = (line, memory) => {
-  const usage = objectOf(line['usage']);
-  const run = (textOf(line['session_id']) ?? '').slice(0, MAX_RUN);
-  const cost = amountOf(line['total_cost_usd']);
-  const known = objectOf(memory.get('cost'));
   const text = textOf(line['result']) ?? errorsOf(line);
-  const isRepeated = text?.slice(0, MAX_LAST) === memory.get('last');
+  const isRepeated = text !== undefined && memory.recall('said', digestOf(text)) !== undefined;
   const isError = line['is_error'] === true;
-  if (cost !== undefined) memory.set('cost', { run, usd: cost });
   return [
     {
       source: isError ? 'system' : 'assistant',
@@ -230,10 +260,7 @@ const turnResult: Convert = (line, memory) => {
         !isError && { deltaType: 'text_delta' as const, responsePhase: 'final_answer' as const }),
       ...(typeof line['uuid'] === 'string' && { itemId: line['uuid'] }),
       usage: {
-        inputTokens: amountOf(usage['input_tokens']),
-        outputTokens: amountOf(usage['output_tokens']),
-        cachedInputTokens: amountOf(usage['cache_read_input_tokens']),
-        costUsd: addedTo(known['run'] === run ? known['usd'] : 0, cost),
+        ...turnUsage(line, memory),
         turns: amountOf(line['num_turns']),
         durationMs: amountOf(line['duration_ms']),
       },
@@ -243,6 +270,47 @@ const turnResult: Convert = (line, memory) => {
 
 /** So much of the id of a run is compared. */
 const MAX_RUN = 200;
+
+/**
+ * What a turn adds. `total_cost_usd` and `modelUsage`, which has the subagents, are the totals of the run so far; `usage` is that of the main
+ * agent in the turn, and all that counts in the first turn of a resumed run, whose totals have its past.
+ */
+function turnUsage(line: JsonObject, memory: FormatMemory): UsageDraft {
+  const run = (textOf(line['session_id']) ?? '').slice(0, MAX_RUN);
+  const models = Object.values(objectOf(line['modelUsage'])).map(objectOf);
+  const totals = { ...modelTotals(models), costUsd: amountOf(line['total_cost_usd']) };
+  const isKnown = objectOf(memory.get('totals'))['run'] === run;
+  const countsFromZero = isNewProcess(line, memory);
+  const known = objectOf(isKnown && !countsFromZero ? memory.get('totals') : undefined);
+  memory.set('totals', { run, ...totals, apiMs: amountOf(line['duration_api_ms']) });
+  const isBaseline = memory.get('resumed') === true && !isKnown;
+  const turn = tokensOf(objectOf(line['usage']));
+  const { costUsd, ...added } = increaseOf(known, totals);
+  const isWhole = models.length > 0 && !isBaseline;
+  const ofMain = remainingTokens(memory, turn, 'counted of main');
+  const rest = remainingTokens(memory, added);
+  return { ...(isWhole ? rest : ofMain), costUsd: isBaseline ? undefined : costUsd };
+}
+
+function modelTotals(models: readonly JsonObject[]): TokenUsage {
+  const sum = (...names: readonly string[]) =>
+    models.reduce((total, model) => names.reduce((all, name) => all + (amountOf(model[name]) ?? 0), total), 0);
+  return {
+    inputTokens: sum('inputTokens', 'cacheCreationInputTokens'),
+    outputTokens: sum('outputTokens'),
+    cachedInputTokens: sum('cacheReadInputTokens'),
+    cacheWriteTokens: sum('cacheCreationInputTokens'),
+  };
+}
+
+/** Whether another process goes on with the run. Those of versions that do not number their results count from zero. */
+function isNewProcess(line: JsonObject, memory: FormatMemory): boolean {
+  const isBegun = memory.get('isBegun') === true;
+  memory.set('isBegun', undefined);
+  const [before, now] = [amountOf(objectOf(memory.get('totals'))['apiMs']), amountOf(line['duration_api_ms'])];
+  const goesOn = before !== undefined && now !== undefined && now >= before;
+  return isBegun && line['result_index'] === undefined && !goesOn;
+}
 
 function errorsOf(line: JsonObject): string | undefined {
   const errors = listOf(line['errors']).filter((each) => typeof each === 'string');

@@ -3,7 +3,6 @@ import {
   type Draft,
   type Format,
   type JsonObject,
-  addedTo,
   amountOf,
   contentText,
   errorText,
@@ -17,6 +16,7 @@ import {
   toolCall,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
+import { increaseOf } from './token-count.ts';
 
 /** `codex exec --json`. The shapes are those of `codex-rs/exec/src/exec_events.rs` in openai/codex, and of the versions before. */
 
@@ -53,7 +53,7 @@ const toolItem =
         toolResult: { status: 'running', output: text },
       };
       memory.remember('open', itemId, true);
-      return isOpen || text !== '' ? [...begun, running] : begun;
+      return isOpen && text !== '' ? [...begun, running] : begun;
     }
     memory.forget('open', itemId);
     const exitCode = integerOf(item['exit_code']);
@@ -112,7 +112,8 @@ const ITEMS: Readonly<Record<string, (item: Item) => Draft[]>> = {
     input: ({ changes }) => ({ changes }),
     output: ({ changes }) =>
       listOf(changes)
-        .map((change) => `${textOf(objectOf(change)['kind']) ?? 'change'} ${textOf(objectOf(change)['path']) ?? ''}`)
+        .map(objectOf)
+        .map(({ kind, path }) => `${textOf(kind) ?? textOf(objectOf(kind)['type']) ?? 'change'} ${textOf(path) ?? ''}`)
         .join('\n'),
   }),
   mcp_tool_call: toolItem({
@@ -139,13 +140,18 @@ const ITEMS: Readonly<Record<string, (item: Item) => Draft[]>> = {
 const ofItem =
   (stage: Stage): Convert =>
   (line, memory) => {
-    const item = objectOf(line['item']);
+    const item = inSnakeCase(objectOf(line['item']));
     // Before 0.44 the type of an item was in `item_type`.
-    const type = textOf(item['type']) ?? textOf(item['item_type']) ?? '';
+    const type = snake(textOf(item['type']) ?? textOf(item['item_type']) ?? '');
     const convert = Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined;
     const id = nameOf(item['id']);
     return convert && id !== undefined ? convert({ item, itemId: itemIdOf(id, memory), stage, memory }) : [];
   };
+
+/** The app server writes items with names such as `fileChange` and `exitCode`. */
+const snake = (name: string) => name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+const inSnakeCase = (item: JsonObject): JsonObject =>
+  Object.fromEntries(Object.entries(item).map(([name, value]) => [snake(name), value]));
 
 /** Ids of items are unique within a run only. */
 function itemIdOf(id: string, memory: FormatMemory): string {
@@ -158,7 +164,9 @@ const threadStarted: Convert = ({ thread_id: id }, memory) => {
   const thread = (textOf(id) ?? '').slice(0, MAX_THREAD);
   // The totals of a thread go on when it is resumed.
   const totals = memory.get('thread') === thread ? memory.get('totals') : undefined;
+  const resumed = memory.get('resumed');
   memory.clear();
+  memory.set('resumed', resumed);
   memory.set('run', run);
   memory.set('thread', thread);
   memory.set('totals', totals);
@@ -168,22 +176,19 @@ const threadStarted: Convert = ({ thread_id: id }, memory) => {
 /** So much of the id of a thread is compared. */
 const MAX_THREAD = 200;
 
-const COUNTERS = {
-  inputTokens: 'input_tokens',
-  outputTokens: 'output_tokens',
-  cachedInputTokens: 'cached_input_tokens',
-} as const;
-
-/** The usage in a line is the total of the thread so far. */
+/** The usage in a line is the total of the thread so far. The first one of a resumed thread has its past, and is not counted. */
 const turnCompleted: Convert = (line, memory) => {
   const usage = objectOf(line['usage']);
-  const before = objectOf(memory.get('totals'));
-  const totals = Object.values(COUNTERS).map((field) => [field, amountOf(usage[field])] as const);
-  const added = Object.fromEntries(
-    Object.entries(COUNTERS).map(([name, field]) => [name, addedTo(before[field], amountOf(usage[field]))]),
-  );
-  memory.set('totals', Object.fromEntries(totals));
-  return [{ usage: { ...added, turns: 1 } }];
+  const totals = {
+    inputTokens: amountOf(usage['input_tokens']),
+    outputTokens: amountOf(usage['output_tokens']),
+    cachedInputTokens: amountOf(usage['cached_input_tokens']),
+    cacheWriteTokens: amountOf(usage['cache_write_input_tokens']),
+  };
+  const known = memory.get('totals');
+  memory.set('totals', totals);
+  const isBaseline = known === undefined && memory.get('resumed') === true;
+  return [{ usage: { ...(!isBaseline && increaseOf(objectOf(known), totals)), turns: 1 } }];
 };
 
 const failed = (error: unknown, draft: Draft = {}): Draft[] => [

@@ -11,7 +11,7 @@ interface OpenText {
   readonly added: number;
 }
 
-const LISTS = ['tools', 'calls', 'messages', 'open'] as const;
+const LISTS = ['tools', 'calls', 'messages', 'open', 'said', 'usage'] as const;
 type List = (typeof LISTS)[number];
 
 const MAX_ITEMS = 100;

@@ -34,11 +34,16 @@ export interface Draft {
   readonly usage?: UsageDraft;
 }
 
-/** Tokens, costs and time that a line reports in addition to those of earlier lines. */
-export interface UsageDraft {
+export interface TokenUsage {
+  /** With those that were written to a cache. */
   readonly inputTokens?: number | undefined;
   readonly outputTokens?: number | undefined;
   readonly cachedInputTokens?: number | undefined;
+  readonly cacheWriteTokens?: number | undefined;
+}
+
+/** Tokens, costs and time that a line reports in addition to those of earlier lines. */
+export interface UsageDraft extends TokenUsage {
   readonly costUsd?: number | undefined;
   readonly turns?: number | undefined;
   readonly durationMs?: number | undefined;
@@ -147,11 +152,4 @@ export function toolCall(itemId: string, toolName: string, input: unknown, draft
 /** A part of a text that arrives in several lines. */
 export function partDraft(delta: string, draft: Draft = {}): Draft {
   return { source: 'assistant', deltaType: 'text_delta', delivery: 'realtime', delta, ...draft };
-}
-
-/** What a total adds to the one that the agent reported before. A smaller total is that of a new run. */
-export function addedTo(before: unknown, total: number | undefined): number | undefined {
-  if (total === undefined) return undefined;
-  const last = amountOf(before) ?? 0;
-  return total >= last ? total - last : total;
 }

@@ -2,14 +2,21 @@ import { isObject } from '../../../core/is-object.ts';
 import { countMembers } from '../../../core/text/json-bounds.ts';
 import { WORK } from '../../../core/work-budget.ts';
 import { claude } from './claude.ts';
+import { cline } from './cline.ts';
 import { codex } from './codex.ts';
+import { copilot } from './copilot.ts';
 import type { Draft, Format, JsonObject } from './format.ts';
 import { type FormatMemory, MAX_TEXT } from './format-memory.ts';
 import { gemini } from './gemini.ts';
+import { neutral } from './neutral.ts';
 import { openaiResponses } from './openai-responses.ts';
 import { opencode } from './opencode.ts';
+import { pi } from './pi.ts';
 
 /** Reads lines of agents, and makes events of what a format finds in them. */
+
+/** Lines of agents that are not known. */
+const auto: Format = { provider: 'agent', types: {} };
 
 export const FORMATS = {
   claude,
@@ -17,6 +24,10 @@ export const FORMATS = {
   gemini,
   opencode,
   'openai-responses': openaiResponses,
+  copilot,
+  cline,
+  pi,
+  auto,
 } as const satisfies Readonly<Record<string, Format>>;
 export type FormatName = keyof typeof FORMATS;
 export const FORMAT_NAMES = Object.keys(FORMATS) as readonly FormatName[] as readonly [FormatName, ...FormatName[]];
@@ -52,16 +63,36 @@ export function parseLine(name: FormatName, line: string): JsonObject | undefine
 
 /** What a format finds in a line; undefined if it cannot read it. */
 export function draftsOf(name: FormatName, json: JsonObject, memory: FormatMemory): readonly Draft[] | undefined {
-  const { types }: Format = FORMATS[name];
+  const { types }: Format = FORMATS[name === 'auto' ? recognized(json, memory) : name];
   const type = typeOf(json);
   const convert = Object.hasOwn(types, type) ? types[type] : undefined;
   try {
     const drafts = convert?.(json, memory) ?? [];
-    return drafts.length > 0 ? drafts : [{}];
+    return drafts.length > 0 ? drafts : neutral(json, memory);
   } catch {
     // Whatever it is, it is kept.
     return undefined;
   }
+}
+
+/** The types of lines by which the format of an agent is recognized. */
+const SIGNS: readonly (readonly [FormatName, RegExp])[] = [
+  ['codex', /^(?:thread|turn|item)\./],
+  ['openai-responses', /^response\./],
+  ['gemini', /^init$/],
+  ['opencode', /^step_start$/],
+  ['pi', /^(?:agent_start|message_update|tool_execution_\w+)$/],
+  ['copilot', /^(?:session|assistant|user|tool)\./],
+  ['cline', /^(?:hook_event|agent_event|run_result)$/],
+  ['claude', /^(?:system|assistant|stream_event|result)$/],
+];
+
+/** The format of lines whose agent was not named: that of the first line which has a type of one. */
+function recognized(json: JsonObject, memory: FormatMemory): FormatName {
+  const known = memory.get('format') ?? SIGNS.find(([, types]) => types.test(typeOf(json)))?.[0];
+  const name = FORMAT_NAMES.find((each) => each === known);
+  memory.set('format', name);
+  return name ?? 'auto';
 }
 
 const typeOf = ({ type }: JsonObject) => (typeof type === 'string' && type !== '' ? type.slice(0, MAX_NAME) : 'line');

@@ -150,6 +150,7 @@ const ended: Convert = (line, memory) => {
         inputTokens: amountOf(usage['input_tokens']),
         outputTokens: amountOf(usage['output_tokens']),
         cachedInputTokens: amountOf(objectOf(usage['input_tokens_details'])['cached_tokens']),
+        cacheWriteTokens: amountOf(objectOf(usage['input_tokens_details'])['cache_write_tokens']),
         turns: 1,
       },
     },

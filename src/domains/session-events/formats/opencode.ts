@@ -1,6 +1,8 @@
 import {
   type Convert,
+  type Draft,
   type Format,
+  type JsonObject,
   amountOf,
   contentText,
   errorText,
@@ -11,6 +13,7 @@ import {
   textOf,
   toolCall,
 } from './format.ts';
+import type { FormatMemory } from './format-memory.ts';
 
 /** `opencode run --format json`. The shapes are those of `packages/opencode/src/cli/cmd/run.ts` in anomalyco/opencode. */
 
@@ -35,7 +38,8 @@ const toolUse: Convert = (line) => {
   const toolName = nameOf(part['tool']) ?? 'tool';
   const error = errorText(state['error']);
   const exitCode = integerOf(objectOf(state['metadata'])['exit']);
-  const status = state['status'] === 'error' ? 'error' : state['status'] === 'completed' ? 'completed' : 'running';
+  const hasFailed = state['status'] === 'error' || (exitCode !== undefined && exitCode !== 0);
+  const status = hasFailed ? 'error' : state['status'] === 'completed' ? 'completed' : 'running';
   return [
     toolCall(itemId, toolName, state['input'] ?? {}),
     {
@@ -46,7 +50,9 @@ const toolUse: Convert = (line) => {
         status,
         output: contentText(state['output']),
         ...(exitCode !== undefined && { exitCode }),
-        ...(status === 'error' && { error: error ?? 'the call failed' }),
+        ...(hasFailed && {
+          error: error ?? (exitCode ? `the command ended with code ${exitCode}` : 'the call failed'),
+        }),
       },
     },
   ];
@@ -58,9 +64,10 @@ const stepFinish: Convert = (line) => {
   return [
     {
       usage: {
-        inputTokens: amountOf(input),
+        inputTokens: amountOf(Number(input) + (amountOf(objectOf(cache)['write']) ?? 0)),
         outputTokens: amountOf(output),
         cachedInputTokens: amountOf(objectOf(cache)['read']),
+        cacheWriteTokens: amountOf(objectOf(cache)['write']),
         costUsd: amountOf(cost),
         turns: 1,
       },
@@ -68,13 +75,34 @@ const stepFinish: Convert = (line) => {
   ];
 };
 
+/** While a step of the agent runs, lines of other sessions are those of its subagents. */
+function scopeOf({ type, sessionID }: JsonObject, memory: FormatMemory): Draft['scope'] {
+  const session = nameOf(sessionID) ?? '';
+  const { id: main, isOpen } = objectOf(memory.get('step'));
+  if (isOpen === true && session !== main) return { kind: 'subagent', taskId: session };
+  if (type === 'step_start') memory.set('step', { id: session, isOpen: true });
+  else if (type === 'step_finish') memory.set('step', { id: session, isOpen: false });
+  return undefined;
+}
+
+const withScope =
+  (convert: Convert): Convert =>
+  (line, memory) => {
+    const scope = scopeOf(line, memory);
+    const drafts = convert(line, memory);
+    return scope ? drafts.map((draft) => ({ ...draft, scope })) : drafts;
+  };
+
+const TYPES: Readonly<Record<string, Convert>> = {
+  step_start: () => [{}],
+  text: said(),
+  reasoning: said('commentary'),
+  tool_use: toolUse,
+  step_finish: stepFinish,
+  error: ({ error }) => [{ accumulatedText: errorText(error) ?? '' }],
+};
+
 export const opencode: Format = {
   provider: 'opencode',
-  types: {
-    text: said(),
-    reasoning: said('commentary'),
-    tool_use: toolUse,
-    step_finish: stepFinish,
-    error: ({ error }) => [{ accumulatedText: errorText(error) ?? '' }],
-  },
+  types: Object.fromEntries(Object.entries(TYPES).map(([type, convert]) => [type, withScope(convert)])),
 };

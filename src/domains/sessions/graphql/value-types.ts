@@ -37,6 +37,7 @@ export const SessionUsageType = builder.objectRef<SessionUsage>('SessionUsage').
       nullable: true,
       description: USAGE_TEXTS.cachedInputTokens,
     }),
+    cacheWriteTokens: t.exposeFloat('cacheWriteTokens', { nullable: true, description: USAGE_TEXTS.cacheWriteTokens }),
     costUsd: t.exposeFloat('costUsd', { nullable: true, description: USAGE_TEXTS.costUsd }),
     turns: t.exposeFloat('turns', { nullable: true, description: USAGE_TEXTS.turns }),
     toolCalls: t.exposeFloat('toolCalls', { nullable: true, description: USAGE_TEXTS.toolCalls }),

@@ -3,57 +3,11 @@ import { expect, test } from 'vitest';
 import type { RecordedEvent } from '../../../../src/domains/session-events/event-data.ts';
 import { FORMAT_NAMES, type FormatName } from '../../../../src/domains/session-events/formats/line-converter.ts';
 import { AGENT_LINES, ODD_LINES } from '../../../support/fixtures/agent-lines.ts';
-import { convertAll } from '../../../support/fixtures/converted-lines.ts';
+import { convertAll, dataOf, storyOf } from '../../../support/fixtures/converted-lines.ts';
 import { RECORDED_AGENTS } from '../../../support/fixtures/recorded-agents.ts';
 
 /** What each format makes of the lines of its agent. Every line is kept whole, whatever it is. */
 
-interface Data {
-  readonly type: string;
-  readonly source: string;
-  readonly providerEvent: boolean;
-  readonly scope: { kind: string; parentToolUseId?: string; taskId?: string };
-  readonly event?: { event: string; message: string };
-  readonly line?: { event: number; events: number; parts?: number };
-  readonly itemId?: string;
-  readonly accumulatedText?: string;
-  readonly delta?: string;
-  readonly responsePhase?: string;
-  readonly toolName?: string;
-  readonly toolResult?: { status: string; output?: string; exitCode?: number; error?: string };
-  readonly usage?: object;
-}
-const dataOf = ({ eventData }: RecordedEvent) => JSON.parse(eventData) as Data;
-
-/** One line of text for each event: who speaks, in which item, and what. */
-function shown(event: RecordedEvent): string {
-  const {
-    source,
-    scope,
-    itemId = '-',
-    accumulatedText,
-    delta,
-    responsePhase,
-    toolName,
-    toolResult,
-    usage,
-    event: from,
-  } = dataOf(event);
-  const parts = [
-    scope.kind === 'foreground' ? source : `${source} (${scope.kind} ${scope.parentToolUseId ?? scope.taskId})`,
-    itemId,
-    from?.event,
-    responsePhase,
-    toolName,
-    toolResult && JSON.stringify(toolResult),
-    delta !== undefined && `+ ${JSON.stringify(delta)}`,
-    accumulatedText !== undefined && JSON.stringify(accumulatedText),
-    usage && JSON.stringify(usage),
-  ];
-  return parts.filter(Boolean).join(' | ');
-}
-const storyOf = async (format: FormatName, lines: readonly string[]) =>
-  `\n${(await convertAll(format, lines)).flat().map(shown).join('\n')}\n`;
 const story = (format: FormatName) => storyOf(format, AGENT_LINES[format]);
 
 test('claude: messages, thinking, tool calls with results, subagents, tasks and usage', async () => {
@@ -95,7 +49,7 @@ test('what real agents wrote is understood', async () => {
     assistant | msg_fake_1:0 | content_block_delta | + "I will look "
     assistant | msg_fake_1:0 | content_block_delta | + "at the files"
     assistant | msg_fake_1:0 | content_block_delta | + "."
-    assistant | msg_fake_1:0 | assistant | "I will look at the files."
+    assistant | msg_fake_1:0 | assistant | "I will look at the files." | {"inputTokens":11,"outputTokens":1,"cachedInputTokens":3,"cacheWriteTokens":0}
     assistant | toolu_fake_1 | content_block_start | Bash | {"status":"running"}
     assistant | toolu_fake_1 | content_block_delta | Bash | + "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
     assistant | toolu_fake_1 | assistant | Bash | {"status":"running"} | "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
@@ -106,9 +60,9 @@ test('what real agents wrote is understood', async () => {
     assistant | - | content_block_start
     assistant | msg_fake_2:0 | content_block_delta | + "There is one"
     assistant | msg_fake_2:0 | content_block_delta | + " file. Done."
-    assistant | msg_fake_2:0 | assistant | "There is one file. Done."
+    assistant | msg_fake_2:0 | assistant | "There is one file. Done." | {"inputTokens":11,"outputTokens":1,"cachedInputTokens":3,"cacheWriteTokens":0}
     assistant | - | message_stop
-    assistant | b6363c38-0000-4000-8000-000000000000 | result | {"inputTokens":22,"outputTokens":40,"cachedInputTokens":6,"costUsd":0.0008892,"turns":2,"durationMs":1282}
+    assistant | b6363c38-0000-4000-8000-000000000000 | result | {"inputTokens":0,"outputTokens":38,"cachedInputTokens":0,"cacheWriteTokens":0,"costUsd":0.0008892,"turns":2,"durationMs":1282}
 
     Codex 0.171.0
     system | - | thread.started
@@ -119,7 +73,7 @@ test('what real agents wrote is understood', async () => {
     assistant | item_3 | item.started | shell | {"status":"running"} | "{\\"command\\":\\"/bin/bash -lc 'ls; exit 3'\\"}"
     tool | item_3 | item.completed | shell | {"status":"error","output":"a.ts\\n","exitCode":3,"error":"the command ended with code 3"}
     assistant | item_4 | item.completed | "There is one file. Done."
-    system | - | turn.completed | {"inputTokens":24,"outputTokens":14,"cachedInputTokens":4,"turns":1}
+    system | - | turn.completed | {"inputTokens":24,"outputTokens":14,"cachedInputTokens":4,"cacheWriteTokens":0,"turns":1}
 
     Gemini CLI 0.61.0
     system | - | init
@@ -138,11 +92,11 @@ test('what real agents wrote is understood', async () => {
     system | - | step_start
     assistant | prt_21a73e618001fq7Zer39s8aC22 | text | "I will look."
     assistant | call_fake_8 | tool_use | bash | {"status":"running"} | "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
-    tool | call_fake_8 | bash | {"status":"completed","output":"a.ts\\n","exitCode":3}
-    system | - | step_finish | {"inputTokens":12,"outputTokens":5,"cachedInputTokens":0,"costUsd":0,"turns":1}
+    tool | call_fake_8 | bash | {"status":"error","output":"a.ts\\n","exitCode":3,"error":"the command ended with code 3"}
+    system | - | step_finish | {"inputTokens":12,"outputTokens":5,"cachedInputTokens":0,"cacheWriteTokens":0,"costUsd":0,"turns":1}
     system | - | step_start
     assistant | prt_21a73ef94001l510Z3luwhsnpb | text | "There is one file. Done."
-    system | - | step_finish | {"inputTokens":12,"outputTokens":5,"cachedInputTokens":0,"costUsd":0,"turns":1}
+    system | - | step_finish | {"inputTokens":12,"outputTokens":5,"cachedInputTokens":0,"cacheWriteTokens":0,"costUsd":0,"turns":1}
     "
   `);
 });
@@ -199,7 +153,7 @@ test('opencode: one line has a tool call and its result', async () => {
     assistant | call_2 | tool_use | read | {"status":"running"} | "{\\"path\\":\\"b\\"}"
     tool | call_2 | read | {"status":"error","output":"","error":"File not found"}
     assistant | prt_4 | text | "There is one file."
-    system | - | step_finish | {"inputTokens":30,"outputTokens":8,"cachedInputTokens":5,"costUsd":0.01,"turns":1}
+    system | - | step_finish | {"inputTokens":30,"outputTokens":8,"cachedInputTokens":5,"cacheWriteTokens":0,"costUsd":0.01,"turns":1}
     system | - | error | "overloaded"
     "
   `);
