@@ -57,7 +57,9 @@ export const OPERATIONS = {
     } } }
   }`,
 
-  SessionChanged: `subscription SessionChanged { sessionChanged { left ${SESSION_ROW} } }`,
+  SessionChange: `subscription SessionChange {
+    sessionChange { __typename ... on SessionChanged { session { ${SESSION_ROW} } } ... on SessionLeft { sessionId } }
+  }`,
 
   Session: `query Session($id: ID!) {
     session(id: $id) {
@@ -68,7 +70,7 @@ export const OPERATIONS = {
     }
   }`,
 
-  FollowSessionRow: `subscription FollowSessionRow($filter: SessionFilter) { sessionChanged(filter: $filter) { id } }`,
+  FollowSessionRow: `subscription FollowSessionRow($filter: SessionFilter) { sessionChange(filter: $filter) { __typename ... on SessionChanged { session { id } } ... on SessionLeft { sessionId } } }`,
 
   Artifacts: `query Artifacts($id: ID!, $after: String) {
     session(id: $id) { id artifacts(first: 10, after: $after) {

@@ -4,7 +4,7 @@ import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
 
 type Session = Pick<
-  Answers['SessionChanged']['sessionChanged'],
+  Extract<Answers['SessionChange']['sessionChange'], { __typename: 'SessionChanged' }>['session'],
   'id' | 'state' | 'viewerCanUpdate' | 'viewerCanRecord'
 >;
 

@@ -192,8 +192,9 @@ function useChanges({ databaseId, id, createdAt }: Session, reload: () => void):
   useEffect(() => {
     // Almost only this session was created at that time.
     const filter = { createdFrom: createdAt, createdBefore: new Date(Date.parse(createdAt) + 1).toISOString() };
-    const onData = ({ sessionChanged: changed }: Answers['FollowSessionRow']) => {
-      if (changed.id === id) reload();
+    const onData = ({ sessionChange: change }: Answers['FollowSessionRow']) => {
+      const changed = change.__typename === 'SessionChanged' ? change.session.id : change.sessionId;
+      if (changed === id) reload();
     };
     const onState = (state: FollowState) => {
       if (state === 'live') reload();

@@ -179,17 +179,18 @@ function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | u
   const current = useRef(wanted);
   current.current = wanted;
   useEffect(() => {
-    const onData = ({ sessionChanged: changed }: Answers['SessionChanged']) =>
+    const onData = ({ sessionChange: change }: Answers['SessionChange']) =>
       update((rows) => {
-        const others = rows.filter(({ id }) => id !== changed.id);
-        if (changed.left || !isWanted(changed, current.current)) return others;
-        return [changed, ...others].toSorted((one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt));
+        const hasLeft = change.__typename === 'SessionLeft';
+        const others = rows.filter(({ id }) => id !== (hasLeft ? change.sessionId : change.session.id));
+        if (hasLeft || !isWanted(change.session, current.current)) return others;
+        return [change.session, ...others].toSorted((one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt));
       });
     const onState = (state: FollowState, reason = 'no reason was given') => {
       if (state === 'live') reload();
       setWords(LIVE_WORDS[state]?.(reason));
     };
-    return follow('SessionChanged', {}, { onData, onState });
+    return follow('SessionChange', {}, { onData, onState });
   }, [update, reload]);
   return words;
 }

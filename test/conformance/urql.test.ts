@@ -93,7 +93,7 @@ test('an object of two queries is one cache entry: both show a change without an
   expect(requests.length - before).toBe(2);
 });
 
-test('sessionChanged keeps the list current: it shows changed and new sessions without another query', async () => {
+test('sessionChange keeps the list current: it shows changed and new sessions without another query', async () => {
   const { key, app, requests, ids, titles } = await start();
   let changes = 0;
   app.follow(() => (changes += 1));

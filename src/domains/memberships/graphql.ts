@@ -92,7 +92,7 @@ const OrganizationMemberConnection = connectionType(MemberType, {
     role: t.field({
       type: RoleEnum,
       description: 'Role of the member in the organization.',
-      deprecationReason: 'Use `node.role`, which caches update when the role changes.',
+      deprecationReason: 'Use `node.role`, which caches update when the role changes. Removed on 2027-06-01.',
       extensions: needs<MemberRow>('role'),
       resolve: ({ node }) => node.role,
     }),

@@ -22,10 +22,13 @@ const OVERLAP_MS = 10_000;
 /** Maximum number of sessions in one read, and of changes that are remembered as already sent. */
 const MAX_CHANGED = 500;
 
-/** A session of the subscription. */
-export interface FollowedSession extends SessionRow {
+/** What happened to a session of the subscription. */
+export interface SessionChange {
+  /** If it cannot be read, as the caller could read it last. */
+  readonly session: SessionRow;
   /** Whether the session no longer meets the filter, or can no longer be read. */
-  readonly hasLeft?: boolean;
+  readonly hasLeft: boolean;
+  readonly isReadable: boolean;
 }
 
 /**
@@ -48,7 +51,7 @@ interface Followed {
 async function* changesOf(
   context: OperationContext,
   { startedAt, filter, selected }: Followed,
-): AsyncGenerator<FollowedSession, void, undefined> {
+): AsyncGenerator<SessionChange, void, undefined> {
   const { signal } = context;
   const { organizationId, role } = callerOf(context.actor);
   const topics = [sessionsTopic(organizationId), apiKeyTopic(context.actor.keyId)];
@@ -79,7 +82,8 @@ async function* changesOf(
         ? ids.filter((id) => followed.has(id) && !rows.some((row) => row.id === id))
         : await goneOf(reading, followed.ids, filter);
       for (const row of rows) followed.remember(row);
-      yield* rows.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id));
+      for (const session of rows.toSorted((one, other) => ids.indexOf(one.id) - ids.indexOf(other.id)))
+        yield { session, hasLeft: false, isReadable: true };
       if (left.length > 0) yield* leaving(reading, followed, left, selected);
       await live.changed();
     }
@@ -111,11 +115,12 @@ async function* leaving(
   followed: FollowedSessions,
   ids: readonly SessionId[],
   selected: Columns<SessionRow>,
-): AsyncGenerator<FollowedSession, void, undefined> {
+): AsyncGenerator<SessionChange, void, undefined> {
   const readable = new Map((await findSessions(reading, ids, selected)).map((row) => [row.id, row]));
   for (const id of ids) {
     const last = followed.forget(id);
-    const row = readable.get(id) ?? last;
-    if (row) yield { ...row, hasLeft: true };
+    const current = readable.get(id);
+    const session = current ?? last;
+    if (session) yield { session, hasLeft: true, isReadable: current !== undefined };
   }
 }

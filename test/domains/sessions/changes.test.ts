@@ -32,16 +32,18 @@ interface Follower {
   end(): Promise<void>;
 }
 
-const FIELDS = 'title left state { current }';
+const FIELDS = 'title state { current }';
 
-async function follow(on: TestGateway, key: string, filter: object | null = null, fields = FIELDS): Promise<Follower> {
+function follow(on: TestGateway, key: string, filter: object | null = null, fields = FIELDS): Promise<Follower> {
+  const query = `subscription($filter: SessionFilter) { sessionChange(filter: $filter) { ... on SessionChanged { session { ${fields} } } ... on SessionLeft { sessionId left: session { ${fields} } } } }`;
+  return followQuery(on, key, query, { filter });
+}
+
+async function followQuery(on: TestGateway, key: string, query: string, variables = {}): Promise<Follower> {
   const response = await on.fetch('/graphql', {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json', Accept: 'text/event-stream' },
-    body: JSON.stringify({
-      query: `subscription($filter: SessionFilter) { sessionChanged(filter: $filter) { ${fields} } }`,
-      variables: { filter },
-    }),
+    body: JSON.stringify({ query, variables }),
   });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   let text = '';
@@ -112,11 +114,21 @@ test('with a filter, only matching sessions are delivered', async () => {
   await follower.end();
 });
 
-/** The sessions in what was read of a stream. */
-function sessionsIn(text: string): { title: string; left: boolean }[] {
-  const lines = text.split('\n').filter((line) => line.startsWith('data: {'));
-  return lines.map((line) => (JSON.parse(line.slice(6)) as { data: { sessionChanged: never } }).data.sessionChanged);
+interface Change {
+  /** The session that has changed. */
+  readonly session?: { readonly title: string };
+  /** The session that has left. */
+  readonly sessionId?: string;
+  readonly left?: { readonly title: string } | null;
 }
+
+/** The changes in what was read of a stream. */
+function changesIn(text: string): Change[] {
+  const lines = text.split('\n').filter((line) => line.startsWith('data: {'));
+  return lines.map((line) => (JSON.parse(line.slice(6)) as { data: { sessionChange: never } }).data.sessionChange);
+}
+
+const globalId = (id: string) => btoa(`Session:${id}`);
 
 test('a session is sent when an artifact or a pull request of it is recorded or changed', async () => {
   const id = await createSession(second, admin.key, { title: 'With results' });
@@ -134,54 +146,58 @@ test('a session is sent when an artifact or a pull request of it is recorded or 
   await mutate(second, admin.key, 'recordPullRequest', input);
   await follower.until('{"title":"Recorded","status":"OPEN"}');
   await mutate(second, admin.key, 'recordPullRequest', { ...input, status: 'MERGED' });
-  const shown = sessionsIn(await follower.until('{"title":"Recorded","status":"MERGED"}'));
+  const shown = changesIn(await follower.until('{"title":"Recorded","status":"MERGED"}'));
   expect(shown.length).toBeGreaterThanOrEqual(3);
   await follower.end();
 });
 
-test('with a filter, a session that no longer meets it is sent once more, as left', async () => {
+test('with a filter, a session that no longer meets it is sent once more, as SessionLeft', async () => {
   const ended = await createSession(second, admin.key, { title: 'Filtered one' });
   const never = await createSession(second, admin.key, { title: 'Filtered never' });
   const last = await createSession(second, admin.key, { title: 'Filtered last' });
   await moveTo(second, admin.key, ended, 'IN_PROGRESS');
   const follower = await follow(gateway, admin.key, { title: 'Filtered', states: ['IN_PROGRESS'] });
+  // Until this arrives, the subscription may not have seen the session.
+  await mutate(second, admin.key, 'pinSession', { sessionId: ended });
+  await follower.until('Filtered one');
   await moveTo(second, admin.key, ended, 'COMPLETED');
-  await follower.until('"left":true');
+  await follower.until('"sessionId"');
   for (const sessionId of [ended, never]) await mutate(second, admin.key, 'pinSession', { sessionId });
   await moveTo(second, admin.key, last, 'IN_PROGRESS');
   await follower.until('Filtered last');
   await mutate(second, admin.key, 'updateSession', { sessionId: last, title: 'Another title' });
-  expect(sessionsIn(await follower.until('Another title'))).toEqual([
-    { title: 'Filtered one', left: true, state: { current: 'COMPLETED' } },
-    { title: 'Filtered last', left: false, state: { current: 'IN_PROGRESS' } },
-    { title: 'Another title', left: true, state: { current: 'IN_PROGRESS' } },
+  expect(changesIn(await follower.until('Another title'))).toEqual([
+    { session: { title: 'Filtered one', state: { current: 'IN_PROGRESS' } } },
+    { sessionId: globalId(ended), left: { title: 'Filtered one', state: { current: 'COMPLETED' } } },
+    { session: { title: 'Filtered last', state: { current: 'IN_PROGRESS' } } },
+    { sessionId: globalId(last), left: { title: 'Another title', state: { current: 'IN_PROGRESS' } } },
   ]);
   await follower.end();
 });
 
-test('a session that can no longer be read is sent once more, with what its reader could read last', async () => {
+test('a session that can no longer be read is sent once more, by its id alone', async () => {
   const sessionId = await createSession(second, admin.key, {
     title: 'Open',
     description: 'Said',
     visibility: 'PUBLIC',
   });
   await mutate(second, admin.key, 'recordArtifact', { sessionId, type: 'PLAN' });
-  const fields = 'title left visibility description artifacts { totalCount nodes { type } }';
+  const fields = 'title visibility description artifacts { totalCount nodes { type } }';
   const follower = await follow(gateway, member.key, { title: 'Open' }, fields);
   await mutate(second, admin.key, 'pinSession', { sessionId });
   await follower.until('Said');
   const secret = { sessionId, title: 'Open secret', description: 'Secret', visibility: 'PRIVATE' };
   await mutate(second, admin.key, 'updateSession', secret);
-  await follower.until('"left":true');
+  await follower.until('"left":null');
   await mutate(second, admin.key, 'updateSession', { sessionId, title: 'Open secret too' });
   await createSession(second, admin.key, { title: 'Open again', visibility: 'PUBLIC' });
-  const shown = sessionsIn(await follower.until('Open again'));
+  const shown = changesIn(await follower.until('Open again'));
   const artifacts = { totalCount: 1, nodes: [{ type: 'PLAN' }] };
   expect(shown.slice(0, 2)).toEqual([
-    { title: 'Open', left: false, visibility: 'PUBLIC', description: 'Said', artifacts },
-    { title: 'Open', left: true, visibility: 'PUBLIC', description: null, artifacts: { totalCount: 0, nodes: [] } },
+    { session: { title: 'Open', visibility: 'PUBLIC', description: 'Said', artifacts } },
+    { sessionId: globalId(sessionId), left: null },
   ]);
-  expect(shown[2]).toMatchObject({ title: 'Open again', left: false });
+  expect(shown[2]).toMatchObject({ session: { title: 'Open again' } });
   expect(shown.length).toBe(3);
   await follower.end();
 });
@@ -190,24 +206,38 @@ test('sessions that are deleted, or that another role cannot read, leave', async
   const own = await gateway.createKey();
   const others = { organization: own.organization };
   const [demoted, owner] = [await gateway.createKey({ ...others, role: 'admin' }), await gateway.createKey(others)];
-  await createSession(second, owner.key, { title: 'Deleted with its owner' });
+  const gone = await createSession(second, owner.key, { title: 'Deleted with its owner' });
   const toDelete = await follow(gateway, own.key);
-  await createSession(second, own.key, { title: 'Private of another' });
+  const hidden = await createSession(second, own.key, { title: 'Private of another' });
   await toDelete.until('Private of another');
   const toDemote = await follow(gateway, demoted.key);
   const deleted = await gateway.rest('DELETE', `/v1/users/${owner.userId}`, { key: owner.key, body: {} });
   expect(deleted.status).toBe(202);
   await runJobs(second);
-  expect(sessionsIn(await toDelete.until('"left":true')).at(-1)).toMatchObject({ title: 'Deleted with its owner' });
+  expect(changesIn(await toDelete.until('"left"')).at(-1)).toEqual({ sessionId: globalId(gone), left: null });
   await mutate(second, own.key, 'changeOrganizationMemberRole', { userId: demoted.userId, role: 'MEMBER' });
   await createSession(second, own.key, { title: 'Public', visibility: 'PUBLIC' });
   await toDemote.until('"title":"Public"');
-  expect(sessionsIn(await toDemote.until('"title":"Private of another","left":true')).at(-1)).toMatchObject({
-    title: 'Private of another',
-    left: true,
-  });
+  expect(changesIn(await toDemote.until(globalId(hidden)))).toContainEqual({ sessionId: globalId(hidden), left: null });
   await toDelete.end();
   await toDemote.end();
+});
+
+test('the deprecated sessionChanged sends a session once more when it leaves, as the caller could read it last', async () => {
+  const sessionId = await createSession(second, admin.key, {
+    title: 'Older',
+    description: 'Said',
+    visibility: 'PUBLIC',
+  });
+  const query = 'subscription { sessionChanged(filter: { title: "Older" }) { title description visibility } }';
+  const follower = await followQuery(gateway, member.key, query);
+  await mutate(second, admin.key, 'pinSession', { sessionId });
+  await follower.until('Said');
+  await mutate(second, admin.key, 'updateSession', { sessionId, title: 'Older secret', visibility: 'PRIVATE' });
+  const shown = await follower.until('"description":null');
+  expect(shown).toContain('{"title":"Older","description":null,"visibility":"PUBLIC"}');
+  expect(shown).not.toContain('Older secret');
+  await follower.end();
 });
 
 test('a revoked key ends the subscription, and a key without the scope cannot start one', async () => {

@@ -176,3 +176,20 @@ test('every mutation is @semanticNonNull, because a refusal without a typed erro
   expect(names.length).toBeGreaterThan(40);
   expect(printed.match(/^ {2}\): \w+Result @semanticNonNull$/gm)).toHaveLength(names.length);
 });
+
+test('each deprecation says what to use, and names the date of its removal', () => {
+  const reasons = objects
+    .flatMap((type) => Object.values(type.getFields()))
+    .flatMap(({ deprecationReason, args }) => [
+      deprecationReason,
+      ...args.map((argument) => argument.deprecationReason),
+    ])
+    .concat(inputs.flatMap((type) => Object.values(type.getFields()).map(({ deprecationReason }) => deprecationReason)))
+    .concat(
+      types.filter(isEnumType).flatMap((type) => type.getValues().map(({ deprecationReason }) => deprecationReason)),
+    )
+    .filter((reason) => reason != null);
+  expect(reasons.length).toBeGreaterThan(0);
+  const dated = /^Use `[\w.]+`.* Removed on (20\d\d-\d\d-\d\d)\.$/;
+  expect(reasons.filter((reason) => Number.isNaN(Date.parse(dated.exec(reason)?.[1] ?? '')))).toEqual([]);
+});

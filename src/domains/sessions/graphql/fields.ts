@@ -16,7 +16,6 @@ import { htmlUrlOf, stateFlags } from '../computed-fields.ts';
 import { projectsOf } from '../project-queries.ts';
 import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
-import type { FollowedSession } from '../subscription.ts';
 import { SESSION_TEXTS } from '../texts.ts';
 import { ARTIFACT_ORDER, ArtifactConnection, ArtifactFilterInput, ArtifactType } from './artifact-types.ts';
 import { ArtifactTypeEnum, SandboxSizeEnum, SessionModeEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
@@ -221,12 +220,6 @@ export function stateFields(t: Fields) {
         (await resolveBatched({ context, info }, id, usageOf(context))) ?? null,
     }),
     isPinned: t.exposeBoolean('isPinned', { description: SESSION_TEXTS.isPinned }),
-    left: t.boolean({
-      description:
-        'Only in `sessionChanged`: whether the session no longer meets the filter, was deleted, or can no longer be read by the caller. The other fields of a session that cannot be read are those that the caller could read last, without its content. False everywhere else.',
-      extensions: needs<SessionRow>('id'),
-      resolve: ({ hasLeft = false }: FollowedSession) => hasLeft,
-    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: SESSION_TEXTS.createdAt }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',

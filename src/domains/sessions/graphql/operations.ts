@@ -1,10 +1,10 @@
 import { READ_SESSIONS } from '../policy.ts';
-import { followSessions } from '../subscription.ts';
+import { type SessionChange, followSessions } from '../subscription.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType } from '../../../core/graphql/connections.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { orderType } from '../../../core/graphql/orders.ts';
 import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
@@ -106,23 +106,75 @@ builder.queryField('session', (t) =>
   }),
 );
 
+const ChangedType = builder.objectRef<SessionChange>('SessionChanged').implement({
+  description: 'A session that was created or changed, and meets the filter.',
+  fields: (t) => ({
+    session: t.field({
+      type: SessionType,
+      description: 'The session as it is now.',
+      resolve: ({ session }) => session,
+    }),
+  }),
+});
+
+const LeftType = builder.objectRef<SessionChange>('SessionLeft').implement({
+  description: 'A session that no longer meets the filter, was deleted, or can no longer be read by the caller.',
+  fields: (t) => ({
+    sessionId: t.id({
+      description: 'Global id of the session.',
+      resolve: ({ session }) => toGlobalId('Session', session.id),
+    }),
+    session: t.field({
+      type: SessionType,
+      nullable: true,
+      description: 'The session as it is now. Null if it was deleted or can no longer be read.',
+      resolve: ({ session, isReadable }) => (isReadable ? session : null),
+    }),
+  }),
+});
+
+const ChangeType = builder.unionType('SessionChange', {
+  description: 'An event of the subscription `sessionChange`.',
+  types: [ChangedType, LeftType],
+  resolveType: ({ hasLeft }) => (hasLeft ? LeftType : ChangedType),
+});
+
+const FILTER_ARGUMENT = {
+  type: FilterInput,
+  description: 'Conditions on the sessions. When absent, all sessions are included.',
+};
+const SENT =
+  'each time it is created or changed, or an artifact or pull request of it is recorded, if the caller can read it. Only sessions of the acting organization that meet the filter are sent. One that was sent, or is among the 500 that changed last when the subscription begins, is sent once more';
+const ENDS = 'Ends with an error when the caller loses the right to read sessions.';
+
+builder.subscriptionField('sessionChange', (t) =>
+  t.field({
+    type: ChangeType,
+    description: withAccess(
+      `Sends a session ${SENT}, as \`SessionLeft\`, when it no longer meets the filter or can no longer be read. Several changes in quick succession can be sent as one.`,
+      READ_SESSIONS,
+      ENDS,
+    ),
+    args: { filter: t.arg(FILTER_ARGUMENT) },
+    subscribe: (_, { filter }, context, info) =>
+      followSessions(context, filter ?? {}, selectedColumns(info, 'Session', 'session')),
+    resolve: (change) => change,
+  }),
+);
+
 builder.subscriptionField('sessionChanged', (t) =>
   t.field({
     type: SessionType,
     description: withAccess(
-      'Sends a session each time it is created or changed, or an artifact or pull request of it is recorded, if the caller can read it. Only sessions of the acting organization that meet the filter are sent. One that was sent, or is among the 500 that changed last when the subscription begins, is sent once more with `left: true` when it no longer meets the filter or can no longer be read. Several changes in quick succession can be sent as one.',
+      `Sends a session ${SENT} when it no longer meets the filter; one that can no longer be read as the caller could read it last, without its content.`,
       READ_SESSIONS,
-      'Ends with an error when the caller loses the right to read sessions.',
+      ENDS,
     ),
-    args: {
-      filter: t.arg({
-        type: FilterInput,
-        description: 'Conditions on the sessions. When absent, all sessions are included.',
-      }),
-    },
+    deprecationReason: 'Use `sessionChange`, which says which sessions have left. Removed on 2027-06-01.',
+    args: { filter: t.arg(FILTER_ARGUMENT) },
     subscribe: (_, { filter }, context, info) =>
       followSessions(context, filter ?? {}, selectedColumns(info, 'Session')),
-    resolve: (row) => row,
+    resolve: ({ session }) => session,
   }),
 );
 

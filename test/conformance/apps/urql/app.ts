@@ -18,12 +18,14 @@ import { normalizedCacheExchange } from '../../generated/urql-clients/urql-graph
 const cache: Partial<CacheExchangeOpts> = {
   updates: {
     Subscription: {
-      // A session that the list knows is changed in place; a new one is put in front.
-      sessionChanged: ({ sessionChanged }: ChangesSubscription, _, store) => {
+      // A session that the list knows is changed in place; a new one is put in front, and one that left is taken out.
+      sessionChange: ({ sessionChange: change }: ChangesSubscription, _, store) => {
         store.updateQuery({ query: BoardDocument }, (board: BoardQuery | null) => {
           const sessions = board?.viewer.organization?.sessions;
-          if (!sessions || sessions.nodes.some(({ id }) => id === sessionChanged.id)) return board;
-          sessions.nodes.unshift(sessionChanged);
+          if (!sessions) return board;
+          if (change.__typename === 'SessionLeft')
+            sessions.nodes = sessions.nodes.filter(({ id }) => id !== change.sessionId);
+          else if (!sessions.nodes.some(({ id }) => id === change.session.id)) sessions.nodes.unshift(change.session);
           return board;
         });
       },
