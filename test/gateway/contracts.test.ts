@@ -7,14 +7,12 @@ import { compareSchema } from '../../src/core/postgres/migrations.ts';
 import { CODE_OF, STATUS_OF } from '../../src/core/errors.ts';
 import { MAX_BODY_BYTES } from '../../src/core/http/request-body.ts';
 import { entities } from '../../src/gateway/entities.ts';
-import { EXAMPLES, LATEST } from '../../src/gateway/pages/browser/graphiql-examples.ts';
 import { LIMITS } from '../../src/core/graphql/document-limits.ts';
 import { openApiDocument } from '../../src/gateway/rest/openapi.ts';
 import { errorStatuses } from '../../src/gateway/rest/openapi-errors.ts';
 import { contracts } from '../../src/gateway/print-contracts.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
-import { createSession } from '../support/fixtures/sessions.ts';
 import { endProcesses, emptyDatabase } from '../support/processes/process.ts';
 import { checkout } from '../support/processes/programs.ts';
 import { openSnapshot } from '../support/schema-snapshot.ts';
@@ -217,29 +215,6 @@ describe('openapi.json', () => {
       const documented = z.safeParse(route?.output ?? z.undefined(), answer.body);
       expect([method, path, documented.error?.issues]).toEqual([method, path, undefined]);
     }
-  });
-});
-
-describe("GraphiQL's examples", () => {
-  test.for(EXAMPLES.filter(({ query }) => !query.includes('\nsubscription')))('$name', async (example) => {
-    const { key } = await gateway.createKey();
-    const sessionId = await createSession(gateway, key);
-    await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body: { label: 'Seen', name: 'seen' } });
-    const filled = { sessionId, eventName: 'seen' };
-    const variables = { ...example.variables, ...(example.fills && { [example.fills]: filled[example.fills] }) };
-    const answer = await gateway.graphql<Record<string, { __typename?: string }>>(key, example.query, variables);
-    expect(answer.errors).toBeUndefined();
-    for (const field of Object.values(answer.data ?? {})) expect(field.__typename ?? '').not.toMatch(/Error$/);
-  });
-
-  test('the query for the values of their variables succeeds', async () => {
-    const { key } = await gateway.createKey();
-    expect((await gateway.graphql(key, LATEST)).errors).toBeUndefined();
-  });
-
-  test('are narrow enough for a window of 1280 pixels', () => {
-    const lines = EXAMPLES.flatMap(({ query }) => query.split('\n'));
-    expect(lines.filter((line) => line.length > 56)).toEqual([]);
   });
 });
 

@@ -33,7 +33,7 @@ let assets: ReturnType<typeof publishAssets> | undefined;
 function publishAssets() {
   const { main, imported } = publishModules(
     new URL('browser/', import.meta.url),
-    ['graphiql.ts', 'graphiql-requests.ts', 'organization-choice.ts'],
+    ['graphiql.ts', 'graphiql-requests.ts', 'graphiql-variables.ts', 'organization-choice.ts'],
     SUBSCRIPTION_CLIENT,
     { 'graphiql-examples.ts': { EXAMPLES, LATEST } },
   );

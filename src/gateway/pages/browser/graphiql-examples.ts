@@ -6,17 +6,19 @@ export interface Example {
   readonly name: string;
   readonly query: string;
   readonly variables?: Readonly<Record<string, unknown>>;
-  /** A variable that the page sets to the latest object of its type, if the caller can see one. */
-  readonly fills?: 'sessionId' | 'eventName';
+  /** The variables that the page sets to an object of the workspace (`graphiql-variables.ts`). */
+  readonly fills?: Fills;
 }
 
-/** Reads the values for `fills`. */
+export type Fills = 'sessionId' | 'openSessionId' | 'nextState' | 'eventName' | 'contactEventName';
+
+/** Reads the objects for `fills`. */
 export const LATEST = `query Latest {
   viewer {
     organization {
-      sessions(first: 1) { nodes { databaseId } }
+      sessions(first: 20) { nodes { databaseId viewerCanRecord state { current } } }
       eventDefinitions(first: 50) {
-        nodes { name occurrences(first: 1) { nodes { receivedAt } } }
+        nodes { name primaryObject occurrences(first: 1) { nodes { receivedAt } } }
       }
     }
   }
@@ -27,15 +29,15 @@ export const EXAMPLES: readonly Example[] = readFileSync(new URL('graphiql-examp
   .split(/^(?=## [^:]+: [A-Z])/m)
   .map(exampleOf);
 
-/** An operation below its subject and name, its variables, and the variable that the page fills. */
+/** An operation below its subject and name, its variables, and what the page fills in. */
 function exampleOf(text: string): Example {
   const [, noun = '', name = '', variables, fills, query = ''] =
-    /^## ([^:]+): (.+)\n(?:## variables: (.+)\n)?(?:## fills: (sessionId|eventName)\n)?([^]+)$/.exec(text) ?? [];
+    /^## ([^:]+): (.+)\n(?:## variables: (.+)\n)?(?:## fills: (\w+)\n)?([^]+)$/.exec(text) ?? [];
   return {
     noun,
     name,
     query: `${query.trimEnd()}\n`,
     ...(variables !== undefined && { variables: JSON.parse(variables) as Record<string, unknown> }),
-    ...(fills !== undefined && { fills: fills as Example['fills'] }),
+    ...(fills !== undefined && { fills: fills as Fills }),
   };
 }

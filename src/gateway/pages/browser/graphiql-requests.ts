@@ -1,6 +1,7 @@
 // Sends the operations of GraphiQL: GraphQL over HTTP, and subscriptions over a WebSocket, because a browser opens only six HTTP connections
 // to a host.
 import { createClient } from 'graphql-ws/client';
+import type { Workspace } from './graphiql-variables.ts';
 
 export interface FetcherParams {
   readonly query: string;
@@ -8,23 +9,9 @@ export interface FetcherParams {
   readonly variables?: unknown;
 }
 
-interface Nodes<Node> {
-  readonly nodes: readonly Node[];
-}
-
-/** The parts of a result that the page reads. */
+/** The part of a result that the page reads. */
 interface Result {
-  readonly data?: {
-    readonly viewer?: {
-      readonly organization?: {
-        readonly sessions?: Nodes<{ readonly databaseId: string }> | null;
-        readonly eventDefinitions?: Nodes<{
-          readonly name: string;
-          readonly occurrences?: Nodes<object> | null;
-        }> | null;
-      } | null;
-    };
-  } | null;
+  readonly data?: { readonly viewer?: { readonly organization?: Workspace | null } } | null;
 }
 
 const MAX_SHOWN = 50;

@@ -2,6 +2,7 @@
 import { EXAMPLES, type Example, LATEST } from './graphiql-examples.ts';
 import { inOrganization, organizationHeader } from './organization-choice.ts';
 import { type FetcherParams, request, subscribe } from './graphiql-requests.ts';
+import { openedExample } from './graphiql-variables.ts';
 
 type Element = object | string | null;
 type Component = (props: object) => Element;
@@ -96,31 +97,20 @@ function remember(name: 'query' | 'variables', text: string): void {
   if (next) next.value = shown.length > 2000 ? '/graphql' : address.pathname + address.search;
 }
 
-/** The latest session, and an event definition with occurrences if there is one, for the variables of examples. Empty for visitors who are not signed in. */
-async function latest(): Promise<Readonly<Record<string, string | undefined>>> {
-  if (!document.querySelector('form[action="/sign-out"]')) return {};
+/** An example as it can be run in the workspace of whoever is signed in. */
+async function openable(example: Example): Promise<Example> {
+  if (!example.fills || !document.querySelector('form[action="/sign-out"]')) return example;
   const { data } = await request({ query: LATEST }, organizationHeader());
-  const organization = data?.viewer?.organization;
-  const definitions = organization?.eventDefinitions?.nodes ?? [];
-  const used = definitions.find(({ occurrences }) => (occurrences?.nodes.length ?? 0) > 0);
-  return {
-    sessionId: organization?.sessions?.nodes[0]?.databaseId,
-    eventName: (used ?? definitions[0])?.name,
-  };
-}
-
-async function variablesOf({ variables = {}, fills }: Example): Promise<string> {
-  const found = fills && (await latest())[fills];
-  return JSON.stringify(found ? { ...variables, [fills]: found } : variables, null, 2);
+  return openedExample(example, data?.viewer?.organization);
 }
 
 function ExamplePane(): Element {
   const { queryEditor, variableEditor } = GraphiQL.React.useEditorContext({ nonNull: true });
   const plugins = GraphiQL.React.usePluginContext();
   const open = async (example: Example) => {
-    const variables = await variablesOf(example);
-    queryEditor?.setValue(example.query);
-    variableEditor?.setValue(variables);
+    const { query, variables = {} } = await openable(example);
+    queryEditor?.setValue(query);
+    variableEditor?.setValue(JSON.stringify(variables, null, 2));
     if (phone.matches) plugins?.setVisiblePlugin(null);
   };
   const nouns = [...new Set(EXAMPLES.map(({ noun }) => noun))];
