@@ -1,7 +1,7 @@
 import { type EntityManager, type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, SessionId } from './ids.ts';
-import { type Readable, queriesOn } from './postgres/reading/queries.ts';
+import { type Readable, columnNames, queriesOn } from './postgres/reading/queries.ts';
 
 /**
  * The audit log: who changed what, and when. Each operation that changes something writes one entry in its transaction;
@@ -102,6 +102,7 @@ const AuditEntrySchema = defineEntity({
 export class AuditEntry extends AuditEntrySchema.class {}
 AuditEntrySchema.setClass(AuditEntry);
 export type AuditTables = InferKyselyDB<typeof AuditEntrySchema>;
+export const AUDIT_ENTRY_COLUMNS = columnNames<AuditTables, 'audit_entry'>(AuditEntrySchema, 'audit_entry');
 
 export interface NewAuditEntry {
   readonly occurredAt: Date;

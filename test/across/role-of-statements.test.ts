@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { OperationContext } from '../../src/core/operation.ts';
 import { countsOf } from '../../src/domains/session-events/queries.ts';
-import { findMatchingSessions, findSessionChanges } from '../../src/domains/sessions/queries.ts';
+import { SESSIONS, findSessionChanges } from '../../src/domains/sessions/queries.ts';
 import { authenticate } from '../../src/gateway/admission/authenticate.ts';
 import { operationContext } from '../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
@@ -63,9 +63,7 @@ describe.each<Order>([
   });
 
   test('sessions that meet a filter', async () => {
-    const found = await readBoth((context) =>
-      findMatchingSessions(context, { ids, filter: { visibilities: ['private'] } }, columns),
-    );
+    const found = await readBoth((context) => SESSIONS.find(context, ids, columns, { visibilities: ['private'] }));
     const idsOf = (rows: typeof found.admin) => rows?.map(({ id }) => id).toSorted();
     expect([idsOf(found.admin), idsOf(found.member)]).toEqual([ids.toSorted(), ids.slice(1)]);
   });

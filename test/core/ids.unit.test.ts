@@ -1,6 +1,6 @@
 import { expectTypeOf, test } from 'vitest';
 import type { OrganizationId, SessionId, UserId } from '../../src/core/ids.ts';
-import type { findSessions } from '../../src/domains/sessions/queries.ts';
+import type { SESSIONS } from '../../src/domains/sessions/queries.ts';
 import type { Session } from '../../src/domains/sessions/entity.ts';
 import type { updateSessionInput } from '../../src/domains/sessions/input.ts';
 import type { z } from 'zod';
@@ -11,6 +11,6 @@ test('the types of ids of different entities are not assignable to each other, i
   expectTypeOf<string>().toExtend<SessionId>();
   expectTypeOf<Session['id']>().not.toExtend<UserId>();
   expectTypeOf<Session['organization']['id']>().not.toExtend<SessionId>();
-  expectTypeOf<readonly UserId[]>().not.toExtend<Parameters<typeof findSessions>[1]>();
+  expectTypeOf<readonly UserId[]>().not.toExtend<Parameters<typeof SESSIONS.find>[1]>();
   expectTypeOf<z.output<typeof updateSessionInput>['sessionId']>().not.toExtend<OrganizationId>();
 });

@@ -7,7 +7,7 @@ export interface OrderOptions<Field extends string> {
   readonly of: string;
   readonly fields: Readonly<Record<Field, string>>;
   /** The default order. */
-  readonly otherwise: Order<Field>;
+  readonly otherwise: Order<NoInfer<Field>>;
 }
 
 /**

@@ -1,11 +1,11 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
-import { connectionType } from '../../core/graphql/connections.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
+import { exposed, nullable } from '../../core/graphql/fields.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
-import { orderType } from '../../core/graphql/orders.ts';
+import { listType } from '../../core/graphql/lists.ts';
 import { SCOPES, SCOPE_DECLARATIONS } from '../../core/access.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
@@ -19,7 +19,7 @@ import { apiKeyFilter } from './input.ts';
 import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
 import { READ_API_KEYS, mayManage } from './policy.ts';
 import { API_KEY_TEXTS } from './texts.ts';
-import { type ApiKeyOrderField, type ApiKeyRow, apiKeyRow } from './queries.ts';
+import { type ApiKeyRow, apiKeyRow } from './queries.ts';
 
 export const ScopeEnum = enumOf(
   'Scope',
@@ -46,11 +46,15 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: API_KEY_TEXTS.name }),
-    preview: t.exposeString('preview', {
-      description: API_KEY_TEXTS.preview,
+    ...exposed(t, API_KEY_TEXTS, {
+      name: 'String',
+      preview: 'String',
+      scopes: [ScopeEnum],
+      expiresAt: nullable('DateTime'),
+      lastUsedAt: nullable('DateTime'),
+      revokedAt: nullable('DateTime'),
+      createdAt: 'DateTime',
     }),
-    scopes: t.expose('scopes', { type: [ScopeEnum], description: API_KEY_TEXTS.scopes }),
     user: t.field({
       type: UserType,
       nullable: true,
@@ -76,43 +80,17 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
       extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
       resolve: (key, _, { actor }) => mayManage(actor, key),
     }),
-    expiresAt: t.expose('expiresAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: API_KEY_TEXTS.expiresAt,
-    }),
-    lastUsedAt: t.expose('lastUsedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: API_KEY_TEXTS.lastUsedAt,
-    }),
-    revokedAt: t.expose('revokedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: API_KEY_TEXTS.revokedAt,
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: API_KEY_TEXTS.createdAt }),
   }),
 });
 
-export const ApiKeyConnection = connectionType(ApiKeyType, { of: 'API keys' });
-
-export const ApiKeyFilter = filterType('ApiKeyFilter', apiKeyFilter, { ids: { userIds: 'User' } });
-
-export const API_KEY_ORDER = orderType<ApiKeyOrderField>('ApiKey', {
+export const API_KEY_LIST = listType(ApiKeyType, {
   of: 'API keys',
+  filter: filterType('ApiKeyFilter', apiKeyFilter, { ids: { userIds: 'User' } }),
+  conditions: 'Conditions on the keys. When absent, all active keys are listed.',
   fields: { CREATED_AT: 'Time of creation.', NAME: 'Name of the key.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
-
-organizationList('apiKeys', {
-  ...listApiKeys.declaration,
-  type: ApiKeyType,
-  connection: ApiKeyConnection,
-  filter: { type: ApiKeyFilter, description: 'Conditions on the keys. When absent, all active keys are listed.' },
-  order: API_KEY_ORDER,
-  list: listApiKeys,
-});
+organizationList('apiKeys', API_KEY_LIST, listApiKeys);
 
 builder.queryField('apiKey', (t) =>
   t.field({

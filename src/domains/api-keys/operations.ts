@@ -1,6 +1,6 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
+import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type Scope, requireOrganization, requireScope } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
@@ -11,18 +11,10 @@ import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { Membership } from '../organizations/public.ts';
 import { lockUser } from '../users/public.ts';
 import { ApiKey, apiKeyTopic } from './entity.ts';
-import { createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
+import { type ApiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
 import { READ_API_KEYS, WRITE_API_KEYS, reachedBy } from './policy.ts';
-import {
-  type ApiKeyList,
-  type ApiKeyRow,
-  countApiKeys,
-  findApiKeys,
-  pageOfApiKeys,
-  revokeKeys,
-  unboundKeysOf,
-} from './queries.ts';
+import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow, revokeKeys, unboundKeysOf } from './queries.ts';
 
 /** Maximum of active keys (not revoked, not expired) that one user has in each organization, and of their active unbound keys. */
 export const MAX_ACTIVE_KEYS = 25;
@@ -249,16 +241,14 @@ export const listApiKeys = defineOperation({
   description:
     'API keys of the organization, newest first by default. Administrators see all keys, members only their own.',
   access: READ_API_KEYS,
-  run: async (
-    context: OperationContext,
-    { page, ...list }: ApiKeyList & { readonly page: PageArguments },
+  run: (
+    context,
+    { filter, organizationId, ...asked }: Asked<ApiKeyFilter, ApiKeyOrderField> & { organizationId?: OrganizationId },
     selected?: Columns<ApiKeyRow>,
-  ): Promise<CountedPage<ApiKeyRow>> => {
-    if (list.organizationId !== undefined) requireOrganization(context.actor, list.organizationId);
-    return {
-      page: await pageOfApiKeys(context, list, page, selected),
-      total: () => countApiKeys(context, list),
-    };
+  ) => {
+    const { includeRevoked, ...conditions } = filter;
+    const listed = { ...conditions, organizationId, ...(includeRevoked !== true && { isActive: true as const }) };
+    return API_KEYS.read(context, { ...asked, filter: listed, organizationId }, selected);
   },
 });
 
@@ -270,5 +260,5 @@ export async function readApiKeys(
 ): Promise<ApiKeyRow[]> {
   const { actor } = context;
   if (ids.some((id) => id !== actor.keyId)) requireScope(actor, 'api_keys.read');
-  return findApiKeys(context, ids, selected);
+  return API_KEYS.find(context, ids, selected);
 }

@@ -1,21 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/reading/counts.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
+import { defineList } from '../../core/postgres/reading/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import {
-  type Readable,
-  type RowOf,
-  anyOf,
-  asRow,
-  columns,
-  contains,
-  prepared,
-  queriesOn,
-} from '../../core/postgres/reading/queries.ts';
-import { within } from '../../core/postgres/reading/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { type Readable, type RowOf, anyOf, asRow, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { API_KEY_COLUMNS, type ApiKey, type ApiKeyTables } from './entity.ts';
 import type { ApiKeyFilter } from './input.ts';
@@ -27,71 +15,31 @@ const db = queriesOn<ApiKeyTables>();
 export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, 'hash'>;
 
 const SHOWN = API_KEY_COLUMNS.filter((name): name is keyof ApiKeyRow => name !== 'hash');
-const shown = (asked: Columns<ApiKeyRow>, ...always: (keyof ApiKeyRow)[]) =>
-  columns('k', withColumns<ApiKeyRow>(asked, SHOWN, 'id', ...always));
-
-/** The keys with these ids that the caller can see, revoked keys included, in any order. */
-export function findApiKeys(
-  { actor, sql: reader }: OperationContext,
-  ids: readonly ApiKeyId[],
-  asked?: Columns<ApiKeyRow>,
-): Promise<ApiKeyRow[]> {
-  return reader.all(
-    db
-      .selectFrom('api_key as k')
-      .select(shown(asked))
-      .where('k.id', '=', anyOf('uuid', ids))
-      .where(within(reachedBy(actor), 'k')),
-  );
-}
 
 export type ApiKeyOrderField = 'CREATED_AT' | 'NAME';
 
-const ORDERED_BY = {
-  name: 'API_KEY',
-  prefix: 'k.',
-  columns: {
-    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
-    NAME: { property: 'name', type: 'text' },
-  },
-} as const;
-const LATEST_FIRST: Order<ApiKeyOrderField> = { field: 'CREATED_AT', direction: 'DESC' };
-
-export interface ApiKeyList {
-  /** When given, only keys that are bound to this organization. */
+interface ApiKeyConditions extends Omit<ApiKeyFilter, 'includeRevoked'> {
+  /** Only keys that are bound to this organization. */
   readonly organizationId?: OrganizationId;
-  readonly filter: ApiKeyFilter;
-  /** When absent, newest first. */
-  readonly order?: Order<ApiKeyOrderField>;
+  readonly isActive?: true;
 }
 
-function keysOf({ actor }: OperationContext, { organizationId, filter }: ApiKeyList) {
-  const { includeRevoked, userIds, search, createdFrom, createdBefore } = filter;
-  let keys = db.selectFrom('api_key as k').where(within(reachedBy(actor), 'k'));
-  if (organizationId !== undefined) keys = keys.where('k.organization_id', '=', organizationId);
-  if (userIds != null) keys = keys.where('k.user_id', '=', anyOf('uuid', userIds));
-  if (search != null) keys = keys.where(contains(sql`k.name`, search));
-  if (createdFrom != null) keys = keys.where('k.created_at', '>=', createdFrom);
-  if (createdBefore != null) keys = keys.where('k.created_at', '<', createdBefore);
-  return includeRevoked === true ? keys : keys.where('k.revoked_at', 'is', null);
-}
-
-/** A page of the keys that the caller can see. */
-export async function pageOfApiKeys(
-  context: OperationContext,
-  list: ApiKeyList,
-  page: PageArguments,
-  asked?: Columns<ApiKeyRow>,
-): Promise<Page<ApiKeyRow>> {
-  const ordering = orderingBy<ApiKeyRow, ApiKeyOrderField>(ORDERED_BY, list.order ?? LATEST_FIRST);
-  const plan = planPage(ordering, page);
-  const keys = keysOf(context, list).select(shown(asked, ordering.property));
-  return plan.toPage(await context.sql.page(plan.apply(keys)));
-}
-
-export function countApiKeys(context: OperationContext, list: ApiKeyList): Promise<number> {
-  return countOf(context.sql, keysOf(context, list));
-}
+/** The keys that the caller can see. */
+export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField>()(db.selectFrom('api_key as k'), {
+  name: 'API_KEY',
+  alias: 'k',
+  columns: SHOWN,
+  reach: ({ actor }) => reachedBy(actor),
+  filter: ({ is, oneOf, containing, between }) => ({
+    organizationId: is('organizationId'),
+    isActive: { inText: () => sql`k.revoked_at is null` },
+    userIds: oneOf('userId', 'uuid'),
+    search: containing('name'),
+    ...between('created', 'createdAt'),
+  }),
+  orders: { CREATED_AT: { createdAt: 'timestamptz' }, NAME: { name: 'text' } },
+  otherwise: { field: 'CREATED_AT', direction: 'DESC' },
+});
 
 /** The row of a key that was just written. */
 export function apiKeyRow(key: ApiKey): ApiKeyRow {

@@ -9,10 +9,9 @@ import {
 import { OWN_STATEMENT, builder, ownStatements } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
-import { connectionType } from '../../core/graphql/connections.ts';
 import { placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
 import { nodeType, resolveNode } from '../../core/graphql/nodes.ts';
-import { orderType } from '../../core/graphql/orders.ts';
+import { listType } from '../../core/graphql/lists.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
@@ -193,23 +192,11 @@ function entryKeyOf(key: string) {
   return place ? [{ occurredAt: place.moment, id: place.id }] : [];
 }
 
-const FilterInput = filterType('AuditEntryFilter', auditEntryFilter, {
-  ids: { actorIds: 'User', targetIds: 'Node' },
-});
-
-const AUDIT_ENTRY_ORDER = orderType<'OCCURRED_AT'>('AuditEntry', {
+const AUDIT_ENTRY_LIST = listType(AuditEntryType, {
   of: 'audit log entries',
+  filter: filterType('AuditEntryFilter', auditEntryFilter, { ids: { actorIds: 'User', targetIds: 'Node' } }),
+  conditions: 'Conditions on the entries. When absent, all entries are listed.',
   fields: { OCCURRED_AT: 'When the operation took place.' },
   otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },
 });
-
-const AuditEntryConnection = connectionType(AuditEntryType, { of: 'audit log entries' });
-
-organizationList('auditLog', {
-  ...listAuditEntries.declaration,
-  type: AuditEntryType,
-  connection: AuditEntryConnection,
-  filter: { type: FilterInput, description: 'Conditions on the entries. When absent, all entries are listed.' },
-  order: AUDIT_ENTRY_ORDER,
-  list: listAuditEntries,
-});
+organizationList('auditLog', AUDIT_ENTRY_LIST, listAuditEntries);

@@ -1,19 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { type AuditTables, IS_NOT_RECORDING, RECORDING_OPERATIONS } from '../../core/audit.ts';
+import { AUDIT_ENTRY_COLUMNS, type AuditTables, IS_NOT_RECORDING, RECORDING_OPERATIONS } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/reading/counts.ts';
-import {
-  type Order,
-  type Ordering,
-  type Page,
-  type PageArguments,
-  planPage,
-} from '../../core/postgres/reading/keyset.ts';
-import type { OperationContext } from '../../core/operation.ts';
-import { type Readable, type RowOf, anyOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
-import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
+import { type Readable, type RowOf, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
 import type { UserRow, UserTables } from '../users/public.ts';
 import type { AuditEntryFilter } from './input.ts';
@@ -29,113 +20,52 @@ export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_e
   readonly userUpdatedAt: UserRow['updatedAt'] | null;
 }
 
-const COLUMNS = {
-  id: 'a.id as id',
-  occurredAt: 'a.occurred_at as occurredAt',
-  source: 'a.source as source',
-  operation: 'a.operation as operation',
-  targetType: 'a.target_type as targetType',
-  targetId: 'a.target_id as targetId',
-  targetLabel: 'a.target_label as targetLabel',
-  keyId: 'a.key_id as keyId',
-  requestId: 'a.request_id as requestId',
-  requestIdOrigin: 'a.request_id_origin as requestIdOrigin',
-  refusal: 'a.refusal as refusal',
-  changedFields: 'a.changed_fields as changedFields',
-  detail: 'a.detail as detail',
-  toolCall: 'a.tool_call as toolCall',
-  userId: 'u.id as userId',
-  email: 'u.email as email',
-  name: 'u.name as name',
-  userCreatedAt: 'u.created_at as userCreatedAt',
-  userUpdatedAt: 'u.updated_at as userUpdatedAt',
-} as const satisfies Record<keyof AuditEntryRow, string>;
-const ALL = keysOf(COLUMNS);
+/** The columns of the user. PostgreSQL removes joins whose columns are not selected. */
+const USER = {
+  userId: 'u.id',
+  email: 'u.email',
+  name: 'u.name',
+  userCreatedAt: 'u.created_at',
+  userUpdatedAt: 'u.updated_at',
+} as const;
 
-const byTime = (direction: 'ASC' | 'DESC'): Ordering<AuditEntryRow> => ({
-  name: 'AUDIT_ENTRY',
-  direction,
-  columns: [
-    { sql: 'a.occurred_at', type: 'timestamptz', of: ({ occurredAt }) => occurredAt },
-    { sql: 'a.id', type: 'uuid', of: ({ id }) => id },
-  ],
-});
-
-export interface AuditEntryList {
-  readonly organizationId: OrganizationId;
-  readonly filter: AuditEntryFilter;
-  readonly order: Order<'OCCURRED_AT'>;
-  readonly page: PageArguments;
+interface AuditEntryConditions extends AuditEntryFilter {
+  /** Entries are found by time and id, because time is the first column of the primary key. */
+  readonly ids?: readonly string[];
+  readonly moments?: readonly string[];
 }
 
-export interface EntryKey {
-  readonly id: string;
-  readonly occurredAt: string;
-}
-
-/** The entries with these keys that belong to the organization, in any order. Found by time, the first column of the primary key. */
-export function findEntries(
-  { sql: reader }: OperationContext,
-  organizationId: OrganizationId,
-  keys: readonly EntryKey[],
-  asked?: Columns<AuditEntryRow>,
-): Promise<AuditEntryRow[]> {
-  const names = withColumns<AuditEntryRow>(asked, ALL, 'id', 'occurredAt');
-  const moments = listOf(
-    'timestamptz',
-    keys.map(({ occurredAt }) => occurredAt),
-  );
-  const ids = listOf(
-    'uuid',
-    keys.map(({ id }) => id),
-  );
-  return reader.all(
-    entriesOf(organizationId, {})
-      .select(names.map((name) => COLUMNS[name]))
-      .where(sql<boolean>`(a.occurred_at, a.id) in (select * from unnest(${moments}, ${ids}))`),
-  );
-}
-
-/** The entries of an organization that meet the conditions, with their users. PostgreSQL removes joins whose columns are not selected. */
-function entriesOf(
-  organizationId: OrganizationId,
-  { actorIds, operations, isRefused, isRecording, targetIds, sources, ...times }: AuditEntryFilter,
-) {
-  let entries = db
+/** The entries of the acting organization. */
+export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OCCURRED_AT'>()(
+  db
     .selectFrom('audit_entry as a')
     .leftJoin('api_key as k', 'k.id', 'a.key_id')
-    .leftJoin('user_account as u', 'u.id', 'k.user_id')
-    .where('a.organization_id', '=', organizationId);
-  if (actorIds != null) entries = entries.where('k.user_id', '=', anyOf('uuid', actorIds));
-  if (operations != null) entries = entries.where('a.operation', '=', anyOf('text', operations));
-  if (isRefused != null) entries = entries.where('a.refusal', isRefused ? 'is not' : 'is', null);
-  if (isRecording === true) entries = entries.where('a.operation', '=', anyOf('text', RECORDING_OPERATIONS));
-  if (isRecording === false) entries = entries.where(sql<boolean>`a.${sql.raw(IS_NOT_RECORDING)}`);
-  if (targetIds != null) entries = entries.where('a.target_id', '=', anyOf('uuid', targetIds));
-  if (sources != null) entries = entries.where('a.source', '=', anyOf('text', sources));
-  if (times.occurredFrom != null) entries = entries.where('a.occurred_at', '>=', times.occurredFrom);
-  if (times.occurredBefore != null) entries = entries.where('a.occurred_at', '<', times.occurredBefore);
-  return entries;
-}
-
-export async function pageOfEntries(
-  { sql: reader }: OperationContext,
-  { organizationId, filter, order, page }: AuditEntryList,
-  asked?: Columns<AuditEntryRow>,
-): Promise<Page<AuditEntryRow>> {
-  const plan = planPage(byTime(order.direction), page);
-  const names = withColumns<AuditEntryRow>(asked, ALL, 'id', 'occurredAt');
-  const entries = entriesOf(organizationId, filter).select(names.map((name) => COLUMNS[name]));
-  return plan.toPage(await reader.page(plan.apply(entries)));
-}
-
-export function countEntries(
-  { sql: reader }: OperationContext,
-  organizationId: OrganizationId,
-  filter: AuditEntryFilter,
-): Promise<number> {
-  return countOf(reader, entriesOf(organizationId, filter));
-}
+    .leftJoin('user_account as u', 'u.id', 'k.user_id'),
+  {
+    name: () => 'AUDIT_ENTRY',
+    alias: 'a',
+    columns: [...AUDIT_ENTRY_COLUMNS.filter((name) => name !== 'organizationId'), ...keysOf(USER)],
+    expressions: USER,
+    always: ['occurredAt'],
+    reach: inActingOrganization,
+    filter: ({ oneOf, between }) => ({
+      actorIds: (userIds) => sql`k.user_id = any(${userIds}::uuid[])`,
+      operations: oneOf('operation'),
+      isRefused: { inText: (isRefused) => (isRefused ? sql`a.refusal is not null` : sql`a.refusal is null`) },
+      isRecording: {
+        inText: (isRecording) =>
+          isRecording ? sql`a.operation = any(${RECORDING_OPERATIONS}::text[])` : sql`a.${sql.raw(IS_NOT_RECORDING)}`,
+      },
+      targetIds: oneOf('targetId', 'uuid'),
+      sources: oneOf('source'),
+      ...between('occurred', 'occurredAt'),
+      ids: oneOf('id', 'uuid'),
+      moments: (moments, value) =>
+        sql`(a.occurred_at, a.id) in (select * from unnest(${moments}::timestamptz[], ${value('ids')}::uuid[]))`,
+    }),
+    orders: { OCCURRED_AT: { occurredAt: 'timestamptz' } },
+  },
+);
 
 /** Deletes a batch of the entries from before a time, the earliest first. @returns how many were deleted. */
 export async function deleteAuditEntries(em: EntityManager, before: Date, batch: number): Promise<number> {

@@ -1,16 +1,6 @@
-import { type SelectQueryBuilder, sql } from 'kysely';
-import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import { counted, readCount } from '../../core/postgres/reading/counts.ts';
-import {
-  type Order,
-  type Page,
-  type PageArguments,
-  type PageShape,
-  type PageValues,
-  orderingBy,
-  paged,
-  planPage,
-} from '../../core/postgres/reading/keyset.ts';
+import { sql } from 'kysely';
+import type { OrganizationId } from '../../core/ids.ts';
+import { defineList } from '../../core/postgres/reading/lists.ts';
 import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import {
@@ -142,154 +132,60 @@ export function propertiesWith(
   return definition.customProperties;
 }
 
-const definitionsById = preparedByShape<
-  { readonly organizationId: OrganizationId; readonly ids: readonly EventDefinitionId[] },
-  { readonly names: readonly (keyof EventDefinitionRow)[] }
->()((value, { names }) =>
-  db
-    .selectFrom('event_definition as d')
-    .select(columns('d', names))
-    .where('d.id', '=', anyOf('uuid', value('ids')))
-    .where(within(definitionsOf(value('organizationId')), 'd')),
-);
-
-/** The definitions with these ids that belong to the organization, in any order. */
-export async function findDefinitions(
-  { actor, sql: reader }: OperationContext,
-  ids: readonly EventDefinitionId[],
-  asked?: Columns<EventDefinitionRow>,
-): Promise<EventDefinitionRow[]> {
-  const names = definitionColumns(asked);
-  return reader.all(definitionsById({ names }, { organizationId: requireOrganization(actor).id, ids }));
-}
-
 export type EventDefinitionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
 
-/** The property and the column type that each order sorts by. */
-const ORDERED_BY = {
-  NAME: { property: 'name', type: 'text' },
-  CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
-  UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
-} as const satisfies Record<EventDefinitionOrderField, { property: keyof EventDefinitionRow; type: string }>;
+const isCustomObject = sql`d.primary_object <> all(${sql.lit(`{${PRIMARY_OBJECTS.join()}}`)}::text[])`;
 
-export interface EventDefinitionList {
-  readonly filter: EventDefinitionFilter;
-  readonly order: Order<EventDefinitionOrderField>;
-  readonly page: PageArguments;
-  readonly maxPageSize?: number;
-  readonly columns?: Columns<EventDefinitionRow>;
-}
+/** The conditions of a list: those of the filter, and its two lists of objects as one. */
+type Conditions = Omit<EventDefinitionFilter, 'primaryObjects' | 'customObjectNames'> & {
+  readonly objects?: readonly string[];
+  readonly objectsOrAnyCustom?: readonly string[];
+};
 
-/** The parameters of a list query. */
-interface Listed {
-  readonly organizationId: OrganizationId;
-  readonly search: string | undefined;
-  readonly label: string | undefined;
-  readonly text: string | undefined;
-  readonly primaryObjects: readonly string[];
-  readonly createdFrom: string | null | undefined;
-  readonly createdBefore: string | null | undefined;
-}
-
-/** Which conditions a list has, without their values. Queries with the same shape share a prepared statement. */
-function shapeOf({
-  search,
-  label,
-  text,
-  primaryObjects,
-  customObjectNames,
-  hasCustomMatchingId,
-  ...times
-}: EventDefinitionFilter) {
-  return {
-    hasSearch: Boolean(search),
-    hasLabel: Boolean(label),
-    hasText: Boolean(text),
-    hasPrimaryObjects: primaryObjects != null || customObjectNames != null,
-    // CUSTOM_OBJECT without names means any custom object.
-    hasAnyCustomObject: customObjectNames == null && (primaryObjects ?? []).includes(CUSTOM_OBJECT),
-    hasCustomMatchingId,
-    hasFrom: times.createdFrom != null,
-    hasBefore: times.createdBefore != null,
-  };
-}
-
-type ListShape = ReturnType<typeof shapeOf>;
-
-function listedOf(
-  organizationId: OrganizationId,
-  { search, label, text, primaryObjects, customObjectNames, createdFrom, createdBefore }: EventDefinitionFilter,
-): Listed {
-  return {
-    organizationId,
-    // Names are lower-case, so the search ignores case.
-    search: search?.replaceAll('\0', ' ').toLowerCase(),
-    label: label ?? undefined,
-    text: text ?? undefined,
-    primaryObjects: [...(primaryObjects ?? []), ...(customObjectNames ?? [])],
-    createdFrom,
-    createdBefore,
-  };
-}
-
-const isCustomObject = sql<boolean>`d.primary_object <> all(${sql.lit(`{${PRIMARY_OBJECTS.join()}}`)}::text[])`;
-
-function definitionsThat<Row>(
-  query: SelectQueryBuilder<Tables & { d: Tables['event_definition'] }, 'd', Row>,
-  value: ValueOf<Listed>,
-  { hasSearch, hasLabel, hasText, hasPrimaryObjects, hasAnyCustomObject, hasCustomMatchingId, ...times }: ListShape,
-): typeof query {
-  let found = query.where(within(definitionsOf(value('organizationId')), 'd'));
-  // strpos has no wildcards, unlike LIKE.
-  if (hasSearch) found = found.where(sql<number>`strpos(d.name, ${value('search')})`, '>', 0);
-  if (hasLabel) found = found.where(contains(sql`d.label`, value('label')));
-  if (hasText)
-    found = found.where((eb) => eb.or([contains(sql`d.label`, value('text')), contains(sql`d.name`, value('text'))]));
-  if (hasPrimaryObjects)
-    found = found.where((eb) =>
-      eb.or([
-        eb('d.primary_object', '=', anyOf('text', value('primaryObjects'))),
-        ...(hasAnyCustomObject ? [isCustomObject] : []),
-      ]),
-    );
-  if (hasCustomMatchingId != null)
-    found = found.where('d.custom_matching_id', hasCustomMatchingId ? 'is not' : 'is', null);
-  if (times.hasFrom) found = found.where(sql<boolean>`d.created_at >= ${value('createdFrom')}`);
-  if (times.hasBefore) found = found.where(sql<boolean>`d.created_at < ${value('createdBefore')}`);
-  return found;
-}
-
-const definitionPages = preparedByShape<
-  Listed & PageValues,
-  ListShape & { readonly names: readonly (keyof EventDefinitionRow)[]; readonly page: PageShape }
->()((value, { names, page, ...shape }) => {
-  const query = db.selectFrom('event_definition as d').select(columns('d', names));
-  return paged(definitionsThat(query, value, shape), page, value);
-});
-
-/** A page of the definitions of the acting organization. */
-export async function pageOfDefinitions(
-  { actor, sql: reader }: OperationContext,
-  { filter, order, page, maxPageSize, columns: asked }: EventDefinitionList,
-): Promise<Page<EventDefinitionRow>> {
-  const sorted = { name: `EVENT_DEFINITION_${order.direction}`, prefix: 'd.', columns: ORDERED_BY };
-  const ordering = orderingBy<EventDefinitionRow, EventDefinitionOrderField>(sorted, order);
-  const plan = planPage(ordering, page, maxPageSize);
-  const shape = { ...shapeOf(filter), names: definitionColumns(asked, ordering.property), page: plan.shape };
-  const listed = listedOf(requireOrganization(actor).id, filter);
-  return plan.toPage(await reader.page(definitionPages(shape, { ...listed, ...plan.values })));
-}
-
-const definitionCounts = preparedByShape<Listed, ListShape>()((value, shape) =>
-  counted(definitionsThat(db.selectFrom('event_definition as d'), value, shape)),
+/** The definitions of the acting organization. */
+export const DEFINITIONS = defineList<EventDefinitionRow, Conditions, EventDefinitionOrderField>()(
+  db.selectFrom('event_definition as d'),
+  {
+    name: ({ field, direction }) => `EVENT_DEFINITION_${direction}_${field}`,
+    alias: 'd',
+    columns: DEFINITION_COLUMNS,
+    reach: ({ actor }) => definitionsOf(requireOrganization(actor).id),
+    filter: ({ oneOf, containing, between }) => ({
+      // strpos has no wildcards, unlike LIKE.
+      search: (search) => sql`strpos(d.name, ${search}) > 0`,
+      label: containing('label'),
+      text: (text) => sql`(${contains(sql`d.label`, text)} or ${contains(sql`d.name`, text)})`,
+      objects: oneOf('primaryObject'),
+      objectsOrAnyCustom: (objects) => sql`(d.primary_object = any(${objects}::text[]) or ${isCustomObject})`,
+      hasCustomMatchingId: {
+        inText: (has) => (has ? sql`d.custom_matching_id is not null` : sql`d.custom_matching_id is null`),
+      },
+      ...between('created', 'createdAt'),
+    }),
+    orders: {
+      NAME: { name: 'text' },
+      CREATED_AT: { createdAt: 'timestamptz' },
+      UPDATED_AT: { updatedAt: 'timestamptz' },
+    },
+  },
 );
 
-export async function countDefinitions(
-  { actor, sql: reader }: OperationContext,
-  filter: EventDefinitionFilter,
-): Promise<number> {
-  const listed = listedOf(requireOrganization(actor).id, filter);
-  return readCount(reader, definitionCounts(shapeOf(filter), listed));
+export function conditionsOf({
+  search,
+  primaryObjects,
+  customObjectNames,
+  ...conditions
+}: EventDefinitionFilter): Conditions {
+  const objects = [...(primaryObjects ?? []), ...(customObjectNames ?? [])];
+  // CUSTOM_OBJECT without names means any custom object.
+  const isAnyCustom = customObjectNames == null && objects.includes(CUSTOM_OBJECT);
+  const isGiven = primaryObjects != null || customObjectNames != null;
+  return {
+    ...conditions,
+    // Names are lower-case, so the search ignores case.
+    search: search?.replaceAll('\0', ' ').toLowerCase(),
+    ...(isGiven && (isAnyCustom ? { objectsOrAnyCustom: objects } : { objects })),
+  };
 }
 
 export function namesOfDefinitions(organization: ActingOrganization) {

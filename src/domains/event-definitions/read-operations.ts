@@ -5,27 +5,26 @@ import { unlessTooLarge } from '../../core/answer-size.ts';
 import { groupBy } from '../../core/group-by.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { type OperationContext, defineOperation } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
-import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
+import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { defaultPropertiesOf, fullyQualifiedName } from './computed-fields.ts';
 import { referenceTo } from './definition-reference.ts';
-import { readEventDefinitionInput, searchEventDefinitionsInput } from './input.ts';
+import { type EventDefinitionFilter, readEventDefinitionInput, searchEventDefinitionsInput } from './input.ts';
 import { definitionNameTaken, firstFreeName, nameFromLabel } from './naming.ts';
 import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { type EventPropertyRow, firstCustomPropertiesOf } from './property-queries.ts';
 import { findDefinitionsWithProperties } from './queries-with-properties.ts';
 import {
-  type EventDefinitionList,
+  DEFINITIONS,
+  type EventDefinitionOrderField,
   type EventDefinitionRow,
   type EventDefinitionWithProperties,
-  countDefinitions,
+  conditionsOf,
   findDefinition,
   findDefinitionWithProperties,
-  findDefinitions,
   namesLike,
   namesOfDefinitions,
-  pageOfDefinitions,
 } from './queries.ts';
 
 /** The definition with this id or name; undefined when it does not exist, belongs to another organization, or is deleted. */
@@ -76,26 +75,17 @@ export const readEventDefinition = defineOperation({
 });
 
 /** The definitions with these ids that the caller can see, in any order. */
-export async function readEventDefinitionsByIds(
-  context: OperationContext,
-  ids: readonly EventDefinitionId[],
-  selected?: Columns<EventDefinitionRow>,
-): Promise<EventDefinitionRow[]> {
-  requireEventDefinitions(context.actor);
-  return findDefinitions(context, ids, selected);
-}
+export const readEventDefinitionsByIds = guarded(EVENT_DEFINITIONS, DEFINITIONS.find);
 
 export const listEventDefinitions = defineOperation({
   name: 'listEventDefinitions',
   description: 'Lists the event definitions of the organization, by name by default.',
   access: EVENT_DEFINITIONS,
-  run: async (
+  run: (
     context,
-    { organizationId, ...list }: EventDefinitionList & { readonly organizationId?: OrganizationId },
-  ): Promise<CountedPage<EventDefinitionRow>> => {
-    requireOrganization(context.actor, organizationId);
-    return { page: await pageOfDefinitions(context, list), total: () => countDefinitions(context, list.filter) };
-  },
+    { filter, ...asked }: Asked<EventDefinitionFilter, EventDefinitionOrderField> & { organizationId?: OrganizationId },
+    selected?: Columns<EventDefinitionRow>,
+  ) => DEFINITIONS.read(context, { ...asked, filter: conditionsOf(filter) }, selected),
 });
 
 export const listEventTypes = defineOperation({

@@ -1,18 +1,7 @@
-import type { OrganizationId } from '../../core/ids.ts';
-import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
-import type { Columns } from '../../core/postgres/reading/columns.ts';
-import { requireAccess, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { registerObjectIdentifiersInput, removeObjectIdentifiersInput } from './identifier-input.ts';
-import {
-  type ObjectIdentifierList,
-  type ObjectIdentifierRow,
-  countIdentifiers,
-  deleteIdentifiers,
-  findIdentifiers,
-  pageOfIdentifiers,
-  storeIdentifiers,
-} from './identifier-queries.ts';
+import { IDENTIFIERS, deleteIdentifiers, storeIdentifiers } from './identifier-queries.ts';
 import { READ_IDENTIFIERS, SEND_OCCURRENCES } from './policy.ts';
 
 export const registerObjectIdentifiers = defineOperation({
@@ -49,21 +38,8 @@ export const listObjectIdentifiers = defineOperation({
   description:
     'Lists the identifiers that were registered with `registerObjectIdentifiers`, by type, property and value by default.',
   access: READ_IDENTIFIERS,
-  run: async (
-    context,
-    { organizationId, ...list }: ObjectIdentifierList & { readonly organizationId: OrganizationId },
-  ): Promise<CountedPage<ObjectIdentifierRow>> => {
-    requireAccess(context.actor, READ_IDENTIFIERS, organizationId);
-    return { page: await pageOfIdentifiers(context, list), total: () => countIdentifiers(context, list.filter) };
-  },
+  run: IDENTIFIERS.read,
 });
 
 /** The identifiers with these ids that the caller can see, in any order. */
-export async function readObjectIdentifiers(
-  context: OperationContext,
-  ids: readonly string[],
-  selected?: Columns<ObjectIdentifierRow>,
-): Promise<ObjectIdentifierRow[]> {
-  requireAccess(context.actor, READ_IDENTIFIERS);
-  return findIdentifiers(context, ids, selected);
-}
+export const readObjectIdentifiers = guarded(READ_IDENTIFIERS, IDENTIFIERS.find);

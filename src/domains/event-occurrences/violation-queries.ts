@@ -1,13 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type SelectQueryBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
 import type { InputFaultCode } from '../../core/errors.ts';
-import type { OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import { countOf } from '../../core/postgres/reading/counts.ts';
-import { type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
-import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
+import { type Readable, type RowOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { EVENT_VIOLATION_COLUMNS, type EventViolationTables, UNKNOWN_EVENT } from './violation-entity.ts';
 import type { EventViolationFilter } from './violation-input.ts';
@@ -118,67 +115,22 @@ export async function deleteOldViolations(em: EntityManager, at: Date, batch: nu
 
 export type EventViolationOrderField = 'HOUR';
 
-export interface EventViolationList {
-  readonly filter: EventViolationFilter;
-  readonly order: { readonly direction: 'ASC' | 'DESC' };
-  readonly page: PageArguments;
-  readonly columns?: Columns<EventViolationRow>;
-}
-
-function violationsThat<Row>(
-  query: SelectQueryBuilder<Tables & { v: Tables['event_violation'] }, 'v', Row>,
-  organizationId: OrganizationId,
-  { eventDefinitionIds, isUnknownEvent, reasons, hourFrom, hourBefore }: EventViolationFilter,
-): typeof query {
-  let found = query.where('v.organization_id', '=', organizationId);
-  if (eventDefinitionIds != null) found = found.where('v.definition_id', '=', anyOf('uuid', eventDefinitionIds));
-  if (isUnknownEvent != null) found = found.where('v.definition_id', isUnknownEvent ? '=' : '<>', UNKNOWN_EVENT);
-  if (reasons != null) found = found.where('v.reason', '=', anyOf('text', reasons));
-  if (hourFrom != null) found = found.where('v.hour', '>=', hourFrom);
-  if (hourBefore != null) found = found.where('v.hour', '<', hourBefore);
-  return found;
-}
-
-/** A page of the counts of the acting organization. */
-export async function pageOfViolations(
-  { actor, sql: reader }: OperationContext,
-  { filter, order, page, columns: asked }: EventViolationList,
-): Promise<Page<EventViolationRow>> {
-  const plan = planPage<EventViolationRow>(
-    {
-      name: 'EVENT_VIOLATION_HOUR',
-      columns: [
-        { sql: 'v.hour', type: 'timestamptz', of: (row) => row.hour },
-        { sql: 'v.id', type: 'uuid', of: (row) => row.id },
-      ],
-      direction: order.direction,
-    },
-    page,
-  );
-  const names = withColumns<EventViolationRow>(asked, COLUMNS, 'id', 'hour');
-  const query = db.selectFrom('event_violation as v').select(columns('v', names));
-  return plan.toPage(await reader.page(plan.apply(violationsThat(query, requireOrganization(actor).id, filter))));
-}
-
-export function countViolations(
-  { actor, sql: reader }: OperationContext,
-  filter: EventViolationFilter,
-): Promise<number> {
-  const query = db.selectFrom('event_violation as v');
-  return countOf(reader, violationsThat(query, requireOrganization(actor).id, filter));
-}
-
-/** The counts with these ids that belong to the acting organization, in any order. */
-export async function findViolations(
-  { actor, sql: reader }: OperationContext,
-  ids: readonly string[],
-  asked?: Columns<EventViolationRow>,
-): Promise<EventViolationRow[]> {
-  return reader.all(
-    db
-      .selectFrom('event_violation as v')
-      .select(columns('v', withColumns<EventViolationRow>(asked, COLUMNS, 'id')))
-      .where('v.organization_id', '=', requireOrganization(actor).id)
-      .where('v.id', '=', anyOf('uuid', ids)),
-  );
-}
+/** The counts of the acting organization. */
+export const VIOLATIONS = defineList<EventViolationRow, EventViolationFilter, EventViolationOrderField>()(
+  db.selectFrom('event_violation as v'),
+  {
+    name: 'EVENT_VIOLATION',
+    alias: 'v',
+    columns: COLUMNS,
+    reach: inActingOrganization,
+    filter: ({ oneOf, between }) => ({
+      eventDefinitionIds: oneOf('definitionId', 'uuid'),
+      isUnknownEvent: {
+        inText: (isUnknown) => sql`v.definition_id ${sql.raw(isUnknown ? '=' : '<>')} ${UNKNOWN_EVENT}`,
+      },
+      reasons: oneOf('reason'),
+      ...between('hour', 'hour'),
+    }),
+    orders: { HOUR: { hour: 'timestamptz' } },
+  },
+);

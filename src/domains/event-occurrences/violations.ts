@@ -1,22 +1,10 @@
-import { requireAccess } from '../../core/access.ts';
 import type { InputFault } from '../../core/errors.ts';
-import type { OrganizationId } from '../../core/ids.ts';
 import { isStorable } from '../../core/input/validation.ts';
-import { defineOperation, type OperationContext } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/reading/columns.ts';
-import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
+import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
 import { NAME_PATTERN } from '../event-definitions/public.ts';
 import { READ_VIOLATIONS } from './policy.ts';
 import { UNKNOWN_EVENT } from './violation-entity.ts';
-import {
-  type EventViolationList,
-  type EventViolationRow,
-  type Violation,
-  addViolations,
-  countViolations,
-  findViolations,
-  pageOfViolations,
-} from './violation-queries.ts';
+import { VIOLATIONS, type Violation, addViolations } from './violation-queries.ts';
 
 /** Counts the refused occurrences of one request. Values of properties are never kept. */
 export class ViolationCounter {
@@ -86,21 +74,8 @@ export const listEventViolations = defineOperation({
   description:
     'How many occurrences were refused in each hour of the last 30 days, by definition, reason, property and key, or by the name that was sent if no event has it. Latest first by default. There are no values.',
   access: READ_VIOLATIONS,
-  run: async (
-    context,
-    { organizationId, ...list }: EventViolationList & { readonly organizationId: OrganizationId },
-  ): Promise<CountedPage<EventViolationRow>> => {
-    requireAccess(context.actor, READ_VIOLATIONS, organizationId);
-    return { page: await pageOfViolations(context, list), total: () => countViolations(context, list.filter) };
-  },
+  run: VIOLATIONS.read,
 });
 
 /** The counts with these ids that the caller can see, in any order. */
-export async function readEventViolations(
-  context: OperationContext,
-  ids: readonly string[],
-  selected?: Columns<EventViolationRow>,
-): Promise<EventViolationRow[]> {
-  requireAccess(context.actor, READ_VIOLATIONS);
-  return findViolations(context, ids, selected);
-}
+export const readEventViolations = guarded(READ_VIOLATIONS, VIOLATIONS.find);

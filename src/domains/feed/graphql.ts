@@ -1,11 +1,10 @@
 import { FEED_SUBJECTS, FEED_TYPES } from '../../core/feed.ts';
 import { type GraphQLContext, builder } from '../../core/graphql/builder.ts';
-import { connectionType } from '../../core/graphql/connections.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
-import { orderType } from '../../core/graphql/orders.ts';
+import { listType } from '../../core/graphql/lists.ts';
 import { withAccess } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import type { Resumption } from '../../core/live-tails.ts';
@@ -50,25 +49,14 @@ function entryKeyOf(key: string) {
   return organizationId !== undefined && /^\d{1,15}$/.test(id) ? [{ organizationId, id: Number(id) }] : [];
 }
 
-const FEED_ORDER = orderType<'ID'>('FeedEntry', {
+const FEED_LIST = listType(FeedEntryType, {
   of: 'entries of the feed',
+  filter: filterType('FeedEntryFilter', feedFilter),
+  conditions: 'Conditions on the entries. When absent, all entries are listed.',
   fields: { ID: 'The id, which is the order of the commits.' },
   otherwise: { field: 'ID', direction: 'ASC' },
 });
-
-organizationList<FeedEntryRow, FeedFilter, 'ID'>('feed', {
-  type: FeedEntryType,
-  connection: connectionType(FeedEntryType, { of: 'entries of the feed' }),
-  description:
-    'Feed of the organization: an entry for each change of what the caller may see, in the order of the commits by default. Types whose scope the key lacks are left out. Entries are kept for 30 days. A page has 1 to 1000 entries. Cursors are the ids that REST uses.',
-  access: READ_FEED,
-  filter: {
-    type: filterType('FeedEntryFilter', feedFilter),
-    description: 'Conditions on the entries. When absent, all entries are listed.',
-  },
-  order: FEED_ORDER,
-  list: pageOfFeed,
-});
+organizationList('feed', FEED_LIST, pageOfFeed);
 
 builder.subscriptionField('feed', (t) =>
   t.field({

@@ -73,10 +73,13 @@ interface FeedList {
 }
 
 /** The same as a Relay connection, whose cursors are ids. */
-export const pageOfFeed = guarded(
-  READ_FEED,
-  async (
-    context: OperationContext,
+export const pageOfFeed = defineOperation({
+  name: 'pageOfFeed',
+  description:
+    'Feed of the organization: an entry for each change of what the caller may see, in the order of the commits by default. Types whose scope the key lacks are left out. Entries are kept for 30 days. A page has 1 to 1000 entries. Cursors are the ids that REST uses.',
+  access: READ_FEED,
+  run: async (
+    context,
     { organizationId, filter, order, page: asked }: FeedList,
   ): Promise<CountedPage<FeedEntryRow>> => {
     requireOrganization(context.actor, organizationId);
@@ -88,7 +91,7 @@ export const pageOfFeed = guarded(
       total: () => countFeedEntries(context, conditions),
     };
   },
-);
+});
 
 async function readPage(
   context: OperationContext,

@@ -1,12 +1,11 @@
 import { resolveBatched } from '../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
-import { connectionType } from '../../core/graphql/connections.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
-import { orderType } from '../../core/graphql/orders.ts';
+import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
@@ -22,9 +21,9 @@ import {
   revokeOrganizationInvitation,
 } from './operations.ts';
 import { mayRevoke } from './policy.ts';
-import { type InvitationOrderField, type InvitationRow, invitationRow, organizationNames } from './queries.ts';
+import { type InvitationRow, invitationRow, organizationNames } from './queries.ts';
 
-export const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
+const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   description:
     'An open invitation to join an organization. It is not accepted, revoked or expired, and its inviter is still an administrator. Administrators of the organization can see it, and the user with the invited e-mail address.',
   keyOf: ({ id }) => id,
@@ -71,27 +70,14 @@ export const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', 
   }),
 });
 
-export const InvitationFilter = filterType('OrganizationInvitationFilter', invitationFilter);
-
-export const INVITATION_ORDER = orderType<InvitationOrderField>('OrganizationInvitation', {
+export const INVITATION_LIST = listType(InvitationType, {
   of: 'invitations',
+  filter: filterType('OrganizationInvitationFilter', invitationFilter),
+  conditions: 'Conditions on the invitations. When absent, all open invitations are listed.',
   fields: { CREATED_AT: 'When the invitation was created.', EMAIL: 'The e-mail address.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
-
-export const InvitationConnection = connectionType(InvitationType, { of: 'invitations' });
-
-organizationList('invitations', {
-  ...listInvitations.declaration,
-  type: InvitationType,
-  connection: InvitationConnection,
-  filter: {
-    type: InvitationFilter,
-    description: 'Conditions on the invitations. When absent, all open invitations are listed.',
-  },
-  order: INVITATION_ORDER,
-  list: listInvitations,
-});
+organizationList('invitations', INVITATION_LIST, listInvitations);
 
 mutation(inviteOrganizationMember, {
   payload: (t) => ({

@@ -2,11 +2,9 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, ForbiddenError, NotFoundError, notFound } from '../../core/errors.ts';
-import type { InvitationId, OrganizationId } from '../../core/ids.ts';
+import type { InvitationId } from '../../core/ids.ts';
 import { ANYBODY, type Role, SCOPES, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
-import type { Columns } from '../../core/postgres/reading/columns.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
 import { type CreatedApiKey, issueApiKey, replaceUnusedKey } from '../api-keys/public.ts';
 import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
@@ -19,24 +17,16 @@ import {
   inviteOrganizationMemberInput,
   revokeOrganizationInvitationInput,
 } from './input.ts';
+import { ACCEPT_INVITATIONS, MANAGE_INVITATIONS, READ_INVITATIONS, READ_OWN_INVITATIONS } from './policy.ts';
 import {
-  ACCEPT_INVITATIONS,
-  MANAGE_INVITATIONS,
-  READ_INVITATIONS,
-  READ_OWN_INVITATIONS,
-  readableInvitations,
-} from './policy.ts';
-import {
-  type InvitationList,
+  INVITATIONS,
   type InvitationPreview,
-  type InvitationRow,
+  OWN_INVITATIONS,
+  READABLE_INVITATIONS,
   acceptedInvitationOf,
-  countInvitations,
-  findInvitations,
   isMember,
   openInvitationOf,
   organizationOfToken,
-  pageOfInvitations,
   previewOf,
 } from './queries.ts';
 import { generateInvitationToken, hashInvitationToken } from './token.ts';
@@ -66,10 +56,7 @@ export const inviteOrganizationMember = defineOperation({
     if (await isMember(em, organization.id, email))
       throw new ConflictError('NAME_TAKEN', `${email} is already a member of the organization`, ['email']);
     await em.nativeDelete(Invitation, { organization: organization.id, email });
-    if (
-      (await countInvitations(context, { reach: { organizationId: organization.id }, filter: {} })) >=
-      MAX_OPEN_INVITATIONS
-    )
+    if ((await INVITATIONS.count(context, {})) >= MAX_OPEN_INVITATIONS)
       throw new ConflictError(
         'LIMIT_REACHED',
         `an organization has at most ${MAX_OPEN_INVITATIONS} open invitations; revoke one first`,
@@ -251,14 +238,7 @@ export const listInvitations = defineOperation({
   name: 'listInvitations',
   description: 'Open invitations of the organization, newest first by default. An organization has at most 100.',
   access: READ_INVITATIONS,
-  run: async (
-    context: OperationContext,
-    { organizationId, ...list }: AskedInvitations & { readonly organizationId: OrganizationId },
-    selected?: Columns<InvitationRow>,
-  ): Promise<CountedPage<InvitationRow>> => {
-    requireOrganization(context.actor, organizationId);
-    return countedPage(context, { ...list, reach: { organizationId } }, selected);
-  },
+  run: INVITATIONS.read,
 });
 
 export const listOwnInvitations = defineOperation({
@@ -266,26 +246,8 @@ export const listOwnInvitations = defineOperation({
   description:
     "Open invitations of the caller's own e-mail address, to any organization, newest first by default. To accept one, the caller needs the token that its inviter has passed on.",
   access: READ_OWN_INVITATIONS,
-  run: (context: OperationContext, list: AskedInvitations, selected?: Columns<InvitationRow>) =>
-    countedPage(context, { ...list, reach: { invitedUserId: context.actor.userId } }, selected),
+  run: OWN_INVITATIONS.read,
 });
 
-type AskedInvitations = Omit<InvitationList, 'reach'> & { readonly page: PageArguments };
-
-async function countedPage(
-  context: OperationContext,
-  { page, ...list }: InvitationList & { readonly page: PageArguments },
-  selected: Columns<InvitationRow>,
-): Promise<CountedPage<InvitationRow>> {
-  return { page: await pageOfInvitations(context, list, page, selected), total: () => countInvitations(context, list) };
-}
-
 /** The open invitations with these ids that the caller can read. */
-export const readInvitations = guarded(
-  ANYBODY,
-  (
-    context: OperationContext,
-    ids: readonly InvitationId[],
-    selected?: Columns<InvitationRow>,
-  ): Promise<InvitationRow[]> => findInvitations(context, readableInvitations(context.actor), ids, selected),
-);
+export const readInvitations = guarded(ANYBODY, READABLE_INVITATIONS.find);

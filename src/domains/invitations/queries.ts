@@ -1,25 +1,16 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type ExpressionBuilder, sql } from 'kysely';
-import type { InvitationId, OrganizationId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/reading/counts.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
+import { type ExpressionBuilder, type RawBuilder, expressionBuilder, sql } from 'kysely';
+import type { OrganizationId } from '../../core/ids.ts';
+import { type Reader, defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import {
-  type Readable,
-  type RowOf,
-  anyOf,
-  asRow,
-  columns,
-  contains,
-  queriesOn,
-} from '../../core/postgres/reading/queries.ts';
-import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { type Readable, type RowOf, anyOf, asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Reach } from '../../core/postgres/reading/reach.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import type { UserTables } from '../users/public.ts';
 import { INVITATION_COLUMNS, type Invitation, type InvitationTables } from './entity.ts';
 import type { InvitationFilter } from './input.ts';
-import type { InvitationReach } from './policy.ts';
+import { readableInvitations } from './policy.ts';
 
 type Tables = ApiKeyTables & InvitationTables & OrganizationTables & UserTables;
 type Aliased = Readable<Tables> & { i: Readable<Tables>['invitation'] };
@@ -32,11 +23,8 @@ export type InvitationRow = Omit<RowOf<Readable<InvitationTables>['invitation']>
 const SHOWN = INVITATION_COLUMNS.filter(
   (name): name is keyof InvitationRow => name !== 'hash' && name !== 'firstKeyId',
 );
-const shown = (asked: Columns<InvitationRow>, ...always: (keyof InvitationRow)[]) =>
-  columns('i', withColumns<InvitationRow>(asked, SHOWN, 'id', ...always));
-
 /** Whether an invitation is open: it was not accepted and has not expired, and its inviter is still an administrator of the organization. */
-function isOpen(at: Date) {
+function isOpen(at: string | RawBuilder<string>) {
   return (eb: ExpressionBuilder<Aliased, 'i'>) => {
     const inviter = eb
       .selectFrom('membership as a')
@@ -44,33 +32,8 @@ function isOpen(at: Date) {
       .whereRef('a.organization_id', '=', 'i.organization_id')
       .whereRef('a.user_id', '=', 'i.inviter_id')
       .where('a.role', '=', 'admin');
-    return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at.toISOString()), eb.exists(inviter)]);
+    return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at), eb.exists(inviter)]);
   };
-}
-
-const openInvitations = (now: OperationContext['now']) => db.selectFrom('invitation as i').where(isOpen(now()));
-
-/** The open invitations with these ids that the caller can read, in any order. */
-export function findInvitations(
-  { sql: reader, now }: OperationContext,
-  reach: InvitationReach,
-  ids: readonly InvitationId[],
-  asked?: Columns<InvitationRow>,
-): Promise<InvitationRow[]> {
-  return reader.all(
-    openInvitations(now).select(shown(asked)).where(isWithin(reach)).where('i.id', '=', anyOf('uuid', ids)),
-  );
-}
-
-/** Whether an invitation is within the reach of a caller. */
-function isWithin({ organizationId, invitedUserId }: InvitationReach) {
-  return (eb: ExpressionBuilder<Aliased, 'i'>) =>
-    eb.or([
-      ...(organizationId === undefined ? [] : [eb('i.organization_id', '=', organizationId)]),
-      ...(invitedUserId === undefined
-        ? []
-        : [eb('i.email', '=', eb.selectFrom('user_account as u').select('u.email').where('u.id', '=', invitedUserId))]),
-    ]);
 }
 
 /** The names of the organizations with these ids. Whoever can read an invitation can read the name of its organization. */
@@ -86,51 +49,36 @@ export async function organizationNames(
 
 export type InvitationOrderField = 'CREATED_AT' | 'EMAIL';
 
-const ORDERED_BY = {
-  name: 'INVITATION',
-  prefix: 'i.',
-  columns: {
-    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
-    EMAIL: { property: 'email', type: 'text' },
-  },
-} as const;
+/** The open invitations of a reach, in which `invitedUserId` is the user with the invited address. */
+const openInvitations = (reach: (reader: Reader) => Reach<object>) =>
+  defineList<InvitationRow, InvitationFilter, InvitationOrderField>()(
+    db.selectFrom(
+      db
+        .selectFrom('invitation as i')
+        .leftJoin('user_account as u', 'u.email', 'i.email')
+        .selectAll('i')
+        .select('u.id as invited_user_id')
+        .as('i'),
+    ),
+    {
+      name: 'INVITATION',
+      alias: 'i',
+      columns: SHOWN,
+      reach,
+      where: (value) => isOpen(sql`${value('now')}`)(expressionBuilder()),
+      values: ({ now }) => ({ now: now() }),
+      filter: ({ oneOf, containing, between }) => ({
+        roles: oneOf('role'),
+        search: containing('email'),
+        ...between('created', 'createdAt'),
+      }),
+      orders: { CREATED_AT: { createdAt: 'timestamptz' }, EMAIL: { email: 'text' } },
+    },
+  );
 
-export interface InvitationList {
-  readonly reach: InvitationReach;
-  readonly filter: InvitationFilter;
-  readonly order: Order<InvitationOrderField>;
-}
-
-/** The open invitations that meet the filter. */
-function invitationsThat(now: OperationContext['now'], { reach, filter }: Pick<InvitationList, 'reach' | 'filter'>) {
-  const { roles, search, createdFrom, createdBefore } = filter;
-  let found = openInvitations(now).where(isWithin(reach));
-  if (roles != null) found = found.where('i.role', '=', anyOf('text', roles));
-  if (search != null) found = found.where(contains(sql`i.email`, search));
-  if (createdFrom != null) found = found.where('i.created_at', '>=', createdFrom);
-  if (createdBefore != null) found = found.where('i.created_at', '<', createdBefore);
-  return found;
-}
-
-/** A page of the open invitations that the caller can read. */
-export async function pageOfInvitations(
-  { sql: reader, now }: OperationContext,
-  list: InvitationList,
-  page: PageArguments,
-  asked?: Columns<InvitationRow>,
-): Promise<Page<InvitationRow>> {
-  const ordering = orderingBy<InvitationRow, InvitationOrderField>(ORDERED_BY, list.order);
-  const plan = planPage(ordering, page);
-  const invitations = invitationsThat(now, list).select(shown(asked, ordering.property));
-  return plan.toPage(await reader.page(plan.apply(invitations)));
-}
-
-export function countInvitations(
-  { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
-  list: Pick<InvitationList, 'reach' | 'filter'>,
-): Promise<number> {
-  return countOf(reader, invitationsThat(now, list));
-}
+export const INVITATIONS = openInvitations(inActingOrganization);
+export const OWN_INVITATIONS = openInvitations(({ actor: { userId } }) => ({ all: { invitedUserId: userId } }));
+export const READABLE_INVITATIONS = openInvitations(({ actor }) => readableInvitations(actor));
 
 /** The organization of the invitation with this token, whether it is open or not. */
 export async function organizationOfToken(em: EntityManager, hash: Buffer): Promise<string | undefined> {
@@ -152,7 +100,7 @@ export async function openInvitationOf(
     .selectFrom('invitation as i')
     .select(['i.id', 'i.email', 'i.role', 'i.organization_id as organizationId'])
     .where('i.hash', '=', hash)
-    .where(isOpen(at))
+    .where(isOpen(at.toISOString()))
     .executeTakeFirst();
 }
 
@@ -165,7 +113,7 @@ export async function previewOf(em: EntityManager, hash: Buffer, at: Date) {
     .select(['o.name as organizationName', 'i.email', 'i.role', 'u.name as inviterName', 'u.email as inviterEmail'])
     .select('i.expires_at as expiresAt')
     .where('i.hash', '=', hash)
-    .where(isOpen(at))
+    .where(isOpen(at.toISOString()))
     .executeTakeFirst();
 }
 export type InvitationPreview = NonNullable<Awaited<ReturnType<typeof previewOf>>>;

@@ -12,9 +12,7 @@ import { sentences } from '../../core/text/wording.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { publishToFeed } from '../../core/feed.ts';
 import { groupBy } from '../../core/group-by.ts';
-import type { McpConnectionId, OrganizationId } from '../../core/ids.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
-import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { McpConnectionId } from '../../core/ids.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import { type ActingOrganization, hasAccess, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
@@ -41,14 +39,7 @@ import {
   requireManager,
   targetOf,
 } from './policy.ts';
-import {
-  type McpConnectionList,
-  type McpConnectionRow,
-  countConnections,
-  findConnections,
-  findReferenced,
-  pageOfConnections,
-} from './queries.ts';
+import { MCP_CONNECTIONS, findReferenced } from './queries.ts';
 import { mcpConnectionTopic } from './topics.ts';
 import { clientOf } from './oauth/client.ts';
 import { applyUpdate } from './connection-changes.ts';
@@ -258,14 +249,7 @@ export const deleteMcpConnection = defineOperation({
 const REVOCATION_MS = 5_000;
 
 /** The connections with these ids that the caller can see. */
-export const readMcpConnections = guarded(
-  READ_MCP_CONNECTIONS,
-  (
-    context: OperationContext,
-    ids: readonly McpConnectionId[],
-    selected?: Columns<McpConnectionRow>,
-  ): Promise<McpConnectionRow[]> => findConnections(context, ids, selected),
-);
+export const readMcpConnections = guarded(READ_MCP_CONNECTIONS, MCP_CONNECTIONS.find);
 
 export const readMcpConnection = defineOperation({
   name: 'readMcpConnection',
@@ -275,7 +259,7 @@ export const readMcpConnection = defineOperation({
   input: mcpConnectionReference,
   errors: [NotFoundError],
   run: async (context, { mcpConnectionId }) => {
-    const [row] = await findConnections(context, [mcpConnectionId]);
+    const [row] = await MCP_CONNECTIONS.find(context, [mcpConnectionId]);
     if (!row) throw notFound('MCP connection');
     return row;
   },
@@ -286,17 +270,7 @@ export const listMcpConnections = defineOperation({
   description:
     'Lists the MCP connections that the caller can see, by name by default. These are the shared connections of the organization and their own personal ones.',
   access: READ_MCP_CONNECTIONS,
-  run: async (
-    context,
-    { organizationId, page, ...list }: McpConnectionList & { organizationId?: OrganizationId; page: PageArguments },
-    selected?: Columns<McpConnectionRow>,
-  ): Promise<CountedPage<McpConnectionRow>> => {
-    requireOrganization(context.actor, organizationId);
-    return {
-      page: await pageOfConnections(context, list, page, selected),
-      total: () => countConnections(context, list.filter),
-    };
-  },
+  run: MCP_CONNECTIONS.read,
 });
 
 /**

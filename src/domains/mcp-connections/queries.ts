@@ -1,27 +1,16 @@
-import { type ExpressionBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
 import type { McpConnectionId } from '../../core/ids.ts';
-import { countOf } from '../../core/postgres/reading/counts.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
 import type { Actor } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import {
-  type Readable,
-  type RowOf,
-  anyOf,
-  asRow,
-  contains,
-  queriesOn,
-  snake,
-} from '../../core/postgres/reading/queries.ts';
+import { defineList } from '../../core/postgres/reading/lists.ts';
+import { type Readable, type RowOf, anyOf, asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { isUuid } from '../../core/text/uuids.ts';
-import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
 import type { McpConnectionFilter } from './input.ts';
 import { reachedBy } from './policy.ts';
 
 const db = queriesOn<McpConnectionTables>();
-type Aliased = Readable<McpConnectionTables> & { c: Readable<McpConnectionTables>['mcp_connection'] };
 
 /** The columns that clients can read. Columns about tokens are excluded. */
 const SHOWN = [
@@ -63,88 +52,38 @@ export interface McpConnectionRow extends Pick<Connection, (typeof SHOWN)[number
   readonly issuer: string | null;
 }
 
-const ALL: readonly (keyof McpConnectionRow)[] = [...SHOWN, 'issuer'];
-
-const selectionOf = (name: keyof McpConnectionRow) =>
-  (name === 'issuer' ? sql<string | null>`c.authorization_server ->> 'issuer'` : sql.ref(`c.${snake(name)}`)).as(name);
-
 const visibleConnections = (actor: Actor) => db.selectFrom('mcp_connection as c').where(within(reachedBy(actor), 'c'));
-
-/** The visible connections, with the selected columns. */
-function connectionsWith(names: readonly (keyof McpConnectionRow)[], { actor }: OperationContext) {
-  return (
-    visibleConnections(actor)
-      .select(names.map(selectionOf))
-      // The selected columns have the names of the row's properties.
-      .$castTo<McpConnectionRow>()
-  );
-}
 
 export type McpConnectionOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
 
-const ORDERED_BY = {
-  name: 'MCP_CONNECTION',
-  prefix: 'c.',
-  columns: {
-    NAME: { property: 'name', type: 'text' },
-    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
-    UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
+/** The connections that the caller can see. */
+export const MCP_CONNECTIONS = defineList<McpConnectionRow, McpConnectionFilter, McpConnectionOrderField>()(
+  db.selectFrom('mcp_connection as c'),
+  {
+    name: 'MCP_CONNECTION',
+    alias: 'c',
+    columns: [...SHOWN, 'issuer'],
+    expressions: { issuer: () => sql`c.authorization_server ->> 'issuer'` },
+    reach: ({ actor }) => reachedBy(actor),
+    values: ({ now }) => ({ now: now() }),
+    filter: ({ oneOf, containing, between }) => ({
+      types: oneOf('type'),
+      visibilities: oneOf('visibility'),
+      // The status that `standingOf` gives.
+      statuses: (statuses, value) =>
+        sql`case when c.status = 'PENDING_AUTHORIZATION' and c.authorization_expires_at <= ${value('now')}::timestamptz
+          then 'AUTHORIZATION_REQUIRED' else c.status end = any(${statuses}::text[])`,
+      search: containing('name'),
+      ...between('created', 'createdAt'),
+    }),
+    orders: {
+      NAME: { name: 'text' },
+      CREATED_AT: { createdAt: 'timestamptz' },
+      UPDATED_AT: { updatedAt: 'timestamptz' },
+    },
+    otherwise: { field: 'NAME', direction: 'ASC' },
   },
-} as const;
-const BY_NAME: Order<McpConnectionOrderField> = { field: 'NAME', direction: 'ASC' };
-
-export interface McpConnectionList {
-  readonly filter: McpConnectionFilter;
-  /** By name when absent. */
-  readonly order?: Order<McpConnectionOrderField>;
-}
-
-/** The status that `standingOf` gives. */
-const currentStatus = (at: Date) => sql<string>`case when c.status = 'PENDING_AUTHORIZATION'
-  and c.authorization_expires_at <= ${at.toISOString()}::timestamptz then 'AUTHORIZATION_REQUIRED' else c.status end`;
-
-/** The conditions of a list. strpos has no wildcards, unlike LIKE. */
-function fits({ types, visibilities, statuses, search, createdFrom, createdBefore }: McpConnectionFilter, at: Date) {
-  return (eb: ExpressionBuilder<Aliased, 'c'>) =>
-    eb.and([
-      ...(types ? [eb('c.type', '=', anyOf('text', types))] : []),
-      ...(visibilities ? [eb('c.visibility', '=', anyOf('text', visibilities))] : []),
-      ...(statuses ? [eb(currentStatus(at), '=', anyOf('text', statuses))] : []),
-      ...(search == null ? [] : [contains(sql`c.name`, search)]),
-      ...(createdFrom == null ? [] : [eb('c.created_at', '>=', createdFrom)]),
-      ...(createdBefore == null ? [] : [eb('c.created_at', '<', createdBefore)]),
-    ]);
-}
-
-export async function pageOfConnections(
-  context: OperationContext,
-  { filter, order = BY_NAME }: McpConnectionList,
-  page: PageArguments,
-  asked?: Columns<McpConnectionRow>,
-): Promise<Page<McpConnectionRow>> {
-  const ordering = orderingBy<McpConnectionRow, McpConnectionOrderField>(ORDERED_BY, order);
-  const plan = planPage(ordering, page);
-  const names = withColumns<McpConnectionRow>(asked, ALL, 'id', ordering.property);
-  const connections = connectionsWith(names, context).where(fits(filter, context.now()));
-  return plan.toPage(await context.sql.page(plan.apply(connections)));
-}
-
-export function countConnections(
-  { sql: reader, actor, now }: OperationContext,
-  filter: McpConnectionFilter,
-): Promise<number> {
-  return countOf(reader, visibleConnections(actor).where(fits(filter, now())));
-}
-
-/** The connections with these ids that the caller can see, in any order. */
-export function findConnections(
-  context: OperationContext,
-  ids: readonly McpConnectionId[],
-  asked?: Columns<McpConnectionRow>,
-): Promise<McpConnectionRow[]> {
-  const connections = connectionsWith(withColumns<McpConnectionRow>(asked, ALL, 'id'), context);
-  return context.sql.all(connections.where('c.id', '=', anyOf('uuid', ids)));
-}
+);
 
 /** The connections that the caller can see and whose id or name is one of the references. */
 export function findReferenced(

@@ -9,7 +9,7 @@ import type { ToolPolicy } from './entity.ts';
 import { lockHandles } from './handle.ts';
 import { mcpConnectionReference } from './input.ts';
 import { ADMINS_MANAGE_SHARED, READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from './policy.ts';
-import { findConnections } from './queries.ts';
+import { MCP_CONNECTIONS } from './queries.ts';
 import { settingFaults, updateMcpConnectionSettingsInput } from './settings-input.ts';
 import { SETTINGS_TEXTS } from './texts.ts';
 import { mcpConnectionTopic } from './topics.ts';
@@ -28,7 +28,7 @@ export const readMcpConnectionSettings = defineOperation({
   input: mcpConnectionReference,
   errors: [NotFoundError],
   run: async (context, { mcpConnectionId }) => {
-    const [row] = await findConnections(context, [mcpConnectionId], SETTINGS);
+    const [row] = await MCP_CONNECTIONS.find(context, [mcpConnectionId], SETTINGS);
     if (!row) throw notFound('MCP connection');
     return row;
   },

@@ -1,6 +1,5 @@
 import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
-import { connectionType } from '../../core/graphql/connections.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
@@ -16,7 +15,7 @@ import {
 } from '../organizations/public.ts';
 import { createOrganization } from './organization-creation.ts';
 import { UserType } from '../users/graphql.ts';
-import { orderType } from '../../core/graphql/orders.ts';
+import { listType } from '../../core/graphql/lists.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
 import { memberFilter } from './input.ts';
@@ -78,16 +77,12 @@ const MemberType = nodeType<MemberRow>('OrganizationMember', {
   }),
 });
 
-const MemberFilter = filterType('OrganizationMemberFilter', memberFilter);
-
-const MEMBER_ORDER = orderType<'JOINED_AT'>('OrganizationMember', {
+const MEMBER_LIST = listType(MemberType, {
   of: 'members',
+  filter: filterType('OrganizationMemberFilter', memberFilter),
+  conditions: 'Conditions on the members. When absent, all members are listed.',
   fields: { JOINED_AT: 'When the member joined.' },
   otherwise: { field: 'JOINED_AT', direction: 'ASC' },
-});
-
-const OrganizationMemberConnection = connectionType(MemberType, {
-  of: 'members',
   edgeFields: (t) => ({
     role: t.field({
       type: RoleEnum,
@@ -98,15 +93,7 @@ const OrganizationMemberConnection = connectionType(MemberType, {
     }),
   }),
 });
-
-organizationList('members', {
-  ...listMembers.declaration,
-  type: MemberType,
-  connection: OrganizationMemberConnection,
-  filter: { type: MemberFilter, description: 'Conditions on the members. When absent, all members are listed.' },
-  order: MEMBER_ORDER,
-  list: listMembers,
-});
+organizationList('members', MEMBER_LIST, listMembers);
 
 mutation(changeOrganizationMemberRole, {
   ids: { userId: 'User' },

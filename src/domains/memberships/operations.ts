@@ -4,8 +4,6 @@ import { type ActingOrganization, type Role, requireOrganization } from '../../c
 import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
-import type { Columns } from '../../core/postgres/reading/columns.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
 import type { User } from '../users/public.ts';
 import {
@@ -19,7 +17,7 @@ import {
 import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from './input.ts';
 import { endMembership } from './membership-end.ts';
 import { LEAVE_ORGANIZATION, READ_MEMBERS } from './policy.ts';
-import { type MemberList, type MemberRow, countMembers, findMembers, pageOfMembers } from './queries.ts';
+import { MEMBERS } from './queries.ts';
 
 export interface MemberChange {
   readonly organization: ActingOrganization;
@@ -97,27 +95,13 @@ function notifyOfKeys({ notifier }: OperationContext, ended: EndedMembership): P
 }
 
 /** The users with these ids who are members of the acting organization. */
-export const readMembers = guarded(
-  READ_MEMBERS,
-  (context: OperationContext, userIds: readonly UserId[], selected?: Columns<MemberRow>): Promise<MemberRow[]> =>
-    findMembers(context, requireOrganization(context.actor).id, userIds, selected),
-);
+export const readMembers = guarded(READ_MEMBERS, MEMBERS.find);
 
 export const listMembers = defineOperation({
   name: 'listMembers',
   description: 'Members of the organization, by time of joining by default.',
   access: READ_MEMBERS,
-  run: async (
-    context: OperationContext,
-    { page, ...list }: MemberList & { readonly page: PageArguments },
-    selected?: Columns<MemberRow>,
-  ): Promise<CountedPage<MemberRow>> => {
-    requireOrganization(context.actor, list.organizationId);
-    return {
-      page: await pageOfMembers(context, list, page, selected),
-      total: () => countMembers(context, list),
-    };
-  },
+  run: MEMBERS.read,
 });
 
 /**

@@ -2,23 +2,15 @@ import { givenNames } from '../../core/keys-of.ts';
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
-import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { ANYBODY } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import type { AuditTarget } from '../../core/audit.ts';
-import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { UserId } from '../../core/ids.ts';
 import { type Columns, ifKnown } from '../../core/postgres/reading/columns.ts';
 import { Organization } from './entity.ts';
 import { type OrganizationReference, updateOrganizationInput } from './input.ts';
 import { ADMINISTER_ORGANIZATION } from './policy.ts';
-import {
-  type OrganizationList,
-  type OrganizationRow,
-  countOrganizations,
-  findOrganizationBySlug,
-  findOrganizations,
-  pageOfOrganizations,
-} from './queries.ts';
+import { ORGANIZATIONS, type OrganizationRow } from './queries.ts';
 
 /** The audit log entry belongs to the organization that was created or changed. */
 function targetOf({ id }: Organization): AuditTarget {
@@ -82,13 +74,7 @@ export const updateOrganization = defineOperation({
 });
 
 /** The organizations with these ids that the caller is a member of. A bound key sees only its own organization. */
-export function readOrganizations(
-  context: OperationContext,
-  ids: readonly OrganizationId[],
-  selected?: Columns<OrganizationRow>,
-): Promise<OrganizationRow[]> {
-  return findOrganizations(context, ids, selected);
-}
+export const readOrganizations = ORGANIZATIONS.find;
 
 /** One organization of the caller, by id or slug; undefined when it does not exist or the caller is not a member. */
 export async function readOrganization(
@@ -96,8 +82,8 @@ export async function readOrganization(
   { id, slug }: OrganizationReference,
   selected?: Columns<OrganizationRow>,
 ): Promise<OrganizationRow | undefined> {
-  if (id !== undefined) return (await findOrganizations(context, [id], selected))[0];
-  return slug === undefined ? undefined : findOrganizationBySlug(context, slug, selected);
+  if (id !== undefined) return (await ORGANIZATIONS.find(context, [id], selected))[0];
+  return slug === undefined ? undefined : (await ORGANIZATIONS.all(context, { slug }, selected))[0];
 }
 
 /** The acting organization. It is read only when columns are selected that the lookup of the API key has not read already. */
@@ -109,7 +95,7 @@ export async function readActingOrganization(
   if (!organization) return undefined;
   const { role: _, ...known } = organization;
   return (
-    ifKnown<OrganizationRow>(known, selected) ?? (await findOrganizations(context, [organization.id], selected))[0]
+    ifKnown<OrganizationRow>(known, selected) ?? (await ORGANIZATIONS.find(context, [organization.id], selected))[0]
   );
 }
 
@@ -118,12 +104,5 @@ export const listOrganizations = defineOperation({
   description:
     'Lists the organizations that the key can act in. An unbound key lists all organizations of its user, a bound key only its own.',
   access: ANYBODY,
-  run: async (
-    context: OperationContext,
-    { page, ...list }: OrganizationList & { readonly page: PageArguments },
-    selected?: Columns<OrganizationRow>,
-  ): Promise<CountedPage<OrganizationRow>> => ({
-    page: await pageOfOrganizations(context, list, page, selected),
-    total: () => countOrganizations(context, list.filter),
-  }),
+  run: ORGANIZATIONS.read,
 });

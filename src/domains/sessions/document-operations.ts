@@ -16,7 +16,7 @@ import { listPullRequestsInput, sessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
 import { READ_SESSION_CONTENT } from './policy.ts';
 import { type ProjectRow, projectsOf } from './project-queries.ts';
-import { type SessionRow, findSessions } from './queries.ts';
+import { SESSIONS, type SessionRow } from './queries.ts';
 
 /** Sessions with their project, artifacts and pull requests, as REST returns them. */
 
@@ -77,7 +77,7 @@ export const listPullRequests = defineOperation({
   input: listPullRequestsInput,
   errors: [NotFoundError],
   run: async (context, { sessionId, ...list }) => {
-    const [session] = await findSessions(context, [sessionId], ['id']);
+    const [session] = await SESSIONS.find(context, [sessionId], ['id']);
     if (!session) throw notFound('session');
     return readList(
       list,

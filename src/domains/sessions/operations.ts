@@ -2,7 +2,6 @@ import { sessionTopic, sessionsTopic } from './topics.ts';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
-import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { type NameList, pageOfNames } from '../../core/postgres/reading/names.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, requireAuthority } from '../../core/operation.ts';
@@ -17,26 +16,14 @@ import { findArtifacts, findPullRequests } from './artifact-queries.ts';
 import { Session } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
-import { type ProjectList, type ProjectRow, countProjects, pageOfProjects, projectsOf } from './project-queries.ts';
-import {
-  type SessionList,
-  type SessionRow,
-  agentsOf,
-  countSessions,
-  findSessions,
-  findStreamHead,
-  pageOfSessions,
-} from './queries.ts';
+import { PROJECTS, projectsOf } from './project-queries.ts';
+import { SESSIONS, type SessionRow, agentsOf, findStreamHead } from './queries.ts';
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { type SessionChanges, updateSessionRow } from './update-query.ts';
 import { isFinished } from './vocabulary.ts';
 
 /** The sessions with these ids that the caller can read, in any order, with the selected columns or all. */
-export const readSessions = guarded(
-  READ_SESSIONS,
-  (context: OperationContext, ids: readonly SessionId[], selected?: Columns<SessionRow>): Promise<SessionRow[]> =>
-    findSessions(context, ids, selected),
-);
+export const readSessions = guarded(READ_SESSIONS, SESSIONS.find);
 
 /**
  * The current end of the event stream of a session, and whether events can still be appended.
@@ -56,26 +43,14 @@ export const listSessions = defineOperation({
   description:
     'Lists the public sessions of the organization and the private ones of the caller. Administrators also see the private sessions of other members. Newest first by default.',
   access: READ_SESSIONS,
-  run: async (
-    context,
-    { organizationId, ...list }: SessionList & { organizationId?: OrganizationId },
-  ): Promise<CountedPage<SessionRow>> => {
-    requireOrganization(context.actor, organizationId);
-    return { page: await pageOfSessions(context, list), total: () => countSessions(context, list.filter) };
-  },
+  run: SESSIONS.read,
 });
 
 export const listProjects = defineOperation({
   name: 'listProjects',
   description: 'Lists the projects of the organization, by name by default.',
   access: READ_SESSIONS,
-  run: async (
-    context,
-    { organizationId, ...list }: ProjectList & { organizationId: OrganizationId },
-  ): Promise<CountedPage<ProjectRow>> => {
-    requireOrganization(context.actor, organizationId);
-    return { page: await pageOfProjects(context, list), total: () => countProjects(context, list.filter) };
-  },
+  run: PROJECTS.read,
 });
 
 export const listSessionAgents = defineOperation({
@@ -172,7 +147,7 @@ async function changeSession(
   if (given.length === 0) {
     context.onChange?.(operation, { type: 'Session', id: sessionId });
     await requireSessionChange(context, sessionId, expectedUpdatedAt);
-    const [row] = await findSessions(context, [sessionId], selected);
+    const [row] = await SESSIONS.find(context, [sessionId], selected);
     return row ?? refuse(context, sessionId);
   }
   const written: SessionChanges = Object.fromEntries(
@@ -206,7 +181,7 @@ export async function requireSessionChange(
   sessionId: SessionId,
   expectedUpdatedAt?: string | null,
 ): Promise<void> {
-  const [session] = await findSessions(
+  const [session] = await SESSIONS.find(
     context,
     [sessionId],
     ['organizationId', 'creatorId', 'visibility', 'updatedAt'],
@@ -221,7 +196,7 @@ export async function readSessionConnections(
   sessionId: SessionId,
 ): Promise<readonly McpConnectionId[]> {
   const columns = ['organizationId', 'creatorId', 'visibility', 'mcpServers'] as const;
-  const [session] = await findSessions(context, [sessionId], columns);
+  const [session] = await SESSIONS.find(context, [sessionId], columns);
   requireChange(context.actor, session);
   return session.mcpServers;
 }

@@ -1,17 +1,6 @@
-import { type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
-import { keysOf } from '../../core/keys-of.ts';
-import { counted, readCount } from '../../core/postgres/reading/counts.ts';
+import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
-import {
-  type Order,
-  type Page,
-  type PageArguments,
-  type PageShape,
-  type PageValues,
-  orderingBy,
-  paged,
-  planPage,
-} from '../../core/postgres/reading/keyset.ts';
+import { defineList } from '../../core/postgres/reading/lists.ts';
 import type { Actor, Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { NamedRow } from '../../core/postgres/reading/names.ts';
@@ -20,7 +9,6 @@ import {
   type RowOf,
   type ValueOf,
   anyOf,
-  contains,
   preparedByShape,
   queriesOn,
   snake,
@@ -57,142 +45,36 @@ const callerIn = (value: ValueOf<CallerIds>, role: Role) => ({
   role,
 });
 
-const sessionsById = preparedByShape<
-  CallerIds & { readonly ids: readonly SessionId[] },
-  { readonly role: Role; readonly names: readonly (keyof SessionRow)[] }
->()((value, { role, names }) => {
-  const caller = callerIn(value, role);
-  return db
-    .selectFrom('session as s')
-    .select(selectionOf(names, caller))
-    .where('s.id', '=', anyOf('uuid', value('ids')))
-    .where(within(readableBy(caller), 's'))
-    .$castTo<SessionRow>();
-});
-
-/** The sessions with these ids that the caller can read, in any order. */
-export async function findSessions(
-  { actor, sql: reader }: OperationContext,
-  ids: readonly SessionId[],
-  asked?: Columns<SessionRow>,
-): Promise<SessionRow[]> {
-  const { role, ...caller } = callerOf(actor);
-  return reader.all(sessionsById({ role, names: sessionColumns(asked) }, { ...caller, ids }));
-}
-
 export type SessionOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
 
-const ORDERED_BY = {
+/** The sessions that the caller can read. */
+export const SESSIONS = defineList<SessionRow, SessionFilter, SessionOrderField>()(db.selectFrom('session as s'), {
   name: 'SESSION',
-  prefix: 's.',
-  columns: {
-    CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
-    UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
-    LAST_SEEN_AT: { property: 'lastSeenAt', type: 'timestamptz' },
+  alias: 's',
+  columns: SESSION_COLUMNS,
+  expressions: {
+    mcpServers: (value) => visibleMcpServers({ organizationId: value('organizationId'), userId: value('userId') }),
   },
-} as const;
-
-export interface SessionList {
-  readonly filter: SessionFilter;
-  readonly order: Order<SessionOrderField>;
-  readonly page: PageArguments;
-  readonly columns?: Columns<SessionRow>;
-}
-
-/** The column and the column type of each condition with several values. */
-const LISTS = {
-  states: ['state', 'text'],
-  sessionTypes: ['session_type', 'text'],
-  modes: ['mode', 'text'],
-  visibilities: ['visibility', 'text'],
-  projectIds: ['project_id', 'text'],
-  creatorIds: ['creator_id', 'uuid'],
-  agents: ['agent', 'text'],
-} as const satisfies Partial<Record<keyof SessionFilter, readonly [string, string]>>;
-
-/** The parameters of a list query: the caller and the conditions. */
-type Listed = SessionFilter & CallerIds;
-type Value = ValueOf<Listed>;
-type Condition = keyof SessionFilter;
-
-const namesIn = (filter: SessionFilter): Condition[] =>
-  CONDITIONS.filter((name) => filter[name] != null && filter[name] !== '');
-const CONDITIONS = [
-  ...keysOf(LISTS),
-  'isPinned',
-  'title',
-  'createdFrom',
-  'createdBefore',
-] as const satisfies readonly Condition[];
-
-function conditionOf(name: Condition, value: Value): RawBuilder<SqlBool> {
-  const given = value(name);
-  switch (name) {
-    case 'isPinned':
-      return sql`s.is_pinned = ${given}`;
-    case 'title':
-      return contains(sql`s.title`, given);
-    case 'createdFrom':
-      return sql`s.created_at >= ${given}`;
-    case 'createdBefore':
-      return sql`s.created_at < ${given}`;
-    default: {
-      const [column, type] = LISTS[name];
-      return sql`${sql.ref(`s.${column}`)} = any(${given}::${sql.raw(type)}[])`;
-    }
-  }
-}
-
-interface ListShape {
-  readonly role: Role;
-  readonly conditions: readonly Condition[];
-}
-
-function sessionsOf<Row>(
-  query: SelectQueryBuilder<Tables & { s: Tables['session'] }, 's', Row>,
-  value: Value,
-  { role, conditions }: ListShape,
-): typeof query {
-  return conditions.reduce(
-    (found, name) => found.where(conditionOf(name, value)),
-    query.where(within(readableBy(callerIn(value, role)), 's')),
-  );
-}
-
-interface SelectedListShape extends ListShape {
-  readonly names: readonly (keyof SessionRow)[];
-}
-
-function selectedSessionsOf(value: Value, { names, ...shape }: SelectedListShape) {
-  const selection = selectionOf(names, callerIn(value, shape.role));
-  return sessionsOf(db.selectFrom('session as s').select(selection).$castTo<SessionRow>(), value, shape);
-}
-
-const sessionPages = preparedByShape<Listed & PageValues, SelectedListShape & { readonly page: PageShape }>()(
-  (value, { page, ...shape }) => paged(selectedSessionsOf(value, shape), page, value),
-);
-
-/** A page of the sessions that the caller can read. */
-export async function pageOfSessions(
-  { actor, sql: reader }: OperationContext,
-  { filter, order, page, columns: asked }: SessionList,
-): Promise<Page<SessionRow>> {
-  const { role, ...caller } = callerOf(actor);
-  const ordering = orderingBy<SessionRow, SessionOrderField>(ORDERED_BY, order);
-  const plan = planPage(ordering, page);
-  const names = sessionColumns(asked, ordering.property);
-  const shape = { role, conditions: namesIn(filter), names, page: plan.shape };
-  return plan.toPage(await reader.page(sessionPages(shape, { ...filter, ...caller, ...plan.values })));
-}
-
-const sessionCounts = preparedByShape<Listed, ListShape>()((value, shape) =>
-  counted(sessionsOf(db.selectFrom('session as s'), value, shape)),
-);
-
-export async function countSessions({ actor, sql: reader }: OperationContext, filter: SessionFilter): Promise<number> {
-  const { role, ...caller } = callerOf(actor);
-  return readCount(reader, sessionCounts({ role, conditions: namesIn(filter) }, { ...filter, ...caller }));
-}
+  reach: ({ actor }) => readableBy(callerOf(actor)),
+  values: ({ actor }) => callerOf(actor),
+  filter: ({ is, oneOf, containing, between }) => ({
+    states: oneOf('state'),
+    sessionTypes: oneOf('sessionType'),
+    modes: oneOf('mode'),
+    visibilities: oneOf('visibility'),
+    projectIds: oneOf('projectId'),
+    creatorIds: oneOf('creatorId', 'uuid'),
+    agents: oneOf('agent'),
+    isPinned: is('isPinned'),
+    title: containing('title'),
+    ...between('created', 'createdAt'),
+  }),
+  orders: {
+    CREATED_AT: { createdAt: 'timestamptz' },
+    UPDATED_AT: { updatedAt: 'timestamptz' },
+    LAST_SEEN_AT: { lastSeenAt: 'timestamptz' },
+  },
+});
 
 /** The agents of the sessions that the caller can read, with repetitions. */
 export function agentsOf(actor: Actor, filter: AgentFilter) {
@@ -259,36 +141,6 @@ export async function findSessionChanges(
   const { role, ...caller } = callerOf(actor);
   const rows = await reader.all(changedSessions({ role, limit }, { ...caller, since, followed }));
   return rows.toReversed();
-}
-
-const latestSessions = preparedByShape<Listed, SelectedListShape & { readonly limit: number }>()(
-  (value, { limit, ...shape }) => selectedSessionsOf(value, shape).orderBy('s.updated_at', 'desc').limit(limit),
-);
-
-/** The sessions that meet the filter and changed last, in the order of their last change. */
-export async function findLatestSessions(
-  { actor, sql: reader }: OperationContext,
-  { filter, limit }: { readonly filter: SessionFilter; readonly limit: number },
-  asked: Columns<SessionRow>,
-): Promise<SessionRow[]> {
-  const { role, ...caller } = callerOf(actor);
-  const shape = { role, conditions: namesIn(filter), names: sessionColumns(asked), limit };
-  return (await reader.all(latestSessions(shape, { ...filter, ...caller }))).toReversed();
-}
-
-const matchingSessions = preparedByShape<Listed & { readonly ids: readonly SessionId[] }, SelectedListShape>()(
-  (value, shape) => selectedSessionsOf(value, shape).where('s.id', '=', anyOf('uuid', value('ids'))),
-);
-
-/** The sessions with these ids that the caller can read and that meet the filter, in any order. */
-export async function findMatchingSessions(
-  { actor, sql: reader }: OperationContext,
-  { ids, filter }: { readonly ids: readonly SessionId[]; readonly filter: SessionFilter },
-  asked?: Columns<SessionRow>,
-): Promise<SessionRow[]> {
-  const { role, ...caller } = callerOf(actor);
-  const shape = { role, conditions: namesIn(filter), names: sessionColumns(asked) };
-  return reader.all(matchingSessions(shape, { ...filter, ...caller, ids }));
 }
 
 /** The time of the last change of any session of each organization. */

@@ -13,7 +13,7 @@ import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { describe, lockSession } from './operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 import { RECORD_SESSIONS } from './policy.ts';
-import { type SessionRow, findSessions } from './queries.ts';
+import { SESSIONS, type SessionRow } from './queries.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
 /** Operations for agent runners: create sessions, change their state, and record their results. */
@@ -71,7 +71,7 @@ export const createSession = defineOperation({
 
 /** Reads the session again after the commit. */
 async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
-  const [row] = await findSessions(context, [id]);
+  const [row] = await SESSIONS.find(context, [id]);
   if (!row) throw notFound('session');
   return row;
 }

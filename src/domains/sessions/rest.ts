@@ -67,7 +67,7 @@ export const sessionRoutes = [
       return readDetailedList(
         { limit, cursor },
         context.budget,
-        (page) => listSessions(context, { filter, order, page, columns: DOCUMENT_COLUMNS }),
+        (page) => listSessions(context, { filter, order, page }, DOCUMENT_COLUMNS),
         (rows) => toDocuments(rows, context),
       );
     },

@@ -7,14 +7,7 @@ import { CONTENT_COLUMNS } from './content-columns.ts';
 import { FollowedSessions, MAX_FOLLOWED } from './followed-sessions.ts';
 import type { SessionFilter } from './input.ts';
 import { READ_SESSIONS, callerOf } from './policy.ts';
-import {
-  type SessionRow,
-  findLatestSessions,
-  findMatchingSessions,
-  findSessionChanges,
-  findSessions,
-  sessionColumns,
-} from './queries.ts';
+import { SESSIONS, type SessionRow, findSessionChanges, sessionColumns } from './queries.ts';
 import { sessionsTopic } from './topics.ts';
 
 /** Overlap of two reads: clocks of processes differ, and changes do not commit in the order of their times. */
@@ -64,9 +57,7 @@ async function* changesOf(
       requireAccess(actor, READ_SESSIONS, organizationId);
       context.budget.renew();
       const reading = { ...context, actor };
-      if (!seen)
-        for (const row of await findLatestSessions(reading, { filter, limit: MAX_FOLLOWED }, smallColumns(selected)))
-          followed.remember(row);
+      if (!seen) for (const row of await latestSessions(reading, filter, selected)) followed.remember(row);
       const since = new Date(context.now().getTime() - OVERLAP_MS);
       const changes = await findSessionChanges(reading, since, MAX_CHANGED, followed.ids);
       const news = changes.filter(({ id, updatedAt }) =>
@@ -74,7 +65,7 @@ async function* changesOf(
       );
       seen = new Map(changes.map(({ id, updatedAt }) => [id, updatedAt]));
       const ids = news.map(({ id }) => id);
-      const rows = ids.length > 0 ? await findMatchingSessions(reading, { ids, filter }, selected) : [];
+      const rows = ids.length > 0 ? await SESSIONS.find(reading, ids, selected, filter) : [];
       // Without a change, sessions may have been deleted, and another role can read other sessions.
       const isComplete = ids.length > 0 && callerOf(actor).role === lastRole;
       lastRole = callerOf(actor).role;
@@ -92,10 +83,17 @@ async function* changesOf(
   }
 }
 
-/** The selected columns without those of content, which can be large. */
-function smallColumns(selected: Columns<SessionRow>): Columns<SessionRow> {
+/** The sessions that meet the filter and changed last, in the order of their last change, without the content, which can be large. */
+async function latestSessions(
+  reading: OperationContext,
+  filter: SessionFilter,
+  selected: Columns<SessionRow>,
+): Promise<readonly SessionRow[]> {
   const content: readonly string[] = CONTENT_COLUMNS;
-  return sessionColumns(selected).filter((name) => !content.includes(name));
+  const columns = sessionColumns(selected).filter((name) => !content.includes(name));
+  const page = { first: MAX_FOLLOWED };
+  const order = { field: 'UPDATED_AT', direction: 'DESC' } as const;
+  return (await SESSIONS.page(reading, { filter, order, page, maxPageSize: MAX_FOLLOWED }, columns)).rows.toReversed();
 }
 
 /** Which of these sessions no longer meet the filter, or can no longer be read. */
@@ -105,7 +103,7 @@ async function goneOf(
   filter: SessionFilter,
 ): Promise<readonly SessionId[]> {
   if (ids.length === 0) return [];
-  const present = new Set((await findMatchingSessions(reading, { ids, filter }, ['id'])).map(({ id }) => id));
+  const present = new Set((await SESSIONS.find(reading, ids, ['id'], filter)).map(({ id }) => id));
   return ids.filter((id) => !present.has(id));
 }
 
@@ -116,7 +114,7 @@ async function* leaving(
   ids: readonly SessionId[],
   selected: Columns<SessionRow>,
 ): AsyncGenerator<SessionChange, void, undefined> {
-  const readable = new Map((await findSessions(reading, ids, selected)).map((row) => [row.id, row]));
+  const readable = new Map((await SESSIONS.find(reading, ids, selected)).map((row) => [row.id, row]));
   for (const id of ids) {
     const last = followed.forget(id);
     const current = readable.get(id);

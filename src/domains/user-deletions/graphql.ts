@@ -1,13 +1,12 @@
 import { withAccess, refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { NotFoundError } from '../../core/errors.ts';
-import { connectionType } from '../../core/graphql/connections.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
-import { orderType } from '../../core/graphql/orders.ts';
+import { listType } from '../../core/graphql/lists.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { deletionJobFilter, deletionQuestionnaire } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
@@ -61,15 +60,13 @@ export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
   }),
 });
 
-export const DeletionJobFilter = filterType('DeletionJobFilter', deletionJobFilter);
-
-export const DELETION_JOB_ORDER = orderType<'CREATED_AT'>('DeletionJob', {
+export const DELETION_JOB_LIST = listType(DeletionJobType, {
   of: 'deletions',
+  filter: filterType('DeletionJobFilter', deletionJobFilter),
+  conditions: 'Conditions on the deletions. When absent, all deletions are listed.',
   fields: { CREATED_AT: 'When the deletion was requested.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
-
-export const DeletionJobConnection = connectionType(DeletionJobType, { of: 'deletions' });
 
 builder.queryField('deletionJob', (t) =>
   t.field({

@@ -1,22 +1,13 @@
 import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, NotFoundError, notFound, unauthenticated } from '../../core/errors.ts';
-import type { DeletionJobId } from '../../core/ids.ts';
 import { cancelJob, enqueueJob } from '../../core/jobs.ts';
-import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
+import { defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
-import type { Columns } from '../../core/postgres/reading/columns.ts';
-import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { lockUser } from '../users/public.ts';
 import { DeletionJob } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
 import { DELETE_USER, READ_DELETION_JOBS, onlyAdminConflict } from './policy.ts';
-import {
-  type DeletionJobList,
-  type DeletionJobRow,
-  countDeletionJobs,
-  findDeletionJobs,
-  pageOfDeletionJobs,
-} from './queries.ts';
+import { DELETION_JOBS } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
@@ -106,22 +97,8 @@ export const listDeletionJobs = defineOperation({
   description:
     'Lists the deletions that the caller requested, of their account and of organizations, newest first by default. Finished ones stay in the list.',
   access: READ_DELETION_JOBS,
-  run: async (
-    context,
-    list: DeletionJobList,
-    selected?: Columns<DeletionJobRow>,
-  ): Promise<CountedPage<DeletionJobRow>> => ({
-    page: await pageOfDeletionJobs(context, list, selected),
-    total: () => countDeletionJobs(context, list.filter),
-  }),
+  run: DELETION_JOBS.read,
 });
 
 /** The deletions with these ids that the caller requested, of their account and of organizations. */
-export const readDeletionJobs = guarded(
-  READ_DELETION_JOBS,
-  (
-    context: OperationContext,
-    ids: readonly DeletionJobId[],
-    selected?: Columns<DeletionJobRow>,
-  ): Promise<DeletionJobRow[]> => findDeletionJobs(context, ids, selected),
-);
+export const readDeletionJobs = guarded(READ_DELETION_JOBS, DELETION_JOBS.find);

@@ -1,3 +1,4 @@
+import { exposed, nullable } from '../../core/graphql/fields.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
@@ -12,10 +13,12 @@ export const UserType = nodeType<UserRow>('User', {
   load: (context, keys, selected) => readVisibleUsers(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
-    email: t.exposeString('email', { nullable: true, description: USER_TEXTS.email }),
-    name: t.exposeString('name', { nullable: true, description: USER_TEXTS.name }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: USER_TEXTS.createdAt }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: USER_TEXTS.updatedAt }),
+    ...exposed(t, USER_TEXTS, {
+      email: nullable('String'),
+      name: nullable('String'),
+      createdAt: 'DateTime',
+      updatedAt: 'DateTime',
+    }),
   }),
 });
 

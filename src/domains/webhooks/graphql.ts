@@ -1,11 +1,10 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
-import { connectionType, resolveConnection } from '../../core/graphql/connections.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { type FieldsOf, nodeType } from '../../core/graphql/nodes.ts';
-import { orderType } from '../../core/graphql/orders.ts';
+import { listBelow, listType } from '../../core/graphql/lists.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../core/graphql/selection.ts';
 import { FeedEntryTypeEnum } from '../feed/graphql.ts';
@@ -29,9 +28,7 @@ import {
 } from './operations.ts';
 import { MANAGE_WEBHOOKS } from './policy.ts';
 import {
-  type DeliveryOrderField,
   type DeliveryRow,
-  type WebhookOrderField,
   type WebhookRow,
   conditionsOf,
   countsOfDeliveries,
@@ -93,10 +90,10 @@ const DeliveryType = nodeType<DeliveryRow>('WebhookDelivery', {
   }),
 });
 
-const DeliveryConnection = connectionType(DeliveryType, { of: 'deliveries' });
-const DeliveryFilterInput = filterType('WebhookDeliveryFilter', deliveryFilter);
-const DELIVERY_ORDER = orderType<DeliveryOrderField>('WebhookDelivery', {
+const DELIVERY_LIST = listType(DeliveryType, {
   of: 'deliveries',
+  filter: filterType('WebhookDeliveryFilter', deliveryFilter),
+  conditions: 'Conditions on the deliveries. When absent, all deliveries are listed.',
   fields: { CREATED_AT: 'When the message was sent, or since when it waits.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
@@ -179,57 +176,24 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
       resolve: conditionsOf,
     }),
     ...stateFields(t),
-    deliveries: t.connection(
-      {
-        type: DeliveryType,
-        description: 'The log of 30 days: each request with its result, and the messages that wait.',
-        args: {
-          filter: t.arg({
-            type: DeliveryFilterInput,
-            description: 'Conditions on the deliveries. When absent, all deliveries are listed.',
-          }),
-          orderBy: t.arg(DELIVERY_ORDER.argument),
-        },
-        extensions: needs<WebhookRow>('id'),
-        resolve: ({ id }, args, context, info) => {
-          const { filter, orderBy, ...page } = args;
-          const selected = selectedColumns<DeliveryRow>(info, 'WebhookDelivery');
-          const list = {
-            filter: filter ?? {},
-            order: DELIVERY_ORDER.orderOf(orderBy),
-            page,
-            ...(selected && { columns: selected }),
-          };
-          return resolveConnection({ context, info, args }, id, {
-            pages: () => pagesOfDeliveries(context, list),
-            counts: () => countsOfDeliveries(context, list.filter),
-            countedBy: list.filter,
-            columns: selected,
-          });
-        },
-      },
-      DeliveryConnection,
-    ),
+    deliveries: listBelow(t, DELIVERY_LIST, {
+      description: 'The log of 30 days: each request with its result, and the messages that wait.',
+      pages: (context, asked, columns) => pagesOfDeliveries(context, { ...asked, columns }),
+      counts: countsOfDeliveries,
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: WEBHOOK_TEXTS.createdAt }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: WEBHOOK_TEXTS.updatedAt }),
   }),
 });
 
-organizationList('webhooks', {
-  ...listWebhooks.declaration,
-  type: WebhookType,
-  connection: connectionType(WebhookType, { of: 'webhooks' }),
-  filter: {
-    type: filterType('WebhookFilter', webhookFilter),
-    description: 'Conditions on the webhooks. When absent, all webhooks are listed.',
-  },
-  order: orderType<WebhookOrderField>('Webhook', {
-    of: 'webhooks',
-    fields: { CREATED_AT: 'When the webhook was created.', UPDATED_AT: 'When somebody last changed it.' },
-    otherwise: { field: 'CREATED_AT', direction: 'ASC' },
-  }),
-  list: listWebhooks,
+const WEBHOOK_LIST = listType(WebhookType, {
+  of: 'webhooks',
+  filter: filterType('WebhookFilter', webhookFilter),
+  conditions: 'Conditions on the webhooks. When absent, all webhooks are listed.',
+  fields: { CREATED_AT: 'When the webhook was created.', UPDATED_AT: 'When somebody last changed it.' },
+  otherwise: { field: 'CREATED_AT', direction: 'ASC' },
 });
+organizationList('webhooks', WEBHOOK_LIST, listWebhooks);
 
 builder.queryField('webhook', (t) =>
   t.field({

@@ -3,7 +3,7 @@ import { requireOrganization } from '../../core/access.ts';
 import { type AuditTarget, newValues } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { publishToFeed } from '../../core/feed.ts';
-import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
+import type { WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { givenNames } from '../../core/keys-of.ts';
 import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
@@ -26,15 +26,11 @@ import { MANAGE_WEBHOOKS } from './policy.ts';
 import {
   type DeliveryList,
   type DeliveryRow,
-  type WebhookList,
-  type WebhookRow,
+  WEBHOOKS,
   countQueued,
-  countWebhooks,
   countsOfDeliveries,
   findDeliveries,
-  findWebhooks,
   insertDelivery,
-  pageOfWebhooks,
   pagesOfDeliveries,
 } from './queries.ts';
 import { deleteWebhookSecrets, replaceWebhookSecret, storeWebhookSecret } from './secrets.ts';
@@ -293,34 +289,20 @@ export const readWebhook = defineOperation({
   input: webhookReference,
   errors: [NotFoundError],
   run: async (context, { webhookId }) => {
-    const [row] = await findWebhooks(context, [webhookId]);
+    const [row] = await WEBHOOKS.find(context, [webhookId]);
     if (!row) throw notFound('webhook');
     return row;
   },
 });
 
 /** The webhooks with these ids in the acting organization. */
-export const readWebhooks = guarded(
-  MANAGE_WEBHOOKS,
-  (context: OperationContext, ids: readonly WebhookId[], selected?: Columns<WebhookRow>): Promise<WebhookRow[]> =>
-    findWebhooks(context, ids, selected),
-);
+export const readWebhooks = guarded(MANAGE_WEBHOOKS, WEBHOOKS.find);
 
 export const listWebhooks = defineOperation({
   name: 'listWebhooks',
   description: 'Lists the webhooks of the organization, oldest first by default. An organization has at most 20.',
   access: MANAGE_WEBHOOKS,
-  run: async (
-    context,
-    { organizationId, ...list }: WebhookList & { readonly organizationId?: OrganizationId },
-    selected?: Columns<WebhookRow>,
-  ): Promise<CountedPage<WebhookRow>> => {
-    requireOrganization(context.actor, organizationId);
-    return {
-      page: await pageOfWebhooks(context, { ...list, ...(selected && { columns: selected }) }),
-      total: () => countWebhooks(context, list.filter),
-    };
-  },
+  run: WEBHOOKS.read,
 });
 
 export const listWebhookDeliveries = defineOperation({
@@ -333,7 +315,7 @@ export const listWebhookDeliveries = defineOperation({
     context,
     { webhookId, ...list }: DeliveryList & { readonly webhookId: WebhookId },
   ): Promise<CountedPage<DeliveryRow>> => {
-    const [webhook] = await findWebhooks(context, [webhookId], ['id']);
+    const [webhook] = await WEBHOOKS.find(context, [webhookId], ['id']);
     if (!webhook) throw notFound('webhook');
     const page = (await pagesOfDeliveries(context, list)([webhookId])).get(webhookId);
     if (!page) throw notFound('webhook');

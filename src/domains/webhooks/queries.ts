@@ -4,8 +4,8 @@ import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/id
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import { countOf } from '../../core/postgres/reading/counts.ts';
 import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
+import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import { pagesOf } from '../../core/postgres/reading/pages.ts';
 import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
@@ -40,11 +40,6 @@ export type WebhookOrderField = 'CREATED_AT' | 'UPDATED_AT';
 export type DeliveryOrderField = 'CREATED_AT';
 
 const CREATED_AT = { property: 'createdAt', type: 'timestamptz' } as const;
-const WEBHOOKS_BY = {
-  name: 'WEBHOOK',
-  prefix: 'w.',
-  columns: { CREATED_AT, UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' } },
-} as const;
 const DELIVERIES_BY = { name: 'WEBHOOK_DELIVERY', prefix: 'd.', columns: { CREATED_AT } } as const;
 
 interface List<Filter, Field extends string, Row> {
@@ -53,41 +48,20 @@ interface List<Filter, Field extends string, Row> {
   readonly page: PageArguments;
   readonly columns?: Columns<Row>;
 }
-export type WebhookList = List<WebhookFilter, WebhookOrderField, WebhookRow>;
 export type DeliveryList = List<DeliveryFilter, DeliveryOrderField, DeliveryRow>;
 
-function webhooksThat({ actor }: Reader, { isEnabled, createdFrom, createdBefore }: WebhookFilter) {
-  let found = db.selectFrom('webhook as w').where('w.organization_id', '=', requireOrganization(actor).id);
-  if (isEnabled != null) found = found.where('w.disabled_at', isEnabled ? 'is' : 'is not', null);
-  if (createdFrom != null) found = found.where('w.created_at', '>=', createdFrom);
-  if (createdBefore != null) found = found.where('w.created_at', '<', createdBefore);
-  return found;
-}
-
-/** A page of the webhooks of the acting organization. */
-export async function pageOfWebhooks(
-  context: Reader,
-  { filter, order, page, columns: asked }: WebhookList,
-): Promise<Page<WebhookRow>> {
-  const ordering = orderingBy<WebhookRow, WebhookOrderField>(WEBHOOKS_BY, order);
-  const plan = planPage(ordering, page);
-  const names = withColumns<WebhookRow>(asked, SHOWN, 'id', ordering.property);
-  return plan.toPage(await context.sql.page(plan.apply(webhooksThat(context, filter).select(columns('w', names)))));
-}
-
-export function countWebhooks(context: Reader, filter: WebhookFilter): Promise<number> {
-  return countOf(context.sql, webhooksThat(context, filter));
-}
-
-/** The webhooks of the acting organization with these ids, in any order. */
-export function findWebhooks(
-  context: Reader,
-  ids: readonly WebhookId[],
-  asked?: Columns<WebhookRow>,
-): Promise<WebhookRow[]> {
-  const names = withColumns<WebhookRow>(asked, SHOWN, 'id');
-  return context.sql.all(webhooksThat(context, {}).select(columns('w', names)).where('w.id', '=', anyOf('uuid', ids)));
-}
+/** The webhooks of the acting organization. */
+export const WEBHOOKS = defineList<WebhookRow, WebhookFilter, WebhookOrderField>()(db.selectFrom('webhook as w'), {
+  name: 'WEBHOOK',
+  alias: 'w',
+  columns: SHOWN,
+  reach: inActingOrganization,
+  filter: ({ between }) => ({
+    isEnabled: { inText: (isEnabled) => (isEnabled ? sql`w.disabled_at is null` : sql`w.disabled_at is not null`) },
+    ...between('created', 'createdAt'),
+  }),
+  orders: { CREATED_AT: { createdAt: 'timestamptz' }, UPDATED_AT: { updatedAt: 'timestamptz' } },
+});
 
 function deliveriesThat({ actor }: Reader, { states, kinds, createdFrom, createdBefore }: DeliveryFilter) {
   let found = db.selectFrom('webhook_delivery as d').where('d.organization_id', '=', requireOrganization(actor).id);

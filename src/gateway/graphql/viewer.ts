@@ -3,35 +3,20 @@ import { resolveList } from '../../core/graphql/connections.ts';
 import { ForbiddenError, unauthenticated } from '../../core/errors.ts';
 import { toGlobalId } from '../../core/graphql/global-ids.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
-import type { Actor } from '../../core/access.ts';
+import { ANYBODY, type Actor } from '../../core/access.ts';
+import type { ListOperation, ListType } from '../../core/graphql/lists.ts';
 import { ifKnown } from '../../core/postgres/reading/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
-import { inGraphQL } from '../../core/text/wording.ts';
-import {
-  API_KEY_ORDER,
-  ApiKeyConnection,
-  ApiKeyFilter,
-  ApiKeyType,
-  ScopeEnum,
-} from '../../domains/api-keys/graphql.ts';
+import { type Message, inGraphQL } from '../../core/text/wording.ts';
+import { API_KEY_LIST, ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/public.ts';
-import {
-  INVITATION_ORDER,
-  InvitationConnection,
-  InvitationFilter,
-  InvitationType,
-} from '../../domains/invitations/graphql.ts';
-import { type InvitationRow, listOwnInvitations } from '../../domains/invitations/public.ts';
-import { ORGANIZATION_ORDER, OrganizationFilter } from '../../domains/organizations/graphql/organization-filter.ts';
-import { OrganizationConnection, OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
+import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
+import { listOwnInvitations } from '../../domains/invitations/public.ts';
+import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-filter.ts';
+import { OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import { type OrganizationRow, listOrganizations, readActingOrganization } from '../../domains/organizations/public.ts';
-import {
-  DELETION_JOB_ORDER,
-  DeletionJobConnection,
-  DeletionJobFilter,
-  DeletionJobType,
-} from '../../domains/user-deletions/graphql.ts';
-import { type DeletionJobRow, listDeletionJobs } from '../../domains/user-deletions/public.ts';
+import { DELETION_JOB_LIST } from '../../domains/user-deletions/graphql.ts';
+import { listDeletionJobs } from '../../domains/user-deletions/public.ts';
 import { UserType } from '../../domains/users/graphql.ts';
 import { type UserRow, readUsers } from '../../domains/users/public.ts';
 
@@ -88,105 +73,46 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
   }),
 });
 
-builder.objectField(ViewerType, 'organizations', (t) =>
-  t.connection(
-    {
-      type: OrganizationType,
-      description: 'Organizations that the key can act in, by time of creation by default.',
-      args: {
-        filter: t.arg({
-          type: OrganizationFilter,
-          description: 'Conditions on the organizations. When absent, all organizations are listed.',
-        }),
-        orderBy: t.arg(ORGANIZATION_ORDER.argument),
+/** Defines a list of the caller. */
+function viewerList<Shown extends object, Filter, Field extends string, Row extends object = Shown>(
+  name: string,
+  { type, connection, args, askedBy }: ListType<Shown, Filter, Field>,
+  operation: ListOperation<Shown, Filter, Field, Row>,
+  description: Message = operation.declaration.description,
+): void {
+  const { access } = operation.declaration;
+  builder.objectField(ViewerType, name, (t) =>
+    t.connection(
+      {
+        type,
+        description: inGraphQL(description),
+        args,
+        extensions: access === ANYBODY ? {} : refusable(access),
+        resolve: ({ userId }, given, context, info) => {
+          const selected = selectedColumns<Row>(info, type.name);
+          const list = () => operation(context, askedBy(given), selected);
+          return resolveList({ context, info, args: given }, userId, list, selected);
+        },
       },
-      resolve: ({ userId }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<OrganizationRow>(info, 'Organization');
-        const asked = { filter: filter ?? {}, order: ORGANIZATION_ORDER.orderOf(orderBy), page };
-        const list = () => listOrganizations(context, asked, selected);
-        return resolveList({ context, info, args }, userId, list, selected);
-      },
-    },
-    OrganizationConnection,
-  ),
-);
+      connection,
+    ),
+  );
+}
 
-builder.objectField(ViewerType, 'apiKeys', (t) =>
-  t.connection(
-    {
-      type: ApiKeyType,
-      description:
-        "API keys that the caller can see, newest first by default. Administrators see all keys of the organization that the request acts in, members their own. An unbound key also lists the caller's unbound keys.",
-      args: {
-        filter: t.arg({
-          type: ApiKeyFilter,
-          description: 'Conditions on the keys. When absent, all active keys are listed.',
-        }),
-        orderBy: t.arg(API_KEY_ORDER.argument),
-      },
-      extensions: refusable(listApiKeys.access),
-      resolve: ({ userId }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
-        const asked = { filter: filter ?? {}, order: API_KEY_ORDER.orderOf(orderBy), page };
-        const list = () => listApiKeys(context, asked, selected);
-        return resolveList({ context, info, args }, userId, list, selected);
-      },
-    },
-    ApiKeyConnection,
-  ),
+viewerList(
+  'organizations',
+  ORGANIZATION_LIST,
+  listOrganizations,
+  'Organizations that the key can act in, by time of creation by default.',
 );
-
-builder.objectField(ViewerType, 'invitations', (t) =>
-  t.connection(
-    {
-      type: InvitationType,
-      description: inGraphQL(listOwnInvitations.declaration.description),
-      args: {
-        filter: t.arg({
-          type: InvitationFilter,
-          description: 'Conditions on the invitations. When absent, all open invitations are listed.',
-        }),
-        orderBy: t.arg(INVITATION_ORDER.argument),
-      },
-      extensions: refusable(listOwnInvitations.access),
-      resolve: ({ userId }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<InvitationRow>(info, 'OrganizationInvitation');
-        const asked = { filter: filter ?? {}, order: INVITATION_ORDER.orderOf(orderBy), page };
-        const list = () => listOwnInvitations(context, asked, selected);
-        return resolveList({ context, info, args }, userId, list, selected);
-      },
-    },
-    InvitationConnection,
-  ),
+viewerList(
+  'apiKeys',
+  API_KEY_LIST,
+  listApiKeys,
+  "API keys that the caller can see, newest first by default. Administrators see all keys of the organization that the request acts in, members their own. An unbound key also lists the caller's unbound keys.",
 );
-
-builder.objectField(ViewerType, 'deletionJobs', (t) =>
-  t.connection(
-    {
-      type: DeletionJobType,
-      description: inGraphQL(listDeletionJobs.declaration.description),
-      args: {
-        filter: t.arg({
-          type: DeletionJobFilter,
-          description: 'Conditions on the deletions. When absent, all deletions are listed.',
-        }),
-        orderBy: t.arg(DELETION_JOB_ORDER.argument),
-      },
-      extensions: refusable(listDeletionJobs.access),
-      resolve: ({ userId }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<DeletionJobRow>(info, 'DeletionJob');
-        const asked = { filter: filter ?? {}, order: DELETION_JOB_ORDER.orderOf(orderBy), page };
-        const list = () => listDeletionJobs(context, asked, selected);
-        return resolveList({ context, info, args }, userId, list, selected);
-      },
-    },
-    DeletionJobConnection,
-  ),
-);
+viewerList('invitations', INVITATION_LIST, listOwnInvitations);
+viewerList('deletionJobs', DELETION_JOB_LIST, listDeletionJobs);
 
 /** Returns a row that must exist. It is missing only when the caller's rights have just ended. @throws `lost` */
 function found<Row>(row: Row | undefined, lost: () => Error = unauthenticated): Row {

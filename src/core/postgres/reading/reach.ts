@@ -1,5 +1,5 @@
 import type { FilterQuery } from '@mikro-orm/postgresql';
-import { type Expression, type SqlBool, sql } from 'kysely';
+import { type Expression, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { keysOf } from '../../keys-of.ts';
 import { snake } from './queries.ts';
 
@@ -26,6 +26,36 @@ export function within<Row extends object>({ all, anyOf }: Reach<Row>, alias: st
     [...conditions(all), ...(alternatives ? [sql`(${sql.join(alternatives, sql` or `)})`] : [])],
     sql` and `,
   );
+}
+
+/** The form of a reach: in place of values their places in a list, and null for null. */
+export type Places = {
+  readonly all: Readonly<Record<string, number | null>>;
+  readonly anyOf?: readonly Readonly<Record<string, number | null>>[] | undefined;
+};
+
+/** Separates the form of a reach from its values, which have the names `reach.0` and so on. */
+export function placesOf({ all, anyOf }: Reach<object>): { places: Places; values: Readonly<Record<string, unknown>> } {
+  const values: Record<string, unknown> = {};
+  let count = 0;
+  const placed = (row: object) => {
+    const places: Record<string, number | null> = {};
+    for (const [name, value] of Object.entries(row) as [string, unknown][]) {
+      places[name] = value === null ? null : count;
+      if (value !== null) values[`reach.${count++}`] = value;
+    }
+    return places;
+  };
+  return { places: { all: placed(all), anyOf: anyOf?.map(placed) }, values };
+}
+
+/** The reach of this form, with placeholders of the values. */
+export function withPlaceholders({ all, anyOf }: Places, value: (name: string) => RawBuilder<unknown>): Reach<object> {
+  const filled = (places: Places['all']) =>
+    Object.fromEntries(
+      Object.entries(places).map(([name, place]) => [name, place === null ? null : value(`reach.${place}`)]),
+    );
+  return { all: filled(all), anyOf: anyOf?.map(filled) };
 }
 
 /** Whether an object is within the reach. */

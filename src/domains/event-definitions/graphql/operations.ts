@@ -3,13 +3,12 @@ import { refusable } from '../../../core/graphql/refusable.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType } from '../../../core/graphql/connections.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import type { InputFaultCode } from '../../../core/errors.ts';
 import { rule } from '../../../core/input/validation.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, toGlobalId } from '../../../core/graphql/global-ids.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listType } from '../../../core/graphql/lists.ts';
 import type { OperationContext } from '../../../core/operation.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
@@ -35,28 +34,16 @@ import {
 } from '../read-operations.ts';
 import './property-operations.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
-import { type EventDefinitionOrderField, type EventDefinitionRow, definitionRow } from '../queries.ts';
+import { type EventDefinitionRow, definitionRow } from '../queries.ts';
 
-const EVENT_DEFINITION_ORDER = orderType<EventDefinitionOrderField>('EventDefinition', {
+const EVENT_DEFINITION_LIST = listType(EventDefinition, {
   of: 'event definitions',
+  filter: filterType('EventDefinitionFilter', eventDefinitionFilter, { types: { primaryObjects: PrimaryObject } }),
+  conditions: 'Conditions on the definitions. When absent, all definitions are listed.',
   fields: { NAME: 'The internal name.', CREATED_AT: 'Time of creation.', UPDATED_AT: 'Time of the last change.' },
   otherwise: { field: 'NAME', direction: 'ASC' },
 });
-
-const FilterInput = filterType('EventDefinitionFilter', eventDefinitionFilter, {
-  types: { primaryObjects: PrimaryObject },
-});
-
-const EventDefinitionConnection = connectionType(EventDefinition, { of: 'event definitions' });
-
-organizationList('eventDefinitions', {
-  ...listEventDefinitions.declaration,
-  type: EventDefinition,
-  connection: EventDefinitionConnection,
-  filter: { type: FilterInput, description: 'Conditions on the definitions. When absent, all definitions are listed.' },
-  order: EVENT_DEFINITION_ORDER,
-  list: (context, asked, columns) => listEventDefinitions(context, { ...asked, columns }),
-});
+organizationList('eventDefinitions', EVENT_DEFINITION_LIST, listEventDefinitions);
 
 const NamePreviewType = builder.objectRef<NamePreview>('EventDefinitionNamePreview').implement({
   description: 'The name that `createEventDefinition` would generate from a label now. The name is not reserved.',

@@ -1,9 +1,8 @@
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
-import { connectionType } from '../../../core/graphql/connections.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listType } from '../../../core/graphql/lists.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { objectIdentifier, objectIdentifierFilter } from '../identifier-input.ts';
 import {
@@ -12,7 +11,7 @@ import {
   registerObjectIdentifiers,
   removeObjectIdentifiers,
 } from '../identifier-operations.ts';
-import type { ObjectIdentifierOrderField, ObjectIdentifierRow } from '../identifier-queries.ts';
+import type { ObjectIdentifierRow } from '../identifier-queries.ts';
 
 const ObjectIdentifierType = nodeType<ObjectIdentifierRow>('ObjectIdentifier', {
   description:
@@ -35,27 +34,18 @@ const ObjectIdentifierType = nodeType<ObjectIdentifierRow>('ObjectIdentifier', {
   }),
 });
 
-const ObjectIdentifierConnection = connectionType(ObjectIdentifierType, { of: 'registered object identifiers' });
-
-const FilterInput = filterType('ObjectIdentifierFilter', objectIdentifierFilter);
-
-const OBJECT_IDENTIFIER_ORDER = orderType<ObjectIdentifierOrderField>('ObjectIdentifier', {
+const OBJECT_IDENTIFIER_LIST = listType(ObjectIdentifierType, {
   of: 'identifiers',
+  page: 'registered object identifiers',
+  filter: filterType('ObjectIdentifierFilter', objectIdentifierFilter),
+  conditions: 'Conditions on the identifiers. When absent, all identifiers are listed.',
   fields: {
     CREATED_AT: 'When the value was first registered.',
     VALUE: 'Type of the record, then property, then value.',
   },
   otherwise: { field: 'VALUE', direction: 'ASC' },
 });
-
-organizationList('objectIdentifiers', {
-  ...listObjectIdentifiers.declaration,
-  type: ObjectIdentifierType,
-  connection: ObjectIdentifierConnection,
-  filter: { type: FilterInput, description: 'Conditions on the identifiers. When absent, all identifiers are listed.' },
-  order: OBJECT_IDENTIFIER_ORDER,
-  list: (context, asked, columns) => listObjectIdentifiers(context, { ...asked, columns }),
-});
+organizationList('objectIdentifiers', OBJECT_IDENTIFIER_LIST, listObjectIdentifiers);
 
 inputType('ObjectIdentifierInput', objectIdentifier);
 

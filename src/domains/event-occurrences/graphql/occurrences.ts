@@ -1,16 +1,15 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
 import { keysOf } from '../../../core/keys-of.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { placeFromKey, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listBelow, listType } from '../../../core/graphql/lists.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { needs } from '../../../core/graphql/selection.ts';
 import { DeletionPreviewType, EventDefinition, definitionOf } from '../../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
@@ -99,45 +98,22 @@ function occurrenceKeyOf(key: string): OccurrenceKey[] {
 }
 
 inputType('EventPropertyCondition', propertyCondition);
-const FilterInput = filterType('EventOccurrenceFilter', eventOccurrenceFilter);
-
-const EVENT_OCCURRENCE_ORDER = orderType<'OCCURRED_AT'>('EventOccurrence', {
+const EVENT_OCCURRENCE_LIST = listType(EventOccurrenceType, {
   of: 'event occurrences',
+  filter: filterType('EventOccurrenceFilter', eventOccurrenceFilter),
+  conditions: 'Conditions on the occurrences. When absent, all occurrences are listed.',
   fields: { OCCURRED_AT: 'When the event occurred.' },
   otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },
 });
 
-const EventOccurrenceConnection = connectionType(EventOccurrenceType, { of: 'event occurrences' });
-
 builder.objectField(EventDefinition, 'occurrences', (t) =>
-  t.connection(
-    {
-      type: EventOccurrenceType,
-      description:
-        'Occurrences of the event, latest first by default. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
-      args: {
-        filter: t.arg({
-          type: FilterInput,
-          description: 'Conditions on the occurrences. When absent, all occurrences are listed.',
-        }),
-        orderBy: t.arg(EVENT_OCCURRENCE_ORDER.argument),
-      },
-      extensions: needs<EventDefinitionRow>('id'),
-      resolve: ({ id }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const columns = selectedColumns<EventOccurrenceRow>(info, 'EventOccurrence');
-        const { direction } = EVENT_OCCURRENCE_ORDER.orderOf(orderBy);
-        const list = { filter: filter ?? {}, direction, page, columns };
-        return resolveConnection({ context, info, args }, id, {
-          pages: () => listEventOccurrences(context, list),
-          counts: () => countEventOccurrences(context, list.filter),
-          countedBy: list.filter,
-          columns,
-        });
-      },
-    },
-    EventOccurrenceConnection,
-  ),
+  listBelow(t, EVENT_OCCURRENCE_LIST, {
+    description:
+      'Occurrences of the event, latest first by default. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
+    pages: (context, { order, ...asked }, columns) =>
+      listEventOccurrences(context, { ...asked, direction: order.direction, columns }),
+    counts: countEventOccurrences,
+  }),
 );
 
 const DayCountType = builder.objectRef<DayCount>('EventOccurrenceDayCount').implement({

@@ -1,9 +1,8 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType } from '../../../core/graphql/connections.ts';
 import { InputFaultCodeEnum } from '../../../core/graphql/errors.ts';
 import { acceptingIds, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listType } from '../../../core/graphql/lists.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
@@ -13,7 +12,7 @@ import { EventDefinition, definitionOf } from '../../event-definitions/graphql/t
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { UNKNOWN_EVENT } from '../violation-entity.ts';
 import { eventViolationFilter } from '../violation-input.ts';
-import type { EventViolationOrderField, EventViolationRow } from '../violation-queries.ts';
+import type { EventViolationRow } from '../violation-queries.ts';
 import { listEventViolations, readEventViolations } from '../violations.ts';
 
 const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
@@ -78,17 +77,11 @@ const FilterInput = builder.inputType('EventViolationFilter', {
   }),
 });
 
-const EVENT_VIOLATION_ORDER = orderType<EventViolationOrderField>('EventViolation', {
+const EVENT_VIOLATION_LIST = listType(EventViolationType, {
   of: 'counts of refused occurrences',
+  filter: FilterInput,
+  conditions: 'Conditions on the counts. When absent, all counts are listed.',
   fields: { HOUR: 'The hour.' },
   otherwise: { field: 'HOUR', direction: 'DESC' },
 });
-
-organizationList('eventViolations', {
-  ...listEventViolations.declaration,
-  type: EventViolationType,
-  connection: connectionType(EventViolationType, { of: 'counts of refused occurrences' }),
-  filter: { type: FilterInput, description: 'Conditions on the counts. When absent, all counts are listed.' },
-  order: EVENT_VIOLATION_ORDER,
-  list: (context, asked, columns) => listEventViolations(context, { ...asked, columns }),
-});
+organizationList('eventViolations', EVENT_VIOLATION_LIST, listEventViolations);

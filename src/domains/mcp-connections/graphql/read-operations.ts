@@ -1,26 +1,23 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { filterType } from '../../../core/graphql/derived-inputs.ts';
-import { connectionType } from '../../../core/graphql/connections.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listType } from '../../../core/graphql/lists.ts';
 import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { mcpConnectionFilter } from '../input.ts';
 import { listMcpConnections, readMcpConnections } from '../operations.ts';
 import { READ_MCP_CONNECTIONS } from '../policy.ts';
-import type { McpConnectionOrderField, McpConnectionRow } from '../queries.ts';
+import type { McpConnectionRow } from '../queries.ts';
 import { type McpConnectionChange, followMcpConnection } from '../subscription.ts';
 import { StatusEnum } from './enums.ts';
 import { McpServerType } from './types.ts';
 
-const McpServerConnection = connectionType(McpServerType, { of: 'MCP connections' });
-
-const FilterInput = filterType('McpServerFilter', mcpConnectionFilter, { types: { statuses: StatusEnum } });
-
-const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
+const MCP_SERVER_LIST = listType(McpServerType, {
   of: 'MCP connections',
+  filter: filterType('McpServerFilter', mcpConnectionFilter, { types: { statuses: StatusEnum } }),
+  conditions: 'Conditions on the connections. When absent, all connections are listed.',
   fields: {
     NAME: 'Name of the connection.',
     CREATED_AT: 'Time of creation.',
@@ -28,15 +25,7 @@ const MCP_SERVER_ORDER = orderType<McpConnectionOrderField>('McpServer', {
   },
   otherwise: { field: 'NAME', direction: 'ASC' },
 });
-
-organizationList('mcpServers', {
-  ...listMcpConnections.declaration,
-  type: McpServerType,
-  connection: McpServerConnection,
-  filter: { type: FilterInput, description: 'Conditions on the connections. When absent, all connections are listed.' },
-  order: MCP_SERVER_ORDER,
-  list: listMcpConnections,
-});
+organizationList('mcpServers', MCP_SERVER_LIST, listMcpConnections);
 
 builder.queryField('mcpServer', (t) =>
   t.field({

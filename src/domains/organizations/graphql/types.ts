@@ -1,6 +1,5 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType } from '../../../core/graphql/connections.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import {
@@ -106,5 +105,3 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
     }),
   }),
 });
-
-export const OrganizationConnection = connectionType(OrganizationType, { of: 'organizations' });

@@ -1,6 +1,6 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType, toConnection } from '../../../core/graphql/connections.ts';
+import { toConnection } from '../../../core/graphql/connections.ts';
 import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
 import { parseExactJson } from '../../../core/text/exact-json.ts';
 import { invalid, notFound } from '../../../core/errors.ts';
@@ -9,13 +9,12 @@ import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listType } from '../../../core/graphql/lists.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { SessionId } from '../../../core/ids.ts';
-import type { PageArguments } from '../../../core/postgres/reading/keyset.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
@@ -81,42 +80,20 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
 
 const FilterInput = filterType('SessionEventFilter', sessionEventFilter);
 
-const SESSION_EVENT_ORDER = orderType<'ID'>('SessionEvent', {
+const EVENT_CONDITIONS = 'Conditions on the events. When absent, all events are included.';
+const SESSION_EVENT_LIST = listType(SessionEventType, {
   of: 'session events',
+  filter: FilterInput,
+  conditions: EVENT_CONDITIONS,
   fields: { ID: 'The id, which is the order of recording.' },
   otherwise: { field: 'ID', direction: 'ASC' },
 });
 
-const SessionEventConnection = connectionType(SessionEventType, { of: 'session events' });
-
-const LIST_ARGUMENTS = builder.args((t) => ({
-  filter: t.field({
-    type: FilterInput,
-    description: 'Conditions on the events. When absent, all events are included.',
-  }),
-  orderBy: t.field(SESSION_EVENT_ORDER.argument),
-}));
-
-interface ListArguments extends PageArguments {
-  readonly filter?: SessionEventFilter | null | undefined;
-  readonly orderBy?: object | null | undefined;
-}
-
 /** @throws NotFoundError when the caller cannot read the session. */
-async function connectionOf(
-  sessionId: SessionId,
-  { filter, orderBy, ...page }: ListArguments,
-  context: GraphQLContext,
-  info: GraphQLResolveInfo,
-) {
+async function connectionOf(sessionId: SessionId, args: object, context: GraphQLContext, info: GraphQLResolveInfo) {
   const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
-  const { pages, counts } = pagesOfSessionEvents(context, {
-    filter: filter ?? {},
-    page,
-    direction: SESSION_EVENT_ORDER.orderOf(orderBy).direction,
-    selected,
-  });
-  const args = { filter, orderBy, ...page };
+  const { filter, page, order } = SESSION_EVENT_LIST.askedBy(args);
+  const { pages, counts } = pagesOfSessionEvents(context, { filter, page, direction: order.direction, selected });
   const found = await resolveBatched({ context, info, args }, sessionId, pages, selected);
   if (!found) throw notFound('session');
   const total = () => resolveBatched({ context, info, args: { count: filter } }, sessionId, counts);
@@ -130,11 +107,11 @@ builder.objectField(SessionType, 'events', (t) =>
     {
       type: SessionEventType,
       description: `Recorded events of the session, in the order of recording by default. ${PAGE_RULES}`,
-      args: LIST_ARGUMENTS,
+      args: SESSION_EVENT_LIST.args,
       extensions: { ...refusable(READ_SESSIONS), ...needs<SessionRow>('id') },
       resolve: ({ id }, args, context, info) => connectionOf(id, args, context, info),
     },
-    SessionEventConnection,
+    SESSION_EVENT_LIST.connection,
   ),
 );
 
@@ -145,12 +122,12 @@ builder.queryField('sessionEvents', (t) =>
       description: `Recorded events of one session, like \`Session.events\`, without reading the session: use it to read page after page. ${PAGE_RULES} An error with the code \`NOT_FOUND\` when the caller can read no such session.`,
       args: {
         sessionId: t.arg.id({ required: true, description: '`id` or `databaseId` of the session.' }),
-        ...LIST_ARGUMENTS,
+        ...SESSION_EVENT_LIST.args,
       },
       extensions: refusable(READ_SESSIONS),
       resolve: (_, { sessionId, ...args }, context, info) => connectionOf(sessionKey(sessionId), args, context, info),
     },
-    SessionEventConnection,
+    SESSION_EVENT_LIST.connection,
   ),
 );
 
@@ -177,7 +154,7 @@ builder.subscriptionField('sessionEvents', (t) =>
       }),
       filter: t.arg({
         type: FilterInput,
-        description: 'Conditions on the events. When absent, all events are included.',
+        description: EVENT_CONDITIONS,
       }),
     },
     subscribe: (_, { sessionId, after, filter }, context) =>

@@ -1,17 +1,14 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType, resolveConnection } from '../../../core/graphql/connections.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listBelow, listType } from '../../../core/graphql/lists.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { needs } from '../../../core/graphql/selection.ts';
 import {
-  type ArtifactOrderField,
   type ArtifactRow,
-  type PullRequestOrderField,
   type PullRequestRow,
   countsOfPullRequests,
   pagesOfPullRequests,
@@ -115,44 +112,30 @@ builder.objectField(PullRequestType, 'artifact', (t) =>
 );
 
 /** The orders of artifacts and of pull requests. */
-const ORDER = {
+const ORDERS = {
   fields: { CREATED_AT: 'Time of recording.', UPDATED_AT: 'Time of the last change.' },
   otherwise: { field: 'CREATED_AT', direction: 'ASC' },
 } as const;
 
-export const ArtifactFilterInput = filterType('ArtifactFilter', artifactFilter);
-export const ARTIFACT_ORDER = orderType<ArtifactOrderField>('Artifact', { of: 'artifacts', ...ORDER });
-export const ArtifactConnection = connectionType(ArtifactType, { of: 'artifacts' });
+export const ARTIFACT_LIST = listType(ArtifactType, {
+  of: 'artifacts',
+  filter: filterType('ArtifactFilter', artifactFilter),
+  conditions: 'Conditions on the artifacts. When absent, all artifacts are included.',
+  ...ORDERS,
+});
 
-const PullRequestFilterInput = filterType('PullRequestFilter', pullRequestFilter);
-const PULL_REQUEST_ORDER = orderType<PullRequestOrderField>('PullRequest', { of: 'pull requests', ...ORDER });
-const PullRequestConnection = connectionType(PullRequestType, { of: 'pull requests' });
+const PULL_REQUEST_LIST = listType(PullRequestType, {
+  of: 'pull requests',
+  filter: filterType('PullRequestFilter', pullRequestFilter),
+  conditions: 'Conditions on the pull requests. When absent, all pull requests are included.',
+  ...ORDERS,
+});
 
 builder.objectField(ArtifactType, 'pullRequests', (t) =>
-  t.connection(
-    {
-      type: PullRequestType,
-      description: ARTIFACT_TEXTS.pullRequests,
-      args: {
-        filter: t.arg({
-          type: PullRequestFilterInput,
-          description: 'Conditions on the pull requests. When absent, all pull requests are included.',
-        }),
-        orderBy: t.arg(PULL_REQUEST_ORDER.argument),
-      },
-      extensions: { ...refusable(READ_SESSION_CONTENT), ...needs<ArtifactRow>('id') },
-      resolve: ({ id }, args, context, info) => {
-        const { filter, orderBy, ...page } = args;
-        const selected = selectedColumns<PullRequestRow>(info, 'PullRequest');
-        const list = { filter: filter ?? {}, order: PULL_REQUEST_ORDER.orderOf(orderBy), page, columns: selected };
-        return resolveConnection({ context, info, args }, id, {
-          pages: () => pagesOfPullRequests(context, list),
-          counts: () => countsOfPullRequests(context, list.filter),
-          countedBy: list.filter,
-          columns: selected,
-        });
-      },
-    },
-    PullRequestConnection,
-  ),
+  listBelow(t, PULL_REQUEST_LIST, {
+    description: ARTIFACT_TEXTS.pullRequests,
+    extensions: refusable(READ_SESSION_CONTENT),
+    pages: (context, asked, columns) => pagesOfPullRequests(context, { ...asked, columns }),
+    counts: countsOfPullRequests,
+  }),
 );

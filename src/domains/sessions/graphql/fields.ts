@@ -1,23 +1,23 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../../core/graphql/builder.ts';
-import { resolveConnection } from '../../../core/graphql/connections.ts';
+import { listBelow } from '../../../core/graphql/lists.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { type FieldsOf } from '../../../core/graphql/nodes.ts';
 import { resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import { needs } from '../../../core/graphql/selection.ts';
 import { McpServerType } from '../../mcp-connections/graphql/types.ts';
 import { READ_MCP_CONNECTIONS, readMcpConnections } from '../../mcp-connections/public.ts';
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/public.ts';
-import { type ArtifactRow, countsOfArtifacts, pagesOfArtifacts } from '../artifact-queries.ts';
+import { countsOfArtifacts, pagesOfArtifacts } from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../computed-fields.ts';
 import { projectsOf } from '../project-queries.ts';
 import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
 import { SESSION_TEXTS } from '../texts.ts';
-import { ARTIFACT_ORDER, ArtifactConnection, ArtifactFilterInput, ArtifactType } from './artifact-types.ts';
+import { ARTIFACT_LIST } from './artifact-types.ts';
 import { ArtifactTypeEnum, SandboxSizeEnum, SessionModeEnum, SessionTypeEnum, SessionVisibilityEnum } from './enums.ts';
 import {
   ProjectType,
@@ -58,32 +58,12 @@ export function taskFields(t: Fields) {
       nullable: true,
       description: SESSION_TEXTS.artifactType,
     }),
-    artifacts: t.connection(
-      {
-        type: ArtifactType,
-        description: SESSION_TEXTS.artifacts,
-        args: {
-          filter: t.arg({
-            type: ArtifactFilterInput,
-            description: 'Conditions on the artifacts. When absent, all artifacts are included.',
-          }),
-          orderBy: t.arg(ARTIFACT_ORDER.argument),
-        },
-        extensions: { ...CONTENT, ...needs<SessionRow>('id') },
-        resolve: ({ id }, args, context, info) => {
-          const { filter, orderBy, ...page } = args;
-          const selected = selectedColumns<ArtifactRow>(info, 'Artifact');
-          const list = { filter: filter ?? {}, order: ARTIFACT_ORDER.orderOf(orderBy), page, columns: selected };
-          return resolveConnection({ context, info, args }, id, {
-            pages: () => pagesOfArtifacts(context, list),
-            counts: () => countsOfArtifacts(context, list.filter),
-            countedBy: list.filter,
-            columns: selected,
-          });
-        },
-      },
-      ArtifactConnection,
-    ),
+    artifacts: listBelow(t, ARTIFACT_LIST, {
+      description: SESSION_TEXTS.artifacts,
+      extensions: CONTENT,
+      pages: (context, asked, columns) => pagesOfArtifacts(context, { ...asked, columns }),
+      counts: countsOfArtifacts,
+    }),
   };
 }
 

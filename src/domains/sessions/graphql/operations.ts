@@ -1,18 +1,17 @@
 import { READ_SESSIONS } from '../policy.ts';
 import { type SessionChange, followSessions } from '../subscription.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { connectionType } from '../../../core/graphql/connections.ts';
+import { exposed } from '../../../core/graphql/fields.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { orderType } from '../../../core/graphql/orders.ts';
+import { listType } from '../../../core/graphql/lists.ts';
 import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import type { NamedRow } from '../../../core/postgres/reading/names.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { SessionType } from './types.ts';
 import { agentFilter, agentGoal, agentOptions, projectFilter, sessionFilter } from '../input.ts';
-import type { ProjectOrderField } from '../project-queries.ts';
 import { ProjectType } from './source-types.ts';
 import {
   listProjects,
@@ -22,10 +21,20 @@ import {
   readSessions,
   updateSession,
 } from '../operations.ts';
-import type { SessionOrderField, SessionRow } from '../queries.ts';
+import type { SessionRow } from '../queries.ts';
 
-const SESSION_ORDER = orderType<SessionOrderField>('Session', {
+const FILTER_ARGUMENT = {
+  type: filterType('SessionFilter', sessionFilter, {
+    ids: { projectIds: 'Project', creatorIds: 'User' },
+    types: { projectIds: 'ID' },
+  }),
+  description: 'Conditions on the sessions. When absent, all sessions are included.',
+};
+
+const SESSION_LIST = listType(SessionType, {
   of: 'sessions',
+  filter: FILTER_ARGUMENT.type,
+  conditions: FILTER_ARGUMENT.description,
   fields: {
     CREATED_AT: 'Time of creation.',
     UPDATED_AT: 'Time of the last change.',
@@ -33,63 +42,33 @@ const SESSION_ORDER = orderType<SessionOrderField>('Session', {
   },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
+organizationList('sessions', SESSION_LIST, listSessions);
 
-const FilterInput = filterType('SessionFilter', sessionFilter, {
-  ids: { projectIds: 'Project', creatorIds: 'User' },
-  types: { projectIds: 'ID' },
-});
-
-const SessionConnection = connectionType(SessionType, { of: 'sessions' });
-
-organizationList('sessions', {
-  ...listSessions.declaration,
-  type: SessionType,
-  connection: SessionConnection,
-  filter: { type: FilterInput, description: 'Conditions on the sessions. When absent, all sessions are included.' },
-  order: SESSION_ORDER,
-  list: (context, asked, columns) => listSessions(context, { ...asked, columns }),
-});
-
-organizationList('projects', {
-  ...listProjects.declaration,
-  type: ProjectType,
-  connection: connectionType(ProjectType, { of: 'projects' }),
-  filter: {
-    type: filterType('ProjectFilter', projectFilter),
-    description: 'Conditions on the projects. When absent, all projects are included.',
+const PROJECT_LIST = listType(ProjectType, {
+  of: 'projects',
+  filter: filterType('ProjectFilter', projectFilter),
+  conditions: 'Conditions on the projects. When absent, all projects are included.',
+  fields: {
+    NAME: 'Name of the project.',
+    CREATED_AT: 'Time of creation.',
+    UPDATED_AT: 'Time of the last session that described it.',
   },
-  order: orderType<ProjectOrderField>('Project', {
-    of: 'projects',
-    fields: {
-      NAME: 'Name of the project.',
-      CREATED_AT: 'Time of creation.',
-      UPDATED_AT: 'Time of the last session that described it.',
-    },
-    otherwise: { field: 'NAME', direction: 'ASC' },
-  }),
-  list: listProjects,
+  otherwise: { field: 'NAME', direction: 'ASC' },
 });
+organizationList('projects', PROJECT_LIST, listProjects);
 
 const AgentType = builder.objectRef<NamedRow>('SessionAgent').implement({
   description: 'An agent that sessions name. It has no other properties, because agents are free text.',
-  fields: (t) => ({ name: t.exposeString('name', { description: 'Name of the agent, as `Session.agent`.' }) }),
+  fields: (t) => exposed(t, { name: 'Name of the agent, as `Session.agent`.' }, { name: 'String' }),
 });
-
-organizationList('agents', {
-  ...listSessionAgents.declaration,
-  type: AgentType,
-  connection: connectionType(AgentType, { of: 'agents' }),
-  filter: {
-    type: filterType('SessionAgentFilter', agentFilter),
-    description: 'Conditions on the agents. When absent, all agents are included.',
-  },
-  order: orderType<'NAME'>('SessionAgent', {
-    of: 'agents',
-    fields: { NAME: 'Name of the agent.' },
-    otherwise: { field: 'NAME', direction: 'ASC' },
-  }),
-  list: listSessionAgents,
+const AGENT_LIST = listType(AgentType, {
+  of: 'agents',
+  filter: filterType('SessionAgentFilter', agentFilter),
+  conditions: 'Conditions on the agents. When absent, all agents are included.',
+  fields: { NAME: 'Name of the agent.' },
+  otherwise: { field: 'NAME', direction: 'ASC' },
 });
+organizationList('agents', AGENT_LIST, listSessionAgents);
 
 builder.queryField('session', (t) =>
   t.field({
@@ -139,10 +118,6 @@ const ChangeType = builder.unionType('SessionChange', {
   resolveType: ({ hasLeft }) => (hasLeft ? LeftType : ChangedType),
 });
 
-const FILTER_ARGUMENT = {
-  type: FilterInput,
-  description: 'Conditions on the sessions. When absent, all sessions are included.',
-};
 const SENT =
   'each time it is created or changed, or an artifact or pull request of it is recorded, if the caller can read it. Only sessions of the acting organization that meet the filter are sent. One that was sent, or is among the 500 that changed last when the subscription begins, is sent once more';
 const ENDS = 'Ends with an error when the caller loses the right to read sessions.';
