@@ -61,6 +61,12 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     },
   ],
   [
+    'Documents of clients',
+    {
+      publishOperationManifest: 'Published documents',
+    },
+  ],
+  [
     'Keys and sign-ins',
     {
       createApiKey: 'Created the key',

@@ -1,4 +1,6 @@
+import { type GraphQLResolveInfo, Kind } from 'graphql';
 import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
+import { invalid } from '../errors.ts';
 
 declare global {
   namespace PothosSchemaTypes {
@@ -16,8 +18,27 @@ type ArgMapper<Types extends SchemaTypes> = PothosOutputFieldConfig<Types>['argM
  */
 class ArgumentsPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
-    return { ...config, argMappers: config.argMappers.map((mapper) => once<Types>(mapper)) };
+    const isPaged = 'first' in config.args && 'last' in config.args;
+    const mappers = isPaged ? [...config.argMappers, refuseBothEnds] : config.argMappers;
+    return { ...config, argMappers: mappers.map((mapper) => once<Types>(mapper)) };
   }
+}
+
+/**
+ * Refuses a page from both ends. The arguments have the default of `first` also if the document does not give it.
+ * @throws ValidationError if `first` and `last` are given and not null.
+ */
+function refuseBothEnds(args: Record<string, unknown>, _: object, info: object): Record<string, unknown> {
+  // Pothos declares fewer members than the executor passes.
+  if (args['first'] != null && args['last'] != null && isGiven('first', info as GraphQLResolveInfo))
+    throw invalid('last', 'must not be given together with first', 'CONFLICTING');
+  return args;
+}
+
+function isGiven(argument: string, { fieldNodes, variableValues }: GraphQLResolveInfo): boolean {
+  const value = fieldNodes[0]?.arguments?.find(({ name }) => name.value === argument)?.value;
+  if (value?.kind !== Kind.VARIABLE) return value !== undefined;
+  return Object.hasOwn(variableValues.coerced, value.name.value);
 }
 
 function once<Types extends SchemaTypes>(mapper: ArgMapper<Types>): ArgMapper<Types> {

@@ -186,6 +186,8 @@ test.each([
   [{ first: 0 }, 'first: must be from 1 to 100'],
   [{ first: 101 }, 'first: must be from 1 to 100'],
   [{ first: 1, last: 1 }, 'last: must not be given together with first'],
+  // The default of `first`, but given.
+  [{ first: 50, last: 1 }, 'last: must not be given together with first'],
   [{ after: '12' }, 'after: is not a cursor of this list and order'],
   [
     {
@@ -203,6 +205,20 @@ test.each([
   expect(
     (await gateway.graphql(key, QUERY, variables)).errors?.map((error) => [error.message, error.extensions?.['code']]),
   ).toEqual([[message, 'INVALID_INPUT']]);
+});
+
+test('last alone is the end of the list, also where first is a variable without a value or null; first as text together with last is refused', async () => {
+  const { key } = await gateway.createKey();
+  for (const title of ['a', 'b']) await createSession(gateway, key, { title });
+  for (const variables of [{ last: 1 }, { first: null, last: 1 }])
+    expect(titlesOf(await list(key, variables))).toEqual(['a']);
+  const query =
+    '{ viewer { organization { sessions(first: 50, last: 1) { nodes { title } } members(last: 1) { nodes { id } } } } }';
+  const { data, errors } = await gateway.graphql(key, query);
+  expect(errors?.map(({ message }) => message)).toEqual(['last: must not be given together with first']);
+  expect(data).toEqual({
+    viewer: { organization: { sessions: null, members: { nodes: [{ id: expect.any(String) }] } } },
+  });
 });
 
 test('5 sessions with artifacts send as many statements as one', async () => {
