@@ -65,7 +65,7 @@ export interface Variables {
   readonly TryWebhookNow: { readonly id: string };
   readonly PingWebhook: { readonly id: string };
   readonly RedeliverWebhook: { readonly id: string; readonly deliveryId: string };
-  readonly ReplayWebhook: { readonly id: string; readonly after: number };
+  readonly ReplayWebhook: { readonly id: string; readonly after: number; readonly onlyFailed: boolean };
   readonly ApiKeys: { readonly first: number; readonly after?: string | null };
   readonly CreateApiKey: { readonly input: { readonly allOrganizations?: boolean | null; readonly expiresAt?: string | null; readonly name: string; readonly organizationId?: string | null; readonly scopes: readonly ('ANALYTICS_BEHAVIORAL_EVENTS_SEND' | 'API_KEYS_READ' | 'API_KEYS_WRITE' | 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE' | 'MCP_CONNECTIONS_READ' | 'MCP_CONNECTIONS_USE' | 'MCP_CONNECTIONS_WRITE' | 'ORGANIZATIONS_WRITE' | 'SESSIONS_READ' | 'SESSIONS_RECORD' | 'SESSIONS_WRITE' | 'SOCIAL' | 'USERS_DELETE' | 'WEBHOOKS_WRITE')[] } };
   readonly RenameApiKey: { readonly id: string; readonly name: string };

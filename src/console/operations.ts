@@ -304,8 +304,8 @@ export const OPERATIONS = {
     redeliverWebhook(input: { webhookId: $id, deliveryId: $deliveryId }) { __typename ${FAULT} }
   }`,
 
-  ReplayWebhook: `mutation ReplayWebhook($id: ID!, $after: Int!) {
-    replayWebhook(input: { webhookId: $id, after: $after }) { __typename ${FAULT} }
+  ReplayWebhook: `mutation ReplayWebhook($id: ID!, $after: Int!, $onlyFailed: Boolean!) {
+    replayWebhook(input: { webhookId: $id, after: $after, onlyFailed: $onlyFailed }) { __typename ${FAULT} }
   }`,
 
   ApiKeys: `query ApiKeys($first: Int!, $after: String) {

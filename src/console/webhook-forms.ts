@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { run } from './api.ts';
 import type { DialogProps } from './form-button.ts';
-import { SelectField, TextField, useField } from './form-fields.ts';
+import { CheckField, SelectField, TextField, useField } from './form-fields.ts';
 import { FormDialog, useForm } from './form.ts';
 import { html } from './html.ts';
 import { confirmDone } from './notices.ts';
@@ -136,9 +136,9 @@ export function EditWebhook({ webhook, onDone, onClose }: WebhookProps): VNode {
 /** The form that sends entries again. */
 export function ReplayWebhook({ webhook, onDone, onClose }: WebhookProps): VNode {
   const form = useForm({
-    initial: { after: String(webhook.cursor) },
-    send: ({ after }, { idempotencyKey }) =>
-      run('ReplayWebhook', { id: webhook.id, after: Number(after) }, { idempotencyKey }),
+    initial: { after: String(webhook.cursor), onlyFailed: false },
+    send: ({ after, onlyFailed }, { idempotencyKey }) =>
+      run('ReplayWebhook', { id: webhook.id, after: Number(after), onlyFailed }, { idempotencyKey }),
     onDone: () => {
       onClose();
       onDone();
@@ -152,5 +152,6 @@ export function ReplayWebhook({ webhook, onDone, onClose }: WebhookProps): VNode
       isRequired
       help="The entries after it are sent, in their order, with 0 all that are kept. A later id than that of the last delivered entry skips the entries up to it."
     />
+    <${CheckField} name="onlyFailed" label="Only what was never delivered" />
   <//>`;
 }

@@ -73,6 +73,7 @@ export interface DeliveryProgress {
 export interface LeasedWebhook extends WebhookReference, DeliveryProgress {
   readonly leaseId: string;
   readonly generation: number;
+  readonly replaysOnlyFailed: boolean;
   readonly url: string;
   readonly types: readonly string[] | null;
   readonly sessionStates: readonly string[] | null;
@@ -123,6 +124,7 @@ export async function takeLease(
         'types',
         'session_states as sessionStates',
         'generation',
+        'replays_only_failed as replaysOnlyFailed',
         'previous_secret_expires_at as previousSecretExpiresAt',
         ...columns('webhook', PROGRESS),
       ]),
@@ -173,6 +175,28 @@ export function findQueued(reader: Sql, { id, organizationId }: WebhookReference
       .orderBy('d.created_at')
       .orderBy('d.id'),
   );
+}
+
+/** Entries of a replay that were tried and never delivered. The log of 30 days is read once for each page of them. */
+export async function findFailedEntries(
+  reader: Sql,
+  { id, organizationId, cursor, replayUntil }: LeasedWebhook,
+  limit: number,
+): Promise<number[]> {
+  const rows = await reader.primary.all(
+    db
+      .selectFrom('webhook_delivery as d')
+      .select('d.feed_entry_id as entryId')
+      .where('d.organization_id', '=', organizationId)
+      .where('d.webhook_id', '=', id)
+      .where('d.feed_entry_id', '>', cursor)
+      .where('d.feed_entry_id', '<=', replayUntil)
+      .groupBy('d.feed_entry_id')
+      .having(sql<boolean>`bool_and(d.state = 'failed')`)
+      .orderBy('d.feed_entry_id')
+      .limit(limit),
+  );
+  return rows.flatMap(({ entryId }) => entryId ?? []);
 }
 
 /** What an organization lets its administrators see. */

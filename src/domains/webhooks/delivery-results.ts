@@ -155,8 +155,10 @@ export async function returnLease(
   { id, organizationId, leaseId, generation }: LeasedWebhook,
   cursor?: number,
 ): Promise<void> {
-  const ifCurrent = <Value>(value: Value, column: 'cursor' | 'attempts' | 'failed_entry_id' | 'next_attempt_at') =>
-    sql<Value>`case when generation = ${generation} then ${value} else ${sql.ref(column)} end`;
+  const ifCurrent = <Value>(
+    value: Value,
+    column: 'cursor' | 'replay_until' | 'attempts' | 'failed_entry_id' | 'next_attempt_at',
+  ) => sql<Value>`case when generation = ${generation} then ${value} else ${sql.ref(column)} end`;
   await reader.primary.all(
     db
       .updateTable('webhook')
@@ -165,6 +167,7 @@ export async function returnLease(
         lease_until: sql<string>`now()`,
         ...(cursor !== undefined && {
           cursor: ifCurrent(cursor, 'cursor'),
+          replay_until: ifCurrent(null, 'replay_until'),
           attempts: ifCurrent(0, 'attempts'),
           failed_entry_id: ifCurrent(null, 'failed_entry_id'),
           next_attempt_at: ifCurrent(null, 'next_attempt_at'),

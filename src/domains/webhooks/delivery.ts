@@ -1,5 +1,5 @@
 import { jobEntry, recordAudit } from '../../core/audit.ts';
-import { FEED_TYPES, publishToFeed } from '../../core/feed.ts';
+import { FEED_TYPES, type FeedType, publishToFeed } from '../../core/feed.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Timing } from '../../core/timing.ts';
@@ -9,6 +9,7 @@ import {
   type LeasedWebhook,
   type WebhookReference,
   extendLeases,
+  findFailedEntries,
   findQueued,
   findSubscriptions,
   takeLease,
@@ -105,8 +106,10 @@ async function sendMessages(turn: Turn): Promise<number | undefined> {
   const at = turn.context.now().getTime();
   const isDue = !webhook?.nextAttemptAt || Date.parse(webhook.nextAttemptAt) <= at;
   if (!webhook || webhook.disabledAt !== null || !isDue) return undefined;
-  const { cursor: after, sessionStates } = webhook;
   const types = FEED_TYPES.filter((type) => webhook?.types?.includes(type) ?? true);
+  if (webhook.replaysOnlyFailed) webhook = await replayFailed(turn, webhook, types);
+  if (!webhook) return undefined;
+  const { cursor: after, sessionStates } = webhook;
   const limit = WORK.webhookEntries;
   const { entries, nextCursor, hasMore } = await readFeedPage(turn.reader, { after, limit, types, sessionStates });
   for (const entry of entries) {
@@ -115,6 +118,32 @@ async function sendMessages(turn: Turn): Promise<number | undefined> {
   }
   return hasMore ? undefined : Number(nextCursor);
 }
+
+/** Sends the entries of a replay that were never delivered. @returns the state after the replay; undefined at the end of the turn. */
+async function replayFailed(
+  turn: Turn,
+  webhook: LeasedWebhook,
+  types: readonly FeedType[],
+): Promise<LeasedWebhook | undefined> {
+  const { reader, context } = turn;
+  let current = webhook;
+  while (current.replayUntil !== null) {
+    const ids = await findFailedEntries(context.sql, current, WORK.webhookEntries);
+    const last = ids.at(-1);
+    if (last === undefined) return { ...current, cursor: current.replayUntil, replayUntil: null };
+    const entries = await findFeedEntriesById(reader, visibleTypes(reader.actor, types), ids);
+    for (const entry of entries.toSorted((one, other) => one.id - other.id)) {
+      const next = await sendEntry(turn, current, entry);
+      if (!next) return undefined;
+      current = next;
+    }
+    // Entries that nobody can see any more are passed.
+    current = movedTo(current, last);
+  }
+  return current;
+}
+
+const movedTo = (webhook: LeasedWebhook, cursor: number): LeasedWebhook => ({ ...webhook, cursor });
 
 /** Sends the messages that somebody asked for, each once. They do not count as health, but a success makes the next try due. */
 async function sendQueued(turn: Turn): Promise<LeasedWebhook | undefined> {

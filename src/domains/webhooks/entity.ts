@@ -37,6 +37,8 @@ const WebhookSchema = defineEntity({
     cursor: p.bigint('number'),
     /** A replay that was asked for: the cursor that the next delivery begins with. */
     requestedCursor: p.bigint('number').nullable(),
+    /** Of a replay: only entries that were never delivered are sent. */
+    replaysOnlyFailed: p.boolean().default(false),
     /** Entries up to this id are replayed. They do not count as health. */
     replayUntil: p.bigint('number').nullable(),
     /** Failed tries of the entry with the id `failedEntryId`. */

@@ -4,7 +4,7 @@ import type { WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { listInput } from '../../core/input/lists.ts';
 import { createdBetween } from '../../core/input/moments.ts';
-import { httpUri, idSchema, optional, rule } from '../../core/input/validation.ts';
+import { httpUri, idSchema, optional, rule, withDefault } from '../../core/input/validation.ts';
 import { SESSION_STATES } from '../sessions/public.ts';
 import { DELIVERY_KINDS, DELIVERY_STATES } from './entity.ts';
 
@@ -70,6 +70,9 @@ export const replayWebhookInput = z.strictObject({
     .min(0)
     .max(MAX_ID)
     .describe('Id of an entry of the feed. The entries after it are sent; with 0, all that are kept.'),
+  onlyFailed: withDefault(z.boolean(), false).describe(
+    'Whether only entries are sent that were tried and never delivered.',
+  ),
 });
 
 export const redeliverWebhookInput = z.strictObject({

@@ -192,15 +192,18 @@ export const deleteWebhook = defineOperation({
 export const replayWebhook = defineOperation({
   name: 'replayWebhook',
   description:
-    'Sends the entries of the feed after an id again, and then goes on. With a later id than that of the last delivered entry, the entries up to it are skipped. A replayed entry that fails ends the replay; it is not sent again and does not count as a failure of the webhook.',
+    'Sends the entries of the feed after an id again, and then goes on. With a later id than that of the last delivered entry, the entries up to it are skipped. With `onlyFailed`, only entries that were tried and never delivered are sent, and none is skipped. A replayed entry that fails ends the replay; it is not sent again and does not count as a failure of the webhook.',
   access: MANAGE_WEBHOOKS,
   input: replayWebhookInput,
   errors: [NotFoundError],
-  run: async (context, { webhookId, after }) => {
+  run: async (context, { webhookId, after, onlyFailed }) => {
     const webhook = await loadWebhook(context, webhookId);
     const head = await readFeedHead(context);
     if (after > head) throw invalid('after', `must be at most ${head}, the last id of the feed`, 'TOO_LARGE', head);
+    // Nothing after the cursor was given up.
+    if (onlyFailed && after >= (webhook.requestedCursor ?? webhook.cursor)) return unchanged(webhook);
     webhook.requestedCursor = after;
+    webhook.replaysOnlyFailed = onlyFailed;
     return webhook;
   },
   target: (webhook) => targetOf(webhook),

@@ -25,7 +25,15 @@ const db = queriesOn<WebhookTables>();
 type Tables = Readable<WebhookTables>;
 type Reader = Pick<OperationContext, 'sql' | 'actor'>;
 
-const INTERNAL = ['leaseId', 'leaseUntil', 'replayUntil', 'generation', 'failedEntryId', 'isTryRequested'] as const;
+const INTERNAL = [
+  'leaseId',
+  'leaseUntil',
+  'replayUntil',
+  'generation',
+  'failedEntryId',
+  'isTryRequested',
+  'replaysOnlyFailed',
+] as const;
 type Internal = (typeof INTERNAL)[number];
 const isInternal = (name: string): name is Internal => INTERNAL.some((each) => each === name);
 

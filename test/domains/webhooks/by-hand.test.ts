@@ -168,6 +168,57 @@ test('a replay after a later id skips the entries up to it', async () => {
   expect(receiver.received.map(({ data }) => (data.id ?? 0) - cursor)).toEqual([1, 3]);
 });
 
+test('a replay of what failed sends only entries that were never delivered, skips none, and then goes on', async () => {
+  const { key } = await gateway.createKey();
+  await using hook = await receive(gateway, key, { types: ['session.created'] });
+  const { id, receiver } = hook;
+  const { cursor } = await readWebhook(gateway, key, id);
+  const placeOf = (entryId: unknown) => Number(entryId) - cursor;
+  const places = () => receiver.received.map(({ data }) => placeOf(data.id));
+  // The receiver refuses two of five: they are given up after 8 tries.
+  receiver.isAnyTime = true;
+  receiver.answer = ({ data }, response) => response.writeHead([2, 4].includes(placeOf(data.id)) ? 500 : 204).end();
+  for (let count = 0; count < 5; count += 1) await createSession(gateway, key);
+  for (;;) {
+    await deliver(gateway);
+    const { nextAttemptAt } = await readWebhook(gateway, key, id);
+    if (nextAttemptAt === null) break;
+    gateway.setClock(new Date(nextAttemptAt));
+  }
+  const before = places().length;
+  expect(before).toBe(3 + 2 * 8);
+  const head = await readWebhook(gateway, key, id);
+  gateway.setClock(new Date('2030-01-01'));
+  receiver.answer = (_, response) => response.writeHead(204).end();
+  await ask(key, `/${id}/replay`, { after: cursor, onlyFailed: true });
+  await createSession(gateway, key);
+  await deliver(gateway);
+  expect(places().slice(before)).toEqual([2, 4, 6]);
+  expect((await logOf(gateway, key, id)).slice(before).map(({ kind }) => kind)).toEqual(['replay', 'replay', 'entry']);
+  expect((await readWebhook(gateway, key, id)).cursor).toBe(head.cursor + 1);
+  // Nothing failed any more, and a later id than that of the last entry skips nothing.
+  for (const after of [0, head.cursor + 1]) await ask(key, `/${id}/replay`, { after, onlyFailed: true });
+  await createSession(gateway, key);
+  await deliver(gateway);
+  expect(places().slice(before)).toEqual([2, 4, 6, 7]);
+});
+
+test('a replay of what failed ends with an entry that fails again', async () => {
+  const { key } = await gateway.createKey();
+  await using hook = await receive(gateway, key, { types: ['session.created'] });
+  const { id, receiver } = hook;
+  for (let count = 0; count < 3; count += 1) await createSession(gateway, key);
+  await deliver(gateway);
+  await gateway.dependencies.sql.query(`update webhook_delivery set state = 'failed' where webhook_id = $1`, [id]);
+  const { cursor } = await readWebhook(gateway, key, id);
+  const sent = receiver.received.length;
+  receiver.answer = (_, response) => response.writeHead(500).end();
+  await ask(key, `/${id}/replay`, { after: 0, onlyFailed: true });
+  await deliver(gateway);
+  expect(receiver.received).toHaveLength(sent + 1);
+  expect(await readWebhook(gateway, key, id)).toMatchObject({ cursor, attempts: 0, failingSince: null });
+});
+
 test('nothing is sent to a deleted webhook; its log is gone; the cleanup deletes deliveries of 30 days ago', async () => {
   const { key } = await gateway.createKey();
   await using hook = await receive(gateway, key);
