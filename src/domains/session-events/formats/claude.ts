@@ -18,6 +18,7 @@ import {
   objectOf,
   textOf,
   toolCall,
+  toolEnd,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
 import { addedByMessage, countTokens, increaseOf, remainingTokens } from './token-count.ts';
@@ -64,18 +65,7 @@ function result({ block, scope, memory }: Block): Draft {
   const exitCode = isError ? exitCodeIn(output) : undefined;
   const toolName = id === undefined ? undefined : nameOf(memory.recall('tools', id));
   if (id !== undefined) memory.forget('tools', id);
-  return {
-    source: 'tool',
-    scope,
-    ...(id !== undefined && { itemId: id }),
-    ...(toolName !== undefined && { toolName }),
-    toolResult: {
-      status: isError ? 'error' : 'completed',
-      output,
-      ...(exitCode !== undefined && { exitCode }),
-      ...(isError && { error: firstLine(output) }),
-    },
-  };
+  return toolEnd({ itemId: id, toolName, output, exitCode, error: isError && firstLine(output) }, { scope });
 }
 
 /** A command that failed says so in the first line of its output. */

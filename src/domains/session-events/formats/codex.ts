@@ -1,4 +1,5 @@
 import {
+  CALL_FAILED,
   type Convert,
   type Draft,
   type Format,
@@ -14,6 +15,7 @@ import {
   objectOf,
   textOf,
   toolCall,
+  toolEnd,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
 import { increaseOf } from './token-count.ts';
@@ -59,23 +61,13 @@ const toolItem =
     const exitCode = integerOf(item['exit_code']);
     const error = errorText(item['error']);
     const hasFailed = FAILED.has(item['status']) || error !== undefined || (exitCode !== undefined && exitCode !== 0);
-    const ended: Draft = {
-      source: 'tool',
-      itemId,
-      toolName,
-      toolResult: {
-        status: hasFailed ? 'error' : 'completed',
-        output: text,
-        ...(exitCode !== undefined && { exitCode }),
-        ...(hasFailed && { error: error ?? failure(item, exitCode) }),
-      },
-    };
-    return [...begun, ended];
+    const reason = hasFailed && (error ?? failure(item, exitCode));
+    return [...begun, toolEnd({ itemId, toolName, output: text, exitCode, error: reason })];
   };
 
 function failure({ status }: JsonObject, exitCode: number | undefined): string {
   if (status === 'declined') return 'the command was declined';
-  return exitCode === undefined ? 'the call failed' : `the command ended with code ${exitCode}`;
+  return exitCode === undefined ? CALL_FAILED : `the command ended with code ${exitCode}`;
 }
 
 const said =

@@ -149,6 +149,34 @@ export function toolCall(itemId: string, toolName: string, input: unknown, draft
   };
 }
 
+interface ToolEnd {
+  readonly itemId: string | undefined;
+  readonly toolName: string | undefined;
+  readonly output: string;
+  readonly exitCode?: number | undefined;
+  /** Why the call failed; absent if it succeeded. */
+  readonly error?: string | false | undefined;
+}
+
+/** The end of a tool call. */
+export function toolEnd({ itemId, toolName, output, exitCode, error = false }: ToolEnd, draft: Draft = {}): Draft {
+  return {
+    source: 'tool',
+    ...(itemId !== undefined && { itemId }),
+    ...(toolName !== undefined && { toolName }),
+    toolResult: {
+      status: error === false ? 'completed' : 'error',
+      output,
+      ...(exitCode !== undefined && { exitCode }),
+      ...(error !== false && { error }),
+    },
+    ...draft,
+  };
+}
+
+/** The reason of a failed call that names none. */
+export const CALL_FAILED = 'the call failed';
+
 /** A part of a text that arrives in several lines. */
 export function partDraft(delta: string, draft: Draft = {}): Draft {
   return { source: 'assistant', deltaType: 'text_delta', delivery: 'realtime', delta, ...draft };

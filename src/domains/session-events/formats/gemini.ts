@@ -1,4 +1,5 @@
 import {
+  CALL_FAILED,
   type Convert,
   type Draft,
   type Format,
@@ -10,6 +11,7 @@ import {
   objectOf,
   textOf,
   toolCall,
+  toolEnd,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
 
@@ -48,23 +50,14 @@ const toolUse: Convert = (line, memory) => {
 };
 
 const toolResult: Convert = (line, memory) => {
-  const id = nameOf(line['tool_id']) ?? '';
-  const toolName = nameOf(memory.recall('tools', id));
-  memory.forget('tools', id);
+  const itemId = nameOf(line['tool_id']) ?? '';
+  const toolName = nameOf(memory.recall('tools', itemId));
+  memory.forget('tools', itemId);
   const error = errorText(line['error']);
   const hasFailed = line['status'] === 'error' || error !== undefined;
   return [
     ...closed(memory),
-    {
-      source: 'tool',
-      itemId: id,
-      ...(toolName !== undefined && { toolName }),
-      toolResult: {
-        status: hasFailed ? 'error' : 'completed',
-        output: textOf(line['output']) ?? '',
-        ...(hasFailed && { error: error ?? 'the call failed' }),
-      },
-    },
+    toolEnd({ itemId, toolName, output: textOf(line['output']) ?? '', error: hasFailed && (error ?? CALL_FAILED) }),
   ];
 };
 

@@ -1,4 +1,5 @@
 import {
+  CALL_FAILED,
   type Convert,
   type Draft,
   type Format,
@@ -13,6 +14,7 @@ import {
   objectOf,
   textOf,
   toolCall,
+  toolEnd,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
 
@@ -104,17 +106,8 @@ const itemDone: Convert = (line, memory) => {
   const error = errorText(item['error']);
   if (item['type'] === 'function_call' || item['type'] === 'custom_tool_call') return [begun];
   const hasFailed = item['status'] === 'failed' || error !== undefined;
-  const ended: Draft = {
-    ...placeOf(line),
-    ...call,
-    source: 'tool',
-    toolResult: {
-      status: hasFailed ? 'error' : 'completed',
-      output: isBytes(item) ? '[image]' : contentText(output),
-      ...(hasFailed && { error: error ?? 'the call failed' }),
-    },
-  };
-  return [begun, ended];
+  const shown = isBytes(item) ? '[image]' : contentText(output);
+  return [begun, toolEnd({ ...call, output: shown, error: hasFailed && (error ?? CALL_FAILED) }, placeOf(line))];
 };
 
 const isBytes = ({ type }: JsonObject) => type === 'image_generation_call';
@@ -125,16 +118,8 @@ function itemResult(item: JsonObject, place: Draft, memory: FormatMemory): reado
   const itemId = textOf(item['call_id']) ?? '';
   const known = memory.all('calls').find((each) => objectOf(each)['call'] === itemId);
   const toolName = nameOf(objectOf(known)['name']);
-  const status = item['status'] === 'failed' ? 'error' : 'completed';
-  return [
-    {
-      ...place,
-      source: 'tool',
-      itemId,
-      ...(toolName !== undefined && { toolName }),
-      toolResult: { status, output: contentText(item['output']) },
-    },
-  ];
+  const error = item['status'] === 'failed' && CALL_FAILED;
+  return [toolEnd({ itemId, toolName, output: contentText(item['output']), error }, place)];
 }
 
 const ended: Convert = (line, memory) => {

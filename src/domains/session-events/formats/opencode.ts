@@ -1,4 +1,5 @@
 import {
+  CALL_FAILED,
   type Convert,
   type Draft,
   type Format,
@@ -51,7 +52,7 @@ const toolUse: Convert = (line) => {
         output: contentText(state['output']),
         ...(exitCode !== undefined && { exitCode }),
         ...(hasFailed && {
-          error: error ?? (exitCode ? `the command ended with code ${exitCode}` : 'the call failed'),
+          error: error ?? (exitCode ? `the command ended with code ${exitCode}` : CALL_FAILED),
         }),
       },
     },
