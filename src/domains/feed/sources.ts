@@ -25,7 +25,7 @@ function entriesOf({ entity, type, payload, originalEntity }: ChangeSet<object>)
     isNew: type === ChangeSetType.CREATE,
     isDeleted: type === ChangeSetType.DELETE || type === ChangeSetType.DELETE_EARLY,
     changes: (name) => name in payload,
-    before: (name) => originalEntity?.[name as never],
+    before: (name): unknown => originalEntity && Reflect.get(originalEntity, name),
   };
   if (entity instanceof Session) return ofSession(entity, change);
   if (entity instanceof PullRequest) return change.isDeleted ? [] : [ofPullRequest(entity)];

@@ -47,7 +47,7 @@ const FOREIGN_FORM = 'Sign in on this page, not from another site.';
 /** Signs browsers in with an API key or a one-time link, and signs them out. */
 export function createSignIn(
   dependencies: SignInDependencies,
-): Readonly<Record<'show' | 'submit' | 'leave', SitePageAnswer>> {
+): Readonly<Record<'show' | 'submit' | 'signOut', SitePageAnswer>> {
   const { sessions, visitorOf } = dependencies;
   return {
     /** GET `/sign-in`: the form; with the parameter `token` a one-time link. */
@@ -67,7 +67,7 @@ export function createSignIn(
     submit: (visit) => submit(visit, dependencies),
 
     /** POST `/sign-out` */
-    leave: async (visit) => {
+    signOut: async (visit) => {
       const { headers } = visit.request;
       if (!sessions.isSameOrigin(headers)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
       const cookie = await sessions.end(headers, visit);

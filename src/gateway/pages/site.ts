@@ -39,7 +39,7 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
     '/record.mjs': get('recorder', (request) => recorder().answer(request)),
     '/favicon.ico': get('favicon', (request) => fileOrNothing(FAVICON, request)),
     '/sign-in': { operation: 'signIn', methods: { GET: signIn.show, POST: signIn.submit } },
-    '/sign-out': { operation: 'signOut', methods: { POST: signIn.leave } },
+    '/sign-out': { operation: 'signOut', methods: { POST: signIn.signOut } },
   };
   const console = get('console', async (request) => {
     const visitor = await signInDependencies.visitorOf(request.headers);

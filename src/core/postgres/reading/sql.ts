@@ -65,7 +65,7 @@ export function createSql(options: RunOptions): Sql {
     return rows as Promise<Row[]>;
   };
   const all = <Row>(query: Compilable<Row> | Statement<Row>) => within(run, query);
-  const sql: Sql = {
+  const base: Omit<Sql, 'primary'> = {
     all,
     first: async (query) => (await all(query))[0],
     page: async (query, { maxBytes = budget?.pageBytes ?? Infinity, isJson = false } = {}) => {
@@ -76,12 +76,16 @@ export function createSql(options: RunOptions): Sql {
     },
     attempt: (query) => within(attempt, query),
     query: (text, values) => within(run, { text, values }),
-    primary: undefined as never,
     isTransaction,
   };
-  return Object.assign(sql, {
-    primary: onPrimary === run ? sql : createSql({ ...options, run: onPrimary, onPrimary }),
-  });
+  if (onPrimary !== run) return { ...base, primary: createSql({ ...options, run: onPrimary, onPrimary }) };
+  const sql: Sql = {
+    ...base,
+    get primary() {
+      return sql;
+    },
+  };
+  return sql;
 }
 
 /** Ends a page with the row with which its JSON reaches the maximum. */
