@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FEED_TYPES, type FeedType } from '../../../src/core/feed.ts';
 import { publishSentOccurrences } from '../../../src/domains/event-occurrences/feed-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
+import { caseFaults } from '../../support/completeness.ts';
 import { define, send } from '../../support/fixtures/event-occurrences.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
@@ -45,6 +47,9 @@ async function follow(key: string, query: string, more: Record<string, string> =
   const headers = { Authorization: `Bearer ${key}`, Accept: 'text/event-stream', ...more };
   return new EventStream(await gateway.fetch(`/v1/feed${query}`, { headers }));
 }
+
+/** Types of which other tests expect entries: the end of an account below, and test/domains/webhooks/delivery.test.ts. */
+const EXPECTED_ELSEWHERE: readonly FeedType[] = ['deletion_job.finished', 'webhook.failing', 'webhook.disabled'];
 
 const shortly = ({ type, subjectId, data }: Entry) => ({ type, subjectId, ...data });
 
@@ -107,6 +112,8 @@ test('every change that others wait for has one entry, in the order of the commi
     { type: 'member.joined', subjectId: member.userId, role: 'member' },
     { type: 'member.left', subjectId: member.userId },
   ]);
+  const expected = [...items.map(({ type }) => type), ...EXPECTED_ELSEWHERE];
+  expect(caseFaults('the changes of this test (test/domains/feed/feed.test.ts)', expected, FEED_TYPES)).toBe('');
   expect(items[0]).toEqual({
     id: Number(start) + 1,
     type: 'session.created',

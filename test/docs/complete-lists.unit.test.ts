@@ -1,0 +1,53 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { FEED_TYPES } from '../../src/core/feed.ts';
+import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
+import { caseFaults } from '../support/completeness.ts';
+
+/** Lists that must be complete, in files that the compiler does not compare with what they list. */
+
+const textOf = (path: string) => readFileSync(path, 'utf8');
+
+/** What a pattern finds in a file: its first group. */
+function listedIn(path: string, pattern: RegExp): string[] {
+  return [...textOf(path).matchAll(pattern)].map(([, name = '']) => name);
+}
+
+const RECORDER = 'src/gateway/pages/files/record.mjs';
+
+test('the recorder knows every format of agents, and recognizes each by its lines', () => {
+  const [list = ''] = listedIn(RECORDER, /^const FORMATS = \[(.*)\];$/gm);
+  const known = list.split(', ').map((name) => name.slice(1, -1));
+  expect(caseFaults(`FORMATS in ${RECORDER}`, known, FORMAT_NAMES)).toBe('');
+  const recognized = listedIn(RECORDER, /^ {2}\['([\w-]+)', \/.*\/\],$/gm);
+  expect(caseFaults(`SIGNS in ${RECORDER}`, recognized, FORMAT_NAMES)).toBe('');
+  const [help = ''] = listedIn(RECORDER, /--format FORMAT +(.*); by default/g);
+  expect(caseFaults(`the comment about --format in ${RECORDER}`, help.split(/, | or /), FORMAT_NAMES)).toBe('');
+});
+
+/** The names that a page does not mention, each with the file to edit. */
+function unmentioned(path: string, names: readonly string[]): string[] {
+  const text = textOf(path);
+  return names.filter((name) => !text.includes(name)).map((name) => `describe ${name} in ${path}`);
+}
+
+test('the pages that list something completely mention all of it', () => {
+  const variables = listedIn('src/core/config.ts', /^ {2}([A-Z][A-Z\d_]+):/gm);
+  const sections = listedIn('src/console/sections.ts', /^ {4}href: '(\/[\w-]+)'/gm);
+  expect([variables.length > 20, sections.length > 5]).toEqual([true, true]);
+  expect([
+    ...unmentioned(
+      'docs/configuration.md',
+      variables.map((name) => `\`${name}\``),
+    ),
+    ...unmentioned(
+      'docs/pages.md',
+      sections.map((href) => `\`${href}\``),
+    ),
+    ...unmentioned(
+      'docs/feed.md',
+      FEED_TYPES.map((type) => `\`${type}\``),
+    ),
+    ...unmentioned('docs/record-a-session.md', FORMAT_NAMES),
+  ]).toEqual([]);
+});
