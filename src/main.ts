@@ -4,11 +4,9 @@ import { inspect } from 'node:util';
 import { type Config, ConfigurationError, readConfig } from './core/config.ts';
 import { STOP_SIGNALS, endProcess } from './core/end-process.ts';
 import type { JobWorker } from './core/jobs.ts';
-import { VERSION } from './core/version.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
 import { createDemoWorkspace } from './operator/demo-workspace.ts';
-import type { IssuedKey } from './operator/issue-key.ts';
-import { LINK_MINUTES } from './gateway/admission/sign-in-links.ts';
+import { welcome } from './operator/welcome.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { startJobs } from './gateway/jobs.ts';
 import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
@@ -39,7 +37,7 @@ async function main(config: Config): Promise<void> {
     // Last, because its key is shown only once, so nothing may fail after it was created.
     const demo = assembly.embedded && (await createDemoWorkspace(assembly.dependencies));
     const token = demo && assembly.dependencies.signInLinks.create(demo.keyId);
-    process.stdout.write(welcome(server.url, config, demo, token));
+    process.stdout.write(welcome(server.url, config, { key: demo?.key, token }));
   } catch (error) {
     await assembly.close();
     throw error;
@@ -61,36 +59,6 @@ function stopOnSignal(assembly: Assembly, server: RunningServer, jobs: JobWorker
     assembly.dependencies.log.fatal(how);
     stopping = stop(1);
   });
-}
-
-function welcome(
-  url: string,
-  { DATA_DIR, DATABASE_URL }: Config,
-  demo: IssuedKey | undefined,
-  token: string | undefined,
-): string {
-  const key = demo?.key ?? '$KEY';
-  // In another terminal the command would otherwise create a second database.
-  const isElsewhere = DATABASE_URL === undefined && DATA_DIR !== '.data';
-  const folder = isElsewhere ? `DATA_DIR='${DATA_DIR.replaceAll("'", String.raw`'\''`)}' ` : '';
-  const howToGetOne = `${folder}npm run --silent cli -- keys create --email demo@example.com --organization demo`;
-  const link = `
-  Open this link to sign in (once, within ${LINK_MINUTES} minutes):
-
-    ${url}/sign-in?token=${token}
-`;
-  return `${token === undefined ? '' : link}
-  Workspace gateway is ready.
-
-    Console         ${url}/
-    GraphiQL        ${url}/graphql
-    REST reference  ${url}/docs
-    Version         ${VERSION}
-    API key         ${demo ? `${demo.key}   (shown only once)` : `create one with: ${howToGetOne}`}
-
-    curl ${url}/events/2026-03/event-definitions -H "Authorization: Bearer ${key}"
-
-`;
 }
 
 try {

@@ -186,9 +186,23 @@ export async function signIn(key: string): Promise<string | undefined> {
     : `The gateway answered ${response.status}.`;
 }
 
+const ENDED = 'ended';
+
+/** What this person has deleted: the sign-in ends with it, and the sign-in page says why. */
+export const endedBy = {
+  note: (what: 'account' | 'organization'): void => sessionStorage.setItem(ENDED, what),
+  take: (): string | null => {
+    const what = sessionStorage.getItem(ENDED);
+    sessionStorage.removeItem(ENDED);
+    return what;
+  },
+};
+
 /** Goes to the sign-in page, and from there back to this page with its filters and its place. */
 function signInAgain(): Promise<never> {
   const { pathname, search, hash } = location;
-  leaveFor(`/sign-in?next=${encodeURIComponent(pathname + search + hash)}`);
+  const ended = endedBy.take();
+  if (ended !== null) leaveFor(`/sign-in?ended=${ended}`);
+  else leaveFor(`/sign-in?next=${encodeURIComponent(pathname + search + hash)}`);
   return new Promise(() => undefined);
 }

@@ -10,7 +10,7 @@ import { usePeople } from './people.ts';
 
 type Row = NonNullable<NonNullable<Answers['AuditLog']['viewer']['organization']>['auditLog']>['nodes'][number];
 
-const HEAD = ['When', 'What', 'Object', 'By', 'Request'];
+const HEAD = ['When', 'What', 'Object', 'By'];
 const OPERATIONS = OPERATION_WORDS.map(([group, words]) => [group, Object.entries(words)] as const);
 
 export function AuditLogPage(): VNode {
@@ -40,7 +40,7 @@ export function AuditLogPage(): VNode {
     ? html`<${Empty}>No entry matches this filter.<//>`
     : html`<${Empty}>Nothing has been changed yet.<//>`;
   return html`<${PageFrame} title="Audit log" intro="Every change in this organization, latest first.">
-    <${Filters}>
+    <${Filters} folds>
       <${ChoiceField}
         label="What"
         value=${operation}
@@ -76,8 +76,16 @@ function rowOf(entry: Row, showObject: (id: string) => void): VNode {
         targetId && html` <button class="link" title=${targetId} onClick=${() => showObject(targetId)}>history</button>`
       }
     </td>
-    <td dir="auto">${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</td>
-    <td><code class="soft cut" title=${entry.requestId}>${entry.requestId}</code></td>
+    <td class="wide">
+      <bdi>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</bdi>
+      ${
+        entry.source === 'REQUEST' &&
+        html`<details class="soft">
+          <summary>Request</summary>
+          <code>${entry.requestId}</code>
+        </details>`
+      }
+    </td>
   </tr>`;
 }
 

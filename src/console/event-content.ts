@@ -139,25 +139,33 @@ export interface Amounts {
   readonly durationMs?: unknown;
 }
 
-/** Totals in words; null if there are none. */
-export function usageOf(amounts: Amounts): string | null {
-  const { inputTokens, outputTokens, cachedInputTokens, costUsd, turns, toolCalls, toolErrors, durationMs } = amounts;
-  const words = [
-    amount(inputTokens, (count) => `${COUNT.format(count)} tokens in`),
-    amount(cachedInputTokens, (count) => `${COUNT.format(count)} cached`),
-    amount(outputTokens, (count) => `${COUNT.format(count)} tokens out`),
-    amount(costUsd, (cost) => COST.format(cost)),
-    amount(turns, (count) => counted(count, 'turn')),
-    amount(toolCalls, (count) => counted(count, 'tool call')),
-    amount(toolErrors, (count) => `${COUNT.format(count)} failed`),
-    amount(durationMs, durationOf),
-  ].filter((word) => word !== undefined);
-  return words.length === 0 ? null : words.join(' · ');
+/** The totals in their order, each with its words. */
+const TOTALS: readonly (readonly [name: keyof Amounts, inWords: (value: number) => string])[] = [
+  ['costUsd', (cost) => COST.format(cost)],
+  ['durationMs', durationOf],
+  ['turns', (count) => counted(count, 'turn')],
+  ['toolCalls', (count) => counted(count, 'tool call')],
+  ['toolErrors', (count) => `${COUNT.format(count)} failed`],
+  ['inputTokens', (count) => `${COUNT.format(count)} tokens in`],
+  ['cachedInputTokens', (count) => `${COUNT.format(count)} cached`],
+  ['outputTokens', (count) => `${COUNT.format(count)} tokens out`],
+];
+
+/** Totals in words. Zero says nothing that its absence does not. */
+export function usageWords(amounts: Amounts): readonly (readonly [name: keyof Amounts, words: string])[] {
+  return TOTALS.flatMap(([name, inWords]) => {
+    const value = amounts[name];
+    return typeof value === 'number' && Number.isFinite(value) && value > 0 ? [[name, inWords(value)] as const] : [];
+  });
 }
 
-/** Zero says nothing that its absence does not. */
-function amount(value: unknown, inWords: (value: number) => string): string | undefined {
-  return typeof value === 'number' && Number.isFinite(value) && value > 0 ? inWords(value) : undefined;
+/** Totals in one line; null if there are none. */
+export function usageOf(amounts: Amounts): string | null {
+  return (
+    usageWords(amounts)
+      .map(([, words]) => words)
+      .join(' · ') || null
+  );
 }
 
 export function counted(count: number, noun: string): string {

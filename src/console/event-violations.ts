@@ -2,7 +2,8 @@ import type { VNode } from 'preact';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Faults, Loading, Table, Time, wordsOf } from './parts.ts';
+import { Faults, Loading, Table, wordsOf } from './parts.ts';
+import { Hour } from './time.ts';
 
 type Organization = NonNullable<Answers['EventViolations']['viewer']['organization']>;
 type Violation = NonNullable<Organization['eventViolations']>['nodes'][number];
@@ -13,7 +14,7 @@ export function EventViolations({ definitionId }: { readonly definitionId: strin
   const nodes = data?.viewer.organization?.eventViolations?.nodes ?? [];
   const row = ({ id, hour, reason, property, apiKey, count }: Violation) =>
     html`<tr key=${id}>
-      <td><${Time} at=${hour} /></td>
+      <td><${Hour} at=${hour} /></td>
       <td class="wide">${property === null ? html`<span class="soft">–</span>` : html`<code>${property}</code>`}</td>
       <td>${wordsOf(reason)}</td>
       <td>${apiKey?.name ?? apiKey?.preview ?? html`<span class="soft">–</span>`}</td>

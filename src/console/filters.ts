@@ -56,6 +56,9 @@ export function SearchField({
   /></label>`;
 }
 
+/** Parameters of the address that are no filter, or that of the first field. */
+const OTHERS = new Set(['organization', 'text', 'operation']);
+
 type Choices = readonly (readonly [value: string, name: string])[];
 
 interface ChoiceProps extends FieldProps {
@@ -89,8 +92,19 @@ export function CheckField({ label, value, onChange }: FieldProps): VNode {
   >`;
 }
 
-export function Filters({ children }: { readonly children: unknown }): VNode {
-  return html`<form class="filters" role="search" onSubmit=${(event: Event) => event.preventDefault()}>
+interface FiltersProps {
+  readonly children: unknown;
+  /** Whether a phone shows only the first field, and the others on demand or if the address has one. */
+  readonly folds?: boolean;
+}
+
+export function Filters({ children, folds = false }: FiltersProps): VNode {
+  const [isOpen, setOpen] = useState(() =>
+    [...new URLSearchParams(location.search).keys()].some((name) => !OTHERS.has(name)),
+  );
+  const className = folds ? `filters folds ${isOpen ? 'open' : ''}` : 'filters';
+  return html`<form class=${className} role="search" onSubmit=${(event: Event) => event.preventDefault()}>
     ${children}
+    ${folds && html`<button type="button" class="button small plain unfold" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>Filters</button>`}
   </form>`;
 }

@@ -1,8 +1,8 @@
 /** The operations with which the console finds something; a part of `OPERATIONS`. */
 export const FINDING = {
-  SessionSearch: `query SessionSearch($text: String!, $first: Int!, $after: String) {
-    viewer { organization { id sessionSearch(text: $text, first: $first, after: $after) {
-      nodes { eventId excerpt session { id databaseId title agent state { current } } }
+  SessionSearch: `query SessionSearch($text: String!, $filter: SessionFilter, $first: Int!, $after: String) {
+    viewer { organization { id sessionSearch(text: $text, filter: $filter, first: $first, after: $after) {
+      nodes { eventId excerpt session { id databaseId title agent lastSeenAt state { current } } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,

@@ -127,6 +127,14 @@ export function refusalOf(result: object | null | undefined, faults: readonly Fa
   return result ? undefined : 'The gateway did not answer.';
 }
 
+/** Focuses the title of a page that replaces the one whose title had the focus, such as that of a page that was being loaded. */
+export function useTitleFocus(): void {
+  useLayoutEffect(() => {
+    if (document.activeElement === document.body)
+      document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
+  }, []);
+}
+
 /** Moves the focus to the title of the page when the element that has it is removed, such as a button of a deleted row. */
 export function useKeptFocus(element: RefObject<HTMLElement | null>): void {
   useLayoutEffect(

@@ -183,7 +183,7 @@ function Console(): VNode {
   const { viewer, faults, isLoading, paused } = useBeginning();
   const sections = sectionsFor(viewer);
   const at = usePath();
-  const path = at === '/' ? (sections[0] ?? PROFILE).href : at;
+  const path = at === '/' && viewer?.organization ? (sections[0] ?? PROFILE).href : at;
   const page = usePage(path, at);
   const shown = useRef(at);
   useEffect(() => {
@@ -207,7 +207,7 @@ function Console(): VNode {
       </nav>
     </header>
     <main id="content">
-      <${Notices} />
+      <${Notices} path=${at} />
       ${(isLoading || (viewer && !page.show)) && html`<${Loading} paused=${paused ?? page.paused} />`}
       ${!viewer && !isLoading && html`<${NotHere} faults=${faults} />`}
       <${CallerContext.Provider} value=${viewer}>

@@ -46,7 +46,7 @@ export const VISIBLE_TO: Readonly<Record<Row['visibility'], string>> = {
 };
 
 interface ActionsProps {
-  readonly server: Pick<Row, 'id' | 'type' | 'authType' | 'nextAction' | 'viewerCanAuthorize'>;
+  readonly server: Pick<Row, 'id' | 'type' | 'authType' | 'issuer' | 'nextAction' | 'viewerCanAuthorize'>;
   readonly onDone: () => void;
 }
 
@@ -64,7 +64,7 @@ export function ConnectionActions({ server, onDone }: ActionsProps): VNode {
     onDone();
     return refusalOf(data?.testMcpServer, faults);
   };
-  return html`${server.viewerCanAuthorize && server.authType === 'OAUTH' && html`<${Action} label=${LABELS[server.nextAction] ?? 'Authorize again'} isPlain=${!(server.nextAction in LABELS)} run=${authorize} />`}
+  return html`${server.viewerCanAuthorize && server.authType === 'OAUTH' && html`<${Action} label=${LABELS[server.nextAction] ?? (server.issuer === null ? 'Authorize' : 'Authorize again')} isPlain=${!(server.nextAction in LABELS)} run=${authorize} />`}
   ${server.type === 'REMOTE' && html`<${Action} label="Test" run=${test} />`}`;
 }
 

@@ -1,11 +1,13 @@
 import type { VNode } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.ts';
 
-/** The confirmation of what was done, which stays when the page changes. */
+/** The confirmation of what was done. It stays when the action itself opens another page, and goes when the reader does. */
 
 /** Time to read it; the page shows the change itself. */
 const SHOWN_MS = 10_000;
+/** A page that is opened sooner was opened by the action. */
+const BY_ACTION_MS = 1_000;
 
 let show: (text: string) => void = () => undefined;
 
@@ -14,16 +16,21 @@ export function confirmDone(text: string): void {
   show(text);
 }
 
-export function Notices(): VNode {
+export function Notices({ path }: { readonly path: string }): VNode {
   const [text, setText] = useState('');
+  const shownAt = useRef(0);
   useEffect(() => {
     show = setText;
   }, []);
   useEffect(() => {
     if (text === '') return undefined;
+    shownAt.current = Date.now();
     const timer = setTimeout(() => setText(''), SHOWN_MS);
     return () => clearTimeout(timer);
   }, [text]);
+  useEffect(() => {
+    if (Date.now() > shownAt.current + BY_ACTION_MS) setText('');
+  }, [path]);
   return html`<div role="status">
     ${
       text !== '' &&

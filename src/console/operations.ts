@@ -14,7 +14,7 @@ const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch update
 
 const MCP_SERVER = `
   id databaseId name type authType visibility status statusReason nextAction serverUrl command lastCheckedAt connectedAt
-  tokenExpiresAt viewerCanAuthorize`;
+  tokenExpiresAt issuer viewerCanAuthorize`;
 
 const API_KEY = `
   id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate
@@ -209,7 +209,7 @@ export const OPERATIONS = {
   McpServer: `query McpServer($id: ID!) {
     mcpServer(id: $id) {
       ${MCP_SERVER} viewerCanUpdate viewerCanDelete
-      args envKeys headerKeys clientId oauthRegistration scope grantedScopes issuer createdAt updatedAt owner { id name email }
+      args envKeys headerKeys clientId oauthRegistration scope grantedScopes createdAt updatedAt owner { id name email }
       handle recordToolCalls audience resource allowMissingPkceMetadata toolPolicy { mode names }
     }
   }`,

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useContext } from 'preact/hooks';
 import { openIn } from './address.ts';
-import { run } from './api.ts';
+import { endedBy, run } from './api.ts';
 import { CallerContext, reloadCaller } from './caller.ts';
 import type { DialogProps } from './form-button.ts';
 import { TextField } from './form-fields.ts';
@@ -90,12 +90,17 @@ export function DeleteOrganization({ organization, onClose }: OrganizationProps)
   const { id, databaseId, name, slug } = organization;
   const { data, faults, isLoading, paused } = useQuery('DeletionPreview', {});
   const preview = data?.viewer.organization?.deletionPreview;
+  const isBound = useContext(CallerContext)?.apiKey.organization !== null;
   const wanted = slug ?? databaseId;
   const form = useForm({
     initial: { confirmSlug: '' },
     send: ({ confirmSlug }, { idempotencyKey }) => run('DeleteOrganization', { id, confirmSlug }, { idempotencyKey }),
     // The profile shows how far the deletion is, for keys that still work.
-    onDone: () => openIn(null, '/profile'),
+    onDone: () => {
+      // A key of all organizations goes on.
+      if (isBound) endedBy.note('organization');
+      openIn(null, '/profile');
+    },
   });
   return html`<${FormDialog}
     title="Delete the organization"

@@ -1,7 +1,7 @@
 import { type ComponentChildren, type VNode, cloneElement, isValidElement, toChildArray } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { Fault, Paused } from './api.ts';
-import { type Pages, useKeptFocus } from './hooks.ts';
+import { type Pages, useKeptFocus, useTitleFocus } from './hooks.ts';
 import { ConfirmDialog } from './dialogs.ts';
 import { html, visibleText } from './html.ts';
 
@@ -74,6 +74,7 @@ interface PageProps {
 const MAX_TITLE = 80;
 
 export function PageFrame({ title, intro, actions, children }: PageProps): VNode {
+  useTitleFocus();
   useEffect(() => {
     const name = title.length > MAX_TITLE ? `${title.slice(0, MAX_TITLE - 1)}…` : title;
     document.title = visibleText(`${name} – Workspace gateway`);

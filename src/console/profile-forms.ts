@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { run } from './api.ts';
+import { endedBy, run } from './api.ts';
 import { reloadCaller } from './caller.ts';
 import type { DialogProps } from './form-button.ts';
 import { TextField } from './form-fields.ts';
@@ -48,6 +48,7 @@ export function DeleteAccount({ viewer: { user, apiKey, organizations }, onDone,
     initial: { typed: '' },
     send: (_, { idempotencyKey }) => run('DeleteUser', { id: user.id }, { idempotencyKey }),
     onDone: () => {
+      endedBy.note('account');
       onClose();
       onDone();
       confirmDone('The deletion of your account was requested.');

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { run } from './api.ts';
+import { endedBy, run } from './api.ts';
 import { useScope } from './caller.ts';
 import { FormButton } from './form-button.ts';
 import { type Pages, refusalOf, usePages, useQuery } from './hooks.ts';
@@ -21,7 +21,7 @@ import {
   Time,
   roleName,
 } from './parts.ts';
-import { follow } from './streams.ts';
+import { type FollowState, follow } from './streams.ts';
 
 type Viewer = Answers['Profile']['viewer'];
 type Organization = Viewer['organizations']['nodes'][number];
@@ -129,7 +129,11 @@ function Deletions({ list, mayCancel }: DeletionsProps): VNode {
   useEffect(() => {
     const onData = ({ deletionJobChanged: job }: Answers['DeletionJobChanged']) =>
       update((before) => before.map((each) => (each.id === job.id ? job : each)));
-    const ends = open.map((id) => follow('DeletionJobChanged', { id }, { onData, onState: () => undefined }));
+    // When the deletion begins, the sign-in ends, and with it the subscription: the next request leads to the sign-in page.
+    const onState = (state: FollowState) => {
+      if (state === 'refused' || state === 'gone') reload();
+    };
+    const ends = open.map((id) => follow('DeletionJobChanged', { id }, { onData, onState }));
     return () => {
       for (const end of ends) end();
     };
@@ -137,6 +141,7 @@ function Deletions({ list, mayCancel }: DeletionsProps): VNode {
   const row = (job: Job) => {
     const cancel = async () => {
       const { data, faults } = await run('CancelUserDeletion', { id: job.id });
+      endedBy.take();
       reload();
       return refusalOf(data?.cancelUserDeletion, faults);
     };

@@ -85,7 +85,9 @@ export const PROFILE: Section = {
 /** The sections that the caller can read. */
 export function sectionsFor(viewer: Answers['Viewer']['viewer'] | undefined): readonly Section[] {
   if (!viewer) return SECTIONS;
-  const { scopes } = viewer;
+  const { scopes, organization } = viewer;
+  // All of them are about an organization.
+  if (!organization) return [];
   return SECTIONS.filter(
     ({ scope, isForAdministrators = false }) =>
       (scope === undefined || scopes.includes(scope)) && (!isForAdministrators || isAdministrator(viewer)),

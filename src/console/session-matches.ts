@@ -2,22 +2,28 @@ import type { VNode } from 'preact';
 import { useSettled } from './filters.ts';
 import { usePages } from './hooks.ts';
 import { html, visibleText } from './html.ts';
-import type { Answers } from './operation-types.ts';
-import { Badge, Empty, List } from './parts.ts';
+import type { Answers, Variables } from './operation-types.ts';
+import { Badge, Empty, List, Time } from './parts.ts';
 
 type Match = NonNullable<
   NonNullable<Answers['SessionSearch']['viewer']['organization']>['sessionSearch']
 >['nodes'][number];
 
-const HEAD = ['Found', 'State', 'Agent'];
+const HEAD = ['Found', 'State', 'Agent', 'Last recorded'];
+
+interface MatchesProps {
+  readonly text: string;
+  /** Conditions on the sessions. */
+  readonly filter: Variables['SessionSearch']['filter'];
+}
 
 /** The places in all sessions that have the words of a text. Each leads to its event. */
-export function SessionMatches({ text }: { readonly text: string }): VNode {
-  const variables = { text: useSettled(text.trim()), first: 50 };
+export function SessionMatches({ text, filter }: MatchesProps): VNode {
+  const variables = { text: useSettled(text.trim()), filter, first: 50 };
   const list = usePages('SessionSearch', variables, ({ viewer }) => viewer.organization?.sessionSearch);
   const empty = html`<${Empty}
-    >No session has all of these words. Write a phrase in quotation marks; texts are found some seconds after they were
-    recorded.<//
+    >No session that matches the filter has all of these words. Write a phrase in quotation marks; texts are found some
+    seconds after they were recorded.<//
   >`;
   return html`<${List} label="Found texts" list=${list} row=${rowOf} empty=${empty} head=${HEAD} />`;
 }
@@ -33,5 +39,6 @@ function rowOf({ session, eventId, excerpt }: Match): VNode {
     </td>
     <td><${Badge} value=${session.state.current} /></td>
     <td title=${session.agent && visibleText(session.agent)}>${session.agent ?? html`<span class="soft">–</span>`}</td>
+    <td><${Time} at=${session.lastSeenAt} /></td>
   </tr>`;
 }

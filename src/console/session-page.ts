@@ -3,10 +3,10 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { organization, withOrganization } from './address.ts';
 import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
-import { durationOf, usageOf } from './event-content.ts';
+import { durationOf, usageWords } from './event-content.ts';
 import { useFilter } from './filters.ts';
 
-import { refusalOf, useQuery } from './hooks.ts';
+import { refusalOf, useQuery, useTitleFocus } from './hooks.ts';
 import { html, visibleText } from './html.ts';
 import { lazy } from './lazy.ts';
 import type { Answers } from './operation-types.ts';
@@ -60,6 +60,7 @@ interface ContentProps {
 
 function Content({ session, reload, faults }: ContentProps): VNode {
   const [view, setView] = useFilter('view');
+  const errors = useFilter('errors');
   const { databaseId: id, state } = session;
   const hasFailed = state.current === 'FAILED';
   const failure = useFailure(id, hasFailed);
@@ -67,6 +68,11 @@ function Content({ session, reload, faults }: ContentProps): VNode {
   useTabIcon(ICON_COLORS[state.current]);
   const onArrival = useReloads(reload);
   const isHistory = view === 'history';
+  const toErrors = () => {
+    setView('');
+    errors[1]('yes');
+    document.querySelector('.views')?.scrollIntoView();
+  };
   const start = failure?.id ?? (hasFailed ? 'latest' : 'first');
   return html`<section class="session">
     <${SessionHead} session=${session} reason=${failure?.text} />
@@ -75,6 +81,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
       <${SessionForms} session=${session} onChange=${reload} />
       <${Exports} id=${id} />
     </div>
+    <${Totals} usage=${session.usage} toErrors=${toErrors} />
     <${Faults} faults=${faults} />
     ${session.description && html`<p class="description">${session.description}</p>`}
     <${Facts} facts=${factsOf(session)} />
@@ -87,21 +94,47 @@ function Content({ session, reload, faults }: ContentProps): VNode {
       isHistory
         ? html`<${SessionHistory} id=${id} />`
         : (!hasFailed || failure !== undefined) &&
-          html`<${Timeline} id=${id} isFinished=${isFinished(session)} start=${start} onArrival=${onArrival} />`
+          html`<${Timeline}
+            id=${id}
+            isFinished=${isFinished(session)}
+            start=${start}
+            errors=${errors}
+            onArrival=${onArrival}
+          />`
     }
   </section>`;
 }
 
-/** What stays in view: which session it is, how it is, and what it has cost. */
+/** What stays in view: which session it is, and how it is. */
 function SessionHead({ session, reason }: { readonly session: Session; readonly reason: string | undefined }): VNode {
+  useTitleFocus();
   return html`<header class="session-head">
     <h1 id="page-title" tabindex="-1" dir="auto" title=${visibleText(session.title)}>${session.title}</h1>
     <p class="session-state">
       <${Badge} value=${session.state.current} />
       ${reason && html`<span class="fault reason">${reason}</span>`}
-      ${session.usage && html`<span class="soft totals">${usageOf(session.usage)}</span>`}
     </p>
   </header>`;
+}
+
+/** What the session has cost, the most important first. The number of failures leads to them. */
+function Totals({
+  usage,
+  toErrors,
+}: {
+  readonly usage: Session['usage'];
+  readonly toErrors: () => void;
+}): VNode | null {
+  const words = usageWords(usage ?? {});
+  if (words.length === 0) return null;
+  return html`<ul class="totals" aria-label="Totals">
+    ${words.map(
+      ([name, text]) =>
+        html`<li key=${name}>
+          ${name === 'toolErrors' ? html`<button class="link" onClick=${toErrors}>${text}</button>` : text}
+        </li>`,
+    )}
+  </ul>`;
 }
 
 /** The actions of users who may change the session. */

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted } from './event-content.ts';
 import { useFilter } from './filters.ts';
 import { html } from './html.ts';
+import { recordingCommand } from './recording-command.ts';
 import { LoadMore } from './load-more.ts';
 import { Empty, Faults, Loading, Waiting } from './parts.ts';
 import { type LiveState, type Start, useSessionEvents } from './session-events.ts';
@@ -27,6 +28,8 @@ interface TimelineProps {
   readonly isFinished: boolean;
   /** Where to begin if the address names no event. */
   readonly start: Start;
+  /** Whether only errors are shown, in the address. */
+  readonly errors: ReturnType<typeof useFilter>;
   /** Called with the number of events that have arrived. */
   readonly onArrival: (count: number) => void;
 }
@@ -34,7 +37,7 @@ interface TimelineProps {
 /** The events of a session, or those that a search has found. */
 export function Timeline(props: TimelineProps): VNode {
   const [text, setText] = useFilter('text');
-  const [errors, setErrors] = useFilter('errors');
+  const [errors, setErrors] = props.errors;
   const search: Search = {
     text,
     setText,
@@ -88,7 +91,7 @@ function Events({ id, isFinished, start, onArrival, search }: EventsProps): VNod
     <//>
     <${Faults} faults=${faults} />
     ${missing !== undefined && html`<p class="notice" role="status">${missingWords(missing, loaded.events.at(-1)?.databaseId)}</p>`}
-    ${loaded.hasEarlier && html`<${LoadMore} label="Earlier events" load=${loadEarlier} />`}
+    ${loaded.hasEarlier && html`<${LoadMore} label="Earlier events" load=${loadEarlier} isAutomatic />`}
     ${isEmpty && paused && html`<${Loading} paused=${paused} />`}
     ${isEmpty && live !== 'loading' && html`<${NoEvents} id=${id} />`}
     <${TimelineItems} items=${items} sessionId=${id} wanted=${wanted} />
@@ -112,8 +115,7 @@ function useUnseen(arrived: number, isAtEnd: boolean): number {
 }
 
 function NoEvents({ id }: { readonly id: string }): VNode {
-  return html`<${Empty}
-    command=${`curl -o record.mjs ${location.origin}/record.mjs && node record.mjs --session ${id} -- codex exec --json …`}
+  return html`<${Empty} command=${recordingCommand(`--session ${id} -- codex exec --json "…"`)}
     >No events have been recorded yet. Record an agent into this session:<//
   >`;
 }

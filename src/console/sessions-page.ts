@@ -10,6 +10,7 @@ import type { Answers, Variables } from './operation-types.ts';
 import type { Fields } from './session-filters.ts';
 import { CreateSessionButton, SessionForms } from './session-actions.ts';
 import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
+import { recordingCommand } from './recording-command.ts';
 import { type FollowState, follow } from './streams.ts';
 
 type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
@@ -97,23 +98,22 @@ export function SessionsPage(): VNode {
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session matches this filter.<//>`
-    : html`<${Empty}
-        command="curl -o record.mjs ${location.origin}/record.mjs && node record.mjs -- codex exec --json …"
-        >No sessions yet. ${mayCreate && 'Create one here, or record an agent: '}
-        <a href="/docs">every way to record</a><//
+    : html`<${Empty} command=${recordingCommand('-- codex exec --json "…"')}
+        >No sessions yet.
+        ${mayCreate && 'Create one here, or record an agent with a key that has the scope sessions.record: '}<//
       >`;
   return html`<${PageFrame}
     title="Sessions"
     intro="The sessions of your agents. The list updates itself."
     actions=${mayCreate && html`<${CreateSessionButton} />`}
   >
-    <${Filters}>
+    <${Filters} folds>
       <${SearchField} label="Text" placeholder="in messages" value=${text} onChange=${setText} />
-      ${!hasText && html`<${FilterFields} fields=${fields} />`}
+      <${FilterFields} fields=${fields} />
     <//>
     ${
       hasText
-        ? html`<${FoundTexts} text=${text} />`
+        ? html`<${FoundTexts} text=${text} filter=${filter} />`
         : html`${live !== undefined && list.faults.length === 0 && html`<p class="notice" role="status">${live}</p>`}
             <${List}
               label="Sessions"

@@ -15,6 +15,7 @@ const thisYear = new Intl.DateTimeFormat(LOCALES, {
   minute: '2-digit',
 });
 const otherYear = new Intl.DateTimeFormat(LOCALES, { dateStyle: 'medium', timeStyle: 'short' });
+const hourEnd = new Intl.DateTimeFormat(LOCALES, { hour: '2-digit', minute: '2-digit' });
 const language = relative.resolvedOptions().locale;
 
 const MINUTE_MS = 60_000;
@@ -26,6 +27,8 @@ const DAYS_OF_YEAR = 365;
 /** How long ago something was, or how soon it is. Days are those of the calendar, so that "yesterday" is yesterday. */
 export function relativeTime(at: Date, now: Date): string {
   const ms = at.getTime() - now.getTime();
+  // The clock of the gateway can be ahead, and what has just happened is not to come.
+  if (ms > 0 && ms < MINUTE_MS) return relative.format(0, 'second');
   if (Math.abs(ms) < MINUTE_MS) return relative.format(Math.trunc(ms / 1000), 'second');
   if (Math.abs(ms) < HOUR_MS) return relative.format(Math.trunc(ms / MINUTE_MS), 'minute');
   const days = Math.round((dayOf(at) - dayOf(now)) / DAY_MS);
@@ -52,11 +55,11 @@ const TICK_MS = 5_000;
 const listeners = new Set<() => void>();
 let timer: ReturnType<typeof setInterval> | undefined;
 
-/** The current time. The component is rendered again when it has changed; all share one timer. */
+/** The current time. The component is rendered again from time to time; all share one timer. */
 function useNow(): Date {
-  const [now, setNow] = useState(() => new Date());
+  const [, setTicks] = useState(0);
   useEffect(() => {
-    const tick = () => setNow(new Date());
+    const tick = () => setTicks((count) => count + 1);
     listeners.add(tick);
     timer ??= setInterval(() => {
       for (const listener of listeners) listener();
@@ -68,7 +71,7 @@ function useNow(): Date {
       timer = undefined;
     };
   }, []);
-  return now;
+  return new Date();
 }
 
 /** Date, time and how long ago that is. */
@@ -78,5 +81,14 @@ export function Time({ at }: { readonly at: string | null | undefined }): VNode 
   const date = new Date(at);
   return html`<time datetime=${at} title=${exact.format(date)} lang=${language}
     >${shortTime(date, now)} <span class="ago">${relativeTime(date, now)}</span></time
+  >`;
+}
+
+/** An hour of a day: what is counted by the hour happened some time in it. */
+export function Hour({ at }: { readonly at: string }): VNode {
+  const date = new Date(at);
+  const next = new Date(date.getTime() + HOUR_MS);
+  return html`<time datetime=${at} title=${exact.format(date)} lang=${language}
+    >${shortTime(date, useNow())} – ${hourEnd.format(next)}</time
   >`;
 }

@@ -59,7 +59,7 @@ function toolBody(item: ToolCall, rest: VNode | false): VNode {
     ${error !== null && html`<p class="fault">${error}</p>`}
     ${exitCode !== null && exitCode !== 0 && !error?.includes(String(exitCode)) && html`<p class="soft">Exit code ${exitCode}</p>`}
     ${changed > 0 ? edits.map(Changes) : pretty !== '' && !isInSummary && html`<pre tabindex="0" aria-label="Input">${pretty}</pre>`}
-    ${output !== '' && (isPatch(output) ? Changes({ path: '', lines: patchLines(output) }) : html`<pre tabindex="0" aria-label="Output">${output}</pre>`)}
+    ${output !== '' && output !== error && (isPatch(output) ? Changes({ path: '', lines: patchLines(output) }) : html`<pre tabindex="0" aria-label="Output">${output}</pre>`)}
     ${rest}
   </details>`;
 }
@@ -85,9 +85,12 @@ const LINES: Readonly<Record<DiffLine['sign'], string>> = { '+': 'added', '-': '
 function summaryOf(input: string, edits: readonly Edit[]): string {
   const paths = [...new Set(edits.map(({ path }) => path))].filter(Boolean);
   if (paths.length > 0) return paths.join(' ');
-  return Object.values(jsonOf(input) ?? { input })
-    .map((value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value)))
-    .join(' ')
+  return Object.entries(jsonOf(input) ?? { input })
+    .map(([name, value]: [string, unknown], index) => {
+      if (typeof value === 'string') return index === 0 ? value : `${name}: ${value}`;
+      return `${name}: ${JSON.stringify(value)}`;
+    })
+    .join(' · ')
     .slice(0, 200);
 }
 

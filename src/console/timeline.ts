@@ -151,9 +151,9 @@ function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineIt
     ? grownText(tool?.input ?? '', tool?.inputIsCut ?? false, content)
     : { text: tool?.input ?? '', isCut: tool?.inputIsCut ?? false };
   const shown = result?.output ?? (isInput ? null : (content.text ?? plainMessage(content)));
-  const output = shown ?? tool?.output ?? '';
+  const output = unwrapped(shown) ?? tool?.output ?? '';
   const status = result?.status ?? tool?.status ?? null;
-  const error = result?.error ?? tool?.error ?? null;
+  const error = unwrapped(result?.error) ?? tool?.error ?? null;
   return {
     ...frameOf(event, content, 'tool', before),
     kind: 'tool',
@@ -168,6 +168,13 @@ function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineIt
     inputIsCut,
     isCut: inputIsCut || isCut(output),
   };
+}
+
+/** Tags with which agents mark what kind of output a text is, such as `<tool_use_error>`; the item says that itself. */
+const WRAPPER = /^\s*<((?:[a-z]+[_-])*(?:error|output|result|stderr|stdout))>\n?(.*?)\n?<\/\1>\s*$/is;
+
+function unwrapped(text: string | null | undefined): string | null | undefined {
+  return text == null ? text : (WRAPPER.exec(text)?.[2] ?? text);
 }
 
 function noteOf(event: TimelineEvent, content: EventContent): Note | undefined {

@@ -188,3 +188,14 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   return result.data;
 }
+
+/** The command that creates a key in the database of this gateway: of the demo workspace, if it has one. */
+export function keyCommand({ DATA_DIR, DATABASE_URL }: Pick<Config, 'DATA_DIR' | 'DATABASE_URL'>): string {
+  const isDemo = DATABASE_URL === undefined;
+  // In another terminal the command would otherwise create a second database.
+  const folder = isDemo && DATA_DIR !== '.data' ? `DATA_DIR='${DATA_DIR.replaceAll("'", String.raw`'\''`)}' ` : '';
+  const whose = isDemo
+    ? '--email demo@example.com --organization demo'
+    : '--email you@example.com --organization your-organization';
+  return `${folder}npm run --silent cli -- keys create ${whose}`;
+}

@@ -1,3 +1,4 @@
+import { keyCommand } from '../core/config.ts';
 import { isWellFormedApiKey } from '../domains/api-keys/public.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
 import { RefusedKeyError, canAct } from './admission/authenticate.ts';
@@ -20,6 +21,7 @@ export function openSite(dependencies: Dependencies, limits: RateLimits | undefi
       const signedIn = await sessions.find(headers);
       return signedIn && canAct(signedIn.known) ? signedIn.known : undefined;
     },
+    keyCommand: keyCommand(dependencies.config),
     countSignIn: async (sender) => limits?.countRequest(sender),
   });
 }

@@ -49,10 +49,23 @@ test('sessions are found by agent, creator and date, and by the words in their e
   await isGood(page, 'sessions-filtered');
   await page.goto(`${site.url}/sessions?to=2026-03-01&from=never`);
   await expect.poll(() => titles(page)).toEqual(['Old']);
+  await page.goto(`${site.url}/sessions`);
   await page.getByLabel('Text').fill('voucher "cart total"');
   await links(page, 'Found texts').getByText('Theirs').waitFor();
   await page.getByText('The cart total ignores the voucher').waitFor();
   await isGood(page, 'sessions-found');
+  // The filters hold for what is found, too.
+  const none = page.getByText('No session that matches the filter has all of these words.');
+  await page.goto(`${site.url}/sessions?text=voucher&to=2026-03-01`);
+  await none.waitFor();
+  await page.getByLabel('to', { exact: true }).fill('2026-03-02');
+  const found = page.getByRole('table', { name: 'Found texts' });
+  await found.getByText('Theirs').waitFor();
+  expect(await found.getByRole('columnheader').allTextContents()).toContain('Last recorded');
+  await page.getByLabel('State').selectOption('Failed');
+  await none.waitFor();
+  await page.getByLabel('State').selectOption('Any');
+  await found.getByText('Theirs').waitFor();
   await page.reload();
   await links(page, 'Found texts').click();
   await page.locator('.item.wanted', { hasText: 'The cart total' }).waitFor();
@@ -110,22 +123,65 @@ test('the audit log says what was done, to what, by whom and which fields change
   const { page, problems } = await site.open(`/audit-log?object=${id}`, { key });
   const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr');
   const said = async () =>
-    (await rows.locator('td:nth-child(2), td:nth-child(4)').allTextContents()).map((text) => text.trim());
-  await expect.poll(said).toEqual(['Changed branch name and visibility', other.email, 'Created the session', email]);
+    (await rows.locator('td:nth-child(2), td:nth-child(4) > bdi').allTextContents()).map((text) => text.trim());
+  await expect
+    .poll(said)
+    .toEqual(['Changed branch name and visibility (public)', other.email, 'Created the session as private', email]);
   expect(await rows.first().getByRole('link').allTextContents()).toEqual(['Audited']);
   await page.getByLabel('With recording').check();
   await expect.poll(async () => (await said())[0]).toBe('Recorded events');
   await page.getByLabel('By').selectOption(other.email);
-  await expect.poll(said).toEqual(['Changed branch name and visibility', other.email]);
+  await expect.poll(said).toEqual(['Changed branch name and visibility (public)', other.email]);
   await page.getByRole('button', { name: 'One object only' }).click();
   await page.getByLabel('By').selectOption(`${email} (you)`);
   await page.getByLabel('What').selectOption('Created the session');
   await page.reload();
   await expect.poll(() => rows.first().getByRole('link').textContent()).toBe('Gone');
-  expect(new Set((await said()).filter((_, index) => index % 2 === 0))).toEqual(new Set(['Created the session']));
+  expect(new Set((await said()).filter((_, index) => index % 2 === 0))).toEqual(
+    new Set(['Created the session as private']),
+  );
   await isGood(page, 'audit-log-filtered');
   await rows.first().getByRole('link').click();
   await page.getByRole('heading', { name: 'Gone', level: 1 }).waitFor();
   expect(new URL(page.url()).pathname).toBe(`/sessions/${gone}`);
   expect(problems).toEqual([]);
+});
+
+test('the audit log names a person who was removed and an invitation that was revoked, and has the request on demand', async () => {
+  const member = await site.createKey({ organization, role: 'member' });
+  await mutate(site, member.key, 'updateViewer', { name: 'Grace Hopper' });
+  await mutate(site, key, 'removeOrganizationMember', { userId: member.userId });
+  const { invitation } = await mutate<{ invitation: { id: string } }>(
+    site,
+    key,
+    'inviteOrganizationMember',
+    { email: 'ada@example.com', role: 'ADMIN' },
+    'invitation { id }',
+  );
+  await mutate(site, key, 'revokeOrganizationInvitation', { invitationId: invitation.id });
+  for (const [view, options] of VIEWS) {
+    const { page, problems } = await site.open('/audit-log', { ...options, key });
+    const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr');
+    const said = async () =>
+      (await rows.locator('td:nth-child(2), td:nth-child(3)').allTextContents())
+        .map((text) => text.replaceAll(/\s+/g, ' ').trim())
+        .slice(0, 8)
+        .filter((text) => !text.startsWith('Signed in') && !text.includes('API key'));
+    await expect
+      .poll(said)
+      .toEqual(
+        [
+          'Revoked an invitation',
+          'ada@example.com Invitation, no longer open history',
+          'Invited somebody as admin',
+          'ada@example.com Invitation, no longer open history',
+          'Removed a member',
+          `Grace Hopper (${member.email}) Person, no longer here history`,
+        ].slice(0, view.startsWith('wide') ? 6 : 4),
+      );
+    await rows.first().getByText('Request').click();
+    expect(await rows.first().locator('code').last().textContent()).toMatch(/^[\da-f-]{36}$/);
+    await isGood(page, `audit-log-names-${view}`);
+    expect(problems).toEqual([]);
+  }
 });

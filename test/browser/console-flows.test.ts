@@ -110,7 +110,7 @@ test('the audit log can be filtered by operation and links to the changed sessio
   const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row');
   await expect.poll(() => rows.count()).toBeGreaterThan(1);
   const operations = await rows.locator('td:nth-child(2)').allTextContents();
-  expect(new Set(operations)).toEqual(new Set(['Created the session']));
+  expect(new Set(operations)).toEqual(new Set(['Created the session as private']));
   await rows.nth(1).getByRole('link', { name: 'Audited' }).click();
   await page.getByRole('heading', { name: 'Audited', level: 1 }).waitFor();
   await page.getByText(`node record.mjs --session ${id}`).waitFor();

@@ -84,11 +84,10 @@ test.each(Object.keys(AGENT_LINES) as (keyof typeof AGENT_LINES)[])(
   },
 );
 
-test('title, state and totals stay in view, and follow changes of others', async () => {
+test('title and state stay in view, and follow changes of others', async () => {
   const id = await recordedSession('claude', ...Array.from({ length: 60 }, (_, index) => `line ${index}`));
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
   await isLive(page);
-  await page.getByText('12 tokens in · 9,000 cached · 340 tokens out · $0.25 · 3 turns · 2 tool calls').waitFor();
   await page.locator('.item').last().scrollIntoViewIfNeeded();
   const title = page.getByRole('heading', { level: 1 });
   expect((await title.boundingBox())?.y).toBeLessThan(60);
@@ -103,6 +102,119 @@ test('title, state and totals stay in view, and follow changes of others', async
   await page.getByText('queued again', { exact: true }).waitFor();
   expect(problems).toEqual([]);
 });
+
+const FAILED_READ = JSON.stringify({
+  type: 'user',
+  message: {
+    content: [
+      {
+        type: 'tool_result',
+        tool_use_id: 'toolu_10',
+        is_error: true,
+        content: '<tool_use_error>File does not exist.</tool_use_error>',
+      },
+    ],
+  },
+});
+const READ = JSON.stringify({
+  type: 'assistant',
+  message: {
+    id: 'msg_10',
+    content: [
+      {
+        type: 'tool_use',
+        id: 'toolu_10',
+        name: 'Read',
+        input: { file_path: 'src/total.ts', offset: 48, limit: 40, pages: 'all' },
+      },
+    ],
+  },
+});
+
+test('the totals are shown whole, cost first, and the failures among them lead to the failed calls', async () => {
+  const id = await recordedSession('claude', READ, FAILED_READ);
+  for (const width of [390, 1280]) {
+    const { page, problems } = await site.open(`/sessions/${id}`, { width, key });
+    const totals = page.getByLabel('Totals').getByRole('listitem');
+    await expect
+      .poll(() => totals.allTextContents())
+      .toEqual([
+        '$0.25',
+        '5.4 s',
+        '3 turns',
+        '3 tool calls',
+        '2 failed',
+        '12 tokens in',
+        '9,000 cached',
+        '340 tokens out',
+      ]);
+    expect(
+      await totals.evaluateAll((items) =>
+        items.filter((item) => item.getBoundingClientRect().right > innerWidth || item.scrollWidth > item.clientWidth),
+      ),
+    ).toEqual([]);
+    await page.getByRole('button', { name: '2 failed' }).click();
+    const failed = page.locator('.item');
+    await expect
+      .poll(() => failed.allTextContents())
+      .toEqual([
+        expect.anything(),
+        expect.stringMatching(/Readsrc\/total\.ts · offset: 48 · limit: 40 · pages: all.*File does not exist\./s),
+      ]);
+    expect(await failed.last().textContent()).not.toContain('tool_use_error');
+    expect(new URL(page.url()).searchParams.get('errors')).toBe('yes');
+    expect([await accessibilityFindings(page), await overflowOf(page), problems]).toEqual([[], 0, []]);
+  }
+});
+
+test('a session that is opened by keyboard has the focus at its title', async () => {
+  const id = await recordedSession('codex');
+  const { page, problems } = await site.open('/sessions', { key });
+  const link = page.getByRole('link', { name: 'A run of codex' }).first();
+  await link.focus();
+  await page.keyboard.press('Enter');
+  await isLive(page);
+  expect(await page.evaluate(() => [location.pathname, document.activeElement?.id])).toEqual([
+    `/sessions/${id}`,
+    'page-title',
+  ]);
+  expect(problems).toEqual([]);
+});
+
+test('what the gateway recorded a moment ahead of the clock of the browser is not to come', async () => {
+  const { page } = await site.open('/sessions', { key });
+  // As the times of the gateway have milliseconds, and its clock is ahead.
+  await page.clock.setFixedTime(new Date(Date.now() - 4000));
+  const id = await recordedSession('gemini');
+  await page.goto(`${site.url}/sessions/${id}`);
+  await expect.poll(() => page.locator('.facts .ago').first().textContent()).toBe('now');
+});
+
+test('a printed timeline has all rows whole, without what is there to be used', async () => {
+  const id = await recordedSession('claude', ...Array.from({ length: 60 }, (_, index) => `line ${index}`));
+  const { page } = await site.open(`/sessions/${id}`, { key, isDark: true });
+  await isLive(page);
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  const printed = await page.evaluate(() => ({
+    background: getComputedStyle(document.body).backgroundColor,
+    sticky: [...document.querySelectorAll('.session *')].filter((each) => getComputedStyle(each).position === 'sticky')
+      .length,
+    skipped: [...document.querySelectorAll('.item')].filter(
+      (each) => getComputedStyle(each).contentVisibility === 'auto',
+    ).length,
+    controls: [...document.querySelectorAll('main :is(button.button, input, select)')].filter((each) =>
+      each.checkVisibility(),
+    ).length,
+  }));
+  expect({ ...printed, background: isLight(printed.background) }).toEqual({
+    background: true,
+    sticky: 0,
+    skipped: 0,
+    controls: 0,
+  });
+});
+
+const isLight = (color: string) => (/\d+/g.exec(color) ?? []).every((part) => Number(part) > 200);
 
 test('a session is exported as it was recorded, and as a person reads it, with the sign-in of the browser', async () => {
   const id = await recordedSession('claude');
@@ -131,11 +243,11 @@ test('the history says who changed what, without recording unless it is asked fo
   await expect
     .poll(changes)
     .toEqual([
-      'Changed branch name and visibility',
+      'Changed branch name and visibility (public)',
       other.email,
       'Changed the state to in progress',
       email,
-      'Created the session',
+      'Created the session as private',
       email,
     ]);
   expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);

@@ -144,6 +144,9 @@ describe('with a new data directory', () => {
 
       "
     `);
+    const signIn = await (await fetch(`${second.url}/sign-in`, { headers: { Accept: 'text/html' } })).text();
+    const command = / {4}API key {9}create one with: (.*)/.exec(second.output.stdout)?.[1] ?? '';
+    expect(signIn).toContain(`<pre>${command.replaceAll("'", '&#39;')}</pre>`);
     expect(await throughBothApis({ url: second.url, key: first.key })).toEqual(demoAnswers);
     expect(await second.end('SIGINT')).toBe(0);
   });

@@ -21,7 +21,7 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
     members: ['filter', 'orderBy'],
     objectIdentifiers: ['filter', 'orderBy'],
     projects: ['filter', 'orderBy'],
-    sessionSearch: ['text'],
+    sessionSearch: ['filter', 'text'],
     sessions: ['filter', 'orderBy'],
     webhooks: ['filter', 'orderBy'],
   },

@@ -29,7 +29,12 @@ const REPORTING = { reportInput: true };
 export function toValidationError(issues: readonly object[], root?: string): ValidationError {
   const faults: InputFault[] = [];
   let unlisted = 0;
+  const empty = new Set<string>();
   for (const issue of issues as readonly z.core.$ZodIssue[]) {
+    // What else an empty text is not, such as a URL, says nothing more.
+    const place = issue.path?.join('\n') ?? '';
+    if (empty.has(place)) continue;
+    if (issue.code === 'too_small' && issue.input === '') empty.add(place);
     const room = WORK.faults - faults.length;
     // An input can have hundreds of thousands of faults.
     for (const fault of room > 0 ? faultsOf(issue, room) : []) faults.push(withoutRoot(fault, root));

@@ -58,7 +58,7 @@ ${card}
 export function callbackPage(result: CallbackResult): HttpAnswer {
   const isConnected = result.kind === 'connected';
   const card = `<p>${escapeHtml(sayWhat(result))}</p>
-<p class="next">${isConnected ? CLOSE : TRY_AGAIN}</p>`;
+<p class="next">${isConnected ? GO_ON : TRY_AGAIN}</p>`;
   const html = pageOf(titleOf(result), isConnected ? '✓' : '!', card, isConnected ? '' : 'failed');
   return answerHtml(html, { status: isConnected ? 200 : 400, headers: policyFor("'none'") });
 }
@@ -87,7 +87,7 @@ ${facts.map(([term = '', value = '']) => `<dt>${term}</dt><dd>${escapeHtml(value
   return answerHtml(pageOf('Is this your connection?', '?', card, 'asking'), { headers: policyFor("'self'") });
 }
 
-const CLOSE = 'You can close this window, or open <a href="/mcp-connections">MCP connections</a>.';
+const GO_ON = 'Continue with <a href="/mcp-connections">MCP connections</a>.';
 const TRY_AGAIN =
   'To try again, authorize it under <a href="/mcp-connections">MCP connections</a>, or call <code>authorizeMcpServer</code> or <code>POST /v1/mcp-connections/{id}/authorize</code> and open the new address.';
 

@@ -6,6 +6,7 @@ import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 import { FORMAT_NAMES } from './formats/line-converter.ts';
 import { listInput } from '../../core/input/lists.ts';
+import { sessionConditions } from '../sessions/public.ts';
 import { phrasesOf } from './search-text.ts';
 import { MATCH_TEXTS, SESSION_EVENT_TEXTS } from './texts.ts';
 
@@ -68,7 +69,7 @@ const searchText = text({ min: 1, max: 1000 })
 
 export const searchTextInput = z.strictObject({ text: searchText.describe(MATCH_TEXTS.text) });
 /** Query parameters of the REST list. */
-export const searchSessionsInput = z.strictObject({ ...searchTextInput.shape, ...listInput });
+export const searchSessionsInput = z.strictObject({ ...searchTextInput.shape, ...sessionConditions, ...listInput });
 
 const names = z
   .array(text({ max: 100 }))

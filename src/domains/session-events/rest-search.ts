@@ -3,7 +3,7 @@ import { documentOf } from '../../core/http/documents.ts';
 import { route } from '../../core/http/route.ts';
 import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { DOCUMENT_COLUMNS, readSessionDetails, readSessions } from '../sessions/public.ts';
+import { DOCUMENT_COLUMNS, readSessionDetails, readSessions, sessionFilterOf } from '../sessions/public.ts';
 import { sessionDocument, toSessionDocument } from '../sessions/rest-documents.ts';
 import { searchSessionsInput } from './input.ts';
 import { type SessionMatch, searchSessions } from './search-operations.ts';
@@ -38,11 +38,11 @@ export const searchRoutes = [
     output: listDocument(matchDocument),
     status: 200,
     examples: { output: { items: [], nextCursor: null } },
-    run: async (context, { text: phrases, limit, cursor }) =>
+    run: async (context, { text: phrases, limit, cursor, ...conditions }) =>
       readDetailedList(
         { limit, cursor },
         context.budget,
-        (page) => searchSessions(context, { phrases, page }),
+        (page) => searchSessions(context, { phrases, filter: sessionFilterOf(conditions), page }),
         (matches) => toDocuments(context, matches),
       ),
   }),

@@ -1,21 +1,19 @@
 import { sql } from 'kysely';
-import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
-import type { Role } from '../../core/access.ts';
+import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
+import { conditionsOn } from '../../core/postgres/reading/conditions.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
+import { defineList } from '../../core/postgres/reading/lists.ts';
+import { listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import {
-  type CountedPage,
-  type Ordering,
-  type PageArguments,
-  type PageShape,
-  type PageValues,
-  paged,
-  planPage,
-} from '../../core/postgres/reading/keyset.ts';
-import { counted, readCount } from '../../core/postgres/reading/counts.ts';
-import { type ValueOf, listOf, preparedByShape, queriesOn } from '../../core/postgres/reading/queries.ts';
-import { within } from '../../core/postgres/reading/reach.ts';
-import { READ_SESSIONS, type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
+  READ_SESSIONS,
+  type SessionFilter,
+  type SessionTables,
+  callerOf,
+  readableBy,
+  sessionFilterOn,
+} from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { hasPhrases } from './search-phrases.ts';
 import { excerptOf, unescaped } from './search-text.ts';
@@ -39,50 +37,37 @@ interface FoundText {
   readonly title: string;
 }
 
-interface Given {
-  readonly organizationId: OrganizationId;
-  readonly userId: UserId;
-  readonly phrases: readonly string[];
-}
-
-/** Newest first. */
-const NEWEST: Ordering<FoundText> = {
-  name: 'SESSION_MATCH',
-  direction: 'DESC',
-  columns: [
-    { sql: 't.created_at', type: 'timestamptz', of: ({ createdAt }) => createdAt },
-    { sql: 't.session_id', type: 'uuid', of: ({ sessionId }) => sessionId },
-    { sql: 't.item', type: 'text', of: ({ item }) => item },
-  ],
-};
-
-function found(value: ValueOf<Given>, role: Role) {
-  const caller = { organizationId: value('organizationId'), userId: value('userId'), role };
-  return db
+/** The texts that have all phrases, in sessions that the caller can read. */
+const FOUND = defineList<FoundText, SessionFilter & { readonly phrases: readonly string[] }, 'CREATED_AT'>()(
+  db
     .selectFrom('session_text as t')
     .innerJoin('session as s', (join) =>
       join.onRef('s.id', '=', 't.session_id').onRef('s.organization_id', '=', 't.organization_id'),
-    )
-    .where('t.organization_id', '=', sql<OrganizationId>`${value('organizationId')}::uuid`)
-    .where(within(readableBy(caller), 's'))
-    .where(hasPhrases(sql`t.document`, value('phrases')));
-}
-
-const pages = preparedByShape<Given & PageValues, { readonly role: Role; readonly page: PageShape }>()(
-  (value, { role, page }) =>
-    paged(
-      found(value, role)
-        .select(['t.session_id as sessionId', 't.event_id as eventId', 't.item', 't.created_at as createdAt'])
-        .select('s.title'),
-      page,
-      value,
     ),
+  {
+    name: () => 'SESSION_MATCH',
+    alias: 't',
+    key: 'item',
+    columns: ['sessionId', 'eventId', 'item', 'createdAt', 'title'],
+    expressions: { title: 's.title' },
+    reach: ({ actor }) => readableBy(callerOf(actor)),
+    reachAlias: 's',
+    where: (value) => sql<boolean>`t.organization_id = ${value('organizationId')}::uuid`,
+    values: ({ actor }) => callerOf(actor),
+    filter: () => ({
+      ...sessionFilterOn(conditionsOn('s')),
+      phrases: (given) => hasPhrases(sql`t.document`, given),
+    }),
+    orders: { CREATED_AT: { createdAt: 'timestamptz', sessionId: 'uuid', item: 'text' } },
+    otherwise: { field: 'CREATED_AT', direction: 'DESC' },
+  },
 );
-const counts = preparedByShape<Given, { readonly role: Role }>()((value, { role }) => counted(found(value, role)));
 
 export interface SessionSearch {
   readonly organizationId?: OrganizationId;
   readonly phrases: readonly string[];
+  /** Conditions on the sessions. */
+  readonly filter: SessionFilter;
   readonly page: PageArguments;
 }
 
@@ -93,13 +78,11 @@ export const searchSessions = defineOperation({
   access: READ_SESSIONS,
   run: async (
     context: OperationContext,
-    { organizationId, phrases, page }: SessionSearch,
+    { organizationId, phrases, filter, page }: SessionSearch,
   ): Promise<CountedPage<SessionMatch>> => {
     requireOrganization(context.actor, organizationId);
-    const { role, ...caller } = callerOf(context.actor);
-    const plan = planPage(NEWEST, page);
-    const read = await context.sql.page(pages({ role, page: plan.shape }, { ...caller, phrases, ...plan.values }));
-    const { rows, cursorOf, ...rest } = plan.toPage(read);
+    const asked = { ...filter, phrases };
+    const { rows, cursorOf, ...rest } = await FOUND.page(context, { filter: asked, page });
     const matches = await matchesOf(context, rows, phrases);
     const rowOf = new Map(matches.map((match, index) => [match, rows[index]]));
     return {
@@ -112,7 +95,7 @@ export const searchSessions = defineOperation({
           return cursorOf(row);
         },
       },
-      total: async () => readCount(context.sql, counts({ role }, { ...caller, phrases })),
+      total: () => FOUND.count(context, asked),
     };
   },
 });

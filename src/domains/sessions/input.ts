@@ -309,9 +309,8 @@ export const listPullRequestsInput = z.strictObject({ sessionId, ...listInput })
 const conditions = <Item extends z.core.$ZodType>(item: Item, meaning: string) =>
   z.array(item).max(100).optional().describe(`${meaning} Can be repeated, at most 100 times.`);
 
-/** Query parameters of the REST list. They are the filter of GraphQL; a condition with several values is repeated in the query. */
-export const listSessionsInput = z.strictObject({
-  ...listInput,
+/** The filter of GraphQL as query parameters of REST; a condition with several values is repeated in the query. */
+export const sessionConditions = {
   state: conditions(z.enum(SESSION_STATES), 'Sessions in this state.'),
   sessionType: conditions(z.enum(SESSION_TYPES), 'Sessions of this type.'),
   mode: conditions(z.enum(MODES), 'Sessions in this mode.'),
@@ -319,6 +318,24 @@ export const listSessionsInput = z.strictObject({
   projectId: conditions(projectId, 'Sessions in this project.'),
   isPinned: isPinned.optional(),
   title: titlePart.optional(),
+};
+
+/** The filter of these parameters, whose names are singular because they are repeated for each value. */
+export function sessionFilterOf({
+  state: states,
+  sessionType: sessionTypes,
+  mode: modes,
+  visibility: visibilities,
+  projectId: projectIds,
+  ...filter
+}: z.output<z.ZodObject<typeof sessionConditions>>): SessionFilter {
+  return { ...filter, states, sessionTypes, modes, visibilities, projectIds };
+}
+
+/** Query parameters of the REST list. */
+export const listSessionsInput = z.strictObject({
+  ...listInput,
+  ...sessionConditions,
   orderBy: z.enum(['createdAt', 'updatedAt', 'lastSeenAt']).default('createdAt').describe('Field to sort by.'),
   sortOrder: z.enum(['ASC', 'DESC']).default('DESC').describe('Sort direction: ascending or descending.'),
 });

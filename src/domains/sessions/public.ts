@@ -2,10 +2,17 @@
 
 export { PullRequest, Session, type SessionTables } from './entity.ts';
 export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
-export { createSessionInput, recordPullRequestInput, sessionsCreated } from './input.ts';
+export {
+  type SessionFilter,
+  createSessionInput,
+  recordPullRequestInput,
+  sessionConditions,
+  sessionFilterOf,
+  sessionsCreated,
+} from './input.ts';
 export { readSessionConnections, readSessions, readStreamHead, requireSessionChange } from './operations.ts';
 export { type Caller, READ_SESSIONS, RECORD_SESSIONS, callerOf, changeableBy, readableBy } from './policy.ts';
-export { type SessionRow, createdWithin } from './queries.ts';
+export { type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
 export { sessionTopic, sessionsTopic } from './topics.ts';
 export { type SessionUsage, readSessionUsage } from './usage.ts';

@@ -1,5 +1,6 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import type { WhereColumn } from '../../core/postgres/reading/conditions.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
 import type { Actor, Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -47,6 +48,20 @@ const callerIn = (value: ValueOf<CallerIds>, role: Role) => ({
 
 export type SessionOrderField = 'CREATED_AT' | 'UPDATED_AT' | 'LAST_SEEN_AT';
 
+/** The conditions of the filter, also for lists of what belongs to sessions. */
+export const sessionFilterOn = ({ is, oneOf, containing, between }: WhereColumn<keyof SessionRow>) => ({
+  states: oneOf('state'),
+  sessionTypes: oneOf('sessionType'),
+  modes: oneOf('mode'),
+  visibilities: oneOf('visibility'),
+  projectIds: oneOf('projectId'),
+  creatorIds: oneOf('creatorId', 'uuid'),
+  agents: oneOf('agent'),
+  isPinned: is('isPinned'),
+  title: containing('title'),
+  ...between('created', 'createdAt'),
+});
+
 /** The sessions that the caller can read. */
 export const SESSIONS = defineList<SessionRow, SessionFilter, SessionOrderField>()(db.selectFrom('session as s'), {
   name: 'SESSION',
@@ -57,18 +72,7 @@ export const SESSIONS = defineList<SessionRow, SessionFilter, SessionOrderField>
   },
   reach: ({ actor }) => readableBy(callerOf(actor)),
   values: ({ actor }) => callerOf(actor),
-  filter: ({ is, oneOf, containing, between }) => ({
-    states: oneOf('state'),
-    sessionTypes: oneOf('sessionType'),
-    modes: oneOf('mode'),
-    visibilities: oneOf('visibility'),
-    projectIds: oneOf('projectId'),
-    creatorIds: oneOf('creatorId', 'uuid'),
-    agents: oneOf('agent'),
-    isPinned: is('isPinned'),
-    title: containing('title'),
-    ...between('created', 'createdAt'),
-  }),
+  filter: sessionFilterOn,
   orders: {
     CREATED_AT: { createdAt: 'timestamptz' },
     UPDATED_AT: { updatedAt: 'timestamptz' },

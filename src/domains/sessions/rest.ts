@@ -1,9 +1,8 @@
-import type { z } from 'zod';
 import { route } from '../../core/http/route.ts';
 import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } from './document-operations.ts';
-import { type SessionFilter, listSessionsInput } from './input.ts';
+import { listSessionsInput, sessionFilterOf } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
@@ -36,18 +35,6 @@ async function toDocument(session: SessionRow, context: OperationContext) {
   return document;
 }
 
-/** Converts query parameters, whose names are singular because they are repeated for each value, to the filter of the operation. */
-function filterOf({
-  state: states,
-  sessionType: sessionTypes,
-  mode: modes,
-  visibility: visibilities,
-  projectId: projectIds,
-  ...filter
-}: Omit<z.output<typeof listSessionsInput>, 'limit' | 'cursor' | 'orderBy' | 'sortOrder'>): SessionFilter {
-  return { ...filter, states, sessionTypes, modes, visibilities, projectIds };
-}
-
 const ORDERS = { createdAt: 'CREATED_AT', updatedAt: 'UPDATED_AT', lastSeenAt: 'LAST_SEEN_AT' } as const;
 
 const tag = 'Sessions';
@@ -63,7 +50,7 @@ export const sessionRoutes = [
     examples: { output: { items: [sessionExample], nextCursor: null } },
     run: async (context, { limit, cursor, orderBy, sortOrder, ...conditions }) => {
       const order = { field: ORDERS[orderBy], direction: sortOrder };
-      const filter = filterOf(conditions);
+      const filter = sessionFilterOf(conditions);
       return readDetailedList(
         { limit, cursor },
         context.budget,

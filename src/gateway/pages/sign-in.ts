@@ -31,6 +31,8 @@ export interface SignInDependencies {
   readonly findKeyById: (keyId: ApiKeyId, visit: Visit) => Promise<KnownKey | undefined>;
   /** Counts a sign-in toward the limits of the user. @throws DomainError (429) */
   readonly countSignIn: (sender: Sender) => Promise<unknown>;
+  /** The command that creates a key, which the page shows. */
+  readonly keyCommand: string;
 }
 
 type SitePageAnswer = (visit: Visit) => Promise<HttpAnswer>;
@@ -49,6 +51,7 @@ export function createSignIn(
   dependencies: SignInDependencies,
 ): Readonly<Record<'show' | 'submit' | 'signOut', SitePageAnswer>> {
   const { sessions, visitorOf } = dependencies;
+  const form = (asked: Asked): HttpAnswer => signInPage(asked, dependencies);
   return {
     /** GET `/sign-in`: the form; with the parameter `token` a one-time link. */
     show: async (visit) => {
@@ -60,7 +63,7 @@ export function createSignIn(
       if (token !== null) return redeem(visit, token, dependencies);
       const known = await visitorOf(request.headers);
       const next = localPath(searchParams.get('next') ?? '/');
-      return known ? signedInPage(next) : signInPage({ next });
+      return known ? signedInPage(next) : form({ next, notice: NOTICES.get(searchParams.get('ended') ?? '') });
     },
 
     /** POST `/sign-in`: the form, or the same as JSON from scripts of the pages. */
@@ -69,7 +72,7 @@ export function createSignIn(
     /** POST `/sign-out` */
     signOut: async (visit) => {
       const { headers } = visit.request;
-      if (!sessions.isSameOrigin(headers)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
+      if (!sessions.isSameOrigin(headers)) return form({ fault: FOREIGN_FORM, status: 403 });
       const cookie = await sessions.end(headers, visit);
       return answerWith(null, { status: 303, headers: { 'Set-Cookie': cookie, Location: '/sign-in' } });
     },
@@ -83,12 +86,15 @@ async function redeem(visit: Visit, token: string, dependencies: SignInDependenc
     return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
   const keyId = dependencies.links.redeem(token);
   const known = keyId === undefined ? undefined : await dependencies.findKeyById(keyId, visit);
-  return known ? signedIn('/', await signIn(known, visit, dependencies)) : signInPage({ fault: WRONG_LINK });
+  return known
+    ? signedIn('/', await signIn(known, visit, dependencies))
+    : signInPage({ fault: WRONG_LINK }, dependencies);
 }
 
 async function submit(visit: Visit, dependencies: SignInDependencies): Promise<HttpAnswer> {
   const { request } = visit;
-  if (!mayComeFromHere(request, dependencies.sessions)) return signInPage({ fault: FOREIGN_FORM, status: 403 });
+  if (!mayComeFromHere(request, dependencies.sessions))
+    return signInPage({ fault: FOREIGN_FORM, status: 403 }, dependencies);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(request.headers.get('content-type') ?? '');
   const text = await readText(request, WORK.keylessBytes);
   const given = isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text);
@@ -96,7 +102,7 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
   const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);
   const target = localPath(next ?? '/');
   if (!known && !isForm) throw unauthenticated(WRONG_KEY);
-  if (!known) return signInPage({ fault: WRONG_KEY, next: target });
+  if (!known) return signInPage({ fault: WRONG_KEY, next: target }, dependencies);
   const cookie = await signIn(known, visit, dependencies);
   return isForm ? signedIn(target, cookie) : answerWith(null, { status: 204, headers: { 'Set-Cookie': cookie } });
 }
@@ -138,21 +144,30 @@ function localPath(wanted: string): string {
   return origin === base ? pathname.replace(/^\/+/, '/') + search + hash : '/';
 }
 
-function signInPage({
-  fault,
-  next = '/',
-  status = fault ? 401 : 200,
-}: {
+interface Asked {
   readonly fault?: string;
+  readonly notice?: string | undefined;
   readonly next?: string;
   readonly status?: number;
-}): HttpAnswer {
+}
+
+/** Why the console has led here, by the parameter `ended`. */
+const NOTICES: ReadonlyMap<string, string> = new Map([
+  ['account', 'Your account is being deleted. Its API keys no longer work.'],
+  ['organization', 'The organization is being deleted. Its API keys no longer work.'],
+]);
+
+function signInPage(
+  { fault, notice, next = '/', status = fault ? 401 : 200 }: Asked,
+  { keyCommand }: SignInDependencies,
+): HttpAnswer {
   const html = smallPage(
     'Sign in',
     `<h1>Sign in</h1>
 <p class="soft">With an API key, for 12 hours. The browser keeps an encrypted cookie, not the key.</p>
 <form method="post" action="/sign-in">
   ${fault ? `<p class="notice" id="fault" role="alert">${fault}</p>` : ''}
+  ${notice ? `<p class="notice" role="status">${notice}</p>` : ''}
   <div class="field">
     <label for="key">API key</label>
     <input id="key" name="key" type="password" placeholder="wgk_…" required autofocus autocomplete="current-password" spellcheck="false"${fault ? ' aria-describedby="fault" aria-invalid="true"' : ''}>
@@ -160,8 +175,8 @@ function signInPage({
   <input type="hidden" name="next" value="${escapeHtml(next)}">
   <button class="button wide" type="submit">Sign in</button>
 </form>
-<div class="help soft">No key, or lost it? Make one on the gateway's machine, here for the demo workspace:
-<pre>npm run --silent cli -- keys create --email demo@example.com --organization demo</pre></div>`,
+<div class="help soft">No key, or lost it? Make one on the gateway's machine, in the folder of the gateway:
+<pre>${escapeHtml(keyCommand)}</pre></div>`,
     signInScript(),
   );
   return answerHtml(html, { status, headers: status === 401 ? unauthenticated().headers : {} });

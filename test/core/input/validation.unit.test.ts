@@ -298,7 +298,7 @@ describe('httpUri', () => {
   });
 
   test.for<[string, string[]]>([
-    ['', ['field TOO_SHORT: must not be empty', NOT_HTTP]],
+    ['', ['field TOO_SHORT: must not be empty']],
     ['example.com', [NOT_HTTP]],
     ['ftp://example.com/', [NOT_HTTP]],
     ['ftp://me@example.com/ a', [NOT_HTTP]],
@@ -328,4 +328,15 @@ describe('httpUri', () => {
     expect(faults(httpUri({ max: 8 }), 'http://ab')).toEqual(['field TOO_LONG: must be at most 8 characters']);
     expect(httpUri({ max: 8 }).meta()).toEqual({ format: 'uri' });
   });
+});
+
+test('an empty text has one fault, whatever else it would have to be, and does not hide those of others', () => {
+  const named = text({ min: 1, max: 5 }).regex(/^[a-z]+$/, 'must be letters');
+  const schema = z.strictObject({ url: httpUri({ max: 100 }), names: z.array(named), other: named });
+  expect(faultsOf(() => parseInput(schema, { url: '', names: ['', 'A'], other: 'A' }))).toEqual([
+    'url TOO_SHORT: must not be empty',
+    'names.0 TOO_SHORT: must not be empty',
+    'names.1 BAD_FORMAT: must be letters',
+    'other BAD_FORMAT: must be letters',
+  ]);
 });

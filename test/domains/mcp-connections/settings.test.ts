@@ -124,10 +124,7 @@ describe('settings', () => {
     [{ handle: '_a' }, 'handle: must be letters, digits, hyphens, and single underscores between them'],
     [{ handle: 'a_' }, 'handle: must be letters, digits, hyphens, and single underscores between them'],
     [{ handle: 'a b' }, 'handle: must be letters, digits, hyphens, and single underscores between them'],
-    [
-      { handle: '' },
-      'handle: must not be empty; handle: must be letters, digits, hyphens, and single underscores between them',
-    ],
+    [{ handle: '' }, 'handle: must not be empty'],
     [{ handle: 'a'.repeat(51) }, 'handle: must be at most 50 characters'],
     [{ handle: null }, 'handle: must be a string'],
     [{ toolPolicy: { mode: 'SOME', names: [] } }, 'toolPolicy.mode: must be one of "ALL", "ONLY"'],

@@ -210,6 +210,43 @@ test('only sessions that the caller can read are searched', async () => {
   expect((await search(recorder.key, 'heliotrope')).status).toBe(403);
 });
 
+test('only sessions that meet the filter are searched, over both APIs', async () => {
+  const { key, organization } = await gateway.createKey();
+  const other = await gateway.createKey({ organization });
+  const [one, two] = [
+    await createSession(gateway, key, { title: 'One', agent: 'claude', visibility: 'PUBLIC' }),
+    await createSession(gateway, other.key, { title: 'Two', agent: 'codex', visibility: 'PUBLIC' }),
+  ];
+  await say(key, one, 'celadon');
+  await say(other.key, two, 'celadon');
+  await index();
+  const rest = async (parameters: string) =>
+    (await search(key, 'celadon', parameters)).body.items.map(({ session }) => session.title);
+  expect(await rest('')).toEqual(['Two', 'One']);
+  expect([await rest('&title=on'), await rest('&state=completed'), await rest('&visibility=public&title=two')]).toEqual(
+    [['One'], [], ['Two']],
+  );
+  const inGraphQL = async (filter: object) => {
+    const { data, errors } = await gateway.graphql<{
+      organization: { sessionSearch: { totalCount: number; nodes: Match[] } };
+    }>(
+      key,
+      `query($slug: String!, $filter: SessionFilter) { organization(slug: $slug) { sessionSearch(text: "celadon", filter: $filter) {
+        totalCount nodes { session { title } } } } }`,
+      { slug: organization, filter },
+    );
+    expect(errors).toBeUndefined();
+    const { totalCount, nodes = [] } = data?.organization.sessionSearch ?? {};
+    expect(totalCount).toBe(nodes.length);
+    return nodes.map(({ session }) => session.title);
+  };
+  expect(await inGraphQL({})).toEqual(['Two', 'One']);
+  expect(await inGraphQL({ agents: ['codex'] })).toEqual(['Two']);
+  expect(await inGraphQL({ creatorIds: [other.userId], states: ['QUEUED'] })).toEqual(['Two']);
+  expect(await inGraphQL({ createdBefore: '2000-01-01T00:00:00Z' })).toEqual([]);
+  expect(await inGraphQL({ agents: [] })).toEqual([]);
+});
+
 test('a new title is found, and the old one is not', async () => {
   const { key } = await gateway.createKey();
   const id = await createSession(gateway, key, { title: 'Aquamarine' });

@@ -98,3 +98,20 @@ test('pages allow GET and HEAD, and the sign-in page also POST', async () => {
   const head = await gateway.fetch('/docs', { method: 'HEAD' });
   expect([head.status, await head.text()]).toEqual([200, '']);
 });
+
+test('the sign-in page has the command for a key of this gateway, and says why the console has led there', async () => {
+  const elsewhere = await startTestGateway({ DATA_DIR: "/srv/it's <here>" });
+  const commandOf = async (site: TestGateway) =>
+    /<pre>(.*)<\/pre>/.exec(await (await site.fetch('/sign-in', { headers: NAVIGATION })).text())?.[1];
+  expect(await commandOf(elsewhere)).toBe(
+    String.raw`DATA_DIR=&#39;/srv/it&#39;\&#39;&#39;s &lt;here&gt;&#39; npm run --silent cli -- keys create --email demo@example.com --organization demo`,
+  );
+  await elsewhere.close();
+  const words = async (ended: string) =>
+    /<p class="notice"[^>]*>(.*)<\/p>/.exec(await (await navigate(`/sign-in?ended=${ended}`)).text())?.[1];
+  expect([await words('account'), await words('organization'), await words('<script>')]).toEqual([
+    'Your account is being deleted. Its API keys no longer work.',
+    'The organization is being deleted. Its API keys no longer work.',
+    undefined,
+  ]);
+});

@@ -6,6 +6,7 @@ import { needs } from '../../../core/graphql/selection.ts';
 import { inGraphQL } from '../../../core/text/wording.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { readSessions } from '../../sessions/public.ts';
+import { SessionFilterInput } from '../../sessions/graphql/operations.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { type SessionMatch, searchSessions } from '../search-operations.ts';
 import { searchTextInput } from '../input.ts';
@@ -35,12 +36,18 @@ builder.objectField(OrganizationType, 'sessionSearch', (t) =>
     {
       type: SessionMatchType,
       description: inGraphQL(searchSessions.declaration.description),
-      args: { text: t.arg.string({ required: true, description: MATCH_TEXTS.text }) },
+      args: {
+        text: t.arg.string({ required: true, description: MATCH_TEXTS.text }),
+        filter: t.arg({
+          type: SessionFilterInput,
+          description: 'Conditions on the sessions. When absent, all sessions are searched.',
+        }),
+      },
       extensions: { ...refusable(searchSessions.access, { actingOrganization: true }), ...needs<{ id: string }>('id') },
       resolve: ({ id: organizationId }, args, context, info) => {
-        const { text, ...page } = args;
+        const { text, filter, ...page } = args;
         const { text: phrases } = parseInput(searchTextInput, { text });
-        const list = () => searchSessions(context, { organizationId, phrases, page });
+        const list = () => searchSessions(context, { organizationId, phrases, filter: filter ?? {}, page });
         return resolveList({ context, info, args }, organizationId, list, undefined);
       },
     },

@@ -23,11 +23,12 @@ import {
 } from '../operations.ts';
 import type { SessionRow } from '../queries.ts';
 
+export const SessionFilterInput = filterType('SessionFilter', sessionFilter, {
+  ids: { projectIds: 'Project', creatorIds: 'User' },
+  types: { projectIds: 'ID' },
+});
 const FILTER_ARGUMENT = {
-  type: filterType('SessionFilter', sessionFilter, {
-    ids: { projectIds: 'Project', creatorIds: 'User' },
-    types: { projectIds: 'ID' },
-  }),
+  type: SessionFilterInput,
   description: 'Conditions on the sessions. When absent, all sessions are included.',
 };
 

@@ -1,0 +1,32 @@
+import { type Config, keyCommand } from '../core/config.ts';
+import { VERSION } from '../core/version.ts';
+import { LINK_MINUTES } from '../gateway/admission/sign-in-links.ts';
+
+interface FirstStart {
+  /** The key of the demo workspace, at the first start only. */
+  readonly key: string | undefined;
+  /** The token of its sign-in link. */
+  readonly token: string | undefined;
+}
+
+/** What a gateway prints when it is ready, with the addresses that people open. */
+export function welcome(listening: string, config: Config, { key, token }: FirstStart): string {
+  const url = config.PUBLIC_URL ?? listening;
+  const link = `
+  Open this link to sign in (once, within ${LINK_MINUTES} minutes):
+
+    ${url}/sign-in?token=${token}
+`;
+  return `${token === undefined ? '' : link}
+  Workspace gateway is ready.
+
+    Console         ${url}/
+    GraphiQL        ${url}/graphql
+    REST reference  ${url}/docs
+    Version         ${VERSION}
+    API key         ${key === undefined ? `create one with: ${keyCommand(config)}` : `${key}   (shown only once)`}${url === listening ? '' : `\n    Listens on      ${listening}`}
+
+    curl ${url}/events/2026-03/event-definitions -H "Authorization: Bearer ${key ?? '$KEY'}"
+
+`;
+}
