@@ -42,7 +42,7 @@ export function UnknownEvents(): VNode | null {
   const nodes = data?.viewer.organization?.eventViolations?.nodes ?? [];
   const row = ({ id, hour, unknownEventName, apiKey, count }: UnknownEvent) =>
     html`<tr key=${id}>
-      <td><${Time} at=${hour} /></td>
+      <td><${Hour} at=${hour} /></td>
       <td class="wide">
         ${unknownEventName === null ? html`<span class="soft">further names</span>` : html`<code>${unknownEventName}</code>`}
       </td>
