@@ -21,6 +21,9 @@ import {
   validate,
 } from 'graphql';
 
+/** Types whose `databaseId` is a number. */
+const NUMBERED = new Set(['SessionEvent', 'FeedEntry']);
+
 const SCALARS: Readonly<Record<string, string>> = {
   Int: 'number',
   Float: 'number',
@@ -117,6 +120,7 @@ function objectType(schema: GraphQLSchema, type: GraphQLObjectType, selections: 
     if (first.name.value === '__typename') return `readonly ${response}: '${type.name}'`;
     const field = schema.getField(type, first.name.value);
     if (!field) throw new Error(`${type.name} has no field ${first.name.value}`);
+    if (field.name === 'databaseId') return `readonly ${response}: ${NUMBERED.has(type.name) ? 'number' : 'string'}`;
     const below = [first, ...others].flatMap(({ selectionSet }) => (selectionSet ? [selectionSet] : []));
     return `readonly ${response}: ${outputType(schema, field.type, below)}`;
   });

@@ -69,7 +69,7 @@ export function watchSessions(client: Apollo, pageSize: number, onPage: (titles:
 export async function renameSession(client: Apollo, session: SessionRowFragment, title: string) {
   const { data } = await client.mutate({
     mutation: RenameSessionDocument,
-    variables: { input: { sessionId: session.databaseId, title } },
+    variables: { input: { sessionId: session.id, title } },
     optimisticResponse: {
       updateSession: { __typename: 'UpdateSessionPayload', session: { ...session, title } },
     },
@@ -92,7 +92,7 @@ export function followSession(client: Apollo, sessionId: string, onEvent: (id: n
     client.subscribe({ query: SessionEventsDocument, variables: { sessionId } }).subscribe({
       next({ data, error }) {
         if (error) reject(error);
-        else if (data) onEvent(data.sessionEvents.databaseId);
+        else if (data) onEvent(Number(data.sessionEvents.databaseId));
       },
       error: reject,
       complete: resolve,

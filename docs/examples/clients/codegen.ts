@@ -7,7 +7,15 @@ export default {
   },
   config: {
     // Without this every scalar is `unknown` or `any`.
-    scalars: { BigInt: 'string', Date: 'string', DateTime: 'string', JSON: 'unknown', URL: 'string', UUID: 'string' },
+    scalars: {
+      BigInt: 'string',
+      DatabaseId: 'string | number',
+      Date: 'string',
+      DateTime: 'string',
+      JSON: 'unknown',
+      URL: 'string',
+      UUID: 'string',
+    },
     strictScalars: true,
     enumsAsTypes: true,
     useTypeImports: true,

@@ -52,7 +52,7 @@ export function followSession(client: Client, sessionId: string, onEvent: (id: n
       if (error) reject(error);
       // At the end urql repeats the last result.
       else if (hasNext === false) resolve();
-      else if (data) onEvent(data.sessionEvents.databaseId);
+      else if (data) onEvent(Number(data.sessionEvents.databaseId));
     });
   });
 }

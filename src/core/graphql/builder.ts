@@ -43,6 +43,7 @@ export interface SchemaTypes {
     DateTime: { Input: string; Output: Timestamp };
     Date: { Input: string; Output: string };
     UUID: { Input: string; Output: string };
+    DatabaseId: { Input: string | number; Output: string | number };
     URL: { Input: string; Output: string };
     JSON: { Input: unknown; Output: unknown };
     BigInt: { Input: string; Output: number | bigint | string };

@@ -42,6 +42,12 @@ builder.scalarType('UUID', {
   ...textual('UUID', isUuid, 'a UUID'),
 });
 
+builder.scalarType('DatabaseId', {
+  description:
+    'The id that REST uses: a UUID as text; for events of sessions and entries of the feed, their number. Inputs take it as an `ID`.',
+  serialize: (value) => value,
+});
+
 builder.scalarType('URL', {
   description:
     'An absolute URL (WHATWG URL Standard). As input any text is accepted: the mutation reports an invalid URL in a `ValidationError`.',

@@ -45,7 +45,7 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     ...exposed(t, API_KEY_TEXTS, {
       name: 'String',
       preview: 'String',

@@ -128,7 +128,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
   keyColumns: ['occurredAt', 'id'],
   load: (context, keys, selected) => readAuditEntries(context, keys.flatMap(entryKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the entry in the database.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the entry in the database.' }),
     occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the operation took place.' }),
     source: t.expose('source', { type: SourceEnum, description: 'Where the change came from.' }),
     operation: t.exposeString('operation', { description: TEXTS.operation }),

@@ -25,7 +25,8 @@ const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
   keyColumns: ['organizationId', 'id'],
   load: (context, keys) => readFeedEntries(context, keys.flatMap(entryKeyOf)),
   fields: (t) => ({
-    databaseId: t.exposeInt('id', {
+    databaseId: t.expose('id', {
+      type: 'DatabaseId',
       description: `The id that REST uses. ${FEED_TEXTS.id} \`feed(after:)\` takes it.`,
     }),
     type: t.expose('type', { type: FeedEntryTypeEnum, description: FEED_TEXTS.type }),

@@ -29,7 +29,7 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readInvitations(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the invitation in the database.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the invitation in the database.' }),
     email: t.exposeString('email', {
       description: 'The invited e-mail address, in lower case. Only a user with this address can accept.',
     }),

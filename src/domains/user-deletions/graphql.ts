@@ -30,7 +30,7 @@ export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readDeletionJobs(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses: `deletionJobId`.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses: `deletionJobId`.' }),
     deletedOrganizationId: t.id({
       nullable: true,
       description: 'Global id of the organization to delete. Null for an account.',

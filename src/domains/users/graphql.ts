@@ -12,7 +12,7 @@ export const UserType = nodeType<UserRow>('User', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readVisibleUsers(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     ...exposed(t, USER_TEXTS, {
       email: nullable('String'),
       name: nullable('String'),

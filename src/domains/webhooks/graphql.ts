@@ -70,7 +70,7 @@ const DeliveryType = nodeType<DeliveryRow>('WebhookDelivery', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readWebhookDeliveries(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     kind: t.expose('kind', { type: KindEnum, description: DELIVERY_TEXTS.kind }),
     state: t.expose('state', { type: StateEnum, description: DELIVERY_TEXTS.state }),
     type: t.exposeString('type', { description: DELIVERY_TEXTS.type }),
@@ -165,7 +165,7 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readWebhooks(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     url: t.expose('url', { type: 'URL', description: WEBHOOK_TEXTS.url }),
     types: t.expose('types', { type: [FeedEntryTypeEnum], nullable: true, description: WEBHOOK_TEXTS.types }),
     conditions: t.field({

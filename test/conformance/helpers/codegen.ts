@@ -13,7 +13,15 @@ const PLUGINS = {
 };
 
 const CONFIG = {
-  scalars: { Date: 'string', DateTime: 'string', UUID: 'string', URL: 'string', BigInt: 'string', JSON: 'unknown' },
+  scalars: {
+    DatabaseId: 'string | number',
+    Date: 'string',
+    DateTime: 'string',
+    UUID: 'string',
+    URL: 'string',
+    BigInt: 'string',
+    JSON: 'unknown',
+  },
   strictScalars: true,
   enumsAsTypes: true,
   useTypeImports: true,

@@ -134,6 +134,12 @@ test('a type has an id if and only if it implements Node, except the viewer, of 
   expect(node.map(({ name }) => name)).toEqual(expect.arrayContaining(withDatabaseId.map(({ name }) => name)));
 });
 
+test('databaseId has one type on all nodes, so that one selection of an interface can have it', () => {
+  const found = fields.filter(({ field }) => field.name === 'databaseId').map(({ field }) => String(field.type));
+  expect(found.length).toBeGreaterThan(20);
+  expect(new Set(found)).toEqual(new Set(['DatabaseId!']));
+});
+
 const printed = contracts['schema.graphql']();
 /** Directives that every tool knows. */
 const WIDELY_KNOWN = ['deprecated', 'specifiedBy'];

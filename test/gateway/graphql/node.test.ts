@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { postGraphQL, errorsOf } from '../../support/fixtures/graphql-requests.ts';
 
 let gateway: TestGateway;
@@ -69,6 +70,18 @@ describe('node and nodes', () => {
       ),
     );
     expect([...new Set(single)]).toEqual([JSON.stringify({ data: { node: null }, extensions: 0 })]);
+  });
+
+  test('one selection has the databaseId of nodes of different types, as REST has it', async () => {
+    const owner = await gateway.createKey();
+    const sessionId = await createSession(gateway, owner.key);
+    await append(gateway, owner.key, sessionId, eventsOf(2));
+    const ids = [encode(`Session:${sessionId}`), encode(`SessionEvent:${sessionId}:2`), encode(`User:${owner.userId}`)];
+    const query = `query($ids: [ID!]!) { nodes(ids: $ids) {
+      ... on Session { databaseId } ... on SessionEvent { databaseId } ... on User { databaseId } } }`;
+    expect((await gateway.graphql(owner.key, query, { ids })).data).toEqual({
+      nodes: [{ databaseId: sessionId }, { databaseId: 2 }, { databaseId: owner.userId }],
+    });
   });
 
   test('a key without the scope of a type gets null for objects of that type', async () => {

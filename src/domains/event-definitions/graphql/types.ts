@@ -194,7 +194,7 @@ export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readEventDefinitionsByIds(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     ...nameFields(t),
     ...objectFields(t),
     ...propertyFields(t),

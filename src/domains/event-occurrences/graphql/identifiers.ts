@@ -20,7 +20,7 @@ const ObjectIdentifierType = nodeType<ObjectIdentifierRow>('ObjectIdentifier', {
   load: (context, keys, selected) => readObjectIdentifiers(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', {
-      type: 'UUID',
+      type: 'DatabaseId',
       description: 'The id that identifies the registered value in the database.',
     }),
     objectType: t.exposeString('objectType', {

@@ -48,7 +48,7 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
   keyColumns: ['definitionId', 'occurredAt', 'id'],
   load: (context, keys, selected) => readEventOccurrences(context, keys.flatMap(occurrenceKeyOf), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the occurrence in the database.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the occurrence in the database.' }),
     eventDefinition: t.field({
       type: EventDefinition,
       description: 'The definition of the event that occurred.',

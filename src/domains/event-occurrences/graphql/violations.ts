@@ -21,7 +21,7 @@ const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readEventViolations(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id of the count in the database.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the count in the database.' }),
     hour: t.expose('hour', { type: 'DateTime', description: 'The beginning of the hour in UTC.' }),
     eventDefinition: t.field({
       type: EventDefinition,

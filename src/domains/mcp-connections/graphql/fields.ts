@@ -31,7 +31,7 @@ const MANAGERS =
 /** Fields that identify the connection and its owner. */
 export function identityFields(t: Fields) {
   return {
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     name: t.exposeString('name', {
       description:
         'Name of 1 to 200 characters. It is unique among the shared connections, and among the personal connections of each owner.',

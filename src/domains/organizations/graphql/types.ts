@@ -53,7 +53,7 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readOrganizations(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     name: t.exposeString('name', { description: ORGANIZATION_TEXTS.name }),
     slug: t.exposeString('slug', {
       nullable: true,

@@ -40,7 +40,8 @@ const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
   keyColumns: ['sessionId', 'id'],
   load: (context, keys, selected) => readSessionEvents(context, keys.flatMap(placeOf), selected),
   fields: (t) => ({
-    databaseId: t.exposeInt('id', {
+    databaseId: t.expose('id', {
+      type: 'DatabaseId',
       description:
         'The id that REST uses. The events of a session are numbered from 1. The id is also the cursor for `sessionEvents(after:)`.',
     }),

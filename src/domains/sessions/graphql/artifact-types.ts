@@ -52,7 +52,7 @@ const CodeRepositoryType = nodeType<CodeRepositoryRow>('CodeRepository', {
   load: async (context, keys) =>
     (await readPullRequests(context, uuidsOf(keys), ['id', 'codeRepository'])).map(codeRepositoryOf),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
     name: t.exposeString('name', { description: CODE_REPOSITORY_TEXTS.name }),
     owner: t.exposeString('owner', { description: CODE_REPOSITORY_TEXTS.owner }),
     baseBranch: t.exposeString('baseBranch', { description: CODE_REPOSITORY_TEXTS.baseBranch }),
@@ -69,7 +69,7 @@ export const PullRequestType = nodeType<PullRequestRow>('PullRequest', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readPullRequests(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     ...pullRequestFields(t),
     sourceBranch: t.exposeString('sourceBranch', { description: PULL_REQUEST_TEXTS.sourceBranch }),
     baseBranch: t.exposeString('baseBranch', { description: PULL_REQUEST_TEXTS.baseBranch }),
@@ -93,7 +93,7 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readArtifacts(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     type: t.expose('type', { type: ArtifactTypeEnum, description: ARTIFACT_TEXTS.type }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: ARTIFACT_TEXTS.createdAt }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: ARTIFACT_TEXTS.updatedAt }),

@@ -18,7 +18,7 @@ export const ProjectType = nodeType<ProjectRow>('Project', {
   keyOf: ({ id }) => id,
   load: async (context, keys) => [...(await readProjects(context, uuidsOf(keys))).values()],
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
     name: t.exposeString('name', { description: PROJECT_TEXTS.name }),
     icon: t.expose('icon', { type: ProjectIconEnum, description: PROJECT_TEXTS.icon }),
     color: t.expose('color', { type: ProjectColorEnum, description: PROJECT_TEXTS.color }),
@@ -49,7 +49,7 @@ const SourceRepositoryType = nodeType<RepositoryRow>('SourceRepository', {
     return sources.flatMap(repositoriesOf).filter(({ sessionId, id }) => keys.includes(`${sessionId}:${id}`));
   },
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
     name: t.exposeString('name', { description: SOURCE_REPOSITORY_TEXTS.name }),
     provider: t.exposeString('provider', { description: SOURCE_REPOSITORY_TEXTS.provider }),
   }),
@@ -61,7 +61,7 @@ export const SessionSourceType = nodeType<SourceRow>('SessionSource', {
   keyColumns: ['sessionId'],
   load: loadSources,
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     name: t.exposeString('name', { description: SOURCE_TEXTS.name }),
     type: t.exposeString('type', { description: SOURCE_TEXTS.type }),
     repositories: t.field({
@@ -82,7 +82,7 @@ export const SourcePullRequestType = nodeType<SourcePullRequestRow>('SourcePullR
     return sessions.flatMap((session) => sourcePullRequestOf(session) ?? []);
   },
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses. The runner chose it.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
     ...pullRequestFields(t),
   }),
 });

@@ -17,7 +17,7 @@ export const SessionType = nodeType<SessionRow>('Session', {
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readSessions(context, uuidsOf(keys), selected),
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'UUID', description: 'The id that REST uses.' }),
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     ...taskFields(t),
     ...configurationFields(t),
     ...codeFields(t),

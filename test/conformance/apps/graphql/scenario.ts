@@ -50,7 +50,7 @@ export async function scenario(client: Client, word: string, sessionId: string) 
 
   const followed: number[] = [];
   await client.follow?.(FollowSessionDocument, { sessionId }, ({ sessionEvents }) => {
-    followed.push(sessionEvents.databaseId);
+    followed.push(Number(sessionEvents.databaseId));
   });
   return { ids, read, total, pages, taken, wrong, topLevel, followed: client.follow && followed };
 }
