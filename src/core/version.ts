@@ -6,3 +6,6 @@ const { version }: { readonly version: string } = JSON.parse(
 
 /** The gateway's version. */
 export const VERSION = version;
+
+/** What requests to other servers say of their sender. */
+export const USER_AGENT = `WorkspaceGateway/${VERSION}`;

@@ -1,10 +1,8 @@
 import type { LookupFunction, Socket } from 'node:net';
 import { Agent, type Dispatcher, buildConnector } from 'undici';
-import { VERSION } from '../version.ts';
+import { USER_AGENT } from '../version.ts';
 
 /** The connections to other servers: what each request says of us, and what each answer may begin with. */
-
-export const USER_AGENT = `WorkspaceGateway/${VERSION}`;
 
 export interface ConnectOptions {
   readonly lookup: LookupFunction;

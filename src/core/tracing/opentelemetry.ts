@@ -15,6 +15,7 @@ import { BatchSpanProcessor, type SpanExporter, TracerProvider } from '@opentele
 import type { Logger } from 'pino';
 import type { HttpHeaders } from '../http/messages.ts';
 import type { Timing } from '../timing.ts';
+import { USER_AGENT } from '../version.ts';
 import type { Span, SpanOptions, Tracing } from './tracing.ts';
 
 /** Tracing with OpenTelemetry. This file is loaded only if an endpoint is configured. */
@@ -69,7 +70,7 @@ export function startTracing(
 
 function createProvider(endpoint: string, log: Pick<Logger, 'warn'>): TracerProvider {
   const url = `${endpoint.replace(/\/+$/, '')}/v1/traces`;
-  const exporter = warning(new OTLPTraceExporter({ url, timeoutMillis: EXPORT_MS }), log);
+  const exporter = warning(new OTLPTraceExporter({ url, timeoutMillis: EXPORT_MS, userAgent: USER_AGENT }), log);
   return new TracerProvider({
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': NAME }))

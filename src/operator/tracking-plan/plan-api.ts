@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import { z } from 'zod';
+import { USER_AGENT } from '../../core/version.ts';
 import { UsageError } from '../command-arguments.ts';
 import { type Plan, type PlannedEvent, sortedByName } from './plan.ts';
 
@@ -137,6 +138,7 @@ async function send(url: string, { method, key, body }: Sent): Promise<unknown> 
   const headers = {
     Authorization: `Bearer ${key}`,
     Accept: 'application/json',
+    'User-Agent': USER_AGENT,
     // A repeated request changes nothing twice.
     ...(body && { 'Content-Type': 'application/json', 'Idempotency-Key': randomUUID() }),
   };

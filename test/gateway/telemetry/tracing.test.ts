@@ -20,7 +20,7 @@ interface OtlpSpan {
 
 let collector: Server;
 let endpoint: string;
-let received: { url: string | undefined; text: string }[];
+let received: { url: string | undefined; agent: string | undefined; text: string }[];
 let gateway: TestGateway;
 let isOpen: boolean;
 
@@ -28,7 +28,7 @@ beforeEach(async () => {
   received = [];
   collector = createServer((incoming, outgoing) => {
     void text(incoming).then((body) => {
-      received.push({ url: incoming.url, text: body });
+      received.push({ url: incoming.url, agent: incoming.headers['user-agent'], text: body });
       outgoing.setHeader('Content-Type', 'application/json').end('{}');
     });
   }).listen(0, '127.0.0.1');
@@ -58,6 +58,7 @@ async function close(): Promise<void> {
 async function spans(): Promise<OtlpSpan[]> {
   await close();
   await expect.poll(() => new Set(received.map(({ url }) => url))).toEqual(new Set(['/v1/traces']));
+  for (const { agent } of received) expect(agent).toMatch(/^WorkspaceGateway\/\S+ OTel-/);
   return receivedSpans();
 }
 
