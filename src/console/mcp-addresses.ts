@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
+import { clientNameOf } from './client-names.ts';
 import { html } from './html.ts';
 import type { Connection } from './mcp-connection-types.ts';
 
@@ -45,7 +46,7 @@ export function Addresses({ server }: { readonly server: Connection }): VNode {
       <code>mcp_connections.use</code>. Create a key for each client under <a href="/api-keys">API keys</a>.
     </p>
     <${Copyable} text=${url} />
-    ${configurationsOf(server.handle, url).map(
+    ${configurationsOf(clientNameOf(server.handle), url).map(
       ([client, where, text]) =>
         html`<details class="more-rows" key=${client}>
           <summary>${client} <span class="soft">(${where})</span></summary>

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
+import { withoutMcpSlash } from '../core/http/mcp-addresses.ts';
 import { clientAddressOf } from '../core/http/client-address.ts';
 import type { RequestIdOrigin } from '../core/audit.ts';
 import type { HttpHeaders, HttpRequest } from '../core/http/messages.ts';
@@ -29,6 +30,8 @@ export class Exchange {
   readonly refusals: Refusals = new Map();
   /** Records a refused operation. */
   readonly onRefusal = (error: unknown, operation: string): void => noteRefusal(this.refusals, error, operation);
+  /** The body, if it is a message of an MCP client and has been read. */
+  message?: Uint8Array | undefined;
   /** Response headers about the rate limit of the key. */
   limitHeaders?: Readonly<Record<string, string>>;
   /** Response headers of the route, such as `Deprecation`. */
@@ -43,6 +46,7 @@ export class Exchange {
     this.url = new URL(request.url);
     // GraphQL has one address, which some clients write with a slash at the end.
     if (this.url.pathname === '/graphql/') this.url.pathname = '/graphql';
+    else if (this.url.pathname.endsWith('/mcp/')) this.url.pathname = withoutMcpSlash(this.url.pathname);
     this.requestId = given ?? randomUUID();
     this.requestIdOrigin = given === undefined ? 'gateway' : 'client';
     this.#parts = parts;

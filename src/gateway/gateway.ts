@@ -15,6 +15,7 @@ import { toDomainError } from './failures.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
 import { type Admission, type SocketParts, type Sockets, createSockets } from './graphql/websocket.ts';
 import { type Cors, createCors } from './http/cors.ts';
+import { answerRefusal, isMessage, readRefused } from './mcp/refusal.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
 import { compact } from './http/send-response.ts';
@@ -57,6 +58,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       return { ...answer, body: compact(answer.body, bytes ?? 0), bytes, onClose };
     } catch (error) {
       exchange.onRefusal(error, exchange.operation);
+      if (isMessage(exchange)) await readRefused(exchange);
       return answerError(toDomainError(error, exchange.log), exchange);
     }
   }
@@ -196,14 +198,19 @@ const METRICS = '/metrics';
 
 const QUIET: ReadonlySet<string> = new Set(['/health/live', '/health/ready', METRICS, '/favicon.ico']);
 
-/** Answers an error in the format of the client: GraphQL, HTML, or REST. */
-function answerError(
-  failure: DomainError,
-  { request, url: { pathname }, api, operation, requestId }: Exchange,
-): HttpAnswer {
+/** Answers an error in the format of the client: GraphQL, HTML, MCP, or REST. */
+function answerError(failure: DomainError, exchange: Exchange): HttpAnswer {
+  const {
+    request,
+    url: { pathname },
+    api,
+    operation,
+    requestId,
+  } = exchange;
   if (pathname === '/graphql') return answerGraphQLError(failure, requestId);
   const isPage = api === 'page' || operation === 'unknown';
-  return isPage && wantsHtml(request) ? errorPage(failure, requestId) : answerRestError(failure, pathname, requestId);
+  if (isPage && wantsHtml(request)) return errorPage(failure, requestId);
+  return isMessage(exchange) ? answerRefusal(failure, exchange) : answerRestError(failure, pathname, requestId);
 }
 
 /**

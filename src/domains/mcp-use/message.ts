@@ -57,6 +57,9 @@ export async function parseMessage(body: Uint8Array): Promise<Message> {
   if (!isObject(document) || document['jsonrpc'] !== '2.0')
     throw new MessageFault(INVALID_REQUEST, 'the body must be one JSON-RPC 2.0 message; batches are not supported');
   const { id = null, method, params } = document;
+  // A client that writes null for a missing id sends a notification so.
+  if (document['id'] === null && typeof method === 'string' && !method.startsWith('notifications/'))
+    throw new MessageFault(INVALID_REQUEST, 'id: must not be null; MCP allows a number or a string');
   // Every event of a stream is compared with it.
   if (id !== null && typeof id !== 'number' && !(typeof id === 'string' && id.length <= MAX_ID))
     throw new MessageFault(INVALID_REQUEST, `id: must be a number, or a string of at most ${MAX_ID} characters`);

@@ -61,38 +61,46 @@ export async function parameterHeaders(
 
 async function readDeclarations(session: ServerSession): Promise<Declared> {
   const declared = new Map<string, readonly Declaration[] | string>();
-  for (const tool of (await listAllTools(session)).tools) {
+  for (const tool of (await listAll(session, TOOLS)).items) {
     const { name, inputSchema } = tool;
     if (typeof name === 'string') declared.set(name, headerProblemIn(inputSchema) ?? declarationsIn(inputSchema));
   }
   return declared;
 }
 
-export interface ListedTools {
-  readonly tools: readonly Readonly<Record<string, unknown>>[];
+/** What a server lists: the method, and the member of its result. */
+export interface Listing {
+  readonly method: 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list';
+  readonly member: 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
+}
+
+export const TOOLS: Listing = { method: 'tools/list', member: 'tools' };
+
+export interface Listed {
+  readonly items: readonly Readonly<Record<string, unknown>>[];
   /** Whether the server has more. */
   readonly isCut: boolean;
 }
 
-/** The tools of a server as it describes them, at most 2,000 in 100 pages. @throws UpstreamError for more than 4 MiB. */
-export async function listAllTools(session: ServerSession): Promise<ListedTools> {
-  const tools: Readonly<Record<string, unknown>>[] = [];
+/** What a server lists, as it describes it, at most 2,000 in 100 pages. @throws UpstreamError for more than 4 MiB. */
+export async function listAll(session: ServerSession, { method, member }: Listing): Promise<Listed> {
+  const items: Readonly<Record<string, unknown>>[] = [];
   const cursors = new Set<string>();
   let sum = 0;
   for (let cursor = ''; !cursors.has(cursor);) {
-    if (cursors.size === WORK.pages) return { tools, isCut: true };
+    if (cursors.size === WORK.pages) return { items, isCut: true };
     cursors.add(cursor);
-    const { result, bytes } = await session.request('tools/list', cursor === '' ? {} : { cursor });
+    const { result, bytes } = await session.request(method, cursor === '' ? {} : { cursor });
     if ((sum += bytes) > MAX_ANSWER_BYTES) throw answerTooLarge();
-    const { tools: listed, nextCursor } = isObject(result) ? result : {};
-    for (const tool of Array.isArray(listed) ? (listed as readonly unknown[]) : []) {
-      if (tools.length === WORK.tools) return { tools, isCut: true };
-      if (isObject(tool)) tools.push(tool);
+    const { [member]: listed, nextCursor } = isObject(result) ? result : {};
+    for (const item of Array.isArray(listed) ? (listed as readonly unknown[]) : []) {
+      if (items.length === WORK.tools) return { items, isCut: true };
+      if (isObject(item)) items.push(item);
     }
     // Without another page, the cursor is the first one again.
     cursor = typeof nextCursor === 'string' || typeof nextCursor === 'number' ? String(nextCursor) : '';
   }
-  return { tools, isCut: false };
+  return { items, isCut: false };
 }
 
 const MAX_DEPTH = 10;

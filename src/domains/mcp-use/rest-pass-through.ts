@@ -98,7 +98,12 @@ async function headersFor({ context, connection, request, message }: PassedCall)
 }
 
 async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord | undefined): Promise<HttpAnswer> {
-  const { context, connection, message } = call;
+  const { context, connection, message, request } = call;
+  if (hasNoStream(request, answer)) {
+    answer.discard();
+    call.end();
+    return answerWith(null, { status: 405, headers: { Allow: 'POST, DELETE' } });
+  }
   await requireProtocol(call, answer);
   const headers = await headersOf(call, answer);
   if (isEventStream(answer)) {
@@ -115,6 +120,11 @@ async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRe
   call.end();
   const shown = withAllowedTools(connection, message, response) ?? body;
   return answerWith(shown.length === 0 ? null : shown, { status: answer.status, headers });
+}
+
+/** Servers without a stream of messages answer so instead of 405, which some clients take for a failure. In a session 404 says that it has ended. */
+function hasNoStream({ method, headers }: HttpRequest, { status }: StreamedAnswer): boolean {
+  return method === 'GET' && !headers.has(SESSION_HEADER) && (status === 404 || status === 406);
 }
 
 /** The headers of the answer for the client; its session id is replaced by ours. */

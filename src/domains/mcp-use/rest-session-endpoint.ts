@@ -19,35 +19,64 @@ import { Notifications } from './notifications.ts';
 import { PING } from './passed-stream.ts';
 import { type ToolResponse, asksForInput, recordedCall } from './recorded-call.ts';
 import { answerFailure, jsonRpc } from './rest-json-rpc.ts';
-import { type ToolList, legacyTool, listTools, placeOf } from './session-tools.ts';
+import { type Listing, TOOLS } from './parameter-headers.ts';
+import { getPrompt, readResource } from './session-contents.ts';
+import { type SessionList, legacyTool, listOfAll, placeOf } from './session-tools.ts';
 import { callParams, unknownTool } from './tool-policy.ts';
 
 /**
- * The tools of all MCP connections of a session at one address, without state. The official package checks the messages and answers all but
- * the lists and calls of tools: it would drop what it does not know of their results.
+ * All MCP connections of a session at one address, without state: their tools, prompts and resources. The official package checks the messages
+ * and answers the others: it would drop what it does not know of their results.
  */
+
+const LISTINGS: readonly Listing[] = [
+  TOOLS,
+  { method: 'prompts/list', member: 'prompts' },
+  { method: 'resources/list', member: 'resources' },
+  { method: 'resources/templates/list', member: 'resourceTemplates' },
+];
 
 /** What the package lets through. */
 interface Accepted {
-  method?: 'tools/list' | 'tools/call';
+  method?: Listing['method'] | 'tools/call' | 'prompts/get' | 'resources/read';
 }
 
 const answerProtocol = statelessMcp((accepted: Accepted) => {
   const server = new Server(
     { name: 'workspace-gateway', version: VERSION },
     {
-      capabilities: { tools: {}, logging: {} },
+      capabilities: { tools: {}, prompts: {}, resources: {}, logging: {} },
       instructions:
-        'The tools of the MCP servers of one session. The name of a tool begins with the handle of its server.',
+        'The tools, prompts and resources of the MCP servers of one session. The names of tools and prompts begin with the handle of their server.',
     },
   );
   server.setRequestHandler('tools/list', () => {
     accepted.method = 'tools/list';
     return { tools: [] };
   });
+  server.setRequestHandler('prompts/list', () => {
+    accepted.method = 'prompts/list';
+    return { prompts: [] };
+  });
+  server.setRequestHandler('resources/list', () => {
+    accepted.method = 'resources/list';
+    return { resources: [] };
+  });
+  server.setRequestHandler('resources/templates/list', () => {
+    accepted.method = 'resources/templates/list';
+    return { resourceTemplates: [] };
+  });
   server.setRequestHandler('tools/call', () => {
     accepted.method = 'tools/call';
     return { content: [] };
+  });
+  server.setRequestHandler('prompts/get', () => {
+    accepted.method = 'prompts/get';
+    return { messages: [] };
+  });
+  server.setRequestHandler('resources/read', () => {
+    accepted.method = 'resources/read';
+    return { contents: [] };
   });
   return server;
 });
@@ -78,9 +107,12 @@ export async function answerSessionMessage(
     const connections = await findUsableConnections(context, ids);
     const given = { context, sessionId, request, message, isModernClient: isModern(request.headers, message) };
     if (accepted.method === 'tools/call') return await answerCall(given, connections);
+    const listing = LISTINGS.find(({ method }) => method === accepted.method);
     const endCount = countCallOfKey(context);
     try {
-      return answerList(given, await listTools(context, connections));
+      if (listing) return answerList(given, listing, await listOfAll(context, connections, listing));
+      const read = accepted.method === 'prompts/get' ? getPrompt : readResource;
+      return jsonRpc(textFor(given, await read(given, connections)));
     } finally {
       endCount();
     }
@@ -100,11 +132,15 @@ const LEVELS_WITH_WARNINGS: ReadonlySet<unknown> = new Set(['debug', 'info', 'no
 /** The member of `_meta` with the notices. */
 const NOTICES = 'workspace-gateway/notices';
 
-function answerList({ request, message, isModernClient }: ClientRequest, { tools, notices }: ToolList): HttpAnswer {
+function answerList(
+  { request, message, isModernClient }: ClientRequest,
+  { member }: Listing,
+  { items, notices }: SessionList,
+): HttpAnswer {
   const result = {
     // Lists are never kept: each key has its own.
     ...(isModernClient && { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }),
-    tools: isModernClient ? tools : tools.map(legacyTool),
+    [member]: isModernClient || member !== 'tools' ? items : items.map(legacyTool),
     ...(notices.length > 0 && { _meta: { [NOTICES]: notices } }),
   };
   const response = JSON.stringify({ jsonrpc: '2.0', id: message.id, result });

@@ -97,7 +97,7 @@ function legacyParams({ _meta, ...params }: Readonly<Record<string, unknown>>): 
 }
 
 function modernHeaders(method: string, params: Readonly<Record<string, unknown>>): Record<string, string> {
-  const { name } = params;
+  const name = params['name'] ?? params['uri'];
   return {
     'mcp-protocol-version': MODERN_VERSION,
     'mcp-method': method,

@@ -153,6 +153,7 @@ async function answerRaw(
   // A stream would be opened for nothing.
   if (request.method === 'HEAD') throw methodNotAllowed(request.method, ['GET', 'POST', 'DELETE']);
   const body = await readBytes(request);
+  exchange.message = body;
   const current = await whenRead();
   requireAccess(current, route.access);
   const input = parseInput(route.input, decoded(parameters));

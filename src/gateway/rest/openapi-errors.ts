@@ -1,5 +1,6 @@
 import { STATUS_OF } from '../../core/errors.ts';
 import { isEventPath } from '../../core/http/event-paths.ts';
+import { isMcpAddress } from '../../core/http/mcp-addresses.ts';
 import { type AnyRoute, type KeyedRoute, isKeyless, isRaw, isWrite, takesBody } from '../../core/http/route.ts';
 
 /** Descriptions of errors for openapi.json. */
@@ -93,12 +94,36 @@ export function describedError(status: number): DescribedError {
 export const ERROR_SCHEMAS = {
   Error: {
     type: 'object',
-    description: 'An error, except under `/events`.',
+    description: 'An error, except under `/events` and at addresses for MCP clients.',
     properties: {
       error: { type: 'string', description: 'What is wrong, with the path of each faulty field.' },
     },
     required: ['error'],
     additionalProperties: false,
+  },
+  JsonRpcError: {
+    type: 'object',
+    description: 'A JSON-RPC 2.0 error, at addresses for messages of MCP clients.',
+    properties: {
+      jsonrpc: { type: 'string', const: '2.0', description: 'The version of JSON-RPC.' },
+      id: {
+        type: ['string', 'number', 'null'],
+        description: 'The id of the message. Null if it has none, or if the body was not read.',
+      },
+      error: {
+        type: 'object',
+        properties: {
+          code: { type: 'integer', description: 'An error code of JSON-RPC or MCP.' },
+          message: { type: 'string', description: 'What is wrong.' },
+          data: { type: 'object', description: 'The kind of error in `code`, and more about it.' },
+        },
+        required: ['code', 'message'],
+        additionalProperties: true,
+        description: 'The error.',
+      },
+    },
+    required: ['jsonrpc', 'id', 'error'],
+    additionalProperties: true,
   },
   EventsError: {
     type: 'object',
@@ -138,7 +163,8 @@ export const ERROR_SCHEMAS = {
 
 export type ErrorFamily = keyof typeof ERROR_SCHEMAS;
 
-export function familyOf({ path }: Pick<AnyRoute, 'path'>): ErrorFamily {
+export function familyOf({ path, method }: Pick<AnyRoute, 'path' | 'method'>): ErrorFamily {
+  if (method === 'POST' && isMcpAddress(path)) return 'JsonRpcError';
   return isEventPath(path) ? 'EventsError' : 'Error';
 }
 
@@ -146,6 +172,8 @@ export function errorExample(family: ErrorFamily, status: number): object {
   const { message, category, field } = describedError(status);
   const whole = field === undefined ? message : `${field}: ${message}`;
   if (family === 'Error') return { error: whole };
+  if (family === 'JsonRpcError')
+    return { jsonrpc: '2.0', id: 1, error: { code: -32_000, message: whole, data: { code: category } } };
   const fault = { message, code: category.toLowerCase(), in: field ?? '' };
   const correlationId = 'c1e0a3b2-4d5f-4a6b-8c7d-9e0f1a2b3c4d';
   return { status: 'error', message: whole, category, correlationId, errors: [fault] };

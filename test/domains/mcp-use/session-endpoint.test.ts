@@ -177,7 +177,7 @@ test('a tool that clients would refuse is left out and named, so that the others
 });
 
 test('a list that is cut says so', async () => {
-  const many = (length: number) => Array.from({ length }, (_, index) => ({ ...ALPHA, name: `tool ${index}` }));
+  const many = (length: number) => Array.from({ length }, (_, index) => ({ ...ALPHA, name: `tool-${index}` }));
   fixture.peer.handler = oddMcpHandler({ tools: many(2000) });
   expect((await list()).notices).toBeUndefined();
   fixture.peer.handler = oddMcpHandler({ tools: many(2001) });
@@ -269,7 +269,11 @@ test('404 for a session that the caller cannot read, 403 for one that they canno
     send(LIST, { to: 'no-uuid' }),
   ]);
   expect(statuses.map(({ status }) => status)).toEqual([404, 404, 404, 403, 403, 401, 400]);
-  expect(new Set(statuses.slice(0, 3).map(({ text }) => text))).toEqual(new Set(['{"error":"session not found"}']));
+  expect(new Set(statuses.slice(0, 3).map(({ text }) => text))).toEqual(
+    new Set([
+      '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"session not found","data":{"code":"NOT_FOUND"}}}',
+    ]),
+  );
 });
 
 test('a client that asks for JSON alone gets it, also for what the package answers as a stream', async () => {

@@ -57,7 +57,7 @@ test('a body that is no message, or several, is 400, and one that is too large 4
   expect(await post('{', { key })).toMatchObject({ status: 400 });
   expect(await post([call('list_sessions')], { key })).toMatchObject({
     status: 400,
-    body: { error: 'the body must be one JSON-RPC message, not a list' },
+    body: { id: null, error: { message: 'the body must be one JSON-RPC message, not a list' } },
   });
   expect(await post('"x"', { key })).toMatchObject({ status: 400 });
   expect(await post(`"${'x'.repeat(5 * 2 ** 20)}"`, { key })).toMatchObject({ status: 413 });

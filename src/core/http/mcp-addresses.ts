@@ -1,0 +1,29 @@
+import { memberOf } from '../text/json-members.ts';
+
+/** The addresses of the gateway for MCP clients, and the messages that are sent to them. */
+
+const ADDRESS = /^\/(?:v1\/(?:mcp-connections\/[^/]+\/|sessions\/[^/]+\/)?)?mcp$/;
+
+export function isMcpAddress(path: string): boolean {
+  return ADDRESS.test(path);
+}
+
+/** Some clients write the address with a slash at the end. */
+export function withoutMcpSlash(path: string): string {
+  return path.endsWith('/mcp/') ? path.slice(0, -1) : path;
+}
+
+/** Longer ids are refused. */
+const MAX_ID = 1000;
+
+/** The id of a JSON-RPC message; null if it has none. */
+export function messageIdIn(body: Uint8Array): string | number | null {
+  try {
+    const text = memberOf(Buffer.from(body).toString(), 'id') ?? '';
+    // Each character can be an escape of six.
+    const id: unknown = text.length > 6 * MAX_ID + 2 ? null : JSON.parse(text);
+    return typeof id === 'number' || (typeof id === 'string' && id.length <= MAX_ID) ? id : null;
+  } catch {
+    return null;
+  }
+}
