@@ -2,6 +2,7 @@ import { exposed, nullable } from '../../core/graphql/fields.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
+import { needs } from '../../core/graphql/selection.ts';
 import { type UserRow, userRow } from './queries.ts';
 import { readVisibleUsers, updateViewer } from './operations.ts';
 import { USER_TEXTS } from './texts.ts';
@@ -18,6 +19,11 @@ export const UserType = nodeType<UserRow>('User', {
       name: nullable('String'),
       createdAt: 'DateTime',
       updatedAt: 'DateTime',
+    }),
+    displayName: t.string({
+      description: 'What to show for the person: the name, else the e-mail address, else `Deleted account`.',
+      extensions: needs<UserRow>('name', 'email'),
+      resolve: ({ name, email }) => name ?? email ?? 'Deleted account',
     }),
   }),
 });

@@ -47,6 +47,9 @@ export interface SocketParts extends OperationParts, Pick<Sockets, 'take'> {
 /** Members of `connection_init` that replace the header of the same name. */
 const INIT_HEADERS = new Set(['authorization', ORGANIZATION_HEADER.toLowerCase(), ...CLIENT_HEADERS]);
 
+/** A close reason has at most 123 bytes. */
+const WHERE_THE_KEY_GOES = '; send {"Authorization":"Bearer <key>"} as the payload of connection_init';
+
 type SocketContext = Context<ConnectionInitMessage['payload'], Connection>;
 
 export function createSockets(parts: SocketParts): Sockets {
@@ -162,7 +165,11 @@ async function connect({ extra: connection, connectionParams }: SocketContext, p
   const { signal } = new AbortController();
   const headers = new Map(connection.headers).set('upgrade', 'websocket');
   const admission = await parts.admit(requestOf(connection, { signal, headers }));
-  if (admission.keyId === undefined) return refuse(closeCodeOf(admission.status), admission.message);
+  if (admission.keyId === undefined)
+    return refuse(
+      closeCodeOf(admission.status),
+      admission.message + (admission.status === 401 ? WHERE_THE_KEY_GOES : ''),
+    );
   const { keyId } = admission;
   if (connection.isClosed) return false;
   if (!connection.socket.admit(keyId))

@@ -340,3 +340,32 @@ test.each([
   const { status, body } = await search(key, text);
   expect([status, body.error]).toEqual([400, error]);
 });
+
+test('GraphQL has the found event, with one statement for all matches; a found title has none', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { title: 'A xylophone' });
+  await say(key, id, 'xylophone one', 'xylophone two', 'xylophone three');
+  await index();
+  const query = `query($first: Int) { viewer { organization { sessionSearch(text: "xylophone", first: $first) {
+    nodes { eventId event { databaseId eventData { accumulatedText } } } } } } }`;
+  const read = async (first: number) => {
+    gateway.statements.length = 0;
+    const { data } = await gateway.graphql<{
+      viewer: { organization: { sessionSearch: { nodes: { eventId: number | null; event: object | null }[] } } };
+    }>(key, query, { first });
+    return { nodes: data?.viewer.organization.sessionSearch.nodes, statements: gateway.statements.length };
+  };
+  const all = await read(50);
+  const event = (databaseId: number, text: string) => ({
+    eventId: databaseId,
+    event: { databaseId, eventData: { accumulatedText: `xylophone ${text}` } },
+  });
+  expect(all.nodes?.filter(({ eventId }) => eventId !== null)).toEqual([
+    event(3, 'three'),
+    event(2, 'two'),
+    event(1, 'one'),
+  ]);
+  expect(all.nodes?.filter(({ eventId }) => eventId === null)).toEqual([{ eventId: null, event: null }]);
+  const few = await read(2);
+  expect(all.statements).toBe(few.statements);
+});

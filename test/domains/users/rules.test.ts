@@ -95,3 +95,13 @@ describe('names and addresses of other users need a scope of the workspace API (
     });
   });
 });
+
+test('displayName is the name, else the e-mail address', async () => {
+  const { key, email } = await gateway.createKey();
+  const read = async () =>
+    (await gateway.graphql<{ viewer: { user: object } }>(key, '{ viewer { user { displayName } } }')).data?.viewer.user;
+  await gateway.graphql(key, 'mutation { updateViewer(input: { name: null }) { __typename } }');
+  expect(await read()).toEqual({ displayName: email });
+  await gateway.graphql(key, 'mutation { updateViewer(input: { name: "Mae" }) { __typename } }');
+  expect(await read()).toEqual({ displayName: 'Mae' });
+});

@@ -45,6 +45,19 @@ describe('close codes of the protocol', () => {
     expect((await socket.closed).code).toBe(code);
   });
 
+  test.each([
+    ['nowhere', init()],
+    ['in headers within the payload', init({ headers: { Authorization: `Bearer wgk_${'0'.repeat(36)}` } })],
+    ['without Bearer', init({ Authorization: `wgk_${'0'.repeat(36)}` })],
+  ])('4403 says where the key goes: %s', async (_, message) => {
+    const socket = await openSocket(server.url);
+    socket.send(message);
+    expect(await socket.closed).toEqual({
+      code: 4403,
+      reason: 'missing or invalid API key; send {"Authorization":"Bearer <key>"} as the payload of connection_init',
+    });
+  });
+
   test('4406: another protocol', async () => {
     const socket = await openSocket(server.url, { protocol: 'graphql-ws' }).catch((error: unknown) => error);
     // The client refuses an answer that chooses none of its protocols.

@@ -28,13 +28,13 @@ import { pagesOfSessionEvents, readSessionEvents } from '../operations.ts';
 import type { SessionEventRow } from '../queries.ts';
 import { type Tailed, tailSessionEvents } from '../live-tail.ts';
 
-function placeOf(key: string): { sessionId: SessionId; id: number }[] {
+export function placeOf(key: string): { sessionId: SessionId; id: number }[] {
   const [sessionId = '', id = ''] = key.split(':');
   const [uuid] = uuidsOf([sessionId]);
   return uuid !== undefined && /^\d{1,15}$/.test(id) ? [{ sessionId: uuid, id: Number(id) }] : [];
 }
 
-const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
+export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
   description: 'An event of a session, as its runner recorded it.',
   keyOf: ({ sessionId, id }) => `${sessionId}:${id}`,
   keyColumns: ['sessionId', 'id'],

@@ -1,8 +1,9 @@
+import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
-import { needs } from '../../../core/graphql/selection.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { inGraphQL } from '../../../core/text/wording.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import { readSessions } from '../../sessions/public.ts';
@@ -10,6 +11,9 @@ import { SessionFilterInput } from '../../sessions/graphql/operations.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { type SessionMatch, searchSessions } from '../search-operations.ts';
 import { searchTextInput } from '../input.ts';
+import { readSessionEvents } from '../operations.ts';
+import type { SessionEventRow } from '../queries.ts';
+import { SessionEventType, placeOf } from './operations.ts';
 import { MATCH_TEXTS } from '../texts.ts';
 import { parseInput } from '../../../core/input/validation.ts';
 
@@ -23,6 +27,28 @@ const SessionMatchType = builder.objectRef<SessionMatch>('SessionMatch').impleme
       extensions: OWN_STATEMENT,
       resolve: ({ sessionId }, _, context, info) =>
         resolveReference({ context, info }, 'Session', sessionId, readSessions),
+    }),
+    event: t.field({
+      type: SessionEventType,
+      nullable: true,
+      description:
+        'The event that has the text. Null when the title was found, or the event was deleted in the meantime.',
+      extensions: OWN_STATEMENT,
+      resolve: ({ sessionId, eventId }, _, context, info) => {
+        if (eventId === null) return null;
+        const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
+        const load = async (keys: readonly string[]) => {
+          const rows = await readSessionEvents(context, keys.flatMap(placeOf), selected);
+          return new Map(rows.map((row) => [`${row.sessionId}:${row.id}`, row]));
+        };
+        return resolveBatched<SessionEventRow, null>(
+          { context, info },
+          `${sessionId}:${eventId}`,
+          load,
+          selected,
+          null,
+        );
+      },
     }),
     eventId: t.exposeInt('eventId', { nullable: true, description: MATCH_TEXTS.eventId }),
     excerpt: t.exposeString('excerpt', { description: MATCH_TEXTS.excerpt }),
