@@ -20,6 +20,7 @@ export async function deliverDue(given: LoopContext, signal: AbortSignal): Promi
   const context = { ...given, leases: new Set<Lease>() };
   const { sql, now, timing } = context;
   const running = new Map<string, Promise<void>>();
+  let renewedAt = performance.now();
   try {
     while (!signal.aborted) {
       const due = running.size < MAX_CONCURRENT ? await findDue(sql, now(), MAX_CONCURRENT) : [];
@@ -30,7 +31,9 @@ export async function deliverDue(given: LoopContext, signal: AbortSignal): Promi
       }
       if (running.size === 0) break;
       await settlesWithin(Promise.race(running.values()), timing.webhookPollMs);
+      if (performance.now() - renewedAt < timing.webhookPollMs) continue;
       await renewLeases(context);
+      renewedAt = performance.now();
     }
   } finally {
     await Promise.all(running.values());

@@ -45,7 +45,8 @@ interface Turn {
   readonly context: DeliveryContext;
   readonly lease: Lease;
   readonly reader: FeedReader;
-  readonly signing: readonly string[];
+  /** Read with the first message. */
+  readonly signing: () => Promise<readonly string[]>;
   /** Aborts when the process stops, or the lease is lost. */
   readonly signal: AbortSignal;
   /** After that, what was read is read again, so that messages follow what administrators can see now. */
@@ -96,7 +97,8 @@ async function beginTurn(context: DeliveryContext, lease: Lease, signal: AbortSi
   const endsAt = performance.now() + timing.webhookPollMs;
   const subscriptions = (await findSubscriptions(sql, webhook.organizationId)) ?? {};
   const reader = { em, sql, actor: webhookActor(webhook.organizationId, subscriptions) };
-  const signing = await signingSecrets(em.fork(), secrets, webhook, now());
+  let read: Promise<readonly string[]> | undefined;
+  const signing = () => (read ??= signingSecrets(em.fork(), secrets, webhook, now()));
   return { context, lease, reader, signing, signal: AbortSignal.any([signal, lost.signal]), endsAt };
 }
 
@@ -219,12 +221,9 @@ async function saveResult(
   });
 }
 
-function request(
-  { context, lease: { webhook }, signing, signal }: Turn,
-  message: WebhookMessage,
-): ReturnType<typeof send> {
+async function request({ context, lease: { webhook }, signing, signal }: Turn, message: WebhookMessage) {
   const { now, timing } = context;
-  const headers = headersOf(message, signing, now());
+  const headers = headersOf(message, await signing(), now());
   return send(context, { url: webhook.url, headers, body: message.body, timeoutMs: timing.webhookTimeoutMs, signal });
 }
 

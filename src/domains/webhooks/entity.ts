@@ -91,6 +91,7 @@ export class Webhook extends WebhookSchema.class {
 
   disable(reason: DisabledReason, at: Date): void {
     this.generation += 1;
+    this.disableAfter = null;
     this.disabledAt = at;
     this.disabledReason = reason;
   }

@@ -27,9 +27,9 @@ export function afterReplay({ replayUntil }: LeasedWebhook, { entryId, result }:
 }
 
 export function afterEntry(webhook: LeasedWebhook, { entryId, result, at }: Tried): Partial<DeliveryProgress> {
-  const begun = { attempts: 0, failedEntryId: null, nextAttemptAt: null };
+  const begun = { attempts: 0, failedEntryId: null, nextAttemptAt: null, disableAfter: null };
   if (result.state === 'succeeded')
-    return { ...begun, cursor: entryId, failingSince: null, disableAfter: null, lastDeliveredAt: at.toISOString() };
+    return { ...begun, cursor: entryId, failingSince: null, lastDeliveredAt: at.toISOString() };
   const failingSince = webhook.failingSince ?? at.toISOString();
   const isGone = result.status === 410;
   if (isGone || (webhook.disableAfter !== null && at.getTime() >= Date.parse(webhook.disableAfter)))
