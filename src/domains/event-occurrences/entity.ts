@@ -2,6 +2,7 @@ import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/public.ts';
+import type { UnmatchedReason } from './input.ts';
 import type { PropertyValue } from './property-values.ts';
 
 const EventOccurrenceSchema = defineEntity({
@@ -19,9 +20,23 @@ const EventOccurrenceSchema = defineEntity({
     objectId: p.text().nullable(),
     /** The deduplication key that the client sent. It can be any text, not only a UUID. */
     uuid: p.text().nullable(),
+    /** Why custom matching has found no record; null if it was not asked, or has found one. */
+    unmatchedReason: p.text().$type<UnmatchedReason>().nullable(),
     properties: p.json<Record<string, PropertyValue>>().columnType('json'),
   },
-  indexes: [{ name: 'event_occurrence_object_index', properties: ['definitionId', 'objectId', 'occurredAt', 'id'] }],
+  indexes: [
+    { name: 'event_occurrence_object_index', properties: ['definitionId', 'objectId', 'occurredAt', 'id'] },
+    {
+      name: 'event_occurrence_email_index',
+      properties: ['definitionId', 'email', 'occurredAt', 'id'],
+      where: 'email is not null',
+    },
+    {
+      name: 'event_occurrence_unmatched_index',
+      properties: ['definitionId', 'occurredAt', 'id', 'unmatchedReason'],
+      where: 'unmatched_reason is not null',
+    },
+  ],
   partitionBy: { type: 'hash', expression: 'definition_id', partitions: 16 },
 });
 

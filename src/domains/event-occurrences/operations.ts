@@ -8,6 +8,7 @@ import { type CheckedOccurrence, checkOccurrence } from './occurrence-validation
 import {
   MAX_OCCURRENCES,
   type SendEventOccurrenceInput,
+  type UnmatchedReason,
   sendEventOccurrenceInput,
   sendEventOccurrencesInput,
 } from './input.ts';
@@ -145,14 +146,22 @@ function toRow(
   { input, definition, properties, link }: Checked,
   objects: ReadonlyMap<string, string>,
 ): NewOccurrence {
+  const objectId = input.objectId ?? (link && objects.get(keyOf(link)));
   return {
     id: newId(),
     definitionId: definition.id,
     occurredAt: input.occurredAt ?? now().toISOString(),
     email: input.email,
     utk: input.utk,
-    objectId: input.objectId ?? (link && objects.get(keyOf(link))),
+    objectId,
     uuid: input.uuid,
+    unmatchedReason: objectId === undefined && definition.customMatchingId ? reasonOf(input, link) : undefined,
     properties,
   };
+}
+
+/** Why custom matching has found no record. Without a value to find it by, a contact can still have an address or a token. */
+function reasonOf({ email, utk }: SendEventOccurrenceInput, link: Checked['link']): UnmatchedReason | undefined {
+  if (link) return 'NOT_REGISTERED';
+  return email === undefined && utk === undefined ? 'NO_VALUE' : undefined;
 }

@@ -11,7 +11,7 @@ import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { type EventDefinitionTables, definitionsOf, propertyMeantBy } from '../event-definitions/public.ts';
 import { EVENT_OCCURRENCE_COLUMNS, type EventOccurrenceTables } from './entity.ts';
-import type { EventOccurrenceFilter, UnmatchedReason } from './input.ts';
+import type { EventOccurrenceFilter } from './input.ts';
 
 /** Every statement joins the definition, so that occurrences of a deleted definition or of another organization are never found. */
 
@@ -22,40 +22,22 @@ type StoredOccurrence = RowOf<Tables['event_occurrence']>;
 /** A row has the selected columns only; without a selection it has all columns. `properties` is JSON text. */
 export type EventOccurrenceRow = Omit<StoredOccurrence, 'organizationId' | 'properties'> & {
   readonly properties: string;
-  readonly unmatchedReason: UnmatchedReason | null;
 };
 
 /** The primary key of an occurrence. */
 export type OccurrenceKey = Pick<EventOccurrenceRow, 'definitionId' | 'occurredAt' | 'id'>;
 
-const COLUMNS = [...EVENT_OCCURRENCE_COLUMNS.filter((name) => name !== 'organizationId'), 'unmatchedReason'] as const;
+const COLUMNS = EVENT_OCCURRENCE_COLUMNS.filter((name) => name !== 'organizationId');
 
 function selectionOf(asked: Columns<EventOccurrenceRow>) {
   const names = withColumns<EventOccurrenceRow>(asked, COLUMNS, 'id', 'definitionId', 'occurredAt');
   const plain = columns(
     'o',
-    names.filter((name) => name !== 'properties' && name !== 'unmatchedReason'),
+    names.filter((name) => name !== 'properties'),
   );
-  return [
-    ...plain,
-    // The stored JSON text is sent to the client without parsing it.
-    ...(names.includes('properties') ? [sql<string>`o.properties::text`.as('properties')] : []),
-    ...(names.includes('unmatchedReason') ? [unmatchedReason.as('unmatchedReason')] : []),
-  ];
+  // The stored JSON text is sent to the client without parsing it.
+  return names.includes('properties') ? [...plain, sql<string>`o.properties::text`.as('properties')] : plain;
 }
-
-/**
- * Why custom matching has linked an occurrence to no record. An identifier counts only when it is registered before the occurrence is sent, so
- * this never changes. The rule of a definition never changes either.
- */
-const unmatchedReason = sql<UnmatchedReason | null>`(
-  select case
-    when o.properties ->> (m.custom_matching_id #>> '{primaryObjectRule,eventPropertyName}') is not null then 'NOT_REGISTERED'
-    when o.email is null and o.utk is null then 'NO_VALUE'
-  end
-  from event_definition m
-  where m.id = o.definition_id and m.organization_id = o.organization_id and m.custom_matching_id is not null and o.object_id is null
-)`;
 
 const occurrence = expressionBuilder<Tables & { o: Tables['event_occurrence'] }, 'o'>();
 
@@ -78,10 +60,7 @@ function thatFit({
     ...(objectId == null ? [] : [occurrence('o.object_id', '=', objectId)]),
     ...(email == null ? [] : [occurrence('o.email', '=', email.replaceAll('\0', ' '))]),
     ...(properties ?? []).map(({ name, value }) => hasPropertyValue(propertyMeantBy(name), value)),
-    // The first condition is of the index.
-    ...(unmatchedReasons == null
-      ? []
-      : [occurrence('o.object_id', 'is', null), sql<SqlBool>`${unmatchedReason} = ${anyOf('text', unmatchedReasons)}`]),
+    ...(unmatchedReasons == null ? [] : [occurrence('o.unmatched_reason', '=', anyOf('text', unmatchedReasons))]),
     ...(occurredFrom == null ? [] : [occurrence('o.occurred_at', '>=', occurredFrom)]),
     ...(occurredBefore == null ? [] : [occurrence('o.occurred_at', '<', occurredBefore)]),
   ]);

@@ -6,6 +6,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, listOf } from '../../core/postgres/reading/queries.ts';
 import type { Link } from './occurrence-validation.ts';
 import type { EventOccurrenceTables } from './entity.ts';
+import type { UnmatchedReason } from './input.ts';
 import type { PropertyValue } from './property-values.ts';
 
 /**
@@ -26,6 +27,7 @@ export interface NewOccurrence {
   readonly utk: string | undefined;
   readonly objectId: string | undefined;
   readonly uuid: string | undefined;
+  readonly unmatchedReason: UnmatchedReason | undefined;
   readonly properties: Readonly<Record<string, PropertyValue>>;
 }
 
@@ -238,6 +240,7 @@ export async function storeOccurrences(
     listOf('text', values('utk')),
     listOf('text', values('objectId')),
     listOf('text', values('uuid')),
+    listOf('text', values('unmatchedReason')),
     listOf(
       'text',
       values('properties').map((properties) => JSON.stringify(properties)),
@@ -261,5 +264,14 @@ export async function storeOccurrences(
     .execute();
 }
 
-const COLUMNS = ['definition_id', 'occurred_at', 'id', 'email', 'utk', 'object_id', 'uuid'] as const;
+const COLUMNS = [
+  'definition_id',
+  'occurred_at',
+  'id',
+  'email',
+  'utk',
+  'object_id',
+  'uuid',
+  'unmatched_reason',
+] as const;
 type NewRow = Readonly<Record<(typeof COLUMNS)[number] | 'properties', string | null>>;

@@ -74,7 +74,7 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
       type: UnmatchedReasonEnum,
       nullable: true,
       description:
-        'Why custom matching has linked the occurrence to no record. Null if it is linked, if it has an e-mail address or token and no value to find the record by, and for an event without custom matching. It never changes.',
+        'Why custom matching has linked the occurrence to no record. Null if it is linked, if it has an e-mail address or token and no value to find the record by, for an event without custom matching, and for an occurrence that an earlier version has stored. It never changes.',
     }),
     uuid: t.exposeString('uuid', {
       nullable: true,
