@@ -24,34 +24,41 @@ export function nullable<Of extends Type>(type: Of, extensions?: object): Nullab
 }
 
 type Table = Readonly<Record<string, Type | Nullable<Type>>>;
+type Rows = Readonly<Record<string, readonly [type: Type | Nullable<Type>, text: string]>>;
 
 /** Does not compile for a property of another type, or that can be null without `nullable`. */
-type Fitting<Row, Given extends Table> = {
-  readonly [Name in keyof Given]: Given[Name] extends Nullable<infer Of>
+type Fitting<Row, Name, Given> =
+  Given extends Nullable<infer Of>
     ? Name extends CompatibleTypes<Types, Row, Of, true>
-      ? Given[Name]
+      ? Given
       : never
-    : Given[Name] extends Type
-      ? Name extends CompatibleTypes<Types, Row, Given[Name], false>
-        ? Given[Name]
+    : Given extends Type
+      ? Name extends CompatibleTypes<Types, Row, Given, false>
+        ? Given
         : never
       : never;
-};
 
-/** The fields of these types, each with the text of its name. */
-export function exposed<Row extends object, Given extends Table>(
+/** The fields of these types and texts. */
+export function exposed<Row extends object, Given extends Rows>(
   t: FieldsOf<Row>,
-  texts: Readonly<Record<keyof Given & string, string>>,
-  types: Given & Fitting<Row, Given>,
+  rows: Given & { readonly [Name in keyof Given]: readonly [Fitting<Row, Name, Given[Name][0]>, string] },
 ): FieldMap {
   return Object.fromEntries(
-    Object.entries<Type | Nullable<Type>>(types).map(([name, given]) => {
+    Object.entries<Rows[string]>(rows).map(([name, [given, description]]) => {
       const { type, ...options } = given instanceof Nullable ? given : { type: given };
-      // The types above have been compared with the row.
-      return [
-        name,
-        t.expose(name as never, { type, ...options, description: texts[name as keyof Given & string] } as never),
-      ];
+      // The types have been compared with the row.
+      return [name, t.expose(name as never, { type, ...options, description } as never)];
     }),
   );
+}
+
+/** The fields of these types, each with the text of its name. */
+export function exposedWith<Row extends object, Given extends Table>(
+  t: FieldsOf<Row>,
+  texts: Readonly<Record<keyof Given & string, string>>,
+  types: Given & { readonly [Name in keyof Given]: Fitting<Row, Name, Given[Name]> },
+): FieldMap {
+  const rows = Object.entries(types).map(([name, type]) => [name, [type, texts[name as keyof Given & string]]]);
+  // The types have been compared with the row.
+  return exposed(t, Object.fromEntries(rows) as never);
 }

@@ -1,6 +1,6 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
-import { exposed, nullable } from '../../core/graphql/fields.ts';
+import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
@@ -46,7 +46,7 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    ...exposed(t, API_KEY_TEXTS, {
+    ...exposedWith(t, API_KEY_TEXTS, {
       name: 'String',
       preview: 'String',
       scopes: [ScopeEnum],

@@ -1,3 +1,4 @@
+import { exposed } from '../../core/graphql/fields.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId } from '../../core/graphql/global-ids.ts';
@@ -13,18 +14,13 @@ import type { DeletionPreview } from './queries.ts';
 const PreviewType = builder.objectRef<DeletionPreview>('OrganizationDeletionPreview').implement({
   description: 'What would be deleted together with an organization now.',
   fields: (t) => ({
-    memberCount: t.exposeInt('memberCount', { description: 'Number of members. Their accounts are not deleted.' }),
-    sessionCount: t.exposeInt('sessionCount', { description: 'Sessions.' }),
-    sessionEventCount: t.expose('sessionEventCount', {
-      type: 'BigInt',
-      description: 'Number of events of the sessions.',
-    }),
-    mcpServerCount: t.exposeInt('mcpServerCount', { description: 'Number of shared and personal MCP connections.' }),
-    eventDefinitionCount: t.exposeInt('eventDefinitionCount', {
-      description: 'Number of event definitions. Their occurrences are deleted too.',
-    }),
-    apiKeyCount: t.exposeInt('apiKeyCount', {
-      description: 'Number of active API keys that are bound to the organization.',
+    ...exposed(t, {
+      memberCount: ['Int', 'Number of members. Their accounts are not deleted.'],
+      sessionCount: ['Int', 'Sessions.'],
+      sessionEventCount: ['BigInt', 'Number of events of the sessions.'],
+      mcpServerCount: ['Int', 'Number of shared and personal MCP connections.'],
+      eventDefinitionCount: ['Int', 'Number of event definitions. Their occurrences are deleted too.'],
+      apiKeyCount: ['Int', 'Number of active API keys that are bound to the organization.'],
     }),
   }),
 });

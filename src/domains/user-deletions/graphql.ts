@@ -1,3 +1,4 @@
+import { exposed, nullable } from '../../core/graphql/fields.ts';
 import { withAccess, refusable } from '../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { NotFoundError } from '../../core/errors.ts';
@@ -37,25 +38,17 @@ export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
       extensions: needs<DeletionJobRow>('organizationId'),
       resolve: ({ organizationId }) => organizationId && toGlobalId('Organization', organizationId),
     }),
-    state: t.expose('state', { type: DeletionJobStateEnum, description: 'State of the deletion.' }),
-    runAfter: t.expose('runAfter', {
-      type: 'DateTime',
-      description: 'Earliest time at which the deletion begins.',
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the deletion was requested.' }),
-    startedAt: t.expose('startedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: 'When the deletion began, and the keys were revoked. Null while it is queued.',
+    ...exposed(t, {
+      state: [DeletionJobStateEnum, 'State of the deletion.'],
+      runAfter: ['DateTime', 'Earliest time at which the deletion begins.'],
+      createdAt: ['DateTime', 'When the deletion was requested.'],
+      startedAt: [nullable('DateTime'), 'When the deletion began, and the keys were revoked. Null while it is queued.'],
+      error: [nullable('String'), 'Why the deletion failed. Null unless the state is `FAILED`.'],
     }),
     finishedAt: t.expose('finishedAt', {
       type: 'DateTime',
       nullable: true,
       description: 'When the deletion was done, failed or canceled. Null while it is queued or running.',
-    }),
-    error: t.exposeString('error', {
-      nullable: true,
-      description: 'Why the deletion failed. Null unless the state is `FAILED`.',
     }),
   }),
 });

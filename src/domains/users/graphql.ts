@@ -1,4 +1,4 @@
-import { exposed, nullable } from '../../core/graphql/fields.ts';
+import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
@@ -14,7 +14,7 @@ export const UserType = nodeType<UserRow>('User', {
   load: (context, keys, selected) => readVisibleUsers(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    ...exposed(t, USER_TEXTS, {
+    ...exposedWith(t, USER_TEXTS, {
       email: nullable('String'),
       name: nullable('String'),
       createdAt: 'DateTime',

@@ -1,3 +1,4 @@
+import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
@@ -71,22 +72,24 @@ const DeliveryType = nodeType<DeliveryRow>('WebhookDelivery', {
   load: (context, keys, selected) => readWebhookDeliveries(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    kind: t.expose('kind', { type: KindEnum, description: DELIVERY_TEXTS.kind }),
-    state: t.expose('state', { type: StateEnum, description: DELIVERY_TEXTS.state }),
-    type: t.exposeString('type', { description: DELIVERY_TEXTS.type }),
+    ...exposedWith(t, DELIVERY_TEXTS, {
+      kind: KindEnum,
+      state: StateEnum,
+      type: 'String',
+      feedEntryId: nullable('Int'),
+      attempt: 'Int',
+      status: nullable('Int'),
+      error: nullable('String'),
+      answer: nullable('String'),
+      durationMs: nullable('Int'),
+      createdAt: 'DateTime',
+    }),
     messageId: t.string({
       description: DELIVERY_TEXTS.messageId,
       extensions: needs<DeliveryRow>('id', 'organizationId', 'feedEntryId'),
       resolve: ({ id, organizationId, feedEntryId }) =>
         feedEntryId === null ? pingIdOf(id) : messageIdOf(organizationId, feedEntryId),
     }),
-    feedEntryId: t.exposeInt('feedEntryId', { nullable: true, description: DELIVERY_TEXTS.feedEntryId }),
-    attempt: t.exposeInt('attempt', { description: DELIVERY_TEXTS.attempt }),
-    status: t.exposeInt('status', { nullable: true, description: DELIVERY_TEXTS.status }),
-    error: t.exposeString('error', { nullable: true, description: DELIVERY_TEXTS.error }),
-    answer: t.exposeString('answer', { nullable: true, description: DELIVERY_TEXTS.answer }),
-    durationMs: t.exposeInt('durationMs', { nullable: true, description: DELIVERY_TEXTS.durationMs }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: DELIVERY_TEXTS.createdAt }),
   }),
 });
 
@@ -119,42 +122,20 @@ function stateFields(t: FieldsOf<WebhookRow>) {
       extensions: needs<WebhookRow>('disabledAt'),
       resolve: ({ disabledAt }) => disabledAt === null,
     }),
-    disabledAt: t.expose('disabledAt', { type: 'DateTime', nullable: true, description: WEBHOOK_TEXTS.disabledAt }),
-    disabledReason: t.expose('disabledReason', {
-      type: DisabledReasonEnum,
-      nullable: true,
-      description: WEBHOOK_TEXTS.disabledReason,
+    ...exposedWith(t, WEBHOOK_TEXTS, {
+      disabledAt: nullable('DateTime'),
+      disabledReason: nullable(DisabledReasonEnum),
+      attempts: 'Int',
+      nextAttemptAt: nullable('DateTime'),
+      failingSince: nullable('DateTime'),
+      disableAfter: nullable('DateTime'),
+      lastDeliveredAt: nullable('DateTime'),
+      previousSecretExpiresAt: nullable('DateTime'),
     }),
     cursor: t.int({
       description: WEBHOOK_TEXTS.cursor,
       extensions: needs<WebhookRow>('cursor', 'requestedCursor'),
       resolve: ({ cursor, requestedCursor }) => requestedCursor ?? cursor,
-    }),
-    attempts: t.exposeInt('attempts', { description: WEBHOOK_TEXTS.attempts }),
-    nextAttemptAt: t.expose('nextAttemptAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: WEBHOOK_TEXTS.nextAttemptAt,
-    }),
-    failingSince: t.expose('failingSince', {
-      type: 'DateTime',
-      nullable: true,
-      description: WEBHOOK_TEXTS.failingSince,
-    }),
-    disableAfter: t.expose('disableAfter', {
-      type: 'DateTime',
-      nullable: true,
-      description: WEBHOOK_TEXTS.disableAfter,
-    }),
-    lastDeliveredAt: t.expose('lastDeliveredAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: WEBHOOK_TEXTS.lastDeliveredAt,
-    }),
-    previousSecretExpiresAt: t.expose('previousSecretExpiresAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: WEBHOOK_TEXTS.previousSecretExpiresAt,
     }),
   };
 }
@@ -166,8 +147,12 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
   load: (context, keys, selected) => readWebhooks(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    url: t.expose('url', { type: 'URL', description: WEBHOOK_TEXTS.url }),
-    types: t.expose('types', { type: [FeedEntryTypeEnum], nullable: true, description: WEBHOOK_TEXTS.types }),
+    ...exposedWith(t, WEBHOOK_TEXTS, {
+      url: 'URL',
+      types: nullable([FeedEntryTypeEnum]),
+      createdAt: 'DateTime',
+      updatedAt: 'DateTime',
+    }),
     conditions: t.field({
       type: ConditionsType,
       nullable: true,
@@ -181,8 +166,6 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
       pages: (context, asked, columns) => pagesOfDeliveries(context, { ...asked, columns }),
       counts: countsOfDeliveries,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: WEBHOOK_TEXTS.createdAt }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: WEBHOOK_TEXTS.updatedAt }),
   }),
 });
 

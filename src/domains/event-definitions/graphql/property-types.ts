@@ -1,3 +1,4 @@
+import { exposed, nullable } from '../../../core/graphql/fields.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import { inputType } from '../../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
@@ -77,20 +78,19 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
   keyColumns: ['definitionId', 'name'],
   load: (context, keys, selected) => readEventProperties(context, keys.flatMap(propertyKeyOf), selected),
   fields: (t) => ({
-    name: t.exposeString('name', {
-      description: 'Internal name of at most 50 characters, unique within the definition. It never changes.',
+    ...exposed(t, {
+      name: ['String', 'Internal name of at most 50 characters, unique within the definition. It never changes.'],
+      label: ['String', 'Name to display, at most 50 characters.'],
+      type: [EventPropertyType, 'Type of the values.'],
+      description: [nullable('String'), 'Free text of at most 10,000 characters. Null when there is none.'],
+      createdAt: ['DateTime', 'When the property was created.'],
+      updatedAt: ['DateTime', 'When the property last changed. `expectedUpdatedAt` is compared with it.'],
     }),
-    label: t.exposeString('label', { description: 'Name to display, at most 50 characters.' }),
-    type: t.expose('type', { type: EventPropertyType, description: 'Type of the values.' }),
     fieldType: t.field({
       type: EventPropertyFieldType,
       description: 'How the property is stored and displayed.',
       extensions: needs<EventPropertyRow>('type'),
       resolve: ({ type }) => FIELD_TYPE_OF[type],
-    }),
-    description: t.exposeString('description', {
-      nullable: true,
-      description: 'Free text of at most 10,000 characters. Null when there is none.',
     }),
     options: t.field({
       type: [EventPropertyOptionType],
@@ -127,11 +127,6 @@ export const EventProperty = nodeType<EventPropertyRow>('EventProperty', {
       ),
       extensions: needs<EventPropertyRow>('position'),
       resolve: (property, _, { actor }) => !isDefault(property) && hasAccess(actor, EVENT_DEFINITIONS),
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the property was created.' }),
-    updatedAt: t.expose('updatedAt', {
-      type: 'DateTime',
-      description: 'When the property last changed. `expectedUpdatedAt` is compared with it.',
     }),
   }),
 });

@@ -1,3 +1,4 @@
+import { exposed, nullable } from '../../../core/graphql/fields.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
@@ -55,15 +56,12 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
       extensions: { ...OWN_STATEMENT, ...needs<EventOccurrenceRow>('definitionId') },
       resolve: ({ definitionId }, _, context, info) => definitionOf(definitionId, context, info),
     }),
-    occurredAt: t.expose('occurredAt', { type: 'DateTime', description: 'When the event occurred.' }),
-    receivedAt: t.expose('receivedAt', { type: 'DateTime', description: 'When the gateway received the occurrence.' }),
-    email: t.exposeString('email', {
-      nullable: true,
-      description: 'E-mail address of the contact, in lower case. Null when none was sent.',
-    }),
-    utk: t.exposeString('utk', {
-      nullable: true,
-      description: 'Token of the visitor. Null when none was sent.',
+    ...exposed(t, {
+      occurredAt: ['DateTime', 'When the event occurred.'],
+      receivedAt: ['DateTime', 'When the gateway received the occurrence.'],
+      email: [nullable('String'), 'E-mail address of the contact, in lower case. Null when none was sent.'],
+      utk: [nullable('String'), 'Token of the visitor. Null when none was sent.'],
+      uuid: [nullable('String'), 'Deduplication key that was sent. Null when none was sent.'],
     }),
     objectId: t.exposeString('objectId', {
       nullable: true,
@@ -75,10 +73,6 @@ const EventOccurrenceType = nodeType<EventOccurrenceRow>('EventOccurrence', {
       nullable: true,
       description:
         'Why custom matching has linked the occurrence to no record. Null if it is linked, if it has an e-mail address or token and no value to find the record by, for an event without custom matching, and for an occurrence that an earlier version has stored. It never changes.',
-    }),
-    uuid: t.exposeString('uuid', {
-      nullable: true,
-      description: 'Deduplication key that was sent. Null when none was sent.',
     }),
     properties: t.field({
       type: 'JSON',

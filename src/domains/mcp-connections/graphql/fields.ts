@@ -1,3 +1,4 @@
+import { exposed, exposedWith, nullable } from '../../../core/graphql/fields.ts';
 import { CALLS_OUT, OWN_STATEMENT } from '../../../core/graphql/builder.ts';
 import type { FieldsOf } from '../../../core/graphql/nodes.ts';
 import { WORK } from '../../../core/work-budget.ts';
@@ -58,23 +59,15 @@ const OF_TOOLS = { ...CALLS_OUT, ...needs<McpConnectionRow>('id', 'type', 'updat
 /** Fields about the server and its tools. */
 export function serverFields(t: Fields) {
   return {
-    type: t.expose('type', { type: TypeEnum, description: 'How the server is reached.' }),
-    command: t.exposeString('command', {
-      nullable: true,
-      description: 'Command of a stdio server, 1 to 4096 characters. Null for a remote server.',
-    }),
-    args: t.exposeStringList('args', {
-      nullable: true,
-      description: 'Arguments of the command, at most 100. Null for a remote server.',
+    ...exposed(t, {
+      type: [TypeEnum, 'How the server is reached.'],
+      command: [nullable('String'), 'Command of a stdio server, 1 to 4096 characters. Null for a remote server.'],
+      args: [nullable(['String']), 'Arguments of the command, at most 100. Null for a remote server.'],
+      serverUrl: [nullable('URL'), 'URL of a remote server. Null for a stdio server.'],
     }),
     envKeys: t.exposeStringList('envKeys', {
       description:
         'Names of the environment variables of a stdio server. The values are never shown. Empty for a remote server.',
-    }),
-    serverUrl: t.expose('serverUrl', {
-      type: 'URL',
-      nullable: true,
-      description: 'URL of a remote server. Null for a stdio server.',
     }),
     headerKeys: t.exposeStringList('headerKeys', {
       description:
@@ -113,32 +106,17 @@ export function serverFields(t: Fields) {
 /** Fields about the authorization of a remote server. */
 export function authorizationFields(t: Fields) {
   return {
-    authType: t.expose('authType', {
-      type: AuthTypeEnum,
-      nullable: true,
-      description: 'How the remote server is authorized. Null for a stdio server.',
-    }),
-    clientId: t.exposeString('clientId', {
-      nullable: true,
-      description: 'OAuth client id that was given with the connection. Null when none was given.',
+    ...exposed(t, {
+      authType: [nullable(AuthTypeEnum), 'How the remote server is authorized. Null for a stdio server.'],
+      clientId: [nullable('String'), 'OAuth client id that was given with the connection. Null when none was given.'],
+      scope: [nullable('String'), 'OAuth scopes to request, separated by spaces. Null when the server decides.'],
+      issuer: [nullable('URL'), 'Authorization server that issued the tokens. Null while there are no tokens.'],
+      grantedScopes: [nullable(['String']), 'OAuth scopes that were granted. Null while they are unknown.'],
     }),
     oauthRegistration: t.expose('oauthRegistration', {
       type: RegistrationEnum,
       nullable: true,
       description: 'Where the OAuth client comes from. Null unless `authType` is `OAUTH`.',
-    }),
-    scope: t.exposeString('scope', {
-      nullable: true,
-      description: 'OAuth scopes to request, separated by spaces. Null when the server decides.',
-    }),
-    issuer: t.expose('issuer', {
-      type: 'URL',
-      nullable: true,
-      description: 'Authorization server that issued the tokens. Null while there are no tokens.',
-    }),
-    grantedScopes: t.exposeStringList('grantedScopes', {
-      nullable: true,
-      description: 'OAuth scopes that were granted. Null while they are unknown.',
     }),
     authorizationExpiresAt: t.expose('authorizationExpiresAt', {
       type: 'DateTime',
@@ -156,16 +134,13 @@ export function authorizationFields(t: Fields) {
 /** Fields that `updateMcpServerSettings` changes. */
 export function settingsFields(t: Fields) {
   return {
-    handle: t.exposeString('handle', { description: SETTINGS_TEXTS.handle }),
-    toolPolicy: t.expose('toolPolicy', { type: ToolPolicyType, description: SETTINGS_TEXTS.toolPolicy }),
-    recordToolCalls: t.expose('recordToolCalls', {
-      type: ToolCallRecordingEnum,
-      description: SETTINGS_TEXTS.recordToolCalls,
-    }),
-    audience: t.exposeString('audience', { nullable: true, description: SETTINGS_TEXTS.audience }),
-    resource: t.exposeString('resource', { nullable: true, description: SETTINGS_TEXTS.resource }),
-    allowMissingPkceMetadata: t.exposeBoolean('allowMissingPkceMetadata', {
-      description: SETTINGS_TEXTS.allowMissingPkceMetadata,
+    ...exposedWith(t, SETTINGS_TEXTS, {
+      handle: 'String',
+      toolPolicy: ToolPolicyType,
+      recordToolCalls: ToolCallRecordingEnum,
+      audience: nullable('String'),
+      resource: nullable('String'),
+      allowMissingPkceMetadata: 'Boolean',
     }),
   };
 }

@@ -1,3 +1,4 @@
+import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
@@ -54,15 +55,12 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
   load: (context, keys, selected) => readOrganizations(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: ORGANIZATION_TEXTS.name }),
-    slug: t.exposeString('slug', {
-      nullable: true,
-      description: ORGANIZATION_TEXTS.slug,
-    }),
-    logoUrl: t.expose('logoUrl', {
-      type: 'URL',
-      nullable: true,
-      description: ORGANIZATION_TEXTS.logoUrl,
+    ...exposedWith(t, ORGANIZATION_TEXTS, {
+      name: 'String',
+      slug: nullable('String'),
+      logoUrl: nullable('URL'),
+      createdAt: 'DateTime',
+      updatedAt: 'DateTime',
     }),
     subscriptions: t.field({
       type: [SubscriptionType],
@@ -97,11 +95,6 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
       extensions: { ...OWN_STATEMENT, ...needs<OrganizationRow>('id') },
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,
-    }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: ORGANIZATION_TEXTS.createdAt }),
-    updatedAt: t.expose('updatedAt', {
-      type: 'DateTime',
-      description: ORGANIZATION_TEXTS.updatedAt,
     }),
   }),
 });

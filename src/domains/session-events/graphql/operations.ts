@@ -1,4 +1,5 @@
 import type { GraphQLResolveInfo } from 'graphql';
+import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { toConnection } from '../../../core/graphql/connections.ts';
 import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
@@ -53,13 +54,12 @@ export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
       resolve: ({ sessionId }, _, context, info) =>
         resolveReference({ context, info }, 'Session', sessionId, readSessions),
     }),
-    eventType: t.exposeString('eventType', { description: SESSION_EVENT_TEXTS.eventType }),
-    messageId: t.expose('messageId', {
-      type: 'UUID',
-      nullable: true,
-      description: SESSION_EVENT_TEXTS.messageId,
+    ...exposedWith(t, SESSION_EVENT_TEXTS, {
+      eventType: 'String',
+      messageId: nullable('UUID'),
+      provider: 'String',
+      createdAt: 'DateTime',
     }),
-    provider: t.exposeString('provider', { description: SESSION_EVENT_TEXTS.provider }),
     eventData: t.field({
       type: EventDataType,
       description: 'The data of the event, with typed fields.',
@@ -75,7 +75,6 @@ export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
       resolve: ({ eventData }, args) =>
         new RawJson(args.maxLength == null ? eventData : JSON.stringify(excerptsIn(parseExactJson(eventData), args))),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: SESSION_EVENT_TEXTS.createdAt }),
   }),
 });
 
@@ -212,10 +211,6 @@ mutation(appendSessionEvents, {
       description: 'The `databaseId` of the last event of the batch, which is also the cursor after the batch.',
       resolve: ({ lastId }) => String(lastId),
     }),
-    isReplayed: t.exposeBoolean('isReplayed', {
-      description: APPENDED_TEXTS.isReplayed,
-    }),
-    repairedTexts: t.exposeInt('repairedTexts', { description: APPENDED_TEXTS.repairedTexts }),
-    redactedSecrets: t.exposeInt('redactedSecrets', { description: APPENDED_TEXTS.redactedSecrets }),
+    ...exposedWith(t, APPENDED_TEXTS, { isReplayed: 'Boolean', repairedTexts: 'Int', redactedSecrets: 'Int' }),
   }),
 });

@@ -1,3 +1,4 @@
+import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../../core/graphql/builder.ts';
 import { listBelow } from '../../../core/graphql/lists.ts';
@@ -38,25 +39,18 @@ type Fields = FieldsOf<SessionRow>;
 /** Fields about the task of the agent and its results. */
 export function taskFields(t: Fields) {
   return {
-    title: t.exposeString('title', { description: SESSION_TEXTS.title }),
+    ...exposedWith(t, SESSION_TEXTS, {
+      title: 'String',
+      richContent: nullable('JSON', CONTENT),
+      kind: 'String',
+      artifactType: nullable(ArtifactTypeEnum),
+    }),
     description: t.string({
       nullable: true,
       description: SESSION_TEXTS.description,
       args: excerptArguments,
       extensions: { ...CONTENT, ...needs<SessionRow>('description') },
       resolve: ({ description }, args) => description && excerptOf(description, args),
-    }),
-    richContent: t.expose('richContent', {
-      type: 'JSON',
-      nullable: true,
-      description: SESSION_TEXTS.richContent,
-      extensions: CONTENT,
-    }),
-    kind: t.exposeString('kind', { description: SESSION_TEXTS.kind }),
-    artifactType: t.expose('artifactType', {
-      type: ArtifactTypeEnum,
-      nullable: true,
-      description: SESSION_TEXTS.artifactType,
     }),
     artifacts: listBelow(t, ARTIFACT_LIST, {
       description: SESSION_TEXTS.artifacts,
@@ -70,32 +64,15 @@ export function taskFields(t: Fields) {
 /** Fields about the configuration of the agent. */
 export function configurationFields(t: Fields) {
   return {
-    sessionType: t.expose('sessionType', {
-      type: SessionTypeEnum,
-      description: SESSION_TEXTS.sessionType,
-    }),
-    mode: t.expose('mode', { type: SessionModeEnum, description: SESSION_TEXTS.mode }),
-    visibility: t.expose('visibility', { type: SessionVisibilityEnum, description: SESSION_TEXTS.visibility }),
-    level: t.exposeInt('level', { description: SESSION_TEXTS.level }),
-    agent: t.exposeString('agent', {
-      nullable: true,
-      description: SESSION_TEXTS.agent,
-    }),
-    agentId: t.expose('agentId', {
-      type: 'UUID',
-      nullable: true,
-      description: SESSION_TEXTS.agentId,
-    }),
-    agentOptions: t.expose('agentOptions', {
-      type: AgentOptionsType,
-      nullable: true,
-      description: SESSION_TEXTS.agentOptions,
-      extensions: CONTENT,
-    }),
-    sandboxSize: t.expose('sandboxSize', {
-      type: SandboxSizeEnum,
-      nullable: true,
-      description: SESSION_TEXTS.sandboxSize,
+    ...exposedWith(t, SESSION_TEXTS, {
+      sessionType: SessionTypeEnum,
+      mode: SessionModeEnum,
+      visibility: SessionVisibilityEnum,
+      level: 'Int',
+      agent: nullable('String'),
+      agentId: nullable('UUID'),
+      agentOptions: nullable(AgentOptionsType, CONTENT),
+      sandboxSize: nullable(SandboxSizeEnum),
     }),
     mcpServers: t.field({
       type: [McpServerType],
@@ -110,23 +87,11 @@ export function configurationFields(t: Fields) {
 /** Fields about the code that the session works on. */
 export function codeFields(t: Fields) {
   return {
-    baseBranch: t.exposeString('baseBranch', {
-      nullable: true,
-      description: SESSION_TEXTS.baseBranch,
-    }),
-    branchName: t.exposeString('branchName', {
-      nullable: true,
-      description: SESSION_TEXTS.branchName,
-    }),
-    targetBranch: t.exposeString('targetBranch', {
-      nullable: true,
-      description: SESSION_TEXTS.targetBranch,
-    }),
-    diffSummary: t.expose('diffSummary', {
-      type: DiffSummaryType,
-      nullable: true,
-      description: SESSION_TEXTS.diffSummary,
-      extensions: CONTENT,
+    ...exposedWith(t, SESSION_TEXTS, {
+      baseBranch: nullable('String'),
+      branchName: nullable('String'),
+      targetBranch: nullable('String'),
+      diffSummary: nullable(DiffSummaryType, CONTENT),
     }),
     sessionSource: t.field({
       type: SessionSourceType,
@@ -147,10 +112,10 @@ export function codeFields(t: Fields) {
 /** Fields that link the session to its project, its console page, and other systems. */
 export function linkFields(t: Fields) {
   return {
-    projectId: t.exposeString('projectId', {
-      nullable: true,
-      description: SESSION_TEXTS.projectId,
-      extensions: CONTENT,
+    ...exposedWith(t, SESSION_TEXTS, {
+      projectId: nullable('String', CONTENT),
+      externalId: nullable('String', CONTENT),
+      externalUrl: nullable('URL', CONTENT),
     }),
     project: t.field({
       type: ProjectType,
@@ -161,17 +126,6 @@ export function linkFields(t: Fields) {
         const [id] = projectId === null ? [] : uuidsOf([projectId]);
         return id === undefined ? null : resolveBatched({ context, info }, id, projectsOf(context));
       },
-    }),
-    externalId: t.exposeString('externalId', {
-      nullable: true,
-      description: SESSION_TEXTS.externalId,
-      extensions: CONTENT,
-    }),
-    externalUrl: t.expose('externalUrl', {
-      type: 'URL',
-      nullable: true,
-      description: SESSION_TEXTS.externalUrl,
-      extensions: CONTENT,
     }),
     htmlUrl: t.field({
       type: 'URL',
@@ -199,20 +153,12 @@ export function stateFields(t: Fields) {
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, usageOf(context))) ?? null,
     }),
-    isPinned: t.exposeBoolean('isPinned', { description: SESSION_TEXTS.isPinned }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: SESSION_TEXTS.createdAt }),
-    updatedAt: t.expose('updatedAt', {
-      type: 'DateTime',
-      description: SESSION_TEXTS.updatedAt,
-    }),
-    lastQueuedAt: t.expose('lastQueuedAt', {
-      type: 'DateTime',
-      nullable: true,
-      description: SESSION_TEXTS.lastQueuedAt,
-    }),
-    lastSeenAt: t.expose('lastSeenAt', {
-      type: 'DateTime',
-      description: SESSION_TEXTS.lastSeenAt,
+    ...exposedWith(t, SESSION_TEXTS, {
+      isPinned: 'Boolean',
+      createdAt: 'DateTime',
+      updatedAt: 'DateTime',
+      lastQueuedAt: nullable('DateTime'),
+      lastSeenAt: 'DateTime',
     }),
   };
 }

@@ -60,7 +60,7 @@ organizationList('projects', PROJECT_LIST, listProjects);
 
 const AgentType = builder.objectRef<NamedRow>('SessionAgent').implement({
   description: 'An agent that sessions name. It has no other properties, because agents are free text.',
-  fields: (t) => exposed(t, { name: 'Name of the agent, as `Session.agent`.' }, { name: 'String' }),
+  fields: (t) => exposed(t, { name: ['String', 'Name of the agent, as `Session.agent`.'] }),
 });
 const AGENT_LIST = listType(AgentType, {
   of: 'agents',

@@ -1,3 +1,4 @@
+import { exposed, exposedWith } from '../../../core/graphql/fields.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import type { GraphQLContext } from '../../../core/graphql/builder.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
@@ -19,16 +20,10 @@ export const ProjectType = nodeType<ProjectRow>('Project', {
   load: async (context, keys) => [...(await readProjects(context, uuidsOf(keys))).values()],
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
-    name: t.exposeString('name', { description: PROJECT_TEXTS.name }),
-    icon: t.expose('icon', { type: ProjectIconEnum, description: PROJECT_TEXTS.icon }),
-    color: t.expose('color', { type: ProjectColorEnum, description: PROJECT_TEXTS.color }),
-    createdAt: t.expose('createdAt', {
-      type: 'DateTime',
-      description: 'When the first session of the project was created.',
-    }),
-    updatedAt: t.expose('updatedAt', {
-      type: 'DateTime',
-      description: 'When the last session of the project was created.',
+    ...exposedWith(t, PROJECT_TEXTS, { name: 'String', icon: ProjectIconEnum, color: ProjectColorEnum }),
+    ...exposed(t, {
+      createdAt: ['DateTime', 'When the first session of the project was created.'],
+      updatedAt: ['DateTime', 'When the last session of the project was created.'],
     }),
   }),
 });
@@ -50,8 +45,7 @@ const SourceRepositoryType = nodeType<RepositoryRow>('SourceRepository', {
   },
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
-    name: t.exposeString('name', { description: SOURCE_REPOSITORY_TEXTS.name }),
-    provider: t.exposeString('provider', { description: SOURCE_REPOSITORY_TEXTS.provider }),
+    ...exposedWith(t, SOURCE_REPOSITORY_TEXTS, { name: 'String', provider: 'String' }),
   }),
 });
 
@@ -62,8 +56,7 @@ export const SessionSourceType = nodeType<SourceRow>('SessionSource', {
   load: loadSources,
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    name: t.exposeString('name', { description: SOURCE_TEXTS.name }),
-    type: t.exposeString('type', { description: SOURCE_TEXTS.type }),
+    ...exposedWith(t, SOURCE_TEXTS, { name: 'String', type: 'String' }),
     repositories: t.field({
       type: [SourceRepositoryType],
       description: SOURCE_TEXTS.repositories,

@@ -1,3 +1,4 @@
+import { exposed, exposedWith, nullable } from '../../../core/graphql/fields.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import type { SessionStateFlags } from '../computed-fields.ts';
@@ -11,38 +12,38 @@ import type { SessionUsage } from '../usage.ts';
 export const SessionStateType = builder.objectRef<SessionStateFlags>('SessionState').implement({
   description: 'The state of a session. The booleans follow from `current`: exactly one of them is true.',
   fields: (t) => ({
-    current: t.expose('current', { type: SessionStateEnum, description: STATE_TEXTS.current }),
-    isQueued: t.exposeBoolean('isQueued', { description: STATE_TEXTS.isQueued }),
-    inProgress: t.exposeBoolean('inProgress', { description: STATE_TEXTS.inProgress }),
-    isCompleted: t.exposeBoolean('isCompleted', { description: STATE_TEXTS.isCompleted }),
-    isFailed: t.exposeBoolean('isFailed', { description: STATE_TEXTS.isFailed }),
-    isCancelled: t.exposeBoolean('isCancelled', { description: STATE_TEXTS.isCancelled }),
+    ...exposedWith(t, STATE_TEXTS, {
+      current: SessionStateEnum,
+      isQueued: 'Boolean',
+      inProgress: 'Boolean',
+      isCompleted: 'Boolean',
+      isFailed: 'Boolean',
+      isCancelled: 'Boolean',
+    }),
   }),
 });
 
 export const DiffSummaryType = builder.objectRef<DiffSummary>('DiffSummary').implement({
   description: 'How many lines a session changed.',
   fields: (t) => ({
-    additions: t.exposeInt('additions', { description: DIFF_TEXTS.additions }),
-    deletions: t.exposeInt('deletions', { description: DIFF_TEXTS.deletions }),
+    ...exposedWith(t, DIFF_TEXTS, { additions: 'Int', deletions: 'Int' }),
   }),
 });
 
 export const SessionUsageType = builder.objectRef<SessionUsage>('SessionUsage').implement({
   description: 'The totals of a session. Each is null when no event has reported it.',
   fields: (t) => ({
-    inputTokens: t.exposeFloat('inputTokens', { nullable: true, description: USAGE_TEXTS.inputTokens }),
-    outputTokens: t.exposeFloat('outputTokens', { nullable: true, description: USAGE_TEXTS.outputTokens }),
-    cachedInputTokens: t.exposeFloat('cachedInputTokens', {
-      nullable: true,
-      description: USAGE_TEXTS.cachedInputTokens,
+    ...exposedWith(t, USAGE_TEXTS, {
+      inputTokens: nullable('Float'),
+      outputTokens: nullable('Float'),
+      cachedInputTokens: nullable('Float'),
+      cacheWriteTokens: nullable('Float'),
+      costUsd: nullable('Float'),
+      turns: nullable('Float'),
+      toolCalls: nullable('Float'),
+      toolErrors: nullable('Float'),
+      durationMs: nullable('Float'),
     }),
-    cacheWriteTokens: t.exposeFloat('cacheWriteTokens', { nullable: true, description: USAGE_TEXTS.cacheWriteTokens }),
-    costUsd: t.exposeFloat('costUsd', { nullable: true, description: USAGE_TEXTS.costUsd }),
-    turns: t.exposeFloat('turns', { nullable: true, description: USAGE_TEXTS.turns }),
-    toolCalls: t.exposeFloat('toolCalls', { nullable: true, description: USAGE_TEXTS.toolCalls }),
-    toolErrors: t.exposeFloat('toolErrors', { nullable: true, description: USAGE_TEXTS.toolErrors }),
-    durationMs: t.exposeFloat('durationMs', { nullable: true, description: USAGE_TEXTS.durationMs }),
   }),
 });
 
@@ -65,14 +66,9 @@ const AgentGoalType = builder.objectRef<NonNullable<AgentOptions['goal']>>('Agen
 export const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').implement({
   description: 'Options of the agent.',
   fields: (t) => ({
-    reasoningLevel: t.exposeString('reasoningLevel', {
-      nullable: true,
-      description: 'How much the agent reasons; free text. Null when it was not given.',
-    }),
-    goal: t.expose('goal', {
-      type: AgentGoalType,
-      nullable: true,
-      description: 'The goal of the agent. Null when it was not given.',
+    ...exposed(t, {
+      reasoningLevel: [nullable('String'), 'How much the agent reasons; free text. Null when it was not given.'],
+      goal: [nullable(AgentGoalType), 'The goal of the agent. Null when it was not given.'],
     }),
   }),
 });
