@@ -4,7 +4,9 @@ import { z } from 'zod';
 import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes, builder } from './builder.ts';
 import { DomainError } from '../errors.ts';
 import { resolveBatched } from './batches.ts';
-import { parseGlobalId, toGlobalId } from './global-ids.ts';
+import { keyFromId, parseGlobalId, toGlobalId, uuidsOf } from './global-ids.ts';
+import { refusable } from './refusable.ts';
+import type { Access } from '../access.ts';
 import type { Columns } from '../postgres/reading/columns.ts';
 import { selectedColumns } from './selection.ts';
 
@@ -54,6 +56,45 @@ export function nodeType<Row extends object, Shown extends Row = Row>(
       ...fields(t),
     }),
   });
+}
+
+interface NodeQueryOptions<Row extends object> {
+  readonly description: string;
+  /** Names the object. */
+  readonly of: string;
+  readonly access: Access;
+  readonly read: (context: GraphQLContext, ids: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
+}
+
+/** Defines the query for one object, by `id` or `databaseId`. */
+export function nodeQuery<Row extends object>(
+  name: string,
+  type: ObjectRef<Types, Row>,
+  { description, of, access, read }: NodeQueryOptions<Row>,
+): void {
+  builder.queryField(name, (t) =>
+    t.field({
+      type,
+      nullable: true,
+      description,
+      extensions: { ...OWN_STATEMENT, ...refusable(access) },
+      args: { id: t.arg.id({ required: true, description: `\`id\` or \`databaseId\` of the ${of}.` }) },
+      // An object is never a list, which the types of the builder cannot infer.
+      resolve: (_, { id }, context, info) => readOne(type.name, id, context, info, read) as never,
+    }),
+  );
+}
+
+/** The object of this id; null for text that is no id, and if the caller may see none. */
+async function readOne<Row extends object>(
+  typename: string,
+  id: string,
+  context: GraphQLContext,
+  info: GraphQLResolveInfo,
+  read: NodeQueryOptions<Row>['read'],
+): Promise<Row | null> {
+  const ids = uuidsOf([String(keyFromId(typename, id))]);
+  return ids.length > 0 ? ((await read(context, ids, selectedColumns<Row>(info, typename)))[0] ?? null) : null;
 }
 
 const ID_ALONE: readonly never[] = ['id' as never];

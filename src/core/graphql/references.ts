@@ -1,7 +1,11 @@
+import type { ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
+import type { Access } from '../access.ts';
 import { resolveBatched } from './batches.ts';
-import type { GraphQLContext } from './builder.ts';
-import { selectedColumns } from './selection.ts';
+import { type GraphQLContext, OWN_STATEMENT, type SchemaTypes } from './builder.ts';
+import type { FieldsOf } from './nodes.ts';
+import { refusable } from './refusable.ts';
+import { needs, selectedColumns } from './selection.ts';
 import type { Columns } from '../postgres/reading/columns.ts';
 
 /** Reads the objects with these ids that the caller may see. */
@@ -35,4 +39,24 @@ export async function resolveReferences<Row extends { readonly id: string }>(
 ): Promise<Row[]> {
   const found = await Promise.all(ids.map((id) => resolveReference(resolving, typename, id, read)));
   return found.filter((row) => row !== null);
+}
+
+type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
+type IdColumn<Row> = { [Name in keyof Row]: Row[Name] extends string | null ? Name : never }[keyof Row] & string;
+
+/** Makes the fields that refer to objects of a type by a column with their id. With `access`, each field is refused on its own. */
+export function referenceTo<Target extends { readonly id: string }>(
+  type: ObjectRef<Types, Target>,
+  read: Read<Target>,
+) {
+  return <Row extends object>(t: FieldsOf<Row>, column: IdColumn<Row>, description: string, access?: Access) =>
+    t.field({
+      type,
+      nullable: true,
+      description,
+      extensions: { ...OWN_STATEMENT, ...(access && refusable(access)), ...needs<Row>(column) },
+      // The column has an id or null, and a reference is never a list, which the types of the builder cannot infer.
+      resolve: (row, _, context, info) =>
+        resolveReference({ context, info }, type.name, row[column] as string | null, read) as never,
+    });
 }

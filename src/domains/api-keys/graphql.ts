@@ -1,20 +1,18 @@
-import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { nodeType } from '../../core/graphql/nodes.ts';
+import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
+import { nodeQuery, nodeType } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { SCOPES, SCOPE_DECLARATIONS } from '../../core/access.ts';
-import { resolveReference } from '../../core/graphql/references.ts';
-import { refusable } from '../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { referenceTo, resolveReference } from '../../core/graphql/references.ts';
+import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { type OrganizationRow, readOrganizations } from '../organizations/public.ts';
-import { UserType } from '../users/graphql.ts';
-import { readUsers } from '../users/public.ts';
+import { userField } from '../users/graphql.ts';
 import { apiKeyFilter } from './input.ts';
 import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
 import { READ_API_KEYS, mayManage } from './policy.ts';
@@ -55,13 +53,7 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
       revokedAt: nullable('DateTime'),
       createdAt: 'DateTime',
     }),
-    user: t.field({
-      type: UserType,
-      nullable: true,
-      description: 'The user who owns the key. Null when that user has left the organization.',
-      extensions: { ...OWN_STATEMENT, ...needs<ApiKeyRow>('userId') },
-      resolve: ({ userId }, _, context, info) => resolveReference({ context, info }, 'User', userId, readUsers),
-    }),
+    user: userField(t, 'userId', 'The user who owns the key. Null when that user has left the organization.'),
     organization: t.field({
       type: OrganizationType,
       nullable: true,
@@ -83,6 +75,8 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   }),
 });
 
+export const apiKeyField = referenceTo(ApiKeyType, readApiKeys);
+
 export const API_KEY_LIST = listType(ApiKeyType, {
   of: 'API keys',
   filter: filterType('ApiKeyFilter', apiKeyFilter, { ids: { userIds: 'User' } }),
@@ -92,19 +86,12 @@ export const API_KEY_LIST = listType(ApiKeyType, {
 });
 organizationList('apiKeys', API_KEY_LIST, listApiKeys);
 
-builder.queryField('apiKey', (t) =>
-  t.field({
-    type: ApiKeyType,
-    nullable: true,
-    description: 'One API key, which may be revoked. Null when the caller can see no such key.',
-    extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS) },
-    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the key.' }) },
-    resolve: async (_, { id }, context, info) => {
-      const keys = uuidsOf([String(keyFromId('ApiKey', id))]);
-      return (await readApiKeys(context, keys, selectedColumns<ApiKeyRow>(info, 'ApiKey')))[0] ?? null;
-    },
-  }),
-);
+nodeQuery('apiKey', ApiKeyType, {
+  description: 'One API key, which may be revoked. Null when the caller can see no such key.',
+  of: 'key',
+  access: READ_API_KEYS,
+  read: readApiKeys,
+});
 
 mutation(createApiKey, {
   ids: { organizationId: 'Organization' },

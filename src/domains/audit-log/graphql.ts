@@ -6,18 +6,16 @@ import {
   REQUEST_ID_ORIGINS,
   TOOL_CALL_OUTCOMES,
 } from '../../core/audit.ts';
-import { OWN_STATEMENT, builder, ownStatements } from '../../core/graphql/builder.ts';
+import { builder, ownStatements } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
 import { nodeType, resolveNode } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
-import { resolveReference } from '../../core/graphql/references.ts';
-import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { type Access, type Actor, hasAccess } from '../../core/access.ts';
-import { ApiKeyType } from '../api-keys/graphql.ts';
-import { READ_API_KEYS, readApiKeys } from '../api-keys/public.ts';
+import { apiKeyField } from '../api-keys/graphql.ts';
+import { READ_API_KEYS } from '../api-keys/public.ts';
 import { EVENT_DEFINITIONS } from '../event-definitions/public.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { UserType } from '../users/graphql.ts';
@@ -161,13 +159,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       resolve: ({ userId: id, email, name, userCreatedAt: createdAt, userUpdatedAt: updatedAt }) =>
         id !== null && createdAt !== null && updatedAt !== null ? { id, email, name, createdAt, updatedAt } : null,
     }),
-    apiKey: t.field({
-      type: ApiKeyType,
-      nullable: true,
-      description: TEXTS.apiKey,
-      extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS), ...needs<AuditEntryRow>('keyId') },
-      resolve: ({ keyId }, _, context, info) => resolveReference({ context, info }, 'ApiKey', keyId, readApiKeys),
-    }),
+    apiKey: apiKeyField(t, 'keyId', TEXTS.apiKey, READ_API_KEYS),
     requestId: t.exposeString('requestId', {
       description: '`X-Request-Id` of the request, as in the log of the gateway. For a job it is the id of the job.',
     }),

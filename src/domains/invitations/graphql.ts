@@ -4,14 +4,12 @@ import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
-import { resolveReference } from '../../core/graphql/references.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
-import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
-import { organizationRow, readOrganizations } from '../organizations/public.ts';
-import { UserType } from '../users/graphql.ts';
-import { readUsers } from '../users/public.ts';
+import { OrganizationType, RoleEnum, organizationField } from '../organizations/graphql/types.ts';
+import { organizationRow } from '../organizations/public.ts';
+import { userField } from '../users/graphql.ts';
 import { invitationFilter } from './input.ts';
 import {
   acceptOrganizationInvitation,
@@ -34,28 +32,22 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
       description: 'The invited e-mail address, in lower case. Only a user with this address can accept.',
     }),
     role: t.expose('role', { type: RoleEnum, description: 'Role of the new member.' }),
-    organization: t.field({
-      type: OrganizationType,
-      nullable: true,
-      description: 'The organization that the invitation is for. Null when the caller is not a member of it.',
-      extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('organizationId') },
-      resolve: ({ organizationId }, _, context, info) =>
-        resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
-    }),
+    organization: organizationField(
+      t,
+      'organizationId',
+      'The organization that the invitation is for. Null when the caller is not a member of it.',
+    ),
     organizationName: t.string({
       description: 'Name of the organization, also for invited users who are not members of it.',
       extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('organizationId') },
       resolve: ({ organizationId }, _, context, info) =>
         resolveBatched({ context, info }, organizationId, (ids) => organizationNames(context, ids), [], ''),
     }),
-    invitedBy: t.field({
-      type: UserType,
-      nullable: true,
-      description:
-        'The administrator who created the invitation. Null when that user is no longer a member of the organization that the request acts in.',
-      extensions: { ...OWN_STATEMENT, ...needs<InvitationRow>('inviterId') },
-      resolve: ({ inviterId }, _, context, info) => resolveReference({ context, info }, 'User', inviterId, readUsers),
-    }),
+    invitedBy: userField(
+      t,
+      'inviterId',
+      'The administrator who created the invitation. Null when that user is no longer a member of the organization that the request acts in.',
+    ),
     viewerCanRevoke: t.boolean({
       description:
         'Whether the caller can revoke the invitation: true for administrators with the scope `organizations.write`.',

@@ -1,23 +1,16 @@
-import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
-import { resolveReference } from '../../core/graphql/references.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { ApiKeyType } from '../api-keys/graphql.ts';
 import { apiKeyRow } from '../api-keys/public.ts';
-import {
-  createOrganizationWithKeyInput,
-  mayAdminister,
-  organizationRow,
-  readOrganizations,
-} from '../organizations/public.ts';
+import { createOrganizationWithKeyInput, mayAdminister, organizationRow } from '../organizations/public.ts';
 import { createOrganization } from './organization-creation.ts';
 import { UserType } from '../users/graphql.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
-import { OrganizationType, RoleEnum } from '../organizations/graphql/types.ts';
+import { OrganizationType, RoleEnum, organizationField } from '../organizations/graphql/types.ts';
 import { memberFilter } from './input.ts';
 import {
   changeOrganizationMemberRole,
@@ -52,14 +45,7 @@ const MemberType = nodeType<MemberRow>('OrganizationMember', {
         updatedAt: userUpdatedAt,
       }),
     }),
-    organization: t.field({
-      type: OrganizationType,
-      nullable: true,
-      description: 'The organization. Null when the caller has just left it.',
-      extensions: { ...OWN_STATEMENT, ...needs<MemberRow>('organizationId') },
-      resolve: ({ organizationId }, _, context, info) =>
-        resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
-    }),
+    organization: organizationField(t, 'organizationId', 'The organization. Null when the caller has just left it.'),
     role: t.expose('role', { type: RoleEnum, description: 'Role of the member.' }),
     viewerCanUpdate: t.boolean({
       description:

@@ -1,14 +1,14 @@
 import { exposed, nullable } from '../../core/graphql/fields.ts';
-import { withAccess, refusable } from '../../core/graphql/refusable.ts';
-import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { withAccess } from '../../core/graphql/refusable.ts';
+import { builder } from '../../core/graphql/builder.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { nodeType } from '../../core/graphql/nodes.ts';
+import { nodeQuery, nodeType } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
-import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { needs } from '../../core/graphql/selection.ts';
 import { deletionJobFilter, deletionQuestionnaire } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
 import { READ_DELETION_JOBS } from './policy.ts';
@@ -61,20 +61,12 @@ export const DELETION_JOB_LIST = listType(DeletionJobType, {
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },
 });
 
-builder.queryField('deletionJob', (t) =>
-  t.field({
-    type: DeletionJobType,
-    nullable: true,
-    description: 'A deletion that the caller requested. Null when there is none with this id.',
-    extensions: { ...OWN_STATEMENT, ...refusable(readDeletionJobs.access) },
-    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the deletion job.' }) },
-    resolve: async (_, { id }, context, info) => {
-      const ids = uuidsOf([String(keyFromId('DeletionJob', id))]);
-      const [job] = await readDeletionJobs(context, ids, selectedColumns<DeletionJobRow>(info, 'DeletionJob'));
-      return job ?? null;
-    },
-  }),
-);
+nodeQuery('deletionJob', DeletionJobType, {
+  description: 'A deletion that the caller requested. Null when there is none with this id.',
+  of: 'deletion job',
+  access: readDeletionJobs.access,
+  read: readDeletionJobs,
+});
 
 builder.subscriptionField('deletionJobChanged', (t) =>
   t.field({

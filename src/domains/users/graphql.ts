@@ -2,9 +2,10 @@ import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
+import { referenceTo } from '../../core/graphql/references.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { type UserRow, userRow } from './queries.ts';
-import { readVisibleUsers, updateViewer } from './operations.ts';
+import { readUsers, readVisibleUsers, updateViewer } from './operations.ts';
 import { USER_TEXTS } from './texts.ts';
 
 export const UserType = nodeType<UserRow>('User', {
@@ -27,6 +28,8 @@ export const UserType = nodeType<UserRow>('User', {
     }),
   }),
 });
+
+export const userField = referenceTo(UserType, readUsers);
 
 mutation(updateViewer, {
   payload: (t) => ({

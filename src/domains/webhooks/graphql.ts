@@ -1,13 +1,12 @@
 import { exposedWith, nullable } from '../../core/graphql/fields.ts';
-import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { builder } from '../../core/graphql/builder.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
-import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
+import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { type FieldsOf, nodeType } from '../../core/graphql/nodes.ts';
+import { type FieldsOf, nodeQuery, nodeType } from '../../core/graphql/nodes.ts';
 import { listBelow, listType } from '../../core/graphql/lists.ts';
-import { refusable } from '../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../core/graphql/selection.ts';
+import { needs } from '../../core/graphql/selection.ts';
 import { FeedEntryTypeEnum } from '../feed/graphql.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { SessionStateEnum } from '../sessions/graphql/enums.ts';
@@ -178,19 +177,12 @@ const WEBHOOK_LIST = listType(WebhookType, {
 });
 organizationList('webhooks', WEBHOOK_LIST, listWebhooks);
 
-builder.queryField('webhook', (t) =>
-  t.field({
-    type: WebhookType,
-    nullable: true,
-    description: 'One webhook. Null when the caller can see no such webhook.',
-    extensions: { ...OWN_STATEMENT, ...refusable(MANAGE_WEBHOOKS) },
-    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the webhook.' }) },
-    resolve: async (_, { id }, context, info) => {
-      const keys = uuidsOf([String(keyFromId('Webhook', id))]);
-      return (await readWebhooks(context, keys, selectedColumns<WebhookRow>(info, 'Webhook')))[0] ?? null;
-    },
-  }),
-);
+nodeQuery('webhook', WebhookType, {
+  description: 'One webhook. Null when the caller can see no such webhook.',
+  of: 'webhook',
+  access: MANAGE_WEBHOOKS,
+  read: readWebhooks,
+});
 
 const ids = { webhookId: 'Webhook' };
 

@@ -3,11 +3,9 @@ import { InputFaultCodeEnum } from '../../../core/graphql/errors.ts';
 import { acceptingIds, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { listType } from '../../../core/graphql/lists.ts';
-import { resolveReference } from '../../../core/graphql/references.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
-import { ApiKeyType } from '../../api-keys/graphql.ts';
-import { READ_API_KEYS, readApiKeys } from '../../api-keys/public.ts';
+import { apiKeyField } from '../../api-keys/graphql.ts';
+import { READ_API_KEYS } from '../../api-keys/public.ts';
 import { EventDefinition, definitionOf } from '../../event-definitions/graphql/types.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { UNKNOWN_EVENT } from '../violation-entity.ts';
@@ -49,13 +47,12 @@ const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
       extensions: needs<EventViolationRow>('definitionId', 'property'),
       resolve: ({ definitionId, property }) => (definitionId !== UNKNOWN_EVENT && property) || null,
     }),
-    apiKey: t.field({
-      type: ApiKeyType,
-      nullable: true,
-      description: 'The API key that sent them, which may be revoked. Null if it is an unbound key of another user.',
-      extensions: { ...OWN_STATEMENT, ...refusable(READ_API_KEYS), ...needs<EventViolationRow>('keyId') },
-      resolve: ({ keyId }, _, context, info) => resolveReference({ context, info }, 'ApiKey', keyId, readApiKeys),
-    }),
+    apiKey: apiKeyField(
+      t,
+      'keyId',
+      'The API key that sent them, which may be revoked. Null if it is an unbound key of another user.',
+      READ_API_KEYS,
+    ),
     count: t.expose('count', { type: 'BigInt', description: 'Number of refused occurrences.' }),
   }),
 });

@@ -1,11 +1,9 @@
 import { exposed, exposedWith, nullable } from '../../../core/graphql/fields.ts';
-import { CALLS_OUT, OWN_STATEMENT } from '../../../core/graphql/builder.ts';
+import { CALLS_OUT } from '../../../core/graphql/builder.ts';
 import type { FieldsOf } from '../../../core/graphql/nodes.ts';
 import { WORK } from '../../../core/work-budget.ts';
-import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
-import { UserType } from '../../users/graphql.ts';
-import { readUsers } from '../../users/public.ts';
+import { userField } from '../../users/graphql.ts';
 import { mayManage } from '../policy.ts';
 import type { McpConnectionRow } from '../queries.ts';
 import { standingOf } from '../status.ts';
@@ -38,14 +36,11 @@ export function identityFields(t: Fields) {
         'Name of 1 to 200 characters. It is unique among the shared connections, and among the personal connections of each owner.',
     }),
     visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who can see the connection.' }),
-    owner: t.field({
-      type: UserType,
-      nullable: true,
-      description:
-        'The user who created the connection, and who owns it when it is personal. Null when that user deleted their account or left the organization.',
-      extensions: { ...OWN_STATEMENT, ...needs<McpConnectionRow>('ownerId') },
-      resolve: ({ ownerId }, _, context, info) => resolveReference({ context, info }, 'User', ownerId, readUsers),
-    }),
+    owner: userField(
+      t,
+      'ownerId',
+      'The user who created the connection, and who owns it when it is personal. Null when that user deleted their account or left the organization.',
+    ),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the connection was created.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',

@@ -1,15 +1,14 @@
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { builder } from '../../../core/graphql/builder.ts';
 import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { NotFoundError } from '../../../core/errors.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { listType } from '../../../core/graphql/lists.ts';
-import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
-import { selectedColumns } from '../../../core/graphql/selection.ts';
+import { nodeQuery } from '../../../core/graphql/nodes.ts';
+import { withAccess } from '../../../core/graphql/refusable.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { mcpConnectionFilter } from '../input.ts';
 import { listMcpConnections, readMcpConnections } from '../operations.ts';
 import { READ_MCP_CONNECTIONS } from '../policy.ts';
-import type { McpConnectionRow } from '../queries.ts';
 import { type McpConnectionChange, followMcpConnection } from '../subscription.ts';
 import { StatusEnum } from './enums.ts';
 import { McpServerType } from './types.ts';
@@ -27,20 +26,12 @@ const MCP_SERVER_LIST = listType(McpServerType, {
 });
 organizationList('mcpServers', MCP_SERVER_LIST, listMcpConnections);
 
-builder.queryField('mcpServer', (t) =>
-  t.field({
-    type: McpServerType,
-    nullable: true,
-    description: 'One MCP connection. Null when the caller can see no such connection.',
-    extensions: { ...OWN_STATEMENT, ...refusable(readMcpConnections.access) },
-    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the connection.' }) },
-    resolve: async (_, { id }, context, info) => {
-      const keys = uuidsOf([String(keyFromId('McpServer', id))]);
-      const selected = selectedColumns<McpConnectionRow>(info, 'McpServer');
-      return (await readMcpConnections(context, keys, selected))[0] ?? null;
-    },
-  }),
-);
+nodeQuery('mcpServer', McpServerType, {
+  description: 'One MCP connection. Null when the caller can see no such connection.',
+  of: 'connection',
+  access: readMcpConnections.access,
+  read: readMcpConnections,
+});
 
 type Changed = Extract<McpConnectionChange, { connection: unknown }>;
 type Deleted = Extract<McpConnectionChange, { deletedId: unknown }>;

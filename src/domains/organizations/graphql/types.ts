@@ -11,6 +11,7 @@ import {
 } from '../../../core/config.ts';
 import { ROLES } from '../../../core/access.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
+import { referenceTo } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { type OrganizationRow, memberCountsOf, rolesOf } from '../queries.ts';
 import { readOrganizations } from '../operations.ts';
@@ -98,3 +99,5 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
     }),
   }),
 });
+
+export const organizationField = referenceTo(OrganizationType, readOrganizations);

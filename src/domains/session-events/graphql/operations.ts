@@ -1,24 +1,23 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
-import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { type GraphQLContext, builder } from '../../../core/graphql/builder.ts';
 import { toConnection } from '../../../core/graphql/connections.ts';
 import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
 import { parseExactJson } from '../../../core/text/exact-json.ts';
 import { invalid, notFound } from '../../../core/errors.ts';
-import { READ_SESSIONS, type SessionRow, readSessions } from '../../sessions/public.ts';
+import { READ_SESSIONS, type SessionRow } from '../../sessions/public.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { listType } from '../../../core/graphql/lists.ts';
-import { resolveReference } from '../../../core/graphql/references.ts';
 import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { SessionId } from '../../../core/ids.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
-import { SessionType } from '../../sessions/graphql/types.ts';
+import { SessionType, sessionField } from '../../sessions/graphql/types.ts';
 import { cursorId, relayCursorId } from '../cursor.ts';
 import { type EventData, recordedEventFields } from '../event-data.ts';
 import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from '../texts.ts';
@@ -46,14 +45,7 @@ export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
       description:
         'The id that REST uses. The events of a session are numbered from 1. The id is also the cursor for `sessionEvents(after:)`.',
     }),
-    session: t.field({
-      type: SessionType,
-      nullable: true,
-      description: 'The session of the event. Null when it was deleted in the meantime.',
-      extensions: { ...OWN_STATEMENT, ...needs<SessionEventRow>('sessionId') },
-      resolve: ({ sessionId }, _, context, info) =>
-        resolveReference({ context, info }, 'Session', sessionId, readSessions),
-    }),
+    session: sessionField(t, 'sessionId', 'The session of the event. Null when it was deleted in the meantime.'),
     ...exposedWith(t, SESSION_EVENT_TEXTS, {
       eventType: 'String',
       messageId: nullable('UUID'),

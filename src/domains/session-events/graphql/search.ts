@@ -2,13 +2,11 @@ import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
-import { resolveReference } from '../../../core/graphql/references.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import { inGraphQL } from '../../../core/text/wording.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
-import { readSessions } from '../../sessions/public.ts';
 import { SessionFilterInput } from '../../sessions/graphql/operations.ts';
-import { SessionType } from '../../sessions/graphql/types.ts';
+import { sessionField } from '../../sessions/graphql/types.ts';
 import { type SessionMatch, searchSessions } from '../search-operations.ts';
 import { searchTextInput } from '../input.ts';
 import { readSessionEvents } from '../operations.ts';
@@ -20,14 +18,7 @@ import { parseInput } from '../../../core/input/validation.ts';
 const SessionMatchType = builder.objectRef<SessionMatch>('SessionMatch').implement({
   description: 'A text that was found in a session.',
   fields: (t) => ({
-    session: t.field({
-      type: SessionType,
-      nullable: true,
-      description: 'The session. Null when it was deleted in the meantime.',
-      extensions: OWN_STATEMENT,
-      resolve: ({ sessionId }, _, context, info) =>
-        resolveReference({ context, info }, 'Session', sessionId, readSessions),
-    }),
+    session: sessionField(t, 'sessionId', 'The session. Null when it was deleted in the meantime.'),
     event: t.field({
       type: SessionEventType,
       nullable: true,

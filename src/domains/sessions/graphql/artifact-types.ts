@@ -1,11 +1,11 @@
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { listBelow, listType } from '../../../core/graphql/lists.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
-import { resolveReference } from '../../../core/graphql/references.ts';
+import { referenceTo } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import {
   type ArtifactRow,
@@ -101,14 +101,12 @@ export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
 });
 
 builder.objectField(PullRequestType, 'artifact', (t) =>
-  t.field({
-    type: ArtifactType,
-    nullable: true,
-    description: 'The artifact of the pull request. Null when it was deleted in the meantime.',
-    extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<PullRequestRow>('artifactId') },
-    resolve: ({ artifactId }, _, context, info) =>
-      resolveReference({ context, info }, 'Artifact', artifactId, readArtifacts),
-  }),
+  referenceTo(ArtifactType, readArtifacts)(
+    t,
+    'artifactId',
+    'The artifact of the pull request. Null when it was deleted in the meantime.',
+    READ_SESSIONS,
+  ),
 );
 
 /** The orders of artifacts and of pull requests. */

@@ -5,13 +5,12 @@ import { listBelow } from '../../../core/graphql/lists.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { type FieldsOf } from '../../../core/graphql/nodes.ts';
-import { resolveReference, resolveReferences } from '../../../core/graphql/references.ts';
+import { resolveReferences } from '../../../core/graphql/references.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { McpServerType } from '../../mcp-connections/graphql/types.ts';
 import { READ_MCP_CONNECTIONS, readMcpConnections } from '../../mcp-connections/public.ts';
-import { UserType } from '../../users/graphql.ts';
-import { readUsers } from '../../users/public.ts';
+import { userField } from '../../users/graphql.ts';
 import { countsOfArtifacts, pagesOfArtifacts } from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../computed-fields.ts';
 import { projectsOf } from '../project-queries.ts';
@@ -166,14 +165,11 @@ export function stateFields(t: Fields) {
 /** Fields about the creator and the rights of the caller. */
 export function peopleFields(t: Fields) {
   return {
-    creator: t.field({
-      type: UserType,
-      nullable: true,
-      description:
-        'The user who created the session. Null when that user deleted their account or left the organization.',
-      extensions: { ...OWN_STATEMENT, ...needs<SessionRow>('creatorId') },
-      resolve: ({ creatorId }, _, context, info) => resolveReference({ context, info }, 'User', creatorId, readUsers),
-    }),
+    creator: userField(
+      t,
+      'creatorId',
+      'The user who created the session. Null when that user deleted their account or left the organization.',
+    ),
     viewerCanUpdate: t.boolean({
       description:
         'Whether the caller can change the session with `updateSession` and `pinSession`: true for the creator and administrators, with the scope `sessions.write`.',

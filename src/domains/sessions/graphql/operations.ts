@@ -1,12 +1,13 @@
 import { READ_SESSIONS } from '../policy.ts';
 import { type SessionChange, followSessions } from '../subscription.ts';
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { builder } from '../../../core/graphql/builder.ts';
 import { exposed } from '../../../core/graphql/fields.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { keyFromId, toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { listType } from '../../../core/graphql/lists.ts';
-import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
+import { nodeQuery } from '../../../core/graphql/nodes.ts';
+import { withAccess } from '../../../core/graphql/refusable.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import type { NamedRow } from '../../../core/postgres/reading/names.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
@@ -21,7 +22,6 @@ import {
   readSessions,
   updateSession,
 } from '../operations.ts';
-import type { SessionRow } from '../queries.ts';
 
 export const SessionFilterInput = filterType('SessionFilter', sessionFilter, {
   ids: { projectIds: 'Project', creatorIds: 'User' },
@@ -71,20 +71,12 @@ const AGENT_LIST = listType(AgentType, {
 });
 organizationList('agents', AGENT_LIST, listSessionAgents);
 
-builder.queryField('session', (t) =>
-  t.field({
-    type: SessionType,
-    nullable: true,
-    description: 'One session. Null when the caller can read no such session.',
-    extensions: { ...OWN_STATEMENT, ...refusable(readSessions.access) },
-    args: { id: t.arg.id({ required: true, description: '`id` or `databaseId` of the session.' }) },
-    resolve: async (_, { id }, context, info) => {
-      const [key] = uuidsOf([String(keyFromId('Session', id))]);
-      if (key === undefined) return null;
-      return (await readSessions(context, [key], selectedColumns<SessionRow>(info, 'Session')))[0] ?? null;
-    },
-  }),
-);
+nodeQuery('session', SessionType, {
+  description: 'One session. Null when the caller can read no such session.',
+  of: 'session',
+  access: readSessions.access,
+  read: readSessions,
+});
 
 const ChangedType = builder.objectRef<SessionChange>('SessionChanged').implement({
   description: 'A session that was created or changed, and meets the filter.',

@@ -1,10 +1,7 @@
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { builder } from '../../../core/graphql/builder.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { resolveReference } from '../../../core/graphql/references.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
-import { needs } from '../../../core/graphql/selection.ts';
-import type { ArtifactRow } from '../artifact-queries.ts';
+import { referenceTo } from '../../../core/graphql/references.ts';
 import { readSessions } from '../operations.ts';
 import { READ_SESSIONS } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
@@ -27,13 +24,8 @@ export const SessionType = nodeType<SessionRow>('Session', {
   }),
 });
 
+export const sessionField = referenceTo(SessionType, readSessions);
+
 builder.objectField(ArtifactType, 'session', (t) =>
-  t.field({
-    type: SessionType,
-    nullable: true,
-    description: 'The session of the artifact. Null when it was deleted in the meantime.',
-    extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<ArtifactRow>('sessionId') },
-    resolve: ({ sessionId }, _, context, info) =>
-      resolveReference({ context, info }, 'Session', sessionId, readSessions),
-  }),
+  sessionField(t, 'sessionId', 'The session of the artifact. Null when it was deleted in the meantime.', READ_SESSIONS),
 );
