@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { describe, expect, inject, test } from 'vitest';
 import {
   ADMIN_CHANGES,
   CHANGES,
@@ -11,18 +11,14 @@ import {
   statusOf,
   endRights,
 } from '../support/fixtures/changes.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { onServer } from '../support/global-setup.ts';
 
 /** A request whose caller loses a right while it runs is refused when its change would take effect. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 /** Number of connections in a gateway's pool. */
 const CONNECTIONS = 20;

@@ -1,8 +1,8 @@
 import { parse } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { costOf, statementCostOf } from '../../src/gateway/graphql/cost.ts';
 import { schema } from '../../src/gateway/schema.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';
 import { countWaitingForLock, untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 
@@ -12,15 +12,13 @@ import { countWaitingForLock, untilWaitingForLock, whileLocked } from '../suppor
 const IN_FLIGHT = 4;
 const ALIASES = 98;
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 let neighbor: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
   ({ key: neighbor } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const NEIGHBORS = '{ viewer { organization { name eventDefinitions(first: 1) { totalCount } } } }';
 

@@ -1,16 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { indexSessions } from '../../src/domains/session-events/search-index.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, mutate } from '../support/fixtures/sessions.ts';
 
 /** Lists from which a front end offers choices: values of filters, and what the caller can accept or cancel. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ USER_DELETION_DELAY: '3600' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ USER_DELETION_DELAY: '3600' });
 
 interface Names {
   readonly nodes: { readonly name: string }[];

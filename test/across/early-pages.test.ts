@@ -1,15 +1,11 @@
 // A page of a list ends early at half of the size that an answer may have, on both APIs and in both directions. So no
 // object, however large, hides the others.
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 
 const MIB = 1024 * 1024;
 const sql = (text: string, values: readonly unknown[]) => gateway.dependencies.sql.query(text, values);

@@ -1,19 +1,17 @@
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createDependencies } from '../../src/gateway/dependencies.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import { type TestGateway, fetchOf, startTestGateway } from '../support/fixtures/gateway.ts';
+import { fetchOf, startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { eventsError } from '../support/fixtures/rest-errors.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const DEFINITIONS_PATH = '/events/2026-03/event-definitions';
 

@@ -7,20 +7,18 @@ import {
   isListType,
   isNonNullType,
 } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { INPUT_FAULT_CODES } from '../../src/core/errors.ts';
 import { schema } from '../../src/gateway/schema.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 
 /** Makes each place of each mutation's input wrong. The path of the reported fault leads to that place in the input. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 type Path = readonly (string | number)[];
 type Input = Readonly<Record<string, unknown>>;

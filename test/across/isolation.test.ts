@@ -4,7 +4,7 @@ import { takesBody } from '../../src/core/http/route.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { type RecordedChange, recordChanges } from '../support/fixtures/recorded-changes.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
 import { recordSession } from '../support/fixtures/workspace.ts';
@@ -25,7 +25,7 @@ import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts
 
 const MARK = 'secret_plan';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let server: Peer;
 let takeChanges: () => Promise<RecordedChange[]>;
 /** Who tries to get at whose objects: those of another organization, or the private ones of another member. */
@@ -45,7 +45,6 @@ const gql = async (key: string, query: string, variables: object = {}) => {
 };
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   server = await startPeer(mcpHandler());
   const owner = await gateway.createKey();
   ownerKey = owner.key;
@@ -92,10 +91,7 @@ beforeAll(async () => {
     await gateway.fetch('/graphql?query={__typename}', { headers: { Authorization: `Bearer ${key}` } });
   takeChanges = await recordChanges(gateway);
 });
-afterAll(async () => {
-  await gateway.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 async function createPersonalConnection(): Promise<string> {
   const body = { type: 'stdio', name: 'Secret server', command: 'secret-command', visibility: 'personal' };

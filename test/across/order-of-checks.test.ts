@@ -1,19 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLInputType, isEnumType, isInputObjectType, isListType, isNonNullType } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { isKeyless } from '../../src/core/http/route.ts';
 import { accessOf } from '../../src/core/graphql/refusable.ts';
 import type { Access } from '../../src/core/access.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 
 /** Every operation checks scopes, role and subscription before its input: a caller without them gets 403, whatever the input is. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let keys: Record<'scopeless' | 'member' | 'unsubscribed', string>;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   const { organization } = await gateway.createKey();
   const unsubscribed = await gateway.createKey();
   await gateway.dependencies.sql.query(`update organization set subscriptions = '{}' where id = $1`, [
@@ -25,7 +24,6 @@ beforeAll(async () => {
     unsubscribed: unsubscribed.key,
   };
 });
-afterAll(() => gateway.close());
 
 /** The callers who lack something that the operation needs. */
 function refusedCallers({ scopes, role, subscription }: Access): (keyof typeof keys)[] {

@@ -3,23 +3,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openApiDocument } from '../../src/gateway/rest/openapi.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { explore } from '../support/exploration.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
 
 /** A document that REST returns can be sent back unchanged, without the fields that openapi.json marks as read-only. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let server: Peer;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   server = await startPeer(mcpHandler());
   ({ key } = await gateway.createKey());
 });
-afterAll(async () => {
-  await gateway.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 type Document = Readonly<Record<string, unknown>>;
 const { schemas } = (

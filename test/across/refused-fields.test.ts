@@ -1,10 +1,10 @@
 import { type GraphQLField, getNamedType, isLeafType, isObjectType, isRequiredArgument } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { accessOf, refusalOf } from '../../src/core/graphql/refusable.ts';
 import { SCOPES, type Scope } from '../../src/core/access.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
 
 /**
@@ -12,7 +12,7 @@ import { createSession, mutate } from '../support/fixtures/sessions.ts';
  * so new ones are tested too.
  */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let admin: Awaited<ReturnType<TestGateway['createKey']>>;
 /** A key of an organization without a subscription. */
 let unsubscribedKey: string;
@@ -23,7 +23,6 @@ let artifactId: string;
 const keys = new Map<string, string>();
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
   admin = await gateway.createKey();
   sessionId = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
   const recorded = await mutate<{ artifact: { databaseId: string } }>(
@@ -43,7 +42,6 @@ beforeAll(async () => {
   await sql.query('update api_key set organization_id = null where id = $1', [other.keyId]);
   elsewhere = { key: other.key, headers: { 'X-Organization-Id': other.organization } };
 });
-afterAll(() => gateway.close());
 
 const inAdminsOrganization = (selection: string) =>
   `{ node(id: "${btoa(`Organization:${admin.organizationId}`)}") { __typename ... on Organization { ${selection} } } }`;

@@ -1,6 +1,6 @@
 import { setImmediate as phase } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { settleChanges } from '../../src/core/authority.ts';
 import { explore, seed } from '../support/exploration.ts';
 import {
@@ -13,7 +13,7 @@ import {
   statusOf,
   endRights,
 } from '../support/fixtures/changes.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { full, proof } from '../support/proof.ts';
 
 /**
@@ -25,17 +25,15 @@ const CASES = full ? 3_000 : 60;
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let admin: Issued;
 let place: ChangeTargets;
 const totals = { requests: 0, done: 0, refused: 0 };
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
   admin = await gateway.createKey();
   place = await createChangeTargets(gateway, admin);
 });
-afterAll(() => gateway.close());
 
 const changes = { ...CHANGES, ...ADMIN_CHANGES };
 const MAX_PHASES = 60;

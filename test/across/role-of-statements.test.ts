@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { OperationContext } from '../../src/core/operation.ts';
 import { countsOf } from '../../src/domains/session-events/queries.ts';
 import { SESSIONS, findSessionChanges } from '../../src/domains/sessions/queries.ts';
 import { authenticate } from '../../src/gateway/admission/authenticate.ts';
 import { operationContext } from '../../src/gateway/contexts.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 
 /**
@@ -12,12 +12,11 @@ import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts
  * whoever comes first. Other statements of an operation check the same rights, so each statement is run by itself.
  */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let contexts: Readonly<Record<'admin' | 'member', OperationContext>>;
 /** A private session of each, with as many events. */
 let ids: [ofAdmin: string, ofMember: string];
 beforeAll(async () => {
-  gateway = await startTestGateway();
   const admin = await gateway.createKey();
   const member = await gateway.createKey({ organization: admin.organization, role: 'member' });
   const contextOf = async ({ key }: { key: string }) => {
@@ -32,7 +31,6 @@ beforeAll(async () => {
   };
   ids = [await sessionOf(admin, 1), await sessionOf(member, 2)];
 });
-afterAll(() => gateway.close());
 
 interface Order {
   readonly order: readonly ('admin' | 'member')[];

@@ -1,18 +1,17 @@
 import { isObjectType } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let admin: Issued;
 let member: Issued;
 let stranger: Issued;
 let unbound: Issued;
 let sessionId: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   admin = await gateway.createKey();
   member = await gateway.createKey({ organization: admin.organization });
   await gateway.createKey({ organization: admin.organization });
@@ -32,7 +31,6 @@ beforeAll(async () => {
   sessionId = await createSession(gateway, admin.key, { title: 'private' });
   await append(gateway, admin.key, sessionId, [...eventsOf(4), ...eventsOf(3, { from: 5, eventType: 'tool' })]);
 });
-afterAll(() => gateway.close());
 
 test('every connection has a total count', () => {
   const connections = Object.values(schema.getTypeMap()).filter(

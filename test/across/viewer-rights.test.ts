@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES, type Scope } from '../../src/core/access.ts';
 import { issueKey } from '../../src/operator/issue-key.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { invite } from '../support/fixtures/invitations.ts';
 import { createConnection } from '../support/fixtures/mcp-connections.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
@@ -13,22 +13,18 @@ import { full } from '../support/proof.ts';
 const READING = ['sessions.read', 'mcp_connections.read', 'api_keys.read'] as const satisfies readonly Scope[];
 const CHANGING = SCOPES.filter((scope) => !READING.some((other) => other === scope));
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let peer: Peer;
 let organization: string;
 let admin: string;
 let member: { key: string; email: string };
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   peer = await startPeer(mcpHandler());
   ({ organization, key: admin } = await gateway.createKey());
   member = await gateway.createKey({ organization, role: 'member' });
 });
-afterAll(async () => {
-  await peer.stop();
-  await gateway.close();
-});
+afterAll(() => peer.stop());
 
 interface Right {
   readonly type: string;

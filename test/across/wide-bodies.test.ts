@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { type GraphQLInputType, isInputObjectType, isListType, isNonNullType } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { isKeyless, isRaw, pathParameters, takesBody } from '../../src/core/http/route.ts';
 import { isSchema } from '../../src/core/input/json-schema.ts';
 import { WORK } from '../../src/core/work-budget.ts';
 import { routes } from '../../src/gateway/routes.ts';
 import { schema } from '../../src/gateway/schema.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 
 /** What a body may become is bounded for every operation with a body, and for every mutation. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 type Json = z.core.JSONSchema.JSONSchema;
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import {
   type JobHandler,
@@ -11,14 +11,10 @@ import {
   startJobWorker,
 } from '../../src/core/jobs.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { dueJobs } from '../support/processes/jobs.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const workers: JobWorker[] = [];
 afterEach(async () => {

@@ -1,13 +1,8 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const text = fc.oneof(
   fc.constantFrom(

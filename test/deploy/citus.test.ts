@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, readAll } from '../support/fixtures/sessions.ts';
 import { DISTRIBUTE, UNDO } from '../support/processes/citus.ts';
 import { query as queryAt } from '../support/processes/embedded-postgres.ts';
@@ -78,17 +78,15 @@ const SCHEMA = `
 /** Only a superuser may set what Citus would know. */
 const SETTING = /do \$\$ begin execute format\('alter database.*\n/;
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 const query = (text: string) => queryAt(gateway.databaseUrl, text);
 const run = async (file: string) => query(`begin; ${(await readFile(file, 'utf8')).replace(SETTING, '')}; commit`);
 let before: unknown[];
 beforeAll(async () => {
-  gateway = await startTestGateway();
   await query(NOTES);
   before = await query(SCHEMA);
   await run(DISTRIBUTE);
 });
-afterAll(() => gateway.close());
 
 test('deploy/citus.sql: every key, unique constraint and foreign key of a distributed table contains organization_id, as Citus requires', async () => {
   expect(await query(FAULTS)).toEqual([]);

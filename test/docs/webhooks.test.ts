@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { callWebhooks, createWebhook, deliver, logOf } from '../support/fixtures/webhooks.ts';
 import { checkout } from '../support/processes/programs.ts';
@@ -12,11 +12,7 @@ import { checkout } from '../support/processes/programs.ts';
 /** The receivers of docs/webhooks.md, as a reader starts them. */
 
 const FOLDER = 'docs/examples/webhooks';
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 
 const hasPython = spawnSync('python3', ['--version']).status === 0;
 

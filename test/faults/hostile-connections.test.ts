@@ -3,25 +3,23 @@ import { type Socket, connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 
 /** Shorter than the default timeouts of the server, which test/gateway/http/server.test.ts checks. */
 const BOUNDS = { headersTimeoutMs: 1_000, requestTimeoutMs: 2_000 };
 const EACH = 100;
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let server: RunningServer;
 let key: string;
 const sockets: Socket[] = [];
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
   server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, ...BOUNDS });
 });
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
   await server.stop(100);
-  await gateway.close();
 });
 
 /** Opens a connection and sends only this text. `answer` is everything that the server sends until it closes the connection. */

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { compareSchema } from '../../src/core/postgres/migrations.ts';
@@ -12,21 +12,14 @@ import { openApiDocument } from '../../src/gateway/rest/openapi.ts';
 import { errorStatuses } from '../../src/gateway/rest/openapi-errors.ts';
 import { contracts } from '../../src/gateway/print-contracts.ts';
 import { routes } from '../../src/gateway/routes.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { endProcesses, emptyDatabase } from '../support/processes/process.ts';
 import { checkout } from '../support/processes/programs.ts';
 import { openSnapshot } from '../support/schema-snapshot.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-
-afterAll(async () => {
-  await gateway.close();
-  await endProcesses();
-});
+afterAll(() => endProcesses());
 
 test('routes have the published methods, paths, operations and statuses', () => {
   const table = routes.map(

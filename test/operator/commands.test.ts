@@ -1,5 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { PRODUCT_FAMILIES } from '../../src/core/config.ts';
 import { ROLES, SCOPES } from '../../src/core/access.ts';
@@ -9,14 +9,10 @@ import { UsageError } from '../../src/operator/command-arguments.ts';
 import { parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
 import { isPlanCommand } from '../../src/operator/tracking-plan/plan-commands.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const silent = { progress: { write: () => undefined } };
 

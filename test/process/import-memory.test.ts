@@ -2,21 +2,19 @@ import { mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { cli, endProcesses } from '../support/processes/process.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
 let directory: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   ({ key } = await gateway.createKey());
   directory = await mkdtemp(join(tmpdir(), 'import-'));
 });
 afterAll(async () => {
   await endProcesses();
-  await gateway.close();
   await rm(directory, { recursive: true, force: true });
 });
 

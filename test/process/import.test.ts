@@ -6,26 +6,24 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, eventsOf, readAll } from '../support/fixtures/sessions.ts';
 import { endProcesses, run, start } from '../support/processes/process.ts';
 import { GATEWAY, NODE_ENVIRONMENT, checkout } from '../support/processes/programs.ts';
 
 /** `events import` as a process: interrupted, and killed. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
 let directory: string;
 let env: Record<string, string>;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   ({ key } = await gateway.createKey());
   directory = await mkdtemp(join(tmpdir(), 'import-'));
   env = { DATABASE_URL: gateway.databaseUrl, ENCRYPTION_KEYS: `k:${Buffer.alloc(32, 1).toString('base64')}` };
 });
 afterAll(async () => {
   await endProcesses();
-  await gateway.close();
   await rm(directory, { recursive: true, force: true });
 });
 

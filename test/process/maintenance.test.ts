@@ -1,26 +1,24 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
 import { startJobs } from '../../src/gateway/jobs.ts';
 import { maintenanceJob } from '../../src/gateway/maintenance-job.ts';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
 const DAY_MS = 86_400_000;
 const START = new Date('2026-03-01T10:00:00.000Z');
 const after = (ms: number) => new Date(START.getTime() + ms);
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ AUDIT_RETENTION_DAYS: '30' });
 let issued: Awaited<ReturnType<TestGateway['createKey']>>;
 beforeAll(async () => {
-  gateway = await startTestGateway({ AUDIT_RETENTION_DAYS: '30' });
   issued = await gateway.createKey();
 });
 afterEach(async () => {
   gateway.setClock(undefined);
   for (const table of ['idempotency_key', 'audit_entry', 'event_occurrence_uuid']) await rows(`delete from ${table}`);
 });
-afterAll(() => gateway.close());
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);

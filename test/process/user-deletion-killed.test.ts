@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
+import { afterEach, expect, test } from 'vitest';
+import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { countWaitingForLock, untilWaitingForLock } from '../support/fixtures/locks.ts';
 import { expectNoHalfDeletedSession, remainingData, seedAccount } from '../support/fixtures/user-deletions.ts';
 import { full } from '../support/proof.ts';
@@ -11,17 +11,13 @@ import {
   startWorkerProcess,
 } from '../support/processes/jobs.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 const processes: WorkerProcess[] = [];
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
 const barriers: Barrier[] = [];
 afterEach(async () => {
   for (const barrier of barriers.splice(0)) await barrier.open();
   for (const worker of processes.splice(0)) await worker.end('SIGKILL');
 });
-afterAll(() => gateway.close());
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);

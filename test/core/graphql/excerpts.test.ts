@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, mutate, pullRequestInput } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 let id: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
   id = await createSession(gateway, key, { description: '🙂🙂🙂 said' });
   const recorded = { sessionId: id, type: 'PULL_REQUEST' };
@@ -28,7 +27,6 @@ beforeAll(async () => {
   };
   await append(gateway, key, id, [{ eventType: 'x', provider: 'y', eventData }]);
 });
-afterAll(() => gateway.close());
 
 test('long texts end after maxLength characters, and are whole without it', async () => {
   const query = `query($id: ID!, $max: Int) { session(id: $id) {

@@ -1,14 +1,13 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** Errors of a database that is stopping, changing its role or out of a resource: callers are asked to retry. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 let owner: pg.Client;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
   owner = new pg.Client({ connectionString: gateway.dependencies.config.DATABASE_DIRECT_URL ?? gateway.databaseUrl });
   await owner.connect();
@@ -26,10 +25,7 @@ beforeAll(async () => {
     alter table event_definition force row level security;
     create policy trouble on event_definition using (trouble()) with check (trouble())`);
 });
-afterAll(async () => {
-  await owner.end();
-  await gateway.close();
-});
+afterAll(() => owner.end());
 
 async function setTrouble(code: string | null): Promise<void> {
   await owner.query('delete from trouble');

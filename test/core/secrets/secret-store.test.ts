@@ -1,15 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { StoredSecret, readSecrets, rotateSecrets, storeSecret } from '../../../src/core/secrets/secret-store.ts';
 import { type SecretBox, createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 beforeEach(() => em().nativeDelete(StoredSecret, {}));
 
 const em = () => gateway.dependencies.database.em.fork();

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/core/access.ts';
 import { actingIn, createPerson, postKey } from '../../support/fixtures/api-keys.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const slug = () => `org-${randomUUID().slice(0, 13)}`;
 const refusal = ({ status, body }: { status: number; body: { error: string } }) => [status, body.error];

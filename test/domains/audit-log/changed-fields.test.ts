@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo, mutate } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 test('the entry of an update names the fields that it changed, without values', async () => {
   const { key, organizationId } = await gateway.createKey();

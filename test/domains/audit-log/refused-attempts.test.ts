@@ -1,17 +1,16 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** The audit log records refused attempts with known keys: at most one entry a minute for each key and reason, over all processes. */
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let second: TestGateway;
 let admin: Issued;
 let member: Issued;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   second = await startTestGateway({}, { beside: gateway });
 });
 beforeEach(async () => {
@@ -19,10 +18,7 @@ beforeEach(async () => {
   admin = await gateway.createKey();
   member = await gateway.createKey({ organization: admin.organization });
 });
-afterAll(async () => {
-  await second.close();
-  await gateway.close();
-});
+afterAll(() => second.close());
 
 function setClocks(at: Date | undefined): void {
   gateway.setClock(at);

@@ -1,25 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { findOperator } from '../../../src/domains/session-events/import.ts';
 import { appendSessionEventsInput } from '../../../src/domains/session-events/input.ts';
 import { appendSessionEvents } from '../../../src/domains/session-events/append-operations.ts';
 import { operationContext } from '../../../src/gateway/contexts.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 let admin: Issued;
 let member: Issued;
 let stranger: Issued;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   admin = await gateway.createKey();
   member = await gateway.createKey({ organization: admin.organization });
   stranger = await gateway.createKey();
 });
-afterAll(() => gateway.close());
 
 const sql = (text: string, values: unknown[] = []) => gateway.dependencies.sql.query(text, values);
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64');

@@ -1,18 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { afterEach, describe, expect, test } from 'vitest';
+import { type Answer, useTestGateway } from '../../support/fixtures/gateway.ts';
 
 const CHANNELS = '/broadcast/v1/channels/setting/publish/current';
 const BROADCASTS = '/broadcast/v1/broadcasts';
 const DEPRECATION_HEADERS = ['@1772323200', '</docs>; rel="deprecation"; type="text/html"'];
 const NOW = new Date('2026-03-01T10:20:30.500Z');
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
+const gateway = useTestGateway();
 afterEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 interface Channel {
   readonly channelGuid: string;

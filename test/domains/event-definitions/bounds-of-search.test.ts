@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
   await gateway.rest('POST', '/events/2026-03/event-definitions', { key, body: { label: 'Sold' } });
 });
-afterAll(() => gateway.close());
 
 const QUERY = `query Search($filter: EventDefinitionFilter, $email: String) { viewer { organization {
   eventDefinitions(filter: $filter) { nodes { name occurrences(filter: { email: $email }) { totalCount } } } } } }`;

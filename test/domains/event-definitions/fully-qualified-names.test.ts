@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 const DEFINITIONS_PATH = '/events/2026-03/event-definitions';
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 test('a repeated deletion by name does not delete another definition whose fully qualified name equals that name', async () => {
   const { key } = await gateway.createKey();

@@ -1,15 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { type Api, DEFINITIONS_PATH, done, apisOf, restApi } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
+const gateway = useTestGateway();
 afterAll(async () => {
   gateway.setClock(undefined);
-  await gateway.close();
 });
 
 const BARE = { includeDefaultProperties: false };

@@ -1,15 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DEFINITIONS_PATH, graphqlApi, done } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** What clients of the previous version of the API rely on. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ PUBLIC_URL: 'https://api.example.com/base' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ PUBLIC_URL: 'https://api.example.com/base' });
 
 type Json = Record<string, unknown>;
 const OLDER_PATH = '/events/v3/event-definitions';

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../../../src/core/config.ts';
 import { SCOPES } from '../../../src/core/access.ts';
 import { type Api, DEFINITIONS_PATH, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const BARE = { includeDefaultProperties: false };
 

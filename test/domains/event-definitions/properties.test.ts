@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import {
   A_AND_B,
   type Api,
@@ -9,14 +9,10 @@ import {
   withPlaceholders,
   workspaceWithEvent,
 } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
+const gateway = useTestGateway();
 afterEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 const workspace = (which: Api['api'], event?: object) => workspaceWithEvent(gateway, which, event);
 

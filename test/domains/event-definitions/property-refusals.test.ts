@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   A_AND_B,
   type Api,
@@ -9,13 +9,9 @@ import {
   restApi,
   workspaceWithEvent,
 } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const workspace = (which: Api['api'], event?: object) => workspaceWithEvent(gateway, which, event);
 

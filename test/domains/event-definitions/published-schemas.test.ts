@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 /**
  * What the published response schemas of the upstream API, version 2026-03, require of answers. Clients that are generated from them check
@@ -77,13 +77,11 @@ const error = z.looseObject({
   errors: z.array(fault).optional(),
 });
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const DEFINITIONS = '/events/2026-03/event-definitions';
 const ORDER = `${DEFINITIONS}/order_placed`;

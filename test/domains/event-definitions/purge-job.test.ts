@@ -1,17 +1,13 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { eventPurgeJob } from '../../../src/domains/event-occurrences/purge.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
 /** The job that deletes the occurrences of a deleted event definition. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
+const gateway = useTestGateway();
 afterEach(() => rows('delete from pgboss.job'));
-afterAll(() => gateway.close());
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);

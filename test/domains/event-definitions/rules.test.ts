@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { DEFAULT_PROPERTIES } from '../../../src/domains/event-definitions/default-properties.ts';
 import { PRIMARY_OBJECTS } from '../../../src/domains/event-definitions/entity.ts';
 import {
@@ -9,14 +9,10 @@ import {
   refused,
   withPlaceholders,
 } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
+const gateway = useTestGateway();
 afterEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 const BARE = { includeDefaultProperties: false };
 

@@ -1,16 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { anyText } from '../../support/fixtures/any-text.ts';
 import { explore } from '../../support/exploration.ts';
 
 /** Any documented event is the same event on every path: what one defines and sends, all others read. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const VERSIONS = ['2026-03', 'v3', '2025-09', '2026-09', '2031-03'];
 const PREFIXES = VERSIONS.flatMap((version) => [`/events/${version}`, `/events/custom/${version}`]);

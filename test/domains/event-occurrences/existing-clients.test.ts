@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { describe, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** What existing clients of the event API send: every family of paths, each version, and inputs in other forms than the documented one. */
 
 type Json = Record<string, unknown>;
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 
 const VERSIONS = ['2026-03', 'v3', '2025-09', '2026-09', '2049-09'];
 const FAMILIES = VERSIONS.flatMap((version) => [

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   APIS,
   type Input,
@@ -11,14 +11,10 @@ import {
   stored,
   usage,
 } from '../../support/fixtures/event-occurrences.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 
 describe.each(APIS)('through %s', (api) => {
   test('an event of a contact accepts any identifier; an event of another object requires objectId and accepts no other', async () => {

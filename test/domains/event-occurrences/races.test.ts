@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { APIS, DEFINITIONS_PATH, define, send, stored, usage } from '../../support/fixtures/event-occurrences.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 /** Like another process on the same database. */
 let second: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
   second = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' }, { beside: gateway });
 });
 afterEach(() => [gateway, second].forEach((each) => each.setClock(undefined)));
-afterAll(async () => {
-  await second.close();
-  await gateway.close();
-});
+afterAll(() => second.close());
 
 describe.each(APIS)('through %s', (api) => {
   test('of 20 concurrent sends with the same uuids through two processes, each uuid is stored and counted once for each definition', async () => {

@@ -1,13 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { DEFINITIONS_PATH, define, gql, send } from '../../support/fixtures/event-occurrences.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
-});
+const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 afterEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 describe('reading', () => {
   const PAGE =

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { PROPERTIES, type RestError, define, refusalOfRest, stored } from '../../support/fixtures/event-occurrences.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 
 test('POST /send accepts one occurrence; the paths of its faults have no list index', async () => {
   const { key } = await gateway.createKey();

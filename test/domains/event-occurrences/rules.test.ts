@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import {
   APIS,
   DEFINITIONS_PATH,
@@ -10,15 +10,11 @@ import {
   stored,
   usage,
 } from '../../support/fixtures/event-occurrences.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
-});
+const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1000' });
 afterEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 const AT = '2026-03-01T10:20:30.500Z';
 

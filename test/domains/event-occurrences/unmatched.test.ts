@@ -1,15 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { DEFINITIONS_PATH } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { mutate } from '../../support/fixtures/sessions.ts';
 
 /** An occurrence that custom matching links to no record is stored, counted, and says why. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 interface Occurrences {
   readonly totalCount: number;

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FEED_TYPES, type FeedType } from '../../../src/core/feed.ts';
 import { publishSentOccurrences } from '../../../src/domains/event-occurrences/feed-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { caseFaults } from '../../support/completeness.ts';
 import { define, send } from '../../support/fixtures/event-occurrences.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import {
@@ -18,11 +18,7 @@ import {
 } from '../../support/fixtures/sessions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 interface Entry {
   readonly id: number;

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { type Accepted, acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { deleteOrganization } from '../../support/fixtures/organization-deletions.ts';
@@ -9,14 +9,13 @@ import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
 /** A person whose answer with the first API key was lost accepts the invitation again. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let beside: TestGateway;
 let admin: Awaited<ReturnType<TestGateway['createKey']>>;
 let email: string;
 let token: string;
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
   beside = await startTestGateway({}, { beside: gateway });
 });
 
@@ -27,10 +26,7 @@ beforeEach(async () => {
   ({ token } = await invite(gateway, admin.key, email));
 });
 
-afterAll(async () => {
-  await beside.close();
-  await gateway.close();
-});
+afterAll(() => beside.close());
 
 const accept = (headers: Record<string, string> = {}, to = gateway) =>
   acceptWithoutKey(to, { token, name: 'Ann' }, headers);

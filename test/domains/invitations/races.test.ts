@@ -1,26 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
-import { type Fetch, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type Fetch, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { ACCEPT, INVITE, REVOKE, invite } from '../../support/fixtures/invitations.ts';
 import { CHANGE } from '../../support/fixtures/organizations.ts';
 import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 /** Concurrent requests about invitations, on two gateways. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let gateways: Fetch[];
 let close: () => Promise<void>;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   const peer = await startSecondGateway(gateway);
   gateways = [gateway.fetch, peer.fetch];
   close = () => peer.close();
 });
-afterAll(async () => {
-  await close();
-  await gateway.close();
-});
+afterAll(() => close());
 
 const post = async (index: number, path: string, body: object, key?: string) => {
   const headers = { 'Content-Type': 'application/json', ...(key && { Authorization: `Bearer ${key}` }) };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import {
   ACCEPT,
   INVITATIONS,
@@ -14,11 +14,7 @@ import {
 import { CHANGE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
 const NAME = `mutation($input: UpdateViewerInput!) { updateViewer(input: $input) { __typename } }`;
 const newAddress = () => `${randomUUID()}@example.com`;

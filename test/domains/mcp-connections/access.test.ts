@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { CONNECTION_FIELDS, STDIO, createConnection, toGraphQLInput } from '../../support/fixtures/mcp-connections.ts';
 import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let peer: Peer;
 let organization: string;
 let admin: string;
@@ -12,7 +12,6 @@ let member: string;
 let otherMember: string;
 let stranger: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   peer = await startPeer(mcpHandler());
   const first = await gateway.createKey();
   organization = first.organization;
@@ -21,10 +20,7 @@ beforeAll(async () => {
   otherMember = (await gateway.createKey({ organization, role: 'member' })).key;
   stranger = (await gateway.createKey()).key;
 });
-afterAll(async () => {
-  await peer.stop();
-  await gateway.close();
-});
+afterAll(() => peer.stop());
 beforeEach(async () => {
   peer.handler = mcpHandler();
   await gateway.dependencies.sql.query('delete from mcp_connection', []);

@@ -1,5 +1,5 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import {
   type ConnectionAnswer,
   TEST_CONNECTION,
@@ -9,15 +9,13 @@ import {
 } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OAuthFixture;
 let key: string;
 let count = 0;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   key = (await gateway.createKey()).key;
 });
-afterAll(() => gateway.close());
 const fixtures: OAuthFixture[] = [];
 afterEach(async () => {
   gateway.setClock(undefined);

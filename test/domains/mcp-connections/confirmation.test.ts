@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import {
   type VisitedPage,
   createConnection,
@@ -11,18 +11,14 @@ import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-au
 
 /** An authorization link can be completed only by the user who requested it, or after a confirmation (security review, L1). */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OAuthFixture;
 let requester: Awaited<ReturnType<TestGateway['createKey']>>;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-});
 beforeEach(async () => {
   fixture = await startOAuthFixture();
   requester = await gateway.createKey();
   return () => fixture.stop();
 });
-afterAll(() => gateway.close());
 
 /** Starts an authorization. `back` is the callback URL after the user has consented. */
 async function begin(name = 'tracker'): Promise<{ id: string; back: URL }> {

@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { CONNECTION_FIELDS, STDIO, createConnection, toGraphQLInput } from '../../support/fixtures/mcp-connections.ts';
 import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let peer: Peer;
 let admin: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   peer = await startPeer(mcpHandler());
   admin = (await gateway.createKey()).key;
 });
-afterAll(async () => {
-  await peer.stop();
-  await gateway.close();
-});
+afterAll(() => peer.stop());
 beforeEach(async () => {
   peer.handler = mcpHandler();
   await gateway.dependencies.sql.query('delete from mcp_connection', []);

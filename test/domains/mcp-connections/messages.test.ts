@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createConnection, readStatus, toGraphQLInput, visit } from '../../support/fixtures/mcp-connections.ts';
 import { mutate } from '../../support/fixtures/sessions.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
@@ -8,18 +8,14 @@ import { type Exchange, oddMcpHandler } from '../../support/peers/odd-mcp-server
 
 /** Messages about MCP servers and authorization servers, from which an administrator learns what to do. HOST is the server. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let peer: Peer;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   peer = await startPeer(mcpHandler());
   key = (await gateway.createKey()).key;
 });
-afterAll(async () => {
-  await peer.stop();
-  await gateway.close();
-});
+afterAll(() => peer.stop());
 
 const answers =
   (status: number, type: string, body: string): Handler =>

@@ -1,22 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OidcFixture, consentByForms, startOidcFixture } from '../../support/peers/mcp-oidc-server.ts';
 
 /** The whole authorization against oidc-provider, a certified authorization server that is not ours. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OidcFixture;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   key = (await gateway.createKey()).key;
   fixture = await startOidcFixture();
 });
-afterAll(async () => {
-  await fixture.stop();
-  await gateway.close();
-});
+afterAll(() => fixture.stop());
 
 test('a connection is authorized by registration and consent, and 20 concurrent uses refresh its rotating token once', async () => {
   const created = await gateway.rest<{ authorizationUrl: string; connection: { id: string } }>(

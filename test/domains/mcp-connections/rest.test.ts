@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
 /** The REST operations that list, read, change and delete MCP connections. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let server: Peer;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   server = await startPeer(mcpHandler());
 });
-afterAll(async () => {
-  await gateway.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 const PATH = '/v1/mcp-connections';
 interface Connection {

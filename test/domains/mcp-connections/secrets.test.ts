@@ -1,22 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { open, visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OAuthFixture;
 let key: string;
 const answers: string[] = [];
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   fixture = await startOAuthFixture();
   key = (await gateway.createKey()).key;
 });
-afterAll(async () => {
-  await fixture.stop();
-  await gateway.close();
-});
+afterAll(() => fixture.stop());
 
 interface Created {
   authorizationUrl: string;

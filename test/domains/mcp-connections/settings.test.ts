@@ -1,18 +1,17 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { Migration20261126152829 } from '../../../migrations/Migration20261126152829.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection, toGraphQLInput } from '../../support/fixtures/mcp-connections.ts';
 import { mutate as mutateAs } from '../../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let peer: Peer;
 let organization: string;
 let admin: string;
 let member: string;
 let stranger: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   peer = await startPeer(mcpHandler());
   const first = await gateway.createKey();
   organization = first.organization;
@@ -20,10 +19,7 @@ beforeAll(async () => {
   member = (await gateway.createKey({ organization, role: 'member' })).key;
   stranger = (await gateway.createKey()).key;
 });
-afterAll(async () => {
-  await peer.stop();
-  await gateway.close();
-});
+afterAll(() => peer.stop());
 beforeEach(async () => {
   await gateway.dependencies.sql.query('delete from mcp_connection', []);
 });

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { actingIn, createPerson } from '../../support/fixtures/api-keys.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { CHANGE, LEAVE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const leave = async (key: string, input: object = {}, header?: string) => {
   const { data } = await gateway.graphql<Record<string, unknown>>(key, LEAVE, { input }, actingIn(header));

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { type BoundKey } from '../../../src/operator/issue-key.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createConnection, visit } from '../../support/fixtures/mcp-connections.ts';
 import { REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
@@ -8,20 +8,16 @@ import { dueJobs, runJobs } from '../../support/processes/jobs.ts';
 
 /** When a membership ends, its personal MCP connections are deleted and their tokens are revoked. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OAuthFixture;
 let admin: BoundKey & { organization: string };
 let member: BoundKey;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-});
 beforeEach(async () => {
   fixture = await startOAuthFixture();
   admin = await gateway.createKey();
   member = await gateway.createKey({ organization: admin.organization, role: 'admin' });
   return () => fixture.stop();
 });
-afterAll(() => gateway.close());
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { operationManifests } from '../../../src/domains/operation-manifests/module.ts';
-import { type Answer, type GraphQLAnswer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  type Answer,
+  type GraphQLAnswer,
+  type TestGateway,
+  startTestGateway,
+  useTestGateway,
+} from '../../support/fixtures/gateway.ts';
 import { startServedGateway } from '../../support/fixtures/served-gateway.ts';
 import { connectSocket } from '../../support/fixtures/websockets.ts';
 
@@ -15,17 +21,13 @@ const sha256 = (text: string) => createHash('sha256').update(text).digest('hex')
 const apollo = (...bodies: [id: string, body: string][]) =>
   bodies.map(([id, body]) => ({ id, name: id, type: 'query', body }));
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let other: TestGateway;
 let admin: Awaited<ReturnType<TestGateway['createKey']>>;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   other = await startTestGateway({}, { beside: gateway });
 });
-afterAll(async () => {
-  await other.close();
-  await gateway.close();
-});
+afterAll(() => other.close());
 beforeEach(async () => {
   gateway.setClock(undefined);
   admin = await gateway.createKey();

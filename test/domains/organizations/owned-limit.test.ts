@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { actingIn, createPerson, postKey } from '../../support/fixtures/api-keys.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { CHANGE, mutateOrganization } from '../../support/fixtures/organizations.ts';
 import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
@@ -10,11 +10,7 @@ import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
  * number (security review, M7).
  */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const slug = () => `org-${randomUUID().slice(0, 13)}`;
 const VIEWER = '{ viewer { role organization { databaseId members { nodes { role } } } } }';

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { describe, expect, test } from 'vitest';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { CHANGE, LEAVE, REMOVE } from '../../support/fixtures/organizations.ts';
 import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 describe('concurrent requests', () => {
   test('19 creations with one name on two gateways all succeed, with different slugs; of 19 with one given slug, one succeeds', async () => {

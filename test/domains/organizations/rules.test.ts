@@ -1,13 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { describe, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { CREATE, UPDATE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const AT = '2030-05-06T07:08:09.010Z';
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);

@@ -1,14 +1,13 @@
 // The number of statements for lists of organizations and the fields below them does not depend on the number of organizations.
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
-let gateway: TestGateway;
+const gateway = useTestGateway();
 /** An unbound key of a user in three organizations. */
 let unbound: Issued;
 let slugs: string[];
 beforeAll(async () => {
-  gateway = await startTestGateway();
   unbound = await gateway.createKey();
   await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [unbound.keyId]);
   slugs = [unbound.organization];
@@ -20,7 +19,6 @@ beforeAll(async () => {
   // Updates `lastUsedAt` of the key now; that is done once a minute.
   await gateway.graphql(unbound.key, '{ viewer { role } }');
 });
-afterAll(() => gateway.close());
 
 async function ask<Data>(key: string, query: string, headers?: Record<string, string>) {
   gateway.statements.length = 0;

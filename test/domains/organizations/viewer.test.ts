@@ -1,17 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { graphql } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DomainError } from '../../../src/core/errors.ts';
 import { type Actor, SCOPES } from '../../../src/core/access.ts';
 import { operationContext } from '../../../src/gateway/contexts.ts';
 import { schema } from '../../../src/gateway/schema.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 describe('viewer', () => {
   test('returns the caller with key, scopes, role and organization', async () => {

@@ -1,21 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo, mutate, readAll } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let peer: TestGateway;
 let key: string;
 let organization: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   peer = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' }, { beside: gateway });
   ({ key, organization } = await gateway.createKey());
 });
-afterAll(async () => {
-  await peer.close();
-  await gateway.close();
-});
+afterAll(() => peer.close());
 
 const appended = (firstId: number, lastId: number, isReplayed = false) => ({
   __typename: 'AppendSessionEventsPayload',

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { type EventPage, append, createSession, eventsOf, moveTo, subscribe } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 let id: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
   id = await createSession(gateway, key);
   await append(gateway, key, id, eventsOf(5));
   await moveTo(gateway, key, id, 'CANCELLED');
 });
-afterAll(() => gateway.close());
 
 const REFUSED = 'must be the id of an event, in decimal digits';
 

@@ -1,21 +1,19 @@
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/line-converter.ts';
 import { parseCommandLine } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { AGENT_LINES, ODD_LINES } from '../../support/fixtures/agent-lines.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, readAll } from '../../support/fixtures/sessions.ts';
 
 /** `events import --format`: lines of agents from a file or standard input. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 async function importLines(sessionId: string, format: string, lines: readonly string[]): Promise<object> {
   const command = parseCommandLine(['events', 'import', '--session', sessionId, '--format', format, '-']);

@@ -1,19 +1,17 @@
 import { PassThrough, Readable } from 'node:stream';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { UsageError } from '../../../src/operator/command-arguments.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, eventsOf, readAll } from '../../support/fixtures/sessions.ts';
 
 /** `events import -`: events from standard input, and an import that is interrupted (as a process: `test/process/import.test.ts`). */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const ndjson = (from: number, to: number) =>
   eventsOf(to - from + 1, { from })

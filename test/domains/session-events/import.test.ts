@@ -7,22 +7,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ImportedEvents } from '../../../src/domains/session-events/import.ts';
 import { UsageError } from '../../../src/operator/command-arguments.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { checkout } from '../../support/processes/programs.ts';
 import { append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
 let directory: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   ({ key } = await gateway.createKey());
   directory = await mkdtemp(join(tmpdir(), 'import-'));
 });
-afterAll(async () => {
-  await gateway.close();
-  await rm(directory, { recursive: true, force: true });
-});
+afterAll(() => rm(directory, { recursive: true, force: true }));
 
 /** Runs `events import` in this process. Returns its result and the progress that it prints. */
 async function importFile(sessionId: string, path: string): Promise<{ answer: ImportedEvents; shown: string }> {

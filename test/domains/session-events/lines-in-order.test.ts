@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 import { createSession, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 import { linesOf } from '../../support/processes/recorder.ts';
@@ -7,18 +7,14 @@ import { BLANK_LINES, WIDE_LINES } from '../../support/fixtures/wide-lines.ts';
 
 /** Lines of several writers: what a format remembers is that of all lines before, in the order in which they are stored. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let second: Awaited<ReturnType<typeof startSecondGateway>>;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   second = await startSecondGateway(gateway);
   ({ key } = await gateway.createKey());
 });
-afterAll(async () => {
-  await second.close();
-  await gateway.close();
-});
+afterAll(() => second.close());
 
 const COUNT = 10;
 const times = <Value>(make: (index: number) => Value) => Array.from({ length: COUNT }, (_, index) => make(index));

@@ -1,23 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/line-converter.ts';
 import { AGENT_LINES, ODD_LINES } from '../../support/fixtures/agent-lines.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
 /** Lines of agents over REST: a body of the media type application/x-ndjson. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
 let runner: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   const owner = await gateway.createKey();
   ({ key } = owner);
   const { email, organization } = owner;
   runner = (await gateway.createKey({ email, organization, scopes: ['sessions.record'] })).key;
 });
-afterAll(() => gateway.close());
 
 interface AppendedLines {
   readonly firstId: number;

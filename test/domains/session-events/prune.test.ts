@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { UsageError } from '../../../src/operator/command-arguments.ts';
 import { parseCommandLine } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { EventStream, append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
 /** `events prune` deletes old events. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 
 const globalId = (sessionId: string) => Buffer.from(`Session:${sessionId}`).toString('base64');
 const DAY_MS = 86_400_000;

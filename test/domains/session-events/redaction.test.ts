@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { redactDocuments } from '../../../src/core/redaction/redact.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, mutate, readAll } from '../../support/fixtures/sessions.ts';
 
 /** Credentials are replaced before events are stored, however the events arrive. Joined here, so that no scanner takes them for real ones. */
@@ -21,18 +21,14 @@ const SECRETS: Readonly<Record<string, string>> = {
   'private key': join('-----BEGIN RSA ', `PRIVATE KEY-----\n${BODY}\n-----END RSA `, 'PRIVATE KEY-----'),
 };
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let open: TestGateway;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   open = await startTestGateway({ RECORD_REDACTION: 'off' }, { beside: gateway });
   ({ key } = await gateway.createKey());
 });
-afterAll(async () => {
-  await open.close();
-  await gateway.close();
-});
+afterAll(() => open.close());
 
 const eventWith = (text: string) => ({
   eventType: 'text',

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import {
   type EventDocument,
   type EventPage,
@@ -10,14 +10,12 @@ import {
   readAll,
 } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
 let organization: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   ({ key, organization } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const list = (sessionId: string, query = '', as = key) =>
   gateway.rest<EventPage>('GET', `/v1/sessions/${sessionId}/events${query}`, { key: as });

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { deleteSessions } from '../../../src/domains/sessions/deletion.ts';
 import { purgeEvents } from '../../../src/domains/session-events/purge.ts';
 import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
 import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { append, createSession, mutate } from '../../support/fixtures/sessions.ts';
 
 /** Searches over the texts of sessions. No job runs in these tests: the texts are indexed when a test says so. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const em = () => gateway.dependencies.database.em.fork();
 async function index(): Promise<void> {

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { TimelineEvent } from '../../../src/console/event-content.ts';
 import { withEvents } from '../../../src/console/timeline.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, readAll } from '../../support/fixtures/sessions.ts';
 import { STREAMING_FORMATS, type StreamingFormat, streamedMessage } from '../../support/fixtures/streamed-messages.ts';
 
 /** Messages that an agent writes in parts: the parts are live, and the text so far is stored at its end and every 32 KiB. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 interface Data {
   readonly accumulatedText?: string;

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { recordingOf } from '../../support/fixtures/recordings.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** The totals of real agents, and those of runs that are resumed, or that were ended before their last total. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 async function send(id: string, format: string, lines: readonly (object | string)[]): Promise<void> {
   const { status } = await gateway.rest('POST', `/v1/sessions/${id}/events`, {

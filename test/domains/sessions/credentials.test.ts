@@ -1,21 +1,17 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { PROJECT_ID, createSession, mutate, pullRequestInput } from '../../support/fixtures/sessions.ts';
 
 /** Credentials in what describes a session are replaced before it is stored, as in its events. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let open: TestGateway;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   open = await startTestGateway({ RECORD_REDACTION: 'off' }, { beside: gateway });
   ({ key } = await gateway.createKey());
 });
-afterAll(async () => {
-  await open.close();
-  await gateway.close();
-});
+afterAll(() => open.close());
 
 const SECRET = `wgk_${'a1B2'.repeat(9)}`;
 const HIDDEN = 'run --header "Authorization: Bearer [redacted]"';

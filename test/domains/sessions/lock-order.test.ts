@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';
 import { append, createSession, eventsOf, mutate, readAll } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 test('a transition that is concurrent with an append waits for it, without a deadlock', async () => {
   const { key } = await gateway.createKey();

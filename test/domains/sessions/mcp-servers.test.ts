@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { Migration20261122113800 } from '../../../migrations/Migration20261122113800.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let admin: string;
 let organization: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key: admin, organization } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 async function connect(name: string, { key = admin, visibility = 'shared' } = {}): Promise<string> {
   const { status, body, text } = await createConnection(gateway, key, { ...STDIO, name, visibility });

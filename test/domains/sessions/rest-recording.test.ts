@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { recordedPullRequestExample } from '../../../src/domains/sessions/rest-examples.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** A runner that uses only REST: it creates a session, moves it through its states, and records its results. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 let owner: Issued;
 let runner: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   owner = await gateway.createKey();
   const { email, organization } = owner;
   runner = (await gateway.createKey({ email, organization, scopes: ['sessions.record'] })).key;
 });
-afterAll(() => gateway.close());
 
 const post = <Body = Record<string, unknown>>(path: string, body: object, key = runner, headers = {}) =>
   gateway.rest<Body>('POST', path, { key, body, headers });

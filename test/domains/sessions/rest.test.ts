@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { eventsOf } from '../../support/fixtures/sessions.ts';
 import { recordSession } from '../../support/fixtures/workspace.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 interface SessionDocument {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { isObject } from '../../../src/core/is-object.ts';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { describe, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { STDIO, createConnection } from '../../support/fixtures/mcp-connections.ts';
 import {
   PROJECT_ID,
@@ -14,11 +14,7 @@ import {
   mutate,
 } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 
 const AT = new Date('2026-03-01T10:20:30.500Z');
 const patch = (key: string, sessionId: string, body: unknown) =>

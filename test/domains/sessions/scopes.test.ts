@@ -1,23 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { isObjectType } from 'graphql';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Scope } from '../../../src/core/access.ts';
 import { CONTENT_COLUMNS } from '../../../src/domains/sessions/content-columns.ts';
 import { READ_SESSION_CONTENT } from '../../../src/domains/sessions/policy.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 import { caseFaults } from '../../support/completeness.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** Scopes also apply to answers: a key that can only record sessions cannot read their content. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 let owner: Issued;
 let sessionId: string;
 let serverId: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   owner = await gateway.createKey();
   const body = { type: 'stdio', name: 'Secret server', command: 'mcp' };
   const createdConnection = await gateway.rest<{ connection: { id: string } }>('POST', '/v1/mcp-connections', {
@@ -29,7 +28,6 @@ beforeAll(async () => {
   const content = { description: 'Not shown', mcpServers: [serverId] };
   await gateway.rest('PATCH', `/v1/sessions/${sessionId}`, { key: owner.key, body: content });
 });
-afterAll(() => gateway.close());
 
 const keyWith = async (...scopes: Scope[]) =>
   (await gateway.createKey({ email: owner.email, organization: owner.organization, scopes })).key;

@@ -1,19 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
 import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { failuresOf, finishInSeveralWorkers, recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { expectNoHalfDeletedSession, remainingData, seedAccount } from '../../support/fixtures/user-deletions.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
+const gateway = useTestGateway();
 afterEach(() => rows('delete from pgboss.job'));
-afterAll(() => gateway.close());
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { userDeletionJob } from '../../../src/domains/user-deletions/deletion-job.ts';
 import { DELETION_STEPS } from '../../../src/gateway/jobs.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked, whileAppendsAreBlocked } from '../../support/fixtures/locks.ts';
 import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 
 const rows = <Row extends object>(text: string, ...values: unknown[]) =>
   gateway.dependencies.sql.query<Row>(text, values);

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { storeSecret } from '../../../src/core/secrets/secret-store.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { acceptWithoutKey, invite } from '../../support/fixtures/invitations.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 import { PROJECT_ID, append, createSession, eventsOf, mutate } from '../../support/fixtures/sessions.ts';
@@ -17,7 +17,7 @@ const documented = [...documentation.matchAll(/^\| (?<record>[^|]+) \| (?<fate>[
   .slice(2);
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let user: Issued;
 let colleague: Issued;
 let alone: Issued;
@@ -108,7 +108,6 @@ const rowCountsOf = async (sessionId: string) => ({
 });
 
 beforeAll(async () => {
-  gateway = await startTestGateway();
   colleague = await gateway.createKey();
   user = await gateway.createKey({ organization: colleague.organization });
   alone = await gateway.createKey({ email: user.email });
@@ -149,7 +148,6 @@ beforeAll(async () => {
   jobId = answer.body.deletionJobId;
   await runJobs(gateway);
 });
-afterAll(() => gateway.close());
 
 const CASES: Record<string, () => Promise<void>> = {
   'API keys of the user: revoked when the deletion begins, then deleted': async () => {

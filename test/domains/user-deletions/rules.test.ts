@@ -1,20 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 import { mutate } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let withDelay: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   withDelay = await startTestGateway({ USER_DELETION_DELAY: '3600' }, { beside: gateway });
 });
-afterAll(async () => {
-  await withDelay.close();
-  await gateway.close();
-});
+afterAll(() => withDelay.close());
 
 const UUID = expect.stringMatching(/^[0-9a-f-]{36}$/);
 const TIME = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);

@@ -1,18 +1,14 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo } from '../../support/fixtures/sessions.ts';
 import { callWebhooks, deliver, logOf, readWebhook, receive } from '../../support/fixtures/webhooks.ts';
 import { WebhookReceiver } from '../../support/peers/webhook-receiver.ts';
 
 /** A webhook is changed while a request to it is on its way, or while it waits for a retry. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-});
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 beforeEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 async function change(key: string, id: string, changes: object): Promise<void> {
   const { status, text } = await callWebhooks(gateway, key, 'PATCH', `/${id}`, changes);

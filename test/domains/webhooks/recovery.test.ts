@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 import {
   type DeliveryDocument,
@@ -15,12 +15,8 @@ import type { WebhookReceiver } from '../../support/peers/webhook-receiver.ts';
 
 /** A receiver was down, or asks for time. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-});
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 beforeEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;

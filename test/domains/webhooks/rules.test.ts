@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { expect, test } from 'vitest';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
 import {
   type WebhookDocument,
@@ -10,11 +10,7 @@ import {
   readWebhook,
 } from '../../support/fixtures/webhooks.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const URL = 'https://example.com/hooks';
 

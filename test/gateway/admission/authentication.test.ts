@@ -1,16 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
 import { createPerson } from '../../support/fixtures/api-keys.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { ACCEPT, invite } from '../../support/fixtures/invitations.ts';
 import { dumpTables, send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 const VIEWER = '{ viewer { organization { slug } role } }';
 const MESSAGE = 'missing or invalid API key';

@@ -1,16 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
 import { generateApiKey } from '../../../src/domains/api-keys/key-format.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { NOTIFICATIONS_ONLY, startListening } from '../../support/fixtures/notifications.ts';
 import { EventStream, append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ PUBLIC_URL: 'http://gateway.example' });
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway({ PUBLIC_URL: 'http://gateway.example' });
 
 const SAME_ORIGIN = { 'Sec-Fetch-Site': 'same-origin' };
 const PLACE = { table: 'browser_sign_in', row: 'cookie', field: 'id' };

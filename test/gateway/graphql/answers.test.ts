@@ -1,15 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { postGraphQL } from '../../support/fixtures/graphql-requests.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
   postGraphQL({ gateway, key }, request, headers);

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1' });
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ MONTHLY_OCCURRENCE_LIMIT: '1' });
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const RESPONSE = 'application/graphql-response+json';
 

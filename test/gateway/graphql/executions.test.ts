@@ -1,20 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** A document is compiled when it is sent for the third time. Before that, the executor of graphql-js runs it. */
 const RUNS = 5;
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
 let sessionId: string;
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
   ({ key } = await gateway.createKey());
   sessionId = await createSession(gateway, key);
 });
-afterAll(() => gateway.close());
 
 /** The increase of `gateway_graphql_executions_total` and of the counter of reasons while `run` ran. */
 async function executionsDuring(run: () => Promise<unknown>): Promise<Record<string, number>> {

@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 interface Refusal {
   readonly __typename: string;

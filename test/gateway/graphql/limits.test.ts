@@ -1,17 +1,15 @@
 import { getIntrospectionQuery } from 'graphql';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { repeat } from '../../support/fixtures/graphql-limits.ts';
 import { type GraphQLBody, JSON_TYPE, postGraphQL, errorsOf } from '../../support/fixtures/graphql-requests.ts';
 import { send } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const ask = (request: Record<string, unknown>, headers?: Record<string, string>) =>
   postGraphQL({ gateway, key }, request, headers);

@@ -1,18 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { AnyRoute } from '../../../src/core/http/route.ts';
 import { routes } from '../../../src/gateway/routes.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { eventsError } from '../../support/fixtures/rest-errors.ts';
 import { send } from '../../support/fixtures/second-gateway.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   ({ key } = await gateway.createKey());
 });
-afterAll(() => gateway.close());
 
 const JSON_TYPE = { 'Content-Type': 'application/json' };
 const DEFINITIONS = '/events/2026-03/event-definitions';

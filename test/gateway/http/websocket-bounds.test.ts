@@ -3,23 +3,19 @@ import { type Socket, connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { type TestSocket, connectSocket, openSocket } from '../../support/fixtures/websockets.ts';
 
 /** What one client can send over WebSockets, and how many it can open. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let server: RunningServer;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   ({ key } = await gateway.createKey());
 });
-afterAll(async () => {
-  await server.stop(0);
-  await gateway.close();
-});
+afterAll(() => server.stop(0));
 
 const open: TestSocket[] = [];
 afterEach(() => {

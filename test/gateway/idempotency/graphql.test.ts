@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
 import { storedAnswers } from '../../support/fixtures/idempotency.ts';
@@ -9,12 +9,11 @@ import { transactionsEnd } from '../../support/fixtures/transactions.ts';
 
 /** `Idempotency-Key` on GraphQL mutations, which can have only one field. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let server: Peer;
 let key: string;
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   server = await startPeer(mcpHandler());
 });
 
@@ -22,10 +21,7 @@ beforeEach(async () => {
   ({ key } = await gateway.createKey());
 });
 
-afterAll(async () => {
-  await gateway.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 interface Sent {
   readonly status: number;

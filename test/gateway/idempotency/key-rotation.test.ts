@@ -1,18 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createSecretBox, parseEncryptionKeys } from '../../../src/core/secrets/secrets.ts';
 import { rotateAnswers } from '../../../src/gateway/idempotency/maintenance.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
 
 const keyOf = (id: string) => parseEncryptionKeys(`${id}:${randomBytes(32).toString('base64')}`);
 const [OLD, NEXT] = [keyOf('old'), keyOf('next')];
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = useTestGateway();
 
 /** Sends three requests, each with its own idempotency key, to a gateway with these encryption keys on the same database. */
 async function answersUnder(keys: typeof OLD, key: string) {

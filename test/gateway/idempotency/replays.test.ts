@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type Answer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type Answer, useTestGateway } from '../../support/fixtures/gateway.ts';
 import {
   EVENTS,
   type Write,
@@ -17,12 +17,11 @@ import { type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server
 
 /** `Idempotency-Key` on REST: a repeated request does not run again and gets the same bytes. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let server: Peer;
 let key: string;
 
 beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
   server = await startPeer(mcpHandler());
 });
 
@@ -31,10 +30,7 @@ beforeEach(async () => {
   ({ key } = await gateway.createKey());
 });
 
-afterAll(async () => {
-  await gateway.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
 
 function send(write: Write, idempotencyKey: string, { by = key, to = gateway } = {}) {
   return sendKeyed(to, write, { key: by, idempotencyKey });

@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { endRights } from '../../support/fixtures/changes.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** A stored answer is returned only to a caller who still has the right to the operation on that object. */
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let admin: Issued;
 let caller: Issued;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
 beforeEach(async () => {
   admin = await gateway.createKey();
   caller = await gateway.createKey({ organization: admin.organization, role: 'admin' });
 });
-afterAll(() => gateway.close());
 
 interface Sent {
   readonly status: number;

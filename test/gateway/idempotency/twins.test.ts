@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { Idempotency } from '../../../src/gateway/idempotency/idempotency.ts';
-import { type TestGateway, fetchOf, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { fetchOf, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import {
   EVENTS,
   type Write,
@@ -18,18 +18,12 @@ import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** Twins: concurrent requests with the same `Idempotency-Key`, in one process and in several. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let key: string;
-
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
 
 beforeEach(async () => {
   ({ key } = await gateway.createKey());
 });
-
-afterAll(() => gateway.close());
 
 function send(write: Write, idempotencyKey: string, { by = key, to = gateway } = {}) {
   return sendKeyed(to, write, { key: by, idempotencyKey });

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createDemoWorkspace } from '../../../src/operator/demo-workspace.ts';
 import { EXAMPLES, type Example, LATEST } from '../../../src/gateway/pages/browser/graphiql-examples.ts';
 import { type Workspace, openedExample } from '../../../src/gateway/pages/browser/graphiql-variables.ts';
-import { type GraphQLAnswer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type GraphQLAnswer, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo, subscribe } from '../../support/fixtures/sessions.ts';
 
 /** Every example, opened as the page opens it, runs in every workspace. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let demoKey: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   demoKey = (await createDemoWorkspace(gateway.dependencies))?.key ?? '';
 });
-afterAll(() => gateway.close());
 
 async function opened(key: string, example: Example): Promise<Example> {
   const { data, errors } = await gateway.graphql<{ viewer: { organization: Workspace } }>(key, LATEST);

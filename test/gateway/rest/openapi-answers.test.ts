@@ -1,21 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { openApiDocument } from '../../../src/gateway/rest/openapi.ts';
 import { routes } from '../../../src/gateway/routes.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../../support/fixtures/sessions.ts';
 
-let gateway: TestGateway;
+const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '200' });
 let key: string;
 let session: string;
 beforeAll(async () => {
-  gateway = await startTestGateway({ RATE_LIMIT_PER_MINUTE: '200' });
   ({ key } = await gateway.createKey());
   session = await createSession(gateway, key);
   await append(gateway, key, session, eventsOf(2));
   await moveTo(gateway, key, session, 'CANCELLED');
 });
-afterAll(() => gateway.close());
 
 interface Described {
   readonly headers: Readonly<Record<string, object>>;
