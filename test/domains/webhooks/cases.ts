@@ -1,14 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import type { Cases } from '../../support/operations/cases.ts';
 import type { References } from '../../support/operations/references.ts';
 
-const url = () => ({ url: 'https://example.com/hooks' });
+const url = () => ({ url: `https://example.com/${randomUUID()}` });
 const webhook = ({ webhookId }: References) => ({ webhookId });
 
 export const webhooks: Cases = {
   createWebhook: { input: url, body: url, creates: 'Webhook' },
   updateWebhook: {
-    input: ({ webhookId }) => ({ webhookId, isEnabled: false }),
-    body: () => ({ isEnabled: false }),
+    input: (to) => ({ ...webhook(to), ...url() }),
+    body: url,
     target: 'Webhook',
   },
   rotateWebhookSecret: { input: webhook, target: 'Webhook' },
