@@ -1,46 +1,35 @@
 import { describe, expect, test } from 'vitest';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../../../src/core/config.ts';
 import { SCOPES } from '../../../src/core/access.ts';
-import { type Api, DEFINITIONS_PATH, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  type Api,
+  DEFINITIONS_PATH,
+  done,
+  refused,
+  refusedByBoth,
+  workspaceOf,
+} from '../../support/fixtures/event-definitions.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 const gateway = useTestGateway();
 
 const BARE = { includeDefaultProperties: false };
-
-/** A new organization, with a client for each of the two APIs. */
-async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
-  const issued = await gateway.createKey(options);
-  const [api, other] = apisOf(gateway, issued.key);
-  return { ...issued, api, other };
-}
-
-/** Runs an operation on both APIs, and returns their refusal, which must be equal. */
-async function refusedByBoth(
-  run: (api: Api) => Promise<Parameters<typeof refused>[0]>,
-  options?: Parameters<TestGateway['createKey']>[0],
-) {
-  const { api, other } = await workspace(options);
-  const first = refused(await run(api));
-  expect(refused(await run(other))).toEqual(first);
-  return first;
-}
 
 describe('a caller without permission gets the same refusal on both APIs', () => {
   test('403: a key without the scope', async () => {
     const scopes = SCOPES.filter((scope) => scope !== 'behavioral_events.event_definitions.read_write');
     const message = 'the API key lacks the scope behavioral_events.event_definitions.read_write';
     const expected = { status: 403, message, faults: [{ message, code: 'FORBIDDEN', in: '' }] };
-    for (const run of EVERY_WRITE) expect(await refusedByBoth(run, { scopes })).toEqual(expected);
+    for (const run of EVERY_WRITE) expect(await refusedByBoth(gateway, run, { scopes })).toEqual(expected);
     for (const run of EVERY_READ)
-      expect(await refusedByBoth(async (api) => withoutFaults(await run(api)), { scopes })).toEqual({
+      expect(await refusedByBoth(gateway, async (api) => withoutFaults(await run(api)), { scopes })).toEqual({
         ...expected,
         faults: [],
       });
   });
 
   test('403 without a subscription at professional level or higher in at least one product family', async () => {
-    const { api, other, organizationId } = await workspace();
+    const { api, other, organizationId } = await workspaceOf(gateway);
     const subscribe = (subscriptions: object) =>
       gateway.dependencies.sql.query('update organization set subscriptions = $1 where id = $2', [
         JSON.stringify(subscriptions),
@@ -80,8 +69,8 @@ describe('a caller without permission gets the same refusal on both APIs', () =>
 });
 
 test('a definition of another organization gets the same answers as a missing one, and is not changed', async () => {
-  const mine = await workspace();
-  const theirs = await workspace();
+  const mine = await workspaceOf(gateway);
+  const theirs = await workspaceOf(gateway);
   const foreign = done(
     await theirs.api.create({ label: 'Theirs', ...BARE, propertyDefinitions: [{ label: 'P', type: 'bool' }] }),
   );
@@ -148,7 +137,7 @@ function withoutFaults(outcome: Parameters<typeof refused>[0]): Parameters<typeo
 
 /** An unbound key of a user in two organizations. */
 async function workspaceWithUnboundKey() {
-  const first = await workspace();
+  const first = await workspaceOf(gateway);
   const second = await gateway.createKey({ email: first.email });
   await gateway.dependencies.sql.query('update api_key set organization_id = null where id = $1', [first.keyId]);
   return { ...first, second: second.organizationId };

@@ -1,32 +1,20 @@
 import { describe, expect, test } from 'vitest';
-import { type Api, DEFINITIONS_PATH, done, apisOf, refused } from '../../support/fixtures/event-definitions.ts';
-import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  DEFINITIONS_PATH,
+  done,
+  refused,
+  refusedByBoth,
+  workspaceOf,
+} from '../../support/fixtures/event-definitions.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 
 const gateway = useTestGateway();
 
 const BARE = { includeDefaultProperties: false };
 
-/** A new organization, with a client for each of the two APIs. */
-async function workspace(options?: Parameters<TestGateway['createKey']>[0]) {
-  const issued = await gateway.createKey(options);
-  const [api, other] = apisOf(gateway, issued.key);
-  return { ...issued, api, other };
-}
-
-/** Runs an operation on both APIs, and returns their refusal, which must be equal. */
-async function refusedByBoth(
-  run: (api: Api) => Promise<Parameters<typeof refused>[0]>,
-  options?: Parameters<TestGateway['createKey']>[0],
-) {
-  const { api, other } = await workspace(options);
-  const first = refused(await run(api));
-  expect(refused(await run(other))).toEqual(first);
-  return first;
-}
-
 describe('invalid input gets the same refusal on both APIs', () => {
   test('400: the message for each rule of a creation names the path and the bound', async () => {
-    const { api, other } = await workspace();
+    const { api, other } = await workspaceOf(gateway);
     const property = (given: object) => ({
       label: 'L',
       propertyDefinitions: [{ label: 'P', type: 'string', ...given }],
@@ -137,7 +125,7 @@ describe('invalid input gets the same refusal on both APIs', () => {
         { label: 'b', name: 'svc_a', type: 'bool' },
       ],
     };
-    expect(await refusedByBoth((api) => api.create(input))).toMatchInlineSnapshot(`
+    expect(await refusedByBoth(gateway, (api) => api.create(input))).toMatchInlineSnapshot(`
       {
         "faults": [
           {
@@ -266,7 +254,7 @@ describe('invalid input gets the same refusal on both APIs', () => {
   });
 
   test('400: an update of a field that cannot change, and null for a field that cannot be cleared', async () => {
-    const { api, other, key } = await workspace();
+    const { api, other, key } = await workspaceOf(gateway);
     done(await api.create({ label: 'A', ...BARE }));
     const cases = [
       { label: null },
