@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { deleteOldDeliveries } from '../../../src/domains/webhooks/queries.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 import {
   type DeliveryDocument,
@@ -14,12 +14,8 @@ import {
 
 /** What an administrator asks for: rotation, ping, redelivery, replay. */
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
-});
+const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 beforeEach(() => gateway.setClock(undefined));
-afterAll(() => gateway.close());
 
 const HOUR = 3_600_000;
 

@@ -2,24 +2,20 @@ import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/http/server.ts';
-import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { connectSocket, openSocket } from '../../support/fixtures/websockets.ts';
 
 /** Opening, keeping and closing WebSockets. */
 
-let gateway: TestGateway;
+const gateway = useTestGateway();
 let server: RunningServer;
 let key: string;
 beforeAll(async () => {
-  gateway = await startTestGateway();
   server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0 });
   ({ key } = await gateway.createKey());
 });
-afterAll(async () => {
-  await server.stop(0);
-  await gateway.close();
-});
+afterAll(() => server.stop(0));
 
 async function startServer(options: Partial<ServeOptions>): Promise<RunningServer> {
   const started = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, ...options });
