@@ -71,7 +71,7 @@ test.each(VIEWS)(
     await runJobs(site);
     await deletions(page).getByText('Done').waitFor();
 
-    await page.getByRole('link', { name: 'Sessions', exact: true }).click();
+    await page.getByRole('link', { name: 'Workspace gateway' }).click();
     await heading(page, 'No organization yet').waitFor();
     await isGood(page, `no-organization-${name}`);
     await page.getByRole('button', { name: 'New organization' }).click();
