@@ -20,7 +20,8 @@ insert into placement values
   ('artifact', 'distributed'), ('broadcast', 'distributed'), ('broadcast_channel', 'distributed'), ('event_definition', 'distributed'),
   ('event_occurrence', 'distributed'), ('event_occurrence_uuid', 'distributed'), ('event_property', 'distributed'),
   ('event_violation', 'distributed'), ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
-  ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('project', 'distributed'), ('pull_request', 'distributed'),
+  ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('organization_retention', 'distributed'),
+  ('project', 'distributed'), ('pull_request', 'distributed'),
   ('sent_occurrence_count', 'distributed'), ('session', 'distributed'), ('session_event', 'distributed'), ('session_event_batch', 'distributed'),
   ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('webhook', 'distributed'),
   ('webhook_delivery', 'distributed');

@@ -150,6 +150,8 @@ const environment = z.object({
     .default(true),
   /** Days for which audit log entries are kept; 0 keeps them forever. */
   AUDIT_RETENTION_DAYS: wholeNumber(36_500).default(365),
+  /** The bound for all organizations of what they keep, in days; 0 sets none. */
+  RETENTION_MAX_DAYS: wholeNumber(36_500).default(0),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')

@@ -77,6 +77,7 @@ export const CONFLICT_REASONS = Object.freeze({
   IN_USE: 'Another object refers to this one.',
   CHANGED_MEANWHILE: 'The object was changed since it was read; read it again.',
   BATCH_REUSED: 'The batch id was used for other content.',
+  HELD: 'The session is held, or the organization has held sessions; an administrator has to release them first.',
 });
 export type ConflictReason = keyof typeof CONFLICT_REASONS;
 

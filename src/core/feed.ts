@@ -22,6 +22,7 @@ export const FEED_TYPES = [
   'session.created',
   'session.state_changed',
   'session.pull_request_changed',
+  'session.deleted',
   'mcp_connection.status_changed',
   'mcp_connection.deleted',
   'event_definition.created',

@@ -15,6 +15,8 @@ export const QUEUES = [
   'user-deletion',
   'organization-deletion',
   'event-purge',
+  'session-purge',
+  'retention',
   'maintenance',
   'mcp-refresh',
   'mcp-token-revocation',
@@ -59,6 +61,7 @@ const QUEUE_OPTIONS = {
 const RECURRING = { ...QUEUE_OPTIONS, policy: 'exclusive', deleteAfterSeconds: 86_400 };
 const OPTIONS: Partial<Record<Queue, QueueOptions & { policy?: QueuePolicy }>> = {
   maintenance: RECURRING,
+  retention: RECURRING,
   'mcp-refresh': RECURRING,
   'feed-occurrences': RECURRING,
 };

@@ -65,8 +65,8 @@ export interface StepOutcome {
   readonly found: number;
   /** Sessions that the step has tried to delete: their live streams are notified. */
   readonly endedSessions?: readonly SessionId[];
-  /** Sessions that it has deleted. Their events are deleted later, in batches. */
-  readonly deletedSessions?: readonly { readonly id: SessionId; readonly organizationId: OrganizationId }[];
+  /** The organizations whose lists of sessions have changed. */
+  readonly changedOrganizations?: readonly OrganizationId[];
 }
 
 /**

@@ -90,6 +90,8 @@ export interface OperationSettings {
   readonly monthlyOccurrenceLimit: number;
   /** Whether credentials in recorded events and descriptions of sessions are replaced. */
   readonly isRecordRedacted: boolean;
+  /** The bound for all organizations of what they keep, in days; 0 sets none. */
+  readonly retentionMaxDays: number;
 }
 
 /** An operation that checks its access, which callers can inspect. */
@@ -216,9 +218,9 @@ async function commit<Input, Prepared, Written>(
 ): Promise<Written> {
   try {
     context.budget.requireRoom();
-    const written = await context.em.transactional(async (em) => {
-      if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
-      const outcome = await run({ ...context, em, sql: sqlWithin(em, context.budget) }, input, prepared);
+    const written = await transact(context, async (inner) => {
+      const { em } = inner;
+      const outcome = await run(inner, input, prepared);
       const isChanged = !(outcome instanceof Unchanged);
       const result = outcome instanceof Unchanged ? outcome.result : outcome;
       const about = target(result, input, context.actor);
@@ -226,8 +228,6 @@ async function commit<Input, Prepared, Written>(
       context.onChange?.(name, about);
       return result;
     });
-    // Only after the transaction, because this uses another connection: requests that kept their first one could block each other.
-    if (written === LOST_AUTHORITY) return await refuseLostAuthority(context);
     if (endsRightsOf) await context.settleChanges(endsRightsOf(written));
     return written;
   } catch (error) {
@@ -239,6 +239,19 @@ async function commit<Input, Prepared, Written>(
 }
 
 const LOST_AUTHORITY = Symbol('lost authority');
+
+/** Runs a part of a change in a transaction, which begins with a check of the rights of the caller. @throws what `refuseLostAuthority` throws. */
+export async function transact<Result>(
+  context: OperationContext,
+  run: (inner: OperationContext) => Promise<Result>,
+): Promise<Result> {
+  const result = await context.em.transactional(async (em) => {
+    if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
+    return run({ ...context, em, sql: sqlWithin(em, context.budget) });
+  });
+  // Only after the transaction, because this uses another connection: requests that kept their first one could block each other.
+  return result === LOST_AUTHORITY ? refuseLostAuthority(context) : result;
+}
 
 /** Call if a change was not made: the caller may have lost the rights. @throws what `refuseLostAuthority` throws, in that case. */
 export async function requireAuthority(context: OperationContext): Promise<void> {

@@ -11,6 +11,8 @@ export const WORK = {
   nameCharacters: 1_000,
   /** Properties of an object of free JSON. */
   freeProperties: 50_000,
+  /** Events of a session whose texts one request redacts. */
+  redactedEvents: 100_000,
   /** Items of a list whose items a schema describes, if it has no other bound. */
   items: 10_000,
   /** Properties and items of a body in all its objects and lists. */

@@ -114,6 +114,7 @@ function settingsOf(dependencies: Dependencies): OperationSettings {
     userDeletionDelaySeconds: config.USER_DELETION_DELAY,
     monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
     isRecordRedacted: config.RECORD_REDACTION,
+    retentionMaxDays: config.RETENTION_MAX_DAYS,
   };
 }
 

@@ -13,6 +13,7 @@ import { memberships } from '../domains/memberships/module.ts';
 import { operationManifests } from '../domains/operation-manifests/module.ts';
 import { organizationDeletions } from '../domains/organization-deletions/module.ts';
 import { organizations } from '../domains/organizations/module.ts';
+import { retention } from '../domains/retention/module.ts';
 import { sessionEvents } from '../domains/session-events/module.ts';
 import { sessions } from '../domains/sessions/module.ts';
 import { userDeletions } from '../domains/user-deletions/module.ts';
@@ -41,6 +42,7 @@ export const modules = complete([
   webhooks,
   operationManifests,
   auditLog,
+  retention,
   apiLifecycle,
   gatewayModule,
 ]);

@@ -165,10 +165,16 @@ const ofRest = routes.flatMap((route) => (isKeyless(route) ? [] : [operationOf(r
 
 /** The server of the connection has no streams and no sessions. */
 const REFUSED_BY_SERVER = /^(?:GET|DELETE) .*\/mcp$/;
+/** It ends what the operation before it has begun. */
+const RELEASES = /\/hold$/;
 /** Operations that remove an object run after all operations that need it. */
 const REMOVES = /^(?:transition|leave|cancel)|delete|remove|revoke/i;
 const rank = ({ name }: Operation) =>
-  REMOVES.test(name) && !REFUSED_BY_SERVER.test(name) ? (/Definition|definitions\/:\w+$/.test(name) ? 2 : 1) : 0;
+  REMOVES.test(name) && !REFUSED_BY_SERVER.test(name) && !RELEASES.test(name)
+    ? /Definition|definitions\/:\w+$/.test(name)
+      ? 2
+      : 1
+    : 0;
 const all = [...mutations, ...ofRest, ...queries].toSorted((a, b) => rank(a) - rank(b));
 const title = (operation: Operation) => [operation.name, operation] as const;
 

@@ -45,7 +45,7 @@ test.each(MUTATION_CASES.filter(([name]) => taking.has(name)))('%s', async (name
   const type = write.versionOf ?? write.target ?? '';
   const input = write.input(kept);
   const id = globalId(type, name === 'updateViewer' ? userId : (OBJECTS[type]?.(kept) ?? ''));
-  const query = `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${selectionOf(input)} } } }`;
+  const query = `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${write.selects ?? selectionOf(input)} } } }`;
   const read = async () =>
     (await gateway.graphql<{ node: Record<string, unknown> & { updatedAt: string } }>(key, query, { id })).data?.node;
   const before = await read();

@@ -25,6 +25,7 @@ test('missing and empty variables have their defaults', () => {
       "PORT": 4000,
       "RATE_LIMIT_PER_MINUTE": 100,
       "RECORD_REDACTION": true,
+      "RETENTION_MAX_DAYS": 0,
       "RUN_JOBS": true,
       "TRUSTED_PROXIES": [],
       "USER_DELETION_DELAY": 0,
@@ -60,6 +61,7 @@ test('every variable is read', () => {
       USER_DELETION_DELAY: '31536000',
       MONTHLY_OCCURRENCE_LIMIT: '7',
       RECORD_REDACTION: 'off',
+      RETENTION_MAX_DAYS: '90',
       AUDIT_RETENTION_DAYS: '0',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
     }),
@@ -89,6 +91,7 @@ test('every variable is read', () => {
     USER_DELETION_DELAY: 31_536_000,
     MONTHLY_OCCURRENCE_LIMIT: 7,
     RECORD_REDACTION: false,
+    RETENTION_MAX_DAYS: 90,
     AUDIT_RETENTION_DAYS: 0,
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
   });

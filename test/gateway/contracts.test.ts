@@ -32,6 +32,8 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
+    DELETE /v1/sessions/:sessionId deleteSession 204 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/sessions/:sessionId/hold releaseSession 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/webhooks/:webhookId deleteWebhook 204 | 400 401 403 404 409 413 415 429 500 503
     GET /broadcast/v1/broadcasts listBroadcasts 200 | 400 401 403 404 429 500 503
@@ -48,6 +50,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/mcp-connections/:mcpConnectionId/mcp openMcpStream 200 | 400 401 403 404 409 429 500 502 503 504
     GET /v1/mcp-connections/:mcpConnectionId/settings readMcpConnectionSettings 200 | 400 401 403 404 429 500 503
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
+    GET /v1/organizations/:organizationId/retention readOrganizationRetention 200 | 400 401 403 404 429 500 503
     GET /v1/session-search searchSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId readSession 200 | 400 401 403 404 429 500 503
@@ -64,6 +67,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName updateEventPropertyByPath 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId updateMcpConnection 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId/settings updateMcpConnectionSettings 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/organizations/:organizationId/retention updateOrganizationRetention 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/webhooks/:webhookId updateWebhook 200 | 400 401 403 404 409 413 415 429 500 503
     POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 404 409 413 415 429 500 503
@@ -85,6 +89,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/sessions/:sessionId/artifacts recordArtifact 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/events appendSessionEvents 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/mcp sendSessionMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
+    POST /v1/sessions/:sessionId/redact redactSessionEvents 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/transition transitionSession 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/tracking-plan applyTrackingPlan 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks createWebhook 201 | 400 401 403 404 409 413 415 429 500 503
@@ -92,7 +97,8 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/webhooks/:webhookId/ping pingWebhook 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/replay replayWebhook 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/rotate-secret rotateWebhookSecret 200 | 400 401 403 404 409 413 415 429 500 503
-    POST /v1/webhooks/:webhookId/try tryWebhookNow 202 | 400 401 403 404 409 413 415 429 500 503"
+    POST /v1/webhooks/:webhookId/try tryWebhookNow 202 | 400 401 403 404 409 413 415 429 500 503
+    PUT /v1/sessions/:sessionId/hold holdSession 200 | 400 401 403 404 409 413 415 429 500 503"
   `);
 });
 

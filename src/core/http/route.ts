@@ -5,7 +5,7 @@ import { STATUS_OF } from '../errors.ts';
 import type { DeclaredOperation, OperationContext, WorkContext } from '../operation.ts';
 import { type Message, inRest, sentences } from '../text/wording.ts';
 
-export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** A body of another media type than JSON, which has an input and an operation of its own. */
 export interface TextBody {
@@ -272,5 +272,5 @@ export function takesIdempotencyKey(row: AnyRoute): boolean {
 
 /** Whether an operation's input is in the body. */
 export function takesBody({ method, optionalBody }: Pick<AnyRoute, 'method' | 'optionalBody'>): boolean {
-  return method === 'POST' || method === 'PATCH' || optionalBody === true;
+  return method === 'POST' || method === 'PUT' || method === 'PATCH' || optionalBody === true;
 }

@@ -1,12 +1,12 @@
-import { isObject } from '../is-object.ts';
-import { isExactNumber, parseExactJson } from '../text/exact-json.ts';
+import { parseExactJson } from '../text/exact-json.ts';
+import { type TextChange, inSlices, replaceTexts } from '../text/json-texts.ts';
 import { WorkSlices } from '../work-budget.ts';
 import { type Range, findCredentials } from './find-credentials.ts';
 import { MAY_HAVE_CREDENTIAL } from './shapes.ts';
 
 /** Replaces credentials in texts before they are stored. */
 
-const REDACTED = '[redacted]';
+export const REDACTED = '[redacted]';
 
 interface Redacted {
   /** JSON texts in the same order. Texts without secrets are unchanged. */
@@ -29,7 +29,8 @@ export async function redactDocuments(
   const slices = new WorkSlices();
   const values = new Map<number, unknown>();
   const texts = new Map<string, Text>();
-  const collect: Change = (text, label) => {
+  const collect: TextChange['change'] = (text, name) => {
+    const label = labelOf(name);
     if (text.length >= MIN_SECRET && MAY_HAVE_CREDENTIAL.test(label + text))
       texts.set(label + text, { text, labelLength: label.length });
     return text;
@@ -37,7 +38,13 @@ export async function redactDocuments(
   for (const [index, document] of documents.entries()) {
     if (slices.isOver()) await slices.pause();
     if (mayHaveCredential(document))
-      values.set(index, await inSlices(replaceTexts(parseExactJson(document), collect), slices));
+      values.set(
+        index,
+        await inSlices(
+          replaceTexts(parseExactJson(document), { change: collect, isSearched: mayHaveCredential }),
+          slices,
+        ),
+      );
   }
   const replacements = await findReplacements(texts, slices);
   if (replacements.size === 0) return { documents, secrets: 0 };
@@ -48,14 +55,14 @@ export async function redactDocuments(
     if (slices.isOver()) await slices.pause();
     const secrets = found.get(groupOf(index)) ?? new Set<string>();
     let isChanged = false;
-    const change: Change = (text, label) => {
-      const replacement = replacements.get(label + text);
+    const change: TextChange['change'] = (text, name) => {
+      const replacement = replacements.get(labelOf(name) + text);
       if (!replacement) return text;
       isChanged = true;
       for (const secret of replacement.secrets) secrets.add(secret);
       return replacement.text;
     };
-    const changed = await inSlices(replaceTexts(value, change), slices);
+    const changed = await inSlices(replaceTexts(value, { change, isSearched: mayHaveCredential }), slices);
     if (!isChanged) continue;
     redacted[index] = JSON.stringify(changed);
     found.set(groupOf(index), secrets);
@@ -130,76 +137,4 @@ const ESCAPED_CHARACTER = /\\(?:\/|u00[2-7])/;
 /** Properties whose values are credentials by their name: they are searched together with it. */
 const TELLING_NAME = /auth|key|token|secret|passw|credential/i;
 
-const labelOf = (name: string) => (name.length < 100 && TELLING_NAME.test(name) ? `${name}: ` : '');
-
-/** Returns what the text becomes. `label` is what precedes the text where it is searched. */
-type Change = (text: string, label: string) => string;
-
-/** A computation whose steps are short. */
-type Steps<Result> = Generator<undefined, Result, undefined>;
-
-async function inSlices<Result>(steps: Steps<Result>, slices: WorkSlices): Promise<Result> {
-  for (;;) {
-    const step = steps.next();
-    if (step.done === true) return step.value;
-    if (slices.isOver()) await slices.pause();
-  }
-}
-
-/** Calls `change` for all texts and member names, and changes the value accordingly: a copy can have hundreds of thousands of members. */
-function* replaceTexts(value: unknown, change: Change, label = ''): Steps<unknown> {
-  if (typeof value === 'string') return yield* replaceText(value, change, label);
-  if (Array.isArray(value)) {
-    const items: unknown[] = value;
-    for (let index = 0; index < items.length; index += 1) {
-      yield;
-      items[index] = yield* replaceTexts(items[index], change, label);
-    }
-    return items;
-  }
-  if (!isObject(value) || isExactNumber(value)) return value;
-  const members: Record<string, unknown> = value;
-  let isRenamed = false;
-  for (const name of Object.keys(members)) {
-    yield;
-    members[name] = yield* replaceTexts(members[name], change, labelOf(name));
-    isRenamed = change(name, '') !== name || isRenamed;
-  }
-  return isRenamed ? withNames(value, (name) => change(name, '')) : value;
-}
-
-/** The object with other names of its members; equal ones are numbered. */
-function withNames(value: Readonly<Record<string, unknown>>, rename: (name: string) => string) {
-  const members = new Map<string, unknown>();
-  let number = 1;
-  for (const [name, member] of Object.entries(value)) {
-    let unique = rename(name);
-    while (members.has(unique)) unique = `${rename(name)} ${(number += 1)}`;
-    members.set(unique, member);
-  }
-  return Object.fromEntries(members);
-}
-
-function* replaceText(text: string, change: Change, label: string): Steps<string> {
-  const isObjectText = text.startsWith('{') && text.endsWith('}');
-  const inner = isObjectText && mayHaveCredential(text) ? parsedIfJson(text) : undefined;
-  if (inner === undefined) return change(text, isObjectText ? '' : label);
-  let isChanged = false;
-  const value = yield* replaceTexts(inner, (before, innerLabel) => {
-    const after = change(before, innerLabel);
-    isChanged ||= after !== before;
-    return after;
-  });
-  return isChanged ? JSON.stringify(value) : text;
-}
-
-const MAX_INNER_LEVELS = 200;
-
-/** The value of a JSON text; undefined if it is none, or so deep that it is searched as a text. */
-function parsedIfJson(text: string): unknown {
-  try {
-    return parseExactJson(text, MAX_INNER_LEVELS);
-  } catch {
-    return undefined;
-  }
-}
+const labelOf = (name = '') => (name.length < 100 && TELLING_NAME.test(name) ? `${name}: ` : '');

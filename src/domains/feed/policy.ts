@@ -18,6 +18,7 @@ const ACCESS_OF: Readonly<Record<FeedType, Access>> = {
   'session.created': READ_SESSIONS,
   'session.state_changed': READ_SESSIONS,
   'session.pull_request_changed': READ_SESSIONS,
+  'session.deleted': READ_SESSIONS,
   'mcp_connection.status_changed': READ_MCP_CONNECTIONS,
   'mcp_connection.deleted': READ_MCP_CONNECTIONS,
   'event_definition.created': EVENT_DEFINITIONS,
@@ -45,7 +46,9 @@ export function readableEntries<Organization, User>(caller: Caller<Organization,
     .select(sql`true`.as('isReadable'))
     .whereRef('s.id', '=', sql.ref<string>('e.subject_id'))
     .where(within(readableBy(caller), 's'));
+  // Of a deleted session, the entry itself says who could read it. Administrators can read all sessions.
+  const isOwn = sql`(e.reader_id is null or e.reader_id = ${caller.userId})`;
+  const isOfDeleted = caller.role === 'admin' ? sql`true` : isOwn;
   return sql<SqlBool>`e.organization_id = ${caller.organizationId}
-    and (e.reader_id is null or e.reader_id = ${caller.userId})
-    and (e.subject_type <> 'Session' or ${isReadable})`;
+    and case when e.subject_type <> 'Session' then ${isOwn} when e.type = 'session.deleted' then ${isOfDeleted} else ${isReadable} end`;
 }

@@ -15,6 +15,8 @@ export const FEED_TYPE_TEXTS: Readonly<Record<FeedType, string>> = {
   'session.state_changed': 'A session has another state. `data` has `state` and `previousState`.',
   'session.pull_request_changed':
     'A pull request of a session was recorded or changed. `data` has `artifactId`, `pullRequestId` and `status`.',
+  'session.deleted':
+    'A session was deleted. `data` has the `reason`: `requested` by a person, or `retention`. Who could read the session sees it.',
   'mcp_connection.status_changed':
     'An MCP connection was created, or has another status. `data` has `status` and, unless it is new, `previousStatus`.',
   'mcp_connection.deleted': 'An MCP connection was deleted.',

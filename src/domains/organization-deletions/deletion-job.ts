@@ -5,7 +5,8 @@ import type { DeletionJobId, OrganizationId } from '../../core/ids.ts';
 import { type JobContext, type JobHandler, jobHandler } from '../../core/jobs.ts';
 import type { DeletionStep, DeletionSteps, DeletionTarget } from '../../core/module.ts';
 import { deleteOrganizationRow, lockOrganization } from '../organizations/public.ts';
-import { deleteContents, deleteRest, deletionJobTopic, lockJob, purgeSessions } from '../user-deletions/public.ts';
+import { purgeSessions } from '../session-events/public.ts';
+import { deleteContents, deleteRest, deletionJobTopic, lockJob } from '../user-deletions/public.ts';
 
 /**
  * Deletes an organization. The job can be interrupted at any point and run again, even by two workers at once: nobody
@@ -22,7 +23,7 @@ export function organizationDeletionJob({ ofOrganization: steps }: DeletionSteps
       const target = { deletionJobId, id: organizationId };
       do {
         await deleteContents(context, steps, target);
-        await purgeSessions(context, deletionJobId);
+        await purgeSessions(context, { deletionJobId });
       } while (!(await finish(context, target, steps)));
       context.notifier.publish(deletionJobTopic(deletionJobId));
     },

@@ -1,4 +1,4 @@
-import { NotFoundError, invalid, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import { requireOrganization } from '../../core/access.ts';
@@ -6,6 +6,7 @@ import { type OperationContext, defineOperation, guarded } from '../../core/oper
 import { apiKeyTopic, revokeKeysOfOrganization } from '../api-keys/public.ts';
 import { deleteInvitationsOf } from '../invitations/public.ts';
 import { Organization, actingOrganization, emptyOrganization, lockOrganization } from '../organizations/public.ts';
+import { hasHeldSessions } from '../sessions/public.ts';
 import { DeletionJob } from '../user-deletions/public.ts';
 import { deleteOrganizationInput } from './input.ts';
 import { DELETE_ORGANIZATION } from './policy.ts';
@@ -23,7 +24,7 @@ export const deleteOrganization = defineOperation({
     'Deletes the organization that the request acts in, with everything in it. This cannot be undone. Nobody can access the organization any more after the answer; a background job then deletes its records. The accounts of its members are not deleted.',
   access: DELETE_ORGANIZATION,
   input: deleteOrganizationInput,
-  errors: [NotFoundError],
+  errors: [NotFoundError, ConflictError],
   run: async (context, { organizationId, confirmSlug }) => {
     const { em, actor, now, newId } = context;
     const { id } = actingOrganization(actor, organizationId);
@@ -32,6 +33,8 @@ export const deleteOrganization = defineOperation({
     if (!organization) throw notFound('organization');
     if (confirmSlug !== (organization.slug ?? id))
       throw invalid('confirmSlug', `must be the ${organization.slug == null ? 'id' : 'slug'} of the organization`);
+    if (await hasHeldSessions(em, id))
+      throw new ConflictError('HELD', 'the organization has held sessions; release them before deleting it');
     const at = now();
     const memberIds = await emptyOrganization(em, id);
     const keyIds = await revokeKeysOfOrganization(em, { organizationId: id, memberIds }, at);

@@ -1,12 +1,11 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
-import { Session } from '../sessions/public.ts';
 
 const SessionEventBatchSchema = defineEntity({
   name: 'SessionEventBatch',
   tableName: 'session_event_batch',
   properties: {
-    session: () => p.manyToOne(Session).primary().deleteRule('cascade'),
+    sessionId: p.uuid().$type<SessionId>().primary(),
     batchId: p.text().primary(),
     organizationId: p.uuid().$type<OrganizationId>(),
     firstId: p.bigint('number'),
@@ -17,7 +16,7 @@ const SessionEventBatchSchema = defineEntity({
   },
 });
 
-/** The id of an appended batch, so that a retry stores nothing. */
+/** The id of an appended batch, so that a retry stores nothing. Like events, it is purged after its session is deleted. */
 export class SessionEventBatch extends SessionEventBatchSchema.class {}
 SessionEventBatchSchema.setClass(SessionEventBatch);
 

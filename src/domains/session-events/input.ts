@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { createdBetween } from '../../core/input/moments.ts';
 import type { SessionId } from '../../core/ids.ts';
-import { idSchema, text, withDefault } from '../../core/input/validation.ts';
+import { idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 import { FORMAT_NAMES } from './formats/line-converter.ts';
@@ -70,6 +70,27 @@ const searchText = text({ min: 1, max: 1000 })
 export const searchTextInput = z.strictObject({ text: searchText.describe(MATCH_TEXTS.text) });
 /** Query parameters of the REST list. */
 export const searchSessionsInput = z.strictObject({ ...searchTextInput.shape, ...sessionConditions, ...listInput });
+
+const IS_EVENT_ID = 'must be the id of an event';
+/** A global id of an event begins with the session. */
+const eventId = z
+  .union([z.int().min(1), z.string().regex(/^(?:[0-9a-f-]{36}:)?[1-9]\d{0,14}$/i, IS_EVENT_ID)], IS_EVENT_ID)
+  .transform((given) => {
+    const [id = '', of = null] = String(given).toLowerCase().split(':').toReversed();
+    return { sessionId: of, id: Number(id) };
+  });
+
+/** Exactly one of `text` and `eventIds`. */
+export const redactSessionEventsInput = z
+  .strictObject({
+    sessionId,
+    text: optional(text({ min: 4, max: 10_000 })).describe('The text to replace wherever it occurs.'),
+    eventIds: optional(z.array(eventId).min(1).max(1000)).describe('Events of which every text is replaced.'),
+  })
+  .refine((given) => (given.text === undefined) !== (given.eventIds === undefined), {
+    path: ['text'],
+    ...rule('CONFLICTING', 'give either text or eventIds'),
+  });
 
 const names = z
   .array(text({ max: 100 }))

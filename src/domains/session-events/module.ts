@@ -1,15 +1,21 @@
 import type { Module } from '../../core/module.ts';
 import { SessionEvent, SessionEventBatch, SessionText } from './entity.ts';
+import { sessionPurgeJob } from './purge.ts';
 import { searchRoutes } from './rest-search.ts';
 import { sessionEventRoutes } from './rest.ts';
 
 export const sessionEvents = {
   entities: [SessionEventBatch, SessionEvent, SessionText],
   graphql: () =>
-    Promise.all([import('./graphql/operations.ts'), import('./graphql/search.ts'), import('./graphql/event-types.ts')]),
+    Promise.all([
+      import('./graphql/operations.ts'),
+      import('./graphql/search.ts'),
+      import('./graphql/event-types.ts'),
+      import('./graphql/redaction.ts'),
+    ]),
   routes: [...sessionEventRoutes, ...searchRoutes],
   pages: [],
-  jobs: () => [],
+  jobs: () => [sessionPurgeJob],
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },

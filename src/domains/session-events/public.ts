@@ -5,7 +5,7 @@ export { appendSessionEventsInput } from './input.ts';
 export { findOperator, importSessionEvents } from './import.ts';
 export { appendSessionEvents } from './append-operations.ts';
 export { pruneSessionEvents } from './prune.ts';
-export { purgeEvents } from './purge.ts';
+export { purgeSessions } from './purge.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';
 export { indexSessions } from './search-index.ts';
 export { cursorId, cursorSchema, idOf, relayCursorId } from './cursor.ts';

@@ -19,8 +19,9 @@ import { FORMAT_NAMES } from './formats/line-converter.ts';
 import { listSessionEvents } from './operations.ts';
 import { eventToJson } from './rest-document.ts';
 import { toEventStream } from './rest-event-stream.ts';
+import { redactSessionEvents } from './redaction-operations.ts';
 import { tailSessionEvents } from './live-tail.ts';
-import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from './texts.ts';
+import { APPENDED_TEXTS, REDACTED_TEXTS, SESSION_EVENT_TEXTS } from './texts.ts';
 
 const sessionEventDocument = documentOf(SESSION_EVENT_TEXTS, {
   id: readOnly(z.int()),
@@ -71,6 +72,10 @@ const appendedDocument = documentOf(APPENDED_TEXTS, {
   redactedSecrets: z.int(),
 }).meta({ id: 'AppendedEvents' });
 
+const redactedDocument = documentOf(REDACTED_TEXTS, { redactedEvents: z.int(), redactedTexts: z.int() }).meta({
+  id: 'Redaction',
+});
+
 export const sessionEventRoutes = [
   route(listSessionEvents, {
     method: 'GET',
@@ -120,6 +125,15 @@ export const sessionEventRoutes = [
       },
     },
     respond: fileOf,
+  }),
+  route(redactSessionEvents, {
+    method: 'POST',
+    path: '/v1/sessions/:sessionId/redact',
+    tag: 'Sessions',
+    output: redactedDocument,
+    status: 200,
+    examples: { input: { text: 'correct horse battery staple' }, output: { redactedEvents: 2, redactedTexts: 3 } },
+    toDocument: (redaction) => redaction,
   }),
   route(appendSessionEvents, {
     method: 'POST',

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { PauseAfter } from '../../core/background-pauses.ts';
-import { type Readable, listOf } from '../../core/postgres/reading/queries.ts';
+import { type Readable, anyOf, listOf } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { EventData } from './event-data.ts';
 import type { SessionEventTables } from './entity.ts';
@@ -153,6 +153,44 @@ async function storeTexts(
       }),
     )
     .execute();
+}
+
+/** Indexes the title of a session, in the transaction that changes it. */
+export function indexTitle(
+  em: EntityManager,
+  session: Pick<Pending, 'sessionId' | 'organizationId'>,
+  { title, createdAt }: { readonly title: string; readonly createdAt: Date },
+): Promise<void> {
+  return storeTexts(em, session, [{ item: 'title', eventId: 0, createdAt: createdAt.toISOString(), text: title }]);
+}
+
+/** Replaces the indexed texts of events whose data was changed. A text of a later event of the same item stays. */
+export async function indexAgain(
+  em: EntityManager,
+  { sessionId, organizationId }: Pick<Pending, 'sessionId' | 'organizationId'>,
+  events: readonly { readonly id: number; readonly createdAt: string; readonly eventData: string }[],
+): Promise<void> {
+  const deleted = await tablesOf(em)
+    .deleteFrom('session_text')
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .where(
+      'event_id',
+      '=',
+      anyOf(
+        'bigint',
+        events.map(({ id }) => id),
+      ),
+    )
+    .returning('item')
+    .execute();
+  const items = new Set(deleted.map(({ item }) => item));
+  const rows = events.flatMap(({ id, createdAt, eventData }) => {
+    const found = searchedText(id, JSON.parse(eventData) as EventData);
+    return found && items.has(found.item) ? [{ ...found, eventId: id, createdAt }] : [];
+  });
+  // The last event of an item has its text.
+  await storeTexts(em, { sessionId, organizationId }, [...new Map(rows.map((row) => [row.item, row])).values()]);
 }
 
 /** Deletes the indexed texts of a range of events; with `to` absent, of all from `from` on. */

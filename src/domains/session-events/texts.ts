@@ -49,6 +49,11 @@ export const TOOL_RESULT_TEXTS = {
   error: 'Why the tool call failed.',
 } as const;
 
+export const REDACTED_TEXTS = {
+  redactedEvents: 'How many events were changed.',
+  redactedTexts: 'How many texts were changed, in events, in the session and in its pull requests.',
+} as const;
+
 export const MATCH_TEXTS = {
   session: 'The session.',
   eventId: 'Id of the event, which REST uses and `SessionEvent.databaseId` has. Null when the title was found.',

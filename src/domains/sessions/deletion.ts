@@ -1,79 +1,159 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-
+import { type RawBuilder, sql } from 'kysely';
+import { publishToFeed } from '../../core/feed.ts';
 import { groupBy } from '../../core/group-by.ts';
-import type { StepOutcome } from '../../core/module.ts';
-import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import type { DeletionJobId, OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import { eraseStoredAnswers } from '../../core/stored-answers.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import type { SessionTables } from './entity.ts';
 
-/** Deletes sessions together with an account or an organization. Every function runs in the caller's transaction. */
+/**
+ * The only way to delete sessions, for a person, for retention, and for the deletion of an account or an organization. Every function runs
+ * in the caller's transaction.
+ */
 
 const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
 
-type DeletedSession = NonNullable<StepOutcome['deletedSessions']>[number];
+/** Selects sessions: one, the expired ones or all of an organization, or the private ones of a user. Held ones only with all of an organization. */
+export type WhichSessions =
+  | { readonly organizationId: OrganizationId; readonly id: SessionId }
+  | { readonly organizationId: OrganizationId; readonly unchangedSince: Date }
+  | { readonly organizationId: OrganizationId }
+  | { readonly privateOf: string };
 
-/** Selects sessions: all of an organization, or the private ones of a user. */
-type WhoseSessions = { readonly organizationId: OrganizationId } | { readonly privateOf: string };
+/** A condition on the table `session`. */
+export function selects(which: WhichSessions): RawBuilder<boolean> {
+  if ('privateOf' in which)
+    return sql`creator_id = ${which.privateOf}::uuid and visibility = 'private' and held_at is null`;
+  const ofOrganization = sql<boolean>`organization_id = ${which.organizationId}::uuid`;
+  if ('id' in which) return sql`${ofOrganization} and id = ${which.id}::uuid and held_at is null`;
+  if (!('unchangedSince' in which)) return ofOrganization;
+  return sql`${ofOrganization} and greatest(updated_at, last_seen_at) < ${which.unchangedSince}::timestamptz
+    and state not in ('queued', 'inProgress') and not is_pinned and held_at is null`;
+}
+
+interface Deletion {
+  readonly batch: number;
+  /** The job of an account or organization that purges them; null for the job `session-purge`, which the caller enqueues. */
+  readonly deletionJobId: DeletionJobId | null;
+  /** Why, for the feed. Absent without an entry in the feed. */
+  readonly reason?: 'requested' | 'retention';
+}
+
+export interface DeletedSessions {
+  readonly found: number;
+  /** Sessions that it has tried to delete. */
+  readonly endedSessions: readonly SessionId[];
+  /** Those that were deleted. */
+  readonly deleted: readonly SessionId[];
+  readonly changedOrganizations: readonly OrganizationId[];
+}
+
+/** A feed entry that no member reads, only administrators. */
+const NOBODY = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Deletes a batch of sessions with everything except their events, which the caller deletes. The streams are locked first, as appending does: a
- * concurrent append either commits before, so that its events are found, or finds no session.
+ * Deletes a batch of sessions with everything but what is purged later, in batches: events, texts and batch ids, which are recorded in
+ * `deleted_session`.
  */
-export async function deleteSessions(em: EntityManager, whose: WhoseSessions, batch: number): Promise<StepOutcome> {
-  const tables = tablesOf(em);
-  const some = tables.selectFrom('session').select(['id', 'organization_id as organizationId']).limit(batch);
-  const sessions =
-    'organizationId' in whose
-      ? some.where('organization_id', '=', whose.organizationId)
-      : some.where('creator_id', '=', whose.privateOf).where('visibility', '=', 'private');
-  const found = await sessions.execute();
-  if (found.length === 0) return { found: 0 };
-  const deletedSessions: DeletedSession[] = [];
+export async function deleteSessions(
+  em: EntityManager,
+  which: WhichSessions,
+  deletion: Deletion,
+): Promise<DeletedSessions> {
+  const found = await tablesOf(em)
+    .selectFrom('session')
+    .select(['id', 'organization_id as organizationId'])
+    .where(selects(which))
+    .limit(deletion.batch)
+    .execute();
+  const deleted: SessionId[] = [];
   // In one order, so that no two deletions wait for each other.
   const byOrganization = [...groupBy(found, ({ organizationId }) => organizationId)].toSorted(([one], [other]) =>
     one < other ? -1 : 1,
   );
   for (const [organizationId, theirs] of byOrganization) {
-    const given = anyOf(
-      'uuid',
-      theirs.map(({ id }) => id),
-    );
-    await tables
-      .selectFrom('session_stream')
-      .select('session_id')
-      .where('session_id', '=', given)
-      .where('organization_id', '=', organizationId)
-      .orderBy('session_id')
-      .forUpdate()
-      .execute();
-    const deletion = tables
-      .deleteFrom('session')
-      .where('id', '=', given)
-      .where('organization_id', '=', organizationId)
-      .returning(['id', 'organization_id as organizationId']);
-    // A session that was made public in the meantime is not deleted.
-    const deleted = 'privateOf' in whose ? deletion.where('visibility', '=', 'private') : deletion;
-    for (const session of await deleted.execute()) deletedSessions.push(session);
+    const ids = theirs.map(({ id }) => id);
+    for (const id of await deleteRows(em, { organizationId, ids }, which, deletion)) deleted.push(id);
   }
-  return { found: found.length, endedSessions: found.map(({ id }) => id), deletedSessions };
+  return {
+    found: found.length,
+    endedSessions: found.map(({ id }) => id),
+    deleted,
+    changedOrganizations: byOrganization.map(([id]) => id),
+  };
 }
 
-/** Removes the creator from a batch of the public sessions of a user. @returns their ids. */
+/**
+ * The streams are locked first, as appending does: a concurrent append either commits before, so that its events are purged, or finds no
+ * session. @returns the ids of those that were deleted.
+ */
+async function deleteRows(
+  em: EntityManager,
+  { organizationId, ids }: { readonly organizationId: OrganizationId; readonly ids: readonly SessionId[] },
+  which: WhichSessions,
+  { deletionJobId, reason }: Deletion,
+): Promise<SessionId[]> {
+  const tables = tablesOf(em);
+  await tables
+    .selectFrom('session_stream')
+    .select('session_id')
+    .where('session_id', '=', anyOf('uuid', ids))
+    .where('organization_id', '=', organizationId)
+    .orderBy('session_id')
+    .forUpdate()
+    .execute();
+  const rows = await tables
+    .deleteFrom('session')
+    .where('id', '=', anyOf('uuid', ids))
+    .where('organization_id', '=', organizationId)
+    // One that was changed meanwhile, such as made public or held, is not deleted.
+    .where(selects(which))
+    .returning(['id', 'creator_id as creatorId', 'visibility'])
+    .execute();
+  if (rows.length === 0) return [];
+  const deleted = rows.map(({ id }) => id);
+  await tables
+    .insertInto('deleted_session')
+    .values(deleted.map((id) => ({ session_id: id, organization_id: organizationId, deletion_job_id: deletionJobId })))
+    .execute();
+  await eraseStoredAnswers(em, deleted);
+  for (const { id, creatorId, visibility } of reason === undefined ? [] : rows) {
+    const readerId = visibility === 'private' ? (creatorId ?? NOBODY) : null;
+    const about = { organizationId, subjectType: 'Session', subjectId: id, readerId } as const;
+    publishToFeed(em, { ...about, type: 'session.deleted', data: { reason: reason ?? null } });
+  }
+  return deleted;
+}
+
+/** Removes the creator from a batch of the sessions of a user that stay: public ones, and held ones. @returns their ids. */
 export async function forgetSessionCreator(em: EntityManager, userId: UserId, batch: number): Promise<SessionId[]> {
   const tables = tablesOf(em);
+  const stays = sql<boolean>`(visibility = 'public' or held_at is not null)`;
   const some = tables
     .selectFrom('session')
     .select(['organization_id', 'id'])
     .where('creator_id', '=', userId)
-    .where('visibility', '=', 'public')
+    .where(stays)
     .limit(batch);
   const forgotten = await tables
     .updateTable('session')
     .set({ creator_id: null })
     .where((eb) => eb(eb.refTuple('organization_id', 'id'), 'in', some.$asTuple('organization_id', 'id')))
     .where('creator_id', '=', userId)
-    .where('visibility', '=', 'public')
+    .where(stays)
     .returning('id')
     .execute();
   return forgotten.map(({ id }) => id);
+}
+
+/** Whether an administrator holds a session of the organization. */
+export async function hasHeldSessions(em: EntityManager, organizationId: OrganizationId): Promise<boolean> {
+  const held = tablesOf(em)
+    .selectFrom('session')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('held_at', 'is not', null)
+    .limit(1);
+  return (await held.executeTakeFirst()) !== undefined;
 }

@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { ArtifactId, ProjectId, PullRequestId, SessionId } from '../../core/ids.ts';
+import type { ArtifactId, DeletionJobId, OrganizationId, ProjectId, PullRequestId, SessionId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
@@ -96,6 +96,10 @@ const SessionSchema = defineEntity({
     diffSummary: p.json<DiffSummary>().nullable(),
     source: p.json<SessionSource>(),
     sourcePullRequest: p.json<SourcePullRequest>().nullable(),
+    /** The three are null unless an administrator holds the session. Only `heldBy` can then be null, when that account is deleted. */
+    holdReason: p.text().nullable(),
+    heldBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
+    heldAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
     lastQueuedAt: p.datetime().nullable(),
@@ -106,6 +110,8 @@ const SessionSchema = defineEntity({
     { name: 'session_updated_index', properties: ['organization', 'updatedAt', 'id'] },
     { name: 'session_seen_index', properties: ['organization', 'lastSeenAt', 'id'] },
     { name: 'session_creator_index', properties: ['creator'] },
+    { name: 'session_held_by_index', properties: ['heldBy'], where: 'held_by_id is not null' },
+    { name: 'session_held_index', properties: ['organization'], where: 'held_at is not null' },
   ],
 });
 
@@ -174,6 +180,22 @@ const SessionSearchSchema = defineEntity({
 export class SessionSearch extends SessionSearchSchema.class {}
 SessionSearchSchema.setClass(SessionSearch);
 
+const DeletedSessionSchema = defineEntity({
+  name: 'DeletedSession',
+  tableName: 'deleted_session',
+  properties: {
+    sessionId: p.uuid().$type<SessionId>().primary(),
+    organizationId: p.uuid().$type<OrganizationId>(),
+    /** The deletion of an account or organization that deletes the rest; null for the job \`session-purge\`. */
+    deletionJobId: p.uuid().$type<DeletionJobId>().nullable(),
+  },
+  indexes: [{ name: 'deleted_session_job_index', properties: ['deletionJobId'] }],
+});
+
+/** A deleted session whose events, texts and batch ids are still to be deleted in batches. */
+export class DeletedSession extends DeletedSessionSchema.class {}
+DeletedSessionSchema.setClass(DeletedSession);
+
 const ArtifactSchema = defineEntity({
   name: 'Artifact',
   tableName: 'artifact',
@@ -231,6 +253,7 @@ export type SessionTables = InferKyselyDB<
   | typeof SessionSchema
   | typeof SessionStreamSchema
   | typeof SessionSearchSchema
+  | typeof DeletedSessionSchema
   | typeof ArtifactSchema
   | typeof PullRequestSchema
 >;

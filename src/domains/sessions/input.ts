@@ -13,6 +13,7 @@ import {
   CODE_REPOSITORY_TEXTS,
   DIFF_TEXTS,
   GOAL_TEXTS,
+  HOLD_TEXTS,
   PROJECT_TEXTS,
   PULL_REQUEST_TEXTS,
   SESSION_TEXTS,
@@ -231,6 +232,7 @@ export const recordPullRequestInput = z.strictObject({
 });
 
 const isPinned = z.boolean().describe('True lists only pinned sessions, false only sessions that are not pinned.');
+const isHeld = z.boolean().describe('True lists only sessions that an administrator holds, false only others.');
 const titlePart = text({ max: 1000 }).describe(
   'Sessions whose title contains this text. Case is ignored; there are no wildcards.',
 );
@@ -249,6 +251,7 @@ export const sessionFilter = z
     creatorIds: anyOf(userId).describe('Sessions created by any of these users.'),
     agents: anyOf(shortText).describe('Sessions of any of these agents.'),
     isPinned: isPinned.nullish(),
+    isHeld: isHeld.nullish(),
     title: titlePart.nullish(),
     ...createdBetween,
   })
@@ -302,6 +305,11 @@ export type AgentFilter = z.output<typeof agentFilter>;
 
 export const sessionReference = z.strictObject({ sessionId });
 
+export const holdSessionInput = z.strictObject({
+  sessionId,
+  reason: text({ min: 1, max: 1000 }).describe(HOLD_TEXTS.reason),
+});
+
 /** Query parameters of the REST list. */
 export const listPullRequestsInput = z.strictObject({ sessionId, ...listInput });
 
@@ -317,6 +325,7 @@ export const sessionConditions = {
   visibility: conditions(z.enum(VISIBILITIES), 'Sessions with this visibility.'),
   projectId: conditions(projectId, 'Sessions in this project.'),
   isPinned: isPinned.optional(),
+  isHeld: isHeld.optional(),
   title: titlePart.optional(),
 };
 

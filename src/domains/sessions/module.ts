@@ -1,15 +1,20 @@
 import type { Module } from '../../core/module.ts';
 import { deletionStep, DELETION_BATCH, OPEN_TO_ROLE, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import { deleteSessions, forgetSessionCreator } from './deletion.ts';
-import { Artifact, Project, PullRequest, Session, SessionSearch, SessionStream } from './entity.ts';
+import { Artifact, DeletedSession, Project, PullRequest, Session, SessionSearch, SessionStream } from './entity.ts';
 import { requireSessionChange } from './operations.ts';
 import { readLastSessionChanges, readSessionVersions } from './queries.ts';
 import { sessionRoutes } from './rest.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 
 export const sessions = {
-  entities: [Project, Session, Artifact, PullRequest, SessionStream, SessionSearch],
-  graphql: () => Promise.all([import('./graphql/operations.ts'), import('./graphql/recording-operations.ts')]),
+  entities: [Project, Session, Artifact, PullRequest, SessionStream, SessionSearch, DeletedSession],
+  graphql: () =>
+    Promise.all([
+      import('./graphql/operations.ts'),
+      import('./graphql/recording-operations.ts'),
+      import('./graphql/retention-operations.ts'),
+    ]),
   routes: sessionRoutes,
   pages: [],
   jobs: () => [],
@@ -22,13 +27,23 @@ export const sessions = {
     ofUser: [
       {
         name: 'private sessions',
-        run: ({ em }, { id }) => deleteSessions(em, { privateOf: id }, SMALL_DELETION_BATCH),
+        run: ({ em }, { id, deletionJobId }) =>
+          deleteSessions(em, { privateOf: id }, { batch: SMALL_DELETION_BATCH, deletionJobId }),
       },
-      deletionStep('public sessions', ({ em }, { id }) => forgetSessionCreator(em, id, DELETION_BATCH)),
+      deletionStep('other sessions', ({ em }, { id }) => forgetSessionCreator(em, id, DELETION_BATCH)),
     ],
     ofOrganization: [
-      { name: 'sessions', run: ({ em }, { id }) => deleteSessions(em, { organizationId: id }, SMALL_DELETION_BATCH) },
+      {
+        name: 'sessions',
+        run: ({ em }, { id, deletionJobId }) =>
+          deleteSessions(em, { organizationId: id }, { batch: SMALL_DELETION_BATCH, deletionJobId }),
+      },
     ],
   },
-  replays: { Session: (context, id) => requireSessionChange(context, id), PullRequest: OPEN_TO_ROLE },
+  replays: {
+    // The answer to a deletion has only the id.
+    Session: async (context, id, operation) =>
+      operation === 'deleteSession' ? undefined : requireSessionChange(context, id),
+    PullRequest: OPEN_TO_ROLE,
+  },
 } as const satisfies Module;

@@ -6,6 +6,8 @@ import { type Reach, isWithin } from '../../core/postgres/reading/reach.ts';
 export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization: true };
 export const WRITE_SESSIONS: Access = { scopes: ['sessions.write'], inOrganization: true };
 export const RECORD_SESSIONS: Access = { scopes: ['sessions.record'], inOrganization: true };
+/** Access for keeping sessions from deletion. */
+export const HOLD_SESSIONS: Access = { ...WRITE_SESSIONS, role: 'admin' };
 /**
  * Access to the task and the results of a session. Keys that can change sessions can also read them. Keys that can only
  * record sessions read just what they need to run them.

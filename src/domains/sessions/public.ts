@@ -1,6 +1,6 @@
 // What other nouns, the gateway and the operator use of sessions.
 
-export { PullRequest, Session, type SessionTables } from './entity.ts';
+export { DeletedSession, PullRequest, Session, type SessionTables } from './entity.ts';
 export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
 export {
   type SessionFilter,
@@ -10,8 +10,24 @@ export {
   sessionFilterOf,
   sessionsCreated,
 } from './input.ts';
-export { readSessionConnections, readSessions, readStreamHead, requireSessionChange } from './operations.ts';
-export { type Caller, READ_SESSIONS, RECORD_SESSIONS, callerOf, changeableBy, readableBy } from './policy.ts';
+export { deleteSessions, hasHeldSessions, selects as selectsSessions } from './deletion.ts';
+export {
+  lockSession,
+  readSessionConnections,
+  readSessions,
+  readStreamHead,
+  requireSessionChange,
+} from './operations.ts';
+export {
+  type Caller,
+  READ_SESSIONS,
+  RECORD_SESSIONS,
+  WRITE_SESSIONS,
+  callerOf,
+  changeableBy,
+  readableBy,
+} from './policy.ts';
+export { requireNotHeld } from './retention-operations.ts';
 export { type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
 export { sessionTopic, sessionsTopic } from './topics.ts';

@@ -58,6 +58,9 @@ export const sessionFilterOn = ({ is, oneOf, containing, between }: WhereColumn<
   creatorIds: oneOf('creatorId', 'uuid'),
   agents: oneOf('agent'),
   isPinned: is('isPinned'),
+  isHeld: {
+    inText: (isHeld: boolean) => (isHeld ? sql<SqlBool>`s.held_at is not null` : sql<SqlBool>`s.held_at is null`),
+  },
   title: containing('title'),
   ...between('created', 'createdAt'),
 });

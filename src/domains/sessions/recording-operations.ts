@@ -70,7 +70,7 @@ export const createSession = defineOperation({
 });
 
 /** Reads the session again after the commit. */
-async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
+export async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
   const [row] = await SESSIONS.find(context, [id]);
   if (!row) throw notFound('session');
   return row;

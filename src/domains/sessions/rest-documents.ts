@@ -6,11 +6,13 @@ import type { ArtifactInSession, PullRequestInSession } from './artifact-queries
 import { htmlUrlOf, stateFlags } from './computed-fields.ts';
 import type { SessionDetails } from './document-operations.ts';
 import type { ProjectRow } from './project-queries.ts';
+import type { SessionRow } from './queries.ts';
 import {
   ARTIFACT_TEXTS,
   AUTHOR_TEXTS,
   CODE_REPOSITORY_TEXTS,
   DIFF_TEXTS,
+  HOLD_TEXTS,
   PROJECT_TEXTS,
   PULL_REQUEST_TEXTS,
   SESSION_TEXTS,
@@ -137,6 +139,16 @@ export const sessionDocument = documentOf(SESSION_DOCUMENT_TEXTS, {
 
 const total = z.int().nullable();
 
+export const holdDocument = documentOf(HOLD_TEXTS, {
+  reason: z.string(),
+  heldBy: z.uuid().nullable(),
+  heldAt: dateTime,
+}).meta({ id: 'SessionHold' });
+
+export function toHoldDocument({ holdReason, heldById, heldAt }: SessionRow): z.input<typeof holdDocument> {
+  return { reason: holdReason ?? '', heldBy: heldById, heldAt: heldAt ?? '' };
+}
+
 export const usageDocument = documentOf(USAGE_TEXTS, {
   inputTokens: total,
   outputTokens: total,
@@ -189,6 +201,9 @@ export function toSessionDocument(
     creatorId: _creatorId,
     richContent: _richContent,
     agentOptions: _agentOptions,
+    holdReason: _holdReason,
+    heldById: _heldById,
+    heldAt: _heldAt,
     source,
     state,
     mcpServers,

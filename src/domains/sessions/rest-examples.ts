@@ -1,5 +1,11 @@
 import type { z } from 'zod';
-import type { artifactDocument, pullRequestDocument, sessionDocument, usageDocument } from './rest-documents.ts';
+import type {
+  artifactDocument,
+  holdDocument,
+  pullRequestDocument,
+  sessionDocument,
+  usageDocument,
+} from './rest-documents.ts';
 
 const repository = { id: '3e1c9a52-7f64-4d0b-8a35-5b6c0d9e2f11', name: 'shop', provider: 'github' };
 
@@ -32,6 +38,12 @@ export const artifactExample: z.input<typeof artifactDocument> = {
   createdAt: '2026-03-01T10:40:00.000Z',
   updatedAt: '2026-03-01T10:42:00.000Z',
   pullRequests: [pullRequestExample],
+};
+
+export const holdExample: z.input<typeof holdDocument> = {
+  reason: 'Evidence in an investigation',
+  heldBy: '3f2a8c1e-5b7d-4e9f-8a1b-2c3d4e5f6a7b',
+  heldAt: '2026-03-01T10:20:30.000Z',
 };
 
 export const usageExample: z.input<typeof usageDocument> = {

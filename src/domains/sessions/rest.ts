@@ -6,9 +6,11 @@ import { listSessionsInput, sessionFilterOf } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
+import { deleteSession, holdSession, releaseSession } from './retention-operations.ts';
 import { readSessionUsage } from './usage.ts';
 import {
   artifactExample,
+  holdExample,
   pullRequestExample,
   recordedPullRequestExample,
   sessionExample,
@@ -16,9 +18,11 @@ import {
 } from './rest-examples.ts';
 import {
   artifactDocument,
+  holdDocument,
   pullRequestDocument,
   sessionDocument,
   toArtifactDocument,
+  toHoldDocument,
   toPullRequestDocument,
   toSessionDocument,
   usageDocument,
@@ -127,6 +131,17 @@ export const sessionRoutes = [
     examples: { input: { state: 'inProgress' }, output: sessionExample },
     toDocument,
   }),
+  route(deleteSession, { method: 'DELETE', path: '/v1/sessions/:sessionId', tag, status: 204 }),
+  route(holdSession, {
+    method: 'PUT',
+    path: '/v1/sessions/:sessionId/hold',
+    tag,
+    output: holdDocument,
+    status: 200,
+    examples: { input: { reason: 'Evidence in an investigation' }, output: holdExample },
+    toDocument: toHoldDocument,
+  }),
+  route(releaseSession, { method: 'DELETE', path: '/v1/sessions/:sessionId/hold', tag, status: 204 }),
   route(recordArtifact, {
     method: 'POST',
     path: '/v1/sessions/:sessionId/artifacts',

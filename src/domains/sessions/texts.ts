@@ -34,6 +34,7 @@ export const SESSION_TEXTS = {
   state: 'The state of the session.',
   usage: 'Tokens, costs and calls, as the events of the session have reported them.',
   isPinned: 'Whether the session is pinned to the top of lists.',
+  hold: 'Keeps the session: while it is held, it cannot be deleted or redacted, and retention skips it. Null without one.',
   createdAt: 'When the session was created.',
   updatedAt:
     'When the configuration or state last changed, or a result was recorded. `expectedUpdatedAt` is compared with it.',
@@ -52,6 +53,12 @@ export const USAGE_TEXTS = {
   toolErrors: 'Tool calls that have failed.',
   durationMs: 'Time that the agent has worked, in milliseconds.',
 } as const satisfies Readonly<Record<UsageField, string>>;
+
+export const HOLD_TEXTS = {
+  reason: 'Why the session is held, 1 to 1000 characters.',
+  heldBy: 'Who holds it. Null when that account was deleted.',
+  heldAt: 'Since when it is held.',
+} as const;
 
 export const STATE_TEXTS = {
   current: 'The state.',

@@ -16,8 +16,9 @@ import {
   lockOrganization,
   lockOrganizationsOf,
 } from '../organizations/public.ts';
+import { purgeSessions } from '../session-events/public.ts';
 import { User, deleteUserRow, forgetPerson, lockUser } from '../users/public.ts';
-import { deleteContents, deleteRest, lockJob, purgeSessions } from './deletion-operations.ts';
+import { deleteContents, deleteRest, lockJob } from './deletion-operations.ts';
 import { DeletionJob } from './entity.ts';
 import { onlyAdminConflict } from './policy.ts';
 import { deletionJobTopic } from './topics.ts';
@@ -36,7 +37,7 @@ export function userDeletionJob(steps: DeletionSteps): JobHandler {
       if (!hasBegun) return;
       do {
         await sweep(context, deletionJobId, steps);
-        await purgeSessions(context, deletionJobId);
+        await purgeSessions(context, { deletionJobId });
       } while (!(await finish(context, deletionJobId, steps)));
     },
   });

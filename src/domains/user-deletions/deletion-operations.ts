@@ -1,16 +1,9 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { DeletionJobId } from '../../core/ids.ts';
 import type { JobContext } from '../../core/jobs.ts';
-import {
-  DELETION_BATCH,
-  type DeletionStep,
-  type DeletionTarget,
-  type StepContext,
-  type StepOutcome,
-} from '../../core/module.ts';
-import { purgeEvents } from '../session-events/public.ts';
+import { type DeletionStep, type DeletionTarget, type StepContext } from '../../core/module.ts';
 import { sessionTopic, sessionsTopic } from '../sessions/public.ts';
-import { DeletedSession, DeletionJob } from './entity.ts';
+import { DeletionJob } from './entity.ts';
 
 /** Parts of the deletion of an account or an organization. */
 
@@ -26,29 +19,16 @@ async function exhaust(context: JobContext, step: DeletionStep, target: Deletion
     const {
       found,
       endedSessions = [],
-      deletedSessions = [],
-    } = await em.fork().transactional((transaction) => runStep({ ...context, em: transaction }, step, target));
+      changedOrganizations = [],
+    } = await em.fork().transactional((transaction) => step.run({ ...context, em: transaction }, target));
     if (found === 0) return;
     // Notifies live tails of the sessions that these are deleted, and those of their lists.
     for (const id of endedSessions) notifier.publish(sessionTopic(id));
-    for (const id of new Set(deletedSessions.map(({ organizationId }) => organizationId)))
-      notifier.publish(sessionsTopic(id));
+    for (const id of changedOrganizations) notifier.publish(sessionsTopic(id));
   }
 }
 
-/** Runs a step, and records the sessions that it has deleted, whose events `purgeSessions` deletes. */
-async function runStep(context: StepContext, step: DeletionStep, target: DeletionTarget): Promise<StepOutcome> {
-  const outcome = await step.run(context, target);
-  const notes = (outcome.deletedSessions ?? []).map(({ id, organizationId }) => ({
-    sessionId: id,
-    organizationId,
-    deletionJob: target.deletionJobId,
-  }));
-  if (notes.length > 0) await context.em.insertMany(DeletedSession, notes);
-  return outcome;
-}
-
-/** Deletes the records that the steps find, in batches. `purgeSessions` deletes the events of their sessions. */
+/** Deletes the records that the steps find, in batches. `purgeSessions` then deletes the events of their sessions. */
 export async function deleteContents(
   context: JobContext,
   steps: readonly DeletionStep[],
@@ -64,19 +44,6 @@ export async function deleteRest(
   target: DeletionTarget,
 ): Promise<number> {
   let found = 0;
-  for (const step of steps) found += (await runStep(context, step, target)).found;
+  for (const step of steps) found += (await step.run(context, target)).found;
   return found;
-}
-
-/** Deletes the events of deleted sessions, in batches. */
-export async function purgeSessions({ em, signal }: JobContext, deletionJobId: DeletionJobId): Promise<void> {
-  for (;;) {
-    const sessions = await em.fork().find(DeletedSession, { deletionJob: deletionJobId }, { limit: 100 });
-    if (sessions.length === 0) return;
-    for (const { sessionId } of sessions) {
-      do signal.throwIfAborted();
-      while ((await purgeEvents(em.fork(), sessionId, DELETION_BATCH)) > 0);
-      await em.fork().nativeDelete(DeletedSession, { sessionId });
-    }
-  }
 }

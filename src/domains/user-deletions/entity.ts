@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { DeletionJobId, OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import type { DeletionJobId, OrganizationId, UserId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import type { DeletionQuestionnaire } from './input.ts';
 import { DELETION_STATES, type DeletionState } from './states.ts';
@@ -67,21 +67,6 @@ export class DeletionJob extends DeletionJobSchema.class {
   }
 }
 DeletionJobSchema.setClass(DeletionJob);
-
-const DeletedSessionSchema = defineEntity({
-  name: 'DeletedSession',
-  tableName: 'deleted_session',
-  properties: {
-    sessionId: p.uuid().$type<SessionId>().primary(),
-    organizationId: p.uuid().$type<OrganizationId>(),
-    deletionJob: () => p.manyToOne(DeletionJob).deleteRule('cascade'),
-  },
-  indexes: [{ name: 'deleted_session_job_index', properties: ['deletionJob'] }],
-});
-
-/** A deleted session whose events are still to be deleted in batches. */
-export class DeletedSession extends DeletedSessionSchema.class {}
-DeletedSessionSchema.setClass(DeletedSession);
 
 export type DeletionTables = InferKyselyDB<typeof DeletionJobSchema>;
 export const DELETION_JOB_COLUMNS = columnNames<DeletionTables, 'deletion_job'>(DeletionJobSchema, 'deletion_job');

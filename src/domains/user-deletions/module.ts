@@ -2,13 +2,13 @@ import type { Module } from '../../core/module.ts';
 import { OPEN_TO_ROLE } from '../../core/module.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { userDeletionJob } from './deletion-job.ts';
-import { DeletedSession, DeletionJob } from './entity.ts';
+import { DeletionJob } from './entity.ts';
 import { QUESTIONNAIRE_DAYS, forgetQuestionnaires, readDeletionJobVersions } from './queries.ts';
 import { userDeletionRoutes } from './rest.ts';
 import { deletionJobTopic } from './topics.ts';
 
 export const userDeletions = {
-  entities: [DeletionJob, DeletedSession],
+  entities: [DeletionJob],
   graphql: () => import('./graphql.ts'),
   routes: userDeletionRoutes,
   pages: [],

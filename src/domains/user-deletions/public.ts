@@ -1,6 +1,6 @@
 // What other nouns, the gateway and the operator use of user deletions.
 
-export { deleteContents, deleteRest, lockJob, purgeSessions } from './deletion-operations.ts';
+export { deleteContents, deleteRest, lockJob } from './deletion-operations.ts';
 export { DeletionJob } from './entity.ts';
 export { listDeletionJobs } from './operations.ts';
 export { type DeletionJobRow, deletionJobRow } from './queries.ts';

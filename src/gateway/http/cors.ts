@@ -27,7 +27,7 @@ const EXPOSED = [
 ].join(', ');
 
 const PREFLIGHT_HEADERS = {
-  'Access-Control-Allow-Methods': 'GET, POST, PATCH, DELETE',
+  'Access-Control-Allow-Methods': 'GET, POST, PUT, PATCH, DELETE',
   // The longest time that browsers cache a preflight answer.
   'Access-Control-Max-Age': '7200',
 };

@@ -305,7 +305,10 @@ function unanswerable({ method = '' }: IncomingMessage, fault = ''): HttpAnswer 
     { error },
     {
       status,
-      headers: { 'X-Request-Id': randomUUID(), ...(status === 405 && { Allow: 'GET, HEAD, POST, PATCH, DELETE' }) },
+      headers: {
+        'X-Request-Id': randomUUID(),
+        ...(status === 405 && { Allow: 'GET, HEAD, POST, PUT, PATCH, DELETE' }),
+      },
     },
   );
 }

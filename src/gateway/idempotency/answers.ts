@@ -5,6 +5,7 @@ import { ConflictError } from '../../core/errors.ts';
 import { isExactNumber } from '../../core/text/exact-json.ts';
 import { WorkSlices } from '../../core/work-budget.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
+import { ERASED } from '../../core/stored-answers.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { placeOfAnswer } from './entity.ts';
 import { type KeyPlace, keepAnswer } from './queries.ts';
@@ -92,6 +93,11 @@ export async function openAnswer(
   { userId, digest }: KeyPlace,
   answer: string,
 ): Promise<Answered> {
+  if (answer === ERASED)
+    throw new ConflictError(
+      'WRONG_STATE',
+      'Idempotency-Key: the request has succeeded, but its answer was erased with texts that it had',
+    );
   try {
     return { text: await secrets.open(answer, placeOfAnswer(userId, digest)), isReplayed: true };
   } catch (error) {

@@ -30,7 +30,10 @@ const IdempotencyKeySchema = defineEntity({
     createdAt: p.datetime(),
     expiresAt: p.datetime(),
   },
-  indexes: [{ name: 'idempotency_key_expiry_index', properties: ['expiresAt'] }],
+  indexes: [
+    { name: 'idempotency_key_expiry_index', properties: ['expiresAt'] },
+    { name: 'idempotency_key_session_index', properties: ['targetId'], where: `target_type = 'Session'` },
+  ],
 });
 
 /** The stored answer to a request with an `Idempotency-Key`. */
@@ -50,5 +53,5 @@ export const ANSWER_COLUMN: SealedColumn = {
   column: 'answer',
   keys: ['user_id', 'digest'],
   placeOf: ({ user_id: userId = '', digest = '' }) => placeOfAnswer(userId, digest),
-  condition: 'expires_at > now()',
+  condition: `expires_at > now() and answer <> ''`,
 };

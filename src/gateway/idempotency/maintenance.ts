@@ -1,5 +1,6 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
+import { ERASED } from '../../core/stored-answers.ts';
 import { rotate } from '../../core/secrets/rotation.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
@@ -53,7 +54,7 @@ export function rotateAnswers(em: EntityManager, box: SecretBox): Promise<number
     read: (transaction, after, limit) =>
       transaction.find(
         IdempotencyKey,
-        { answer: { $ne: null }, ...(after && followers(after)) },
+        { answer: { $gt: ERASED }, ...(after && followers(after)) },
         {
           orderBy: { user: 'asc', digest: 'asc' },
           limit,

@@ -26,6 +26,7 @@ const READ_WITH: Readonly<Record<FeedType, readonly Scope[] | 'as administrator'
   'session.created': SESSIONS,
   'session.state_changed': SESSIONS,
   'session.pull_request_changed': SESSIONS,
+  'session.deleted': SESSIONS,
   'mcp_connection.status_changed': CONNECTIONS,
   'mcp_connection.deleted': CONNECTIONS,
   'event_definition.created': DEFINITIONS,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { deleteSessions } from '../../../src/domains/sessions/deletion.ts';
-import { purgeEvents } from '../../../src/domains/session-events/purge.ts';
+import { purgeSessions } from '../../../src/domains/session-events/purge.ts';
 import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
 import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
@@ -297,9 +297,10 @@ test('deleted sessions and pruned events are found no more, and nothing of them 
   const { now, newId } = gateway.dependencies;
   await pruneSessionEvents({ em: em(), now, newId }, { sessionId: kept });
   expect(await found(key, 'chartreuse')).toHaveLength(2);
-  await em().transactional(async (inner) => deleteSessions(inner, { organizationId }, 10));
+  const [whole, batch] = [{ organizationId }, { batch: 10, deletionJobId: null }];
+  await em().transactional(async (inner) => deleteSessions(inner, whole, batch));
   expect(await found(key, 'chartreuse')).toEqual([]);
-  for (const id of [kept, gone]) while ((await purgeEvents(em(), id, 1)) > 0);
+  await purgeSessions({ em: em(), signal: AbortSignal.timeout(60_000) }, { sessionIds: [kept, gone] });
   const rows = await gateway.dependencies.sql.query('select from session_text where session_id = any($1)', [
     [kept, gone],
   ]);

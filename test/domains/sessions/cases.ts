@@ -10,6 +10,13 @@ export const sessions: Cases = {
   },
   pinSession: { isOnlyInGraphQL: true, input: ({ sessionId }) => ({ sessionId, isPinned: true }), target: 'Session' },
   transitionSession: { input: ({ sessionId }) => ({ sessionId, state: 'CANCELLED' }), target: 'Session' },
+  holdSession: {
+    input: ({ sessionId }) => ({ sessionId, reason: 'Evidence' }),
+    body: () => ({ reason: 'Evidence' }),
+    target: 'Session',
+  },
+  releaseSession: { input: ({ sessionId }) => ({ sessionId }), target: 'Session' },
+  deleteSession: { input: ({ sessionId }) => ({ sessionId }), target: 'Session' },
   recordArtifact: { input: ({ sessionId }) => ({ sessionId, type: 'PLAN' }), target: 'Session' },
   recordPullRequest: { input: ({ artifactId }) => pullRequestInput(artifactId), target: 'Session' },
 };

@@ -44,14 +44,15 @@ const CONTENT = [
   'artifacts { nodes { databaseId } }',
   'sourcePullRequest { title }',
   'usage { turns }',
+  'hold { reason }',
 ];
 const nameOf = (field: string) => field.split(' ')[0] ?? '';
 
 /** The fields of Session that are no content: a key that can only record sessions reads them if it may read the objects in them. */
 const NO_CONTENT = `
-  agent agentId artifactType baseBranch branchName createdAt creator databaseId events htmlUrl id
-  isPinned kind lastQueuedAt lastSeenAt left level mcpServers mode sandboxSize sessionType sessionSource
-  state targetBranch title updatedAt viewerCanRecord viewerCanUpdate visibility
+  agent agentId artifactType baseBranch branchName createdAt creator databaseId deletionPreview events htmlUrl id
+  isPinned kind lastQueuedAt lastSeenAt level mcpServers mode sandboxSize sessionType sessionSource
+  state targetBranch title updatedAt viewerCanDelete viewerCanHold viewerCanRecord viewerCanUpdate visibility
 `
   .trim()
   .split(/\s+/);
@@ -72,7 +73,7 @@ test('each field of Session is content or not, and each column with content is c
   ).toBe('');
   expect(content.toSorted()).toEqual(CONTENT.map(nameOf).toSorted());
   // In REST the columns are null, and objects of other tables are absent.
-  const others = ['artifacts', 'project', 'usage'];
+  const others = ['artifacts', 'hold', 'project', 'usage'];
   const where = 'CONTENT_COLUMNS in src/domains/sessions/content-columns.ts';
   expect(caseFaults(where, [...CONTENT_COLUMNS, ...others], content)).toBe('');
 });

@@ -180,7 +180,7 @@ const CASES: Record<string, () => Promise<void>> = {
     expect(await rowCountsOf(ids.privateSession)).toEqual({ events: 0, batches: 0, streams: 0, artifacts: 0 });
     expect(await tablesThatContain(ids.privateSession)).toEqual(['audit_entry', 'feed_entry']);
   },
-  'public sessions of the user, with artifacts, pull requests and events: stay, without creator': async () => {
+  'public and held sessions of the user, with artifacts, pull requests and events: stay, without creator': async () => {
     expect(await rows('select creator_id, visibility from session where id = $1', ids.publicSession)).toEqual([
       { creator_id: null, visibility: 'public' },
     ]);

@@ -14,6 +14,7 @@ import { memberships } from '../../domains/memberships/cases.ts';
 import { operationManifests } from '../../domains/operation-manifests/cases.ts';
 import { organizationDeletions } from '../../domains/organization-deletions/cases.ts';
 import { organizations } from '../../domains/organizations/cases.ts';
+import { retention } from '../../domains/retention/cases.ts';
 import { sessionEvents } from '../../domains/session-events/cases.ts';
 import { sessions } from '../../domains/sessions/cases.ts';
 import { userDeletions } from '../../domains/user-deletions/cases.ts';
@@ -49,6 +50,8 @@ export interface OperationCase {
   readonly organizationId?: ((to: Recorded, answer: Answer) => unknown) | null;
   /** By default the administrator. */
   readonly by?: CallerName;
+  /** Selects what the update changes, if the object has no fields of the input. */
+  readonly selects?: string;
   /** The type with the `updatedAt` that the operation compares, if it is not that of the target. */
   readonly versionOf?: string;
 }
@@ -72,6 +75,7 @@ export const CASES: Cases = {
   ...broadcasts,
   ...webhooks,
   ...operationManifests,
+  ...retention,
 };
 
 /** The end of a session at another server changes nothing here, and the token of an invitation is sent in a body although it is a read. */

@@ -186,7 +186,7 @@ export function listOf<Value>(
 
 /** The right side of `=` for any of several values: `any($1::uuid[])`. One text serves any number of values. */
 export function anyOf<Value>(
-  type: 'uuid' | 'text',
+  type: 'uuid' | 'text' | 'bigint',
   values: readonly Value[] | RawBuilder<readonly Value[]>,
 ): RawBuilder<Value> {
   return sql<Value>`any(${values}::${sql.raw(type)}[])`;

@@ -14,7 +14,7 @@ import { userField } from '../../users/graphql.ts';
 import { countsOfArtifacts, pagesOfArtifacts } from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../computed-fields.ts';
 import { projectsOf } from '../project-queries.ts';
-import { READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
+import { HOLD_SESSIONS, READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
 import type { SessionRow } from '../queries.ts';
 import { SESSION_TEXTS } from '../texts.ts';
 import { ARTIFACT_LIST } from './artifact-types.ts';
@@ -27,7 +27,13 @@ import {
   sourcePullRequestOf,
 } from './source-types.ts';
 import { usageOf } from '../usage.ts';
-import { AgentOptionsType, DiffSummaryType, SessionStateType, SessionUsageType } from './value-types.ts';
+import {
+  AgentOptionsType,
+  DiffSummaryType,
+  SessionHoldType,
+  SessionStateType,
+  SessionUsageType,
+} from './value-types.ts';
 
 /** The fields of a session, in groups. */
 
@@ -152,6 +158,14 @@ export function stateFields(t: Fields) {
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, usageOf(context))) ?? null,
     }),
+    hold: t.field({
+      type: SessionHoldType,
+      nullable: true,
+      description: SESSION_TEXTS.hold,
+      extensions: { ...CONTENT, ...needs<SessionRow>('holdReason', 'heldById', 'heldAt') },
+      resolve: ({ holdReason, heldById, heldAt }) =>
+        heldAt === null ? null : { reason: holdReason ?? '', heldById, heldAt },
+    }),
     ...exposedWith(t, SESSION_TEXTS, {
       isPinned: 'Boolean',
       createdAt: 'DateTime',
@@ -175,6 +189,18 @@ export function peopleFields(t: Fields) {
         'Whether the caller can change the session with `updateSession` and `pinSession`: true for the creator and administrators, with the scope `sessions.write`.',
       extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
       resolve: (session, _, { actor }) => mayChange(actor, session, WRITE_SESSIONS),
+    }),
+    viewerCanDelete: t.boolean({
+      description:
+        'Whether the caller can delete and redact the session: true for the creator and administrators, with the scope `sessions.write`, unless it is held.',
+      extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility', 'heldAt'),
+      resolve: (session, _, { actor }) => session.heldAt === null && mayChange(actor, session, WRITE_SESSIONS),
+    }),
+    viewerCanHold: t.boolean({
+      description:
+        'Whether the caller can hold and release the session: true for administrators with the scope `sessions.write`.',
+      extensions: needs<SessionRow>('organizationId', 'creatorId', 'visibility'),
+      resolve: (session, _, { actor }) => mayChange(actor, session, HOLD_SESSIONS),
     }),
     viewerCanRecord: t.boolean({
       description:

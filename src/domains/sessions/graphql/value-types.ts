@@ -1,10 +1,14 @@
 import { exposed, exposedWith, nullable } from '../../../core/graphql/fields.ts';
-import { builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
+import { resolveReference } from '../../../core/graphql/references.ts';
+import type { UserId } from '../../../core/ids.ts';
+import { UserType } from '../../users/graphql.ts';
+import { readUsers } from '../../users/public.ts';
 import type { SessionStateFlags } from '../computed-fields.ts';
 import type { AgentOptions, DiffSummary } from '../entity.ts';
 import { SessionStateEnum } from './enums.ts';
-import { DIFF_TEXTS, STATE_TEXTS, USAGE_TEXTS } from '../texts.ts';
+import { DIFF_TEXTS, HOLD_TEXTS, STATE_TEXTS, USAGE_TEXTS } from '../texts.ts';
 import type { SessionUsage } from '../usage.ts';
 
 /** GraphQL types for objects without an id that are stored in the row of a session. */
@@ -20,6 +24,27 @@ export const SessionStateType = builder.objectRef<SessionStateFlags>('SessionSta
       isFailed: 'Boolean',
       isCancelled: 'Boolean',
     }),
+  }),
+});
+
+interface SessionHold {
+  readonly reason: string;
+  readonly heldById: UserId | null;
+  readonly heldAt: string;
+}
+
+export const SessionHoldType = builder.objectRef<SessionHold>('SessionHold').implement({
+  description: 'Why a session is kept, by whom and since when.',
+  fields: (t) => ({
+    reason: t.exposeString('reason', { description: HOLD_TEXTS.reason }),
+    heldBy: t.field({
+      type: UserType,
+      nullable: true,
+      description: HOLD_TEXTS.heldBy,
+      extensions: OWN_STATEMENT,
+      resolve: ({ heldById }, _, context, info) => resolveReference({ context, info }, 'User', heldById, readUsers),
+    }),
+    heldAt: t.expose('heldAt', { type: 'DateTime', description: HOLD_TEXTS.heldAt }),
   }),
 });
 

@@ -1,0 +1,75 @@
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { mutation } from '../../core/graphql/mutations.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
+import { needs } from '../../core/graphql/selection.ts';
+import { OrganizationType } from '../organizations/graphql/types.ts';
+import { organizationRow } from '../organizations/public.ts';
+import { retentionPreviewInput } from './input.ts';
+import { previewRetention, readOrganizationRetention, updateOrganizationRetention } from './operations.ts';
+import type { Retention } from './periods.ts';
+import type { RetentionCounts } from './queries.ts';
+import { RETENTION_PREVIEW_TEXTS, RETENTION_TEXTS } from './texts.ts';
+
+const RetentionType = builder.objectRef<Retention>('OrganizationRetention').implement({
+  description: 'How long an organization keeps what is recorded.',
+  fields: (t) => ({
+    sessionDays: t.exposeInt('sessionDays', { nullable: true, description: RETENTION_TEXTS.sessionDays }),
+    occurrenceDays: t.exposeInt('occurrenceDays', { nullable: true, description: RETENTION_TEXTS.occurrenceDays }),
+    auditLogDays: t.exposeInt('auditLogDays', { nullable: true, description: RETENTION_TEXTS.auditLogDays }),
+    isLimitedByOperator: t.exposeBoolean('isLimitedByOperator', { description: RETENTION_TEXTS.isLimitedByOperator }),
+  }),
+});
+
+const RetentionPreviewType = builder.objectRef<RetentionCounts>('RetentionPreview').implement({
+  description: 'What a retention would delete now.',
+  fields: (t) => ({
+    sessions: t.exposeInt('sessions', { description: RETENTION_PREVIEW_TEXTS.sessions }),
+    occurrences: t.exposeInt('occurrences', { description: RETENTION_PREVIEW_TEXTS.occurrences }),
+    auditEntries: t.exposeInt('auditEntries', { description: RETENTION_PREVIEW_TEXTS.auditEntries }),
+  }),
+});
+
+builder.objectFields(OrganizationType, (t) => ({
+  retention: t.field({
+    type: RetentionType,
+    description: 'How long the organization keeps what is recorded.',
+    extensions: {
+      ...OWN_STATEMENT,
+      ...refusable(readOrganizationRetention.access, { actingOrganization: true }),
+      ...needs<{ id: string }>('id'),
+    },
+    resolve: ({ id }, _, context) => readOrganizationRetention(context, { organizationId: id }),
+  }),
+  retentionPreview: t.field({
+    type: RetentionPreviewType,
+    description: 'What would be deleted now if the organization kept things for these days.',
+    extensions: {
+      ...OWN_STATEMENT,
+      ...refusable(previewRetention.access, { actingOrganization: true }),
+      ...needs<{ id: string }>('id'),
+    },
+    args: {
+      sessionDays: t.arg.int({ description: 'Days for sessions, 1 to 36500; absent deletes none.' }),
+      occurrenceDays: t.arg.int({ description: 'Days for event occurrences, 1 to 36500; absent deletes none.' }),
+      auditLogDays: t.arg.int({ description: 'Days for entries of the audit log, 1 to 36500; absent deletes none.' }),
+    },
+    validate: retentionPreviewInput,
+    resolve: (_, args, context) => previewRetention(context, args),
+  }),
+}));
+
+mutation(updateOrganizationRetention, {
+  ids: { organizationId: 'Organization' },
+  payload: (t) => ({
+    retention: t.field({
+      type: RetentionType,
+      description: 'The changed retention.',
+      resolve: (retention) => retention,
+    }),
+    organization: t.field({
+      type: OrganizationType,
+      description: 'The organization, whose `updatedAt` has changed.',
+      resolve: ({ organization }) => organizationRow(organization),
+    }),
+  }),
+});

@@ -1,0 +1,152 @@
+import { auditEntry, recordAudit } from '../../core/audit.ts';
+import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { type OperationContext, defineOperation, transact } from '../../core/operation.ts';
+import { eraseStoredAnswers } from '../../core/stored-answers.ts';
+import { parseExactJson } from '../../core/text/exact-json.ts';
+import { inSlices, replaceTexts } from '../../core/text/json-texts.ts';
+import { WORK, WorkSlices } from '../../core/work-budget.ts';
+import { WRITE_SESSIONS, lockSession, requireNotHeld, sessionsTopic } from '../sessions/public.ts';
+import { redactSessionEventsInput } from './input.ts';
+import { type Redaction, allTexts, occurrencesOf } from './redacted-texts.ts';
+import {
+  type Place,
+  type RedactedEvent,
+  countEvents,
+  findEvents,
+  findPullRequests,
+  forgetLines,
+  lockForRedaction,
+  writeEvents,
+  writePullRequest,
+} from './redaction-queries.ts';
+import { indexAgain, indexTitle } from './search-index.ts';
+
+export const redactSessionEvents = defineOperation({
+  name: 'redactSessionEvents',
+  description:
+    'Replaces texts of a session by `[redacted]`, for example a password that an agent has printed. With `text`, each occurrence in the data of the events, in the title and the description, and in titles and diffs of pull requests; with `eventIds`, every text in the data of these events but types, providers, ids, names of tools and values of closed lists. Ids, order and number of the events stay. The answer comes when all is done, and searches, exports and later reads no longer have the text. Only the creator and administrators can redact a session, and nobody while it is held.',
+  access: WRITE_SESSIONS,
+  input: redactSessionEventsInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { sessionId, text, eventIds }) => {
+    const place = { sessionId, organizationId: requireOrganization(context.actor).id };
+    const redaction = text === undefined ? allTexts() : occurrencesOf(text);
+    const ids = eventIds?.map(({ id }) => id);
+    const foreign = eventIds?.flatMap(({ sessionId: of }, index) => (of === null || of === sessionId ? [] : [index]));
+    await transact(context, (inner) => begin(inner, place, { ids, foreign, redaction }));
+    const redactedEvents = await redactEvents(context, place, redaction, ids);
+    if (text !== undefined) await redactPullRequests(context, place, redaction);
+    context.notifier.publish(sessionsTopic(place.organizationId));
+    return { redactedEvents, redactedTexts: redaction.count };
+  },
+});
+
+interface Begun {
+  readonly ids: readonly number[] | undefined;
+  /** The positions of ids of events of other sessions. */
+  readonly foreign: readonly number[] | undefined;
+  readonly redaction: Redaction;
+}
+
+/** Checks the request, changes the session itself, and writes the audit log entry. */
+async function begin(context: OperationContext, place: Place, { ids, foreign = [], redaction }: Begun): Promise<void> {
+  const { em, actor, now } = context;
+  const session = await lockSession(em, actor, place.sessionId);
+  requireNotHeld(session);
+  if (ids) await requireEvents(context, place, ids, foreign);
+  else if ((await countEvents(em, place)) > WORK.redactedEvents)
+    throw new ConflictError(
+      'LIMIT_REACHED',
+      `a text can be redacted in at most ${WORK.redactedEvents} events of a session; redact the events that have it by eventIds`,
+      ['text'],
+    );
+  if (!ids) {
+    const { title, description, richContent, agentOptions, source, sourcePullRequest } = session;
+    const given = { title, description, richContent, agentOptions, source, sourcePullRequest };
+    const before = redaction.count;
+    const changed = await inSlices(replaceTexts(structuredClone(given), redaction), new WorkSlices());
+    // The names of the members are no texts of the session.
+    if (redaction.count > before) em.assign(session, { ...(changed as typeof given) });
+    await indexTitle(em, place, session);
+  }
+  session.updatedAt = now();
+  await forgetLines(em, place);
+  await eraseStoredAnswers(em, [place.sessionId]);
+  const target = { type: 'Session' as const, id: place.sessionId };
+  await recordAudit(em, auditEntry(context, 'redactSessionEvents', target));
+  context.onChange?.('redactSessionEvents', target);
+}
+
+async function requireEvents(
+  { em }: OperationContext,
+  place: Place,
+  ids: readonly number[],
+  foreign: readonly number[],
+): Promise<void> {
+  const found = new Set<number>();
+  for (let after = 0; ;) {
+    const events = await findEvents(em, place, { after, clue: '', ids });
+    for (const { id } of events) found.add(id);
+    const last = events.at(-1);
+    if (!last) break;
+    after = last.id;
+  }
+  const missing = ids.flatMap((id, index) => (found.has(id) && !foreign.includes(index) ? [] : [index]));
+  if (missing.length > 0)
+    throw new NotFoundError(
+      missing.map((index) => ({
+        path: ['eventIds', String(index)],
+        code: 'NOT_FOUND',
+        message: 'no such event in the session',
+      })),
+    );
+}
+
+/** Each batch in its own transaction. @returns how many events were changed. */
+async function redactEvents(
+  context: OperationContext,
+  place: Place,
+  redaction: Redaction,
+  ids: readonly number[] | undefined,
+): Promise<number> {
+  const slices = new WorkSlices();
+  let redacted = 0;
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const from: number = after;
+    after = await transact(context, async ({ em }) => {
+      if (!(await lockForRedaction(em, place))) throw notFound('session');
+      const events = await findEvents(em, place, { after: from, clue: redaction.clue, ids });
+      const changed: RedactedEvent[] = [];
+      for (const event of events) {
+        const before = redaction.count;
+        const value = await inSlices(replaceTexts(parseExactJson(event.eventData), redaction), slices);
+        if (redaction.count > before) changed.push({ ...event, eventData: JSON.stringify(value) });
+      }
+      if (changed.length > 0) {
+        await writeEvents(em, place, changed);
+        await indexAgain(em, place, changed);
+      }
+      redacted += changed.length;
+      return events.at(-1)?.id;
+    });
+  }
+  return redacted;
+}
+
+async function redactPullRequests(context: OperationContext, place: Place, redaction: Redaction): Promise<void> {
+  for (let after: string | undefined = NONE; after !== undefined;) {
+    const from: string = after;
+    after = await transact(context, async ({ em }) => {
+      const found = await findPullRequests(em, place, from, redaction.clue);
+      for (const { id, title, diff } of found) {
+        const changed = { id, title: redaction.change(title, ''), diff: redaction.change(diff, '') };
+        if (changed.title !== title || changed.diff !== diff) await writePullRequest(em, place, changed);
+      }
+      return found.at(-1)?.id;
+    });
+  }
+}
+
+/** Before all ids. */
+const NONE = '00000000-0000-0000-0000-000000000000';

@@ -1,0 +1,164 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { OrganizationId, PullRequestId, SessionId } from '../../core/ids.ts';
+import { type Readable, anyOf, listOf } from '../../core/postgres/reading/queries.ts';
+import type { SessionTables } from '../sessions/public.ts';
+import type { SessionEventTables } from './entity.ts';
+
+/** Reads and writes what a redaction changes, in the transaction of the caller. */
+
+const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionEventTables & SessionTables>>();
+
+export interface Place {
+  readonly organizationId: OrganizationId;
+  readonly sessionId: SessionId;
+}
+
+/** Events and bytes that one transaction reads, but at least one event. */
+const BATCH = 500;
+const BATCH_BYTES = 2 * 1024 * 1024;
+
+/**
+ * Locks the session until the transaction ends: the index of the search, which locks it too, then reads what is written here.
+ * @returns the number of its events; undefined if it was deleted.
+ */
+export async function lockForRedaction(em: EntityManager, { sessionId, organizationId }: Place) {
+  const tables = tablesOf(em);
+  const session = await tables
+    .selectFrom('session')
+    .select(['created_at as createdAt'])
+    .where('id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .forUpdate()
+    .executeTakeFirst();
+  return session;
+}
+
+/** How many events the session has: their ids have no gaps. */
+export async function countEvents(em: EntityManager, { sessionId, organizationId }: Place): Promise<number> {
+  const row = await tablesOf(em)
+    .selectFrom('session_event')
+    .select(sql<number>`coalesce(max(id) - min(id) + 1, 0)::int`.as('count'))
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .executeTakeFirst();
+  return row?.count ?? 0;
+}
+
+export interface RedactedEvent {
+  readonly id: number;
+  readonly createdAt: string;
+  readonly eventData: string;
+}
+
+/** Selects events: after an id, those that can have the text, or those with the given ids. */
+export interface Searched {
+  readonly after: number;
+  readonly clue: string;
+  readonly ids?: readonly number[] | undefined;
+}
+
+/** The next events, by their ids, at most as many as one transaction changes. */
+export async function findEvents(
+  em: EntityManager,
+  { sessionId, organizationId }: Place,
+  { after, clue, ids }: Searched,
+): Promise<RedactedEvent[]> {
+  const tables = tablesOf(em);
+  let next = tables
+    .selectFrom('session_event')
+    .select(['id', sql<number>`octet_length(event_data::text)`.as('bytes')])
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .where('id', '>', after);
+  if (ids) next = next.where('id', '=', anyOf('bigint', ids));
+  if (clue !== '')
+    next = next.where(sql<boolean>`(strpos(event_data::text, ${clue}) > 0 or strpos(event_data::text, ${'\\u'}) > 0)`);
+  const found = await next.orderBy('id').limit(BATCH).execute();
+  let bytes = 0;
+  const some = found
+    .filter(({ bytes: own }, index) => (bytes += own) <= BATCH_BYTES || index === 0)
+    .map(({ id }) => id);
+  if (some.length === 0) return [];
+  return tables
+    .selectFrom('session_event')
+    .select(['id', 'created_at as createdAt', sql<string>`event_data::text`.as('eventData')])
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', anyOf('bigint', some))
+    .orderBy('id')
+    .execute();
+}
+
+export async function writeEvents(
+  em: EntityManager,
+  { sessionId, organizationId }: Place,
+  events: readonly RedactedEvent[],
+): Promise<void> {
+  const ids = listOf(
+    'bigint',
+    events.map(({ id }) => id),
+  );
+  const data = listOf(
+    'text',
+    events.map(({ eventData }) => eventData),
+  );
+  await sql`update session_event as e set event_data = n.data::json from unnest(${ids}, ${data}) as n(id, data)
+    where e.session_id = ${sessionId}::uuid and e.organization_id = ${organizationId}::uuid and e.id = n.id`.execute(
+    tablesOf(em),
+  );
+}
+
+export interface RedactedPullRequest {
+  readonly id: PullRequestId;
+  readonly title: string;
+  readonly diff: string;
+}
+
+/** The next pull requests of a session that can have the text. */
+export async function findPullRequests(
+  em: EntityManager,
+  { sessionId, organizationId }: Place,
+  after: string,
+  clue: string,
+): Promise<RedactedPullRequest[]> {
+  const tables = tablesOf(em);
+  return tables
+    .selectFrom('pull_request as r')
+    .innerJoin('artifact as a', (join) =>
+      join.onRef('a.id', '=', 'r.artifact_id').onRef('a.organization_id', '=', 'r.organization_id'),
+    )
+    .select(['r.id', 'r.title', sql<string>`r.diff ->> 'data'`.as('diff')])
+    .where('a.session_id', '=', sessionId)
+    .where('a.organization_id', '=', organizationId)
+    .where('r.organization_id', '=', organizationId)
+    .where('r.id', '>', after as PullRequestId)
+    .where(sql<boolean>`strpos(concat(r.title, ' ', r.diff ->> 'data'), ${clue}) > 0`)
+    .orderBy('r.id')
+    .limit(10)
+    .execute();
+}
+
+export async function writePullRequest(
+  em: EntityManager,
+  { organizationId }: Place,
+  { id, title, diff }: RedactedPullRequest,
+): Promise<void> {
+  await tablesOf(em)
+    .updateTable('pull_request')
+    .set({ title, diff: sql`jsonb_set(diff, '{data}', to_jsonb(${diff}::text))` })
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .execute();
+}
+
+/** Lets the format of the agent forget the earlier lines, which have the text. */
+export async function forgetLines(em: EntityManager, { sessionId, organizationId }: Place): Promise<void> {
+  await tablesOf(em)
+    .updateTable('session_stream')
+    .set({ format_memory: null })
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .where('format_memory', 'is not', null)
+    .execute();
+}

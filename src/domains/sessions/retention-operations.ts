@@ -1,0 +1,100 @@
+import { LockMode } from '@mikro-orm/postgresql';
+import type { AuditTarget } from '../../core/audit.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
+import { requireOrganization } from '../../core/access.ts';
+import type { SessionId } from '../../core/ids.ts';
+import { enqueueJob } from '../../core/jobs.ts';
+import { type OperationContext, defineOperation, requireAuthority, unchanged } from '../../core/operation.ts';
+import { lockOrganization } from '../organizations/public.ts';
+import { deleteSessions } from './deletion.ts';
+import { type Session, SessionStream } from './entity.ts';
+import { holdSessionInput, sessionReference } from './input.ts';
+import { lockSession } from './operations.ts';
+import { HOLD_SESSIONS, WRITE_SESSIONS } from './policy.ts';
+import type { SessionRow } from './queries.ts';
+import { readRecorded } from './recording-operations.ts';
+import { sessionTopic, sessionsTopic } from './topics.ts';
+
+/** Operations that delete sessions, or keep them from it. */
+
+const targetOf = (id: SessionId): AuditTarget => ({ type: 'Session', id });
+
+/** @throws ConflictError (409, `HELD`) while an administrator holds the session. */
+export function requireNotHeld({ heldAt }: Pick<Session, 'heldAt'>): void {
+  if (heldAt != null)
+    throw new ConflictError(
+      'HELD',
+      'the session is held; an administrator has to release it before it can be changed so',
+    );
+}
+
+export const deleteSession = defineOperation({
+  name: 'deleteSession',
+  description:
+    'Deletes a session with its events, artifacts and pull requests, in any state. This cannot be undone. It is gone for everybody at once; a background job then deletes the events. Only the creator and administrators can delete a session, and nobody while it is held.',
+  access: WRITE_SESSIONS,
+  input: sessionReference,
+  errors: [NotFoundError, ConflictError],
+  run: async ({ em, actor, newId }, { sessionId }) => {
+    const organizationId = requireOrganization(actor).id;
+    // Locks the stream before the session, in the same order as appending.
+    await em.findOne(
+      SessionStream,
+      { session: sessionId, organization: organizationId },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    );
+    requireNotHeld(await lockSession(em, actor, sessionId));
+    const which = { organizationId, id: sessionId };
+    await deleteSessions(em, which, { batch: 1, deletionJobId: null, reason: 'requested' });
+    await enqueueJob(em, 'session-purge', { id: newId(), data: { sessionIds: [sessionId] }, delaySeconds: 0 });
+    return { sessionId, organizationId };
+  },
+  target: ({ sessionId }) => targetOf(sessionId),
+  afterCommit: async ({ notifier }, { sessionId, organizationId }) => {
+    for (const topic of [sessionTopic(sessionId), sessionsTopic(organizationId)]) notifier.publish(topic);
+    return { sessionId };
+  },
+});
+
+export const holdSession = defineOperation({
+  name: 'holdSession',
+  description:
+    'Keeps a session: until it is released, it cannot be deleted or redacted, nor its organization deleted, and retention skips it. Of a session that is held already, the reason is replaced.',
+  access: HOLD_SESSIONS,
+  input: holdSessionInput,
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { sessionId, reason }) => {
+    const { em, actor, now } = context;
+    // The deletion of the organization locks it too, and then looks for held sessions.
+    await lockOrganization(em, requireOrganization(actor).id);
+    await requireAuthority(context);
+    const session = await lockSession(em, actor, sessionId);
+    const at = now();
+    em.assign(session, { holdReason: reason, heldBy: actor.userId, heldAt: at, updatedAt: at });
+    return session;
+  },
+  target: ({ id }) => targetOf(id),
+  afterCommit: afterChange,
+});
+
+export const releaseSession = defineOperation({
+  name: 'releaseSession',
+  description:
+    'Ends the hold of a session, so that it can be deleted again. Releasing one that is not held changes nothing.',
+  access: HOLD_SESSIONS,
+  input: sessionReference,
+  errors: [NotFoundError],
+  run: async ({ em, actor, now }, { sessionId }) => {
+    const session = await lockSession(em, actor, sessionId);
+    if (session.heldAt == null) return unchanged(session);
+    em.assign(session, { holdReason: null, heldBy: null, heldAt: null, updatedAt: now() });
+    return session;
+  },
+  target: ({ id }) => targetOf(id),
+  afterCommit: afterChange,
+});
+
+async function afterChange(context: OperationContext, { id, organization }: Session): Promise<SessionRow> {
+  context.notifier.publish(sessionsTopic(organization.id));
+  return readRecorded(context, id);
+}

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { toGlobalId } from '../../../src/core/graphql/global-ids.ts';
+import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
+import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { readByAllPaths } from '../../support/fixtures/read-paths.ts';
+import { append, createSession, eventsOf, mutate, pullRequestInput, readAll } from '../../support/fixtures/sessions.ts';
+import { recordSession } from '../../support/fixtures/workspace.ts';
+
+/** Redacting texts of recorded sessions. */
+
+let gateway: TestGateway;
+beforeAll(async () => {
+  gateway = await startTestGateway();
+});
+afterAll(() => gateway.close());
+
+const index = async () => {
+  while ((await indexSessions(gateway.dependencies.database.em)) > 0);
+};
+const redact = (key: string, sessionId: string, body: object, headers = {}) =>
+  gateway.rest<{ redactedEvents: number; redactedTexts: number; error: string }>(
+    'POST',
+    `/v1/sessions/${sessionId}/redact`,
+    { key, body, headers },
+  );
+
+const SECRET = 'swordfish "ü/\n';
+/** Events that have the text as it is, in the line of an agent, in a nested line, in a name, and with other escapes. */
+const DATA = [
+  { type: 'x', itemId: 'm1', accumulatedText: `before ${SECRET} after ${SECRET}`, toolName: 'Read' },
+  { type: 'x', event: { event: 'line', message: JSON.stringify({ a: [SECRET], n: 1 }) }, big: 12_345 },
+  { type: 'x', event: { event: 'line', message: JSON.stringify({ inner: JSON.stringify({ deep: SECRET }) }) } },
+  { type: 'x', [SECRET]: true },
+  { type: 'x', accumulatedText: 'harmless' },
+];
+
+async function record(key: string, organizationId: string): Promise<{ sessionId: string; artifactId: string }> {
+  const { sessionId, artifactId } = await recordSession(gateway, key, {
+    title: `About ${SECRET}`,
+    description: SECRET,
+  });
+  const events = DATA.map((eventData) => ({ eventType: 'x', provider: 'p', eventData }));
+  await append(gateway, key, sessionId, events);
+  // As a client can write it, with more digits than a JavaScript number has.
+  const escaped = '{"type":"x","t":"\\u0073wordfish \\"\\u00fc\\/\\n","long":12345678901234567890}';
+  const { lastId } = await append(gateway, key, sessionId, eventsOf(1));
+  await gateway.dependencies.sql.query(
+    'update session_event set event_data = $4::json where session_id = $1 and organization_id = $2 and id = $3',
+    [sessionId, organizationId, lastId, escaped],
+  );
+  const input = pullRequestInput(artifactId);
+  await mutate(gateway, key, 'recordPullRequest', {
+    ...input,
+    url: 'https://code.example.com/pull/9',
+    diff: { additions: 1, deletions: 0, data: `+password = '${SECRET}'` },
+  });
+  return { sessionId, artifactId };
+}
+
+test('a text is replaced wherever it occurs, and no path of either API has it any more', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const { sessionId, artifactId } = await record(key, organizationId);
+  await index();
+  const stored = (by: Record<string, string>) =>
+    gateway.graphql(
+      key,
+      'mutation($id: ID!) { pinSession(input: {sessionId: $id}) { ... on PinSessionPayload { session { title } } } }',
+      { id: sessionId },
+      by,
+    );
+  await stored({ 'Idempotency-Key': 'stored' });
+  const to = { key, sessionId, artifactId, organizationId, word: 'swordfish' };
+  const having = async () =>
+    [...(await readByAllPaths(gateway, to))].flatMap(([path, answer]) => (answer.includes('swordfish') ? [path] : []));
+  expect((await having()).length).toBeGreaterThan(15);
+  const before = await readAll(gateway, key, sessionId);
+
+  const changed = before.filter(({ eventData }) => JSON.stringify(eventData).includes('swordfish'));
+  expect(await redact(key, sessionId, { text: SECRET })).toMatchObject({
+    status: 200,
+    // The texts of the session, and of the pull request, are counted too.
+    body: { redactedEvents: changed.length, redactedTexts: changed.length + 3 },
+  });
+  expect(changed).toHaveLength(5);
+  expect((await having()).filter((path) => !path.includes('?text='))).toEqual([]);
+  const after = await readAll(gateway, key, sessionId);
+  expect(after.map(({ id, eventType, createdAt }) => [id, eventType, createdAt])).toEqual(
+    before.map(({ id, eventType, createdAt }) => [id, eventType, createdAt]),
+  );
+  expect(after.slice(-6).map(({ eventData }) => eventData)).toEqual([
+    { type: 'x', itemId: 'm1', accumulatedText: 'before [redacted] after [redacted]', toolName: 'Read' },
+    { type: 'x', event: { event: 'line', message: '{"a":["[redacted]"],"n":1}' }, big: 12_345 },
+    {
+      type: 'x',
+      event: { event: 'line', message: JSON.stringify({ inner: JSON.stringify({ deep: '[redacted]' }) }) },
+    },
+    { type: 'x', '[redacted]': true },
+    { type: 'x', accumulatedText: 'harmless' },
+    expect.objectContaining({ t: '[redacted]' }),
+  ]);
+  const { text } = await gateway.rest('GET', `/v1/sessions/${sessionId}/events?limit=100`, { key });
+  expect(text).toContain('"long":12345678901234567890');
+  // A stored answer that had the title is not replayed, and its request does not run again.
+  expect((await stored({ 'Idempotency-Key': 'stored' })).errors?.[0]?.message).toContain('its answer was erased');
+  const search = `/v1/session-search?text=${encodeURIComponent('before after')}`;
+  expect((await gateway.rest<{ items: object[] }>('GET', search, { key })).body.items).toHaveLength(1);
+  // Redacting again finds nothing.
+  expect((await redact(key, sessionId, { text: SECRET })).body).toEqual({ redactedEvents: 0, redactedTexts: 0 });
+});
+
+test('every text of given events is replaced, but types, providers, ids, names of tools and values of closed lists', async () => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  const eventData = {
+    type: 'tool',
+    itemId: 'call_1',
+    toolName: 'mcp__files__read',
+    delivery: 'realtime',
+    scope: { kind: 'subagent', parentToolUseId: 'toolu_1' },
+    toolResult: { status: 'completed', output: 'a name and a password', exitCode: 0 },
+    event: { event: 'line', message: '{"id":"secret"}', provider: 'anthropic', messageId: 'msg_1' },
+    note_id: 'a sentence is no id',
+    list: ['one', 2, null],
+  };
+  await append(gateway, key, sessionId, [
+    { eventType: 'tool', provider: 'anthropic', eventData },
+    ...eventsOf(2, { data: { t: 'kept' } }),
+  ]);
+  await index();
+  const ids = [toGlobalId('SessionEvent', `${sessionId}:1`)];
+  expect(
+    await mutate(gateway, key, 'redactSessionEvents', { sessionId, eventIds: ids }, 'redactedEvents redactedTexts'),
+  ).toMatchObject({ redactedEvents: 1, redactedTexts: 5 });
+  const [first, second] = await readAll(gateway, key, sessionId);
+  expect(first?.eventData).toEqual({
+    ...eventData,
+    toolResult: { status: 'completed', output: '[redacted]', exitCode: 0 },
+    event: { event: '[redacted]', message: '[redacted]', provider: 'anthropic', messageId: 'msg_1' },
+    note_id: '[redacted]',
+    list: ['[redacted]', 2, null],
+  });
+  expect(second?.eventData).toMatchObject({ t: 'kept' });
+  expect((await redact(key, sessionId, { eventIds: [2, '3'] })).body).toEqual({ redactedEvents: 2, redactedTexts: 2 });
+});
+
+test('bad input is refused by name, and changes nothing', async () => {
+  const { key } = await gateway.createKey();
+  const [sessionId, other] = [await createSession(gateway, key), await createSession(gateway, key)];
+  await append(gateway, key, sessionId, eventsOf(1, { data: { t: 'text' } }));
+  const given = async (body: object) => {
+    const answer = await redact(key, sessionId, body);
+    return [answer.status, answer.body.error];
+  };
+  expect(await given({})).toEqual([400, 'text: give either text or eventIds']);
+  expect(await given({ text: 'four', eventIds: [1] })).toEqual([400, 'text: give either text or eventIds']);
+  expect(await given({ text: 'abc' })).toEqual([400, 'text: must be at least 4 characters']);
+  expect(await given({ text: 'a'.repeat(10_001) })).toEqual([400, 'text: must be at most 10000 characters']);
+  expect(await given({ eventIds: [] })).toEqual([400, 'eventIds: must have at least 1 item']);
+  expect(await given({ eventIds: ['x'] })).toEqual([400, 'eventIds.0: must be the id of an event']);
+  expect(await given({ eventIds: [1, 2] })).toEqual([404, 'eventIds.1: no such event in the session']);
+  expect(await given({ eventIds: [`${other}:1`] })).toEqual([404, 'eventIds.0: no such event in the session']);
+  expect((await readAll(gateway, key, sessionId))[0]?.eventData).toMatchObject({ t: 'text' });
+});
+
+test('a session with more events than one request redacts is refused, before anything is read', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  await append(gateway, key, sessionId, eventsOf(1));
+  await gateway.dependencies.sql.query(
+    `insert into session_event (session_id, id, organization_id, created_at, event_type, provider, event_data) values ($1, 100001, $2, now(), 'x', 'p', '{}')`,
+    [sessionId, organizationId],
+  );
+  expect(await redact(key, sessionId, { text: 'text' })).toMatchObject({
+    status: 409,
+    body: { error: expect.stringContaining('text: a text can be redacted in at most 100000 events') },
+  });
+});
