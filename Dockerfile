@@ -21,8 +21,8 @@ COPY migrations ./migrations
 COPY src ./src
 USER node
 EXPOSE 4000
-# A worker answers at WORKER_PORT, where that is set.
+# A worker answers at WORKER_PORT, where that is set. Both answer at HOST, which can be every address.
 HEALTHCHECK --interval=10s --timeout=8s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.WORKER_PORT ?? process.env.PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
+  CMD ["node", "-e", "const { HOST, PORT, WORKER_PORT } = process.env; const host = HOST === '0.0.0.0' ? '127.0.0.1' : HOST === '::' ? '[::1]' : HOST.includes(':') ? `[${HOST}]` : HOST; fetch(`http://${host}:${WORKER_PORT ?? PORT}/health/ready`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 # Without npm in between, so that signals reach it.
 CMD ["bin/gateway", "start"]

@@ -9,7 +9,7 @@ import { createDemoWorkspace } from './operator/demo-workspace.ts';
 import { welcome } from './operator/welcome.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { startJobs } from './gateway/jobs.ts';
-import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
+import { checkSecrets, databaseFault, databaseVariable, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { listen } from './gateway/http/listen.ts';
 import type { RunningServer } from './gateway/http/server.ts';
@@ -40,7 +40,7 @@ async function main(config: Config): Promise<void> {
     process.stdout.write(welcome(server.url, config, { key: demo?.key, token }));
   } catch (error) {
     await assembly.close();
-    throw error;
+    throw databaseFault(error, databaseVariable(config));
   }
 }
 

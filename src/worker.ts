@@ -7,7 +7,7 @@ import { VERSION } from './core/version.ts';
 import { assemble } from './gateway/assemble.ts';
 import { listen } from './gateway/http/listen.ts';
 import { startJobs } from './gateway/jobs.ts';
-import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
+import { checkSecrets, databaseFault, databaseVariable, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { createWorkerPages } from './gateway/worker-pages.ts';
 
@@ -48,7 +48,7 @@ async function main(config: Config): Promise<void> {
     process.stdout.write(`Worker is ready. Version ${VERSION}${pages ? `, ${pages.url}/health/ready` : ''}\n`);
   } catch (error) {
     await assembly.close();
-    throw error;
+    throw databaseFault(error, databaseVariable(config));
   }
 }
 

@@ -29,6 +29,12 @@ function isPostgresUrl(value: string): boolean {
   return isUrl(value, 'postgres:', 'postgresql:');
 }
 
+/** With a `#` what follows would be left out of the address: passwords often have one. */
+const postgresUrl = z
+  .string()
+  .refine((value) => !value.includes('#'), 'must be a postgresql:// URL in which # is written as %23')
+  .refine(isPostgresUrl, 'must be a postgresql:// URL');
+
 /** A URL to which paths are appended. */
 function isBaseUrl(value: string): boolean {
   if (!isUrl(value, 'http:', 'https:')) return false;
@@ -90,15 +96,18 @@ const environment = z.object({
     )
     .default('127.0.0.1'),
   PORT: wholeNumber(65_535).default(4000),
-  DATABASE_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
+  DATABASE_URL: postgresUrl.optional(),
   /** The mode of the pooler at `DATABASE_URL`: with `transaction` each transaction may use another server connection. */
   DATABASE_POOLER: z.enum(['transaction'], 'must be transaction').optional(),
   /** The database without the pooler, for `LISTEN` and migrations. */
-  DATABASE_DIRECT_URL: z.string().refine(isPostgresUrl, 'must be a postgresql:// URL').optional(),
+  DATABASE_DIRECT_URL: postgresUrl.optional(),
   DATABASE_REPLICA_URLS: z
     .string()
     .transform((value) => value.split(','))
-    .refine((urls) => urls.every(isPostgresUrl), 'must be postgresql:// URLs, separated by commas')
+    .refine(
+      (urls) => urls.every((url) => postgresUrl.safeParse(url).success),
+      'must be postgresql:// URLs, separated by commas',
+    )
     .default([]),
   DATA_DIR: z.string().min(1).default('.data'),
   PUBLIC_URL: z

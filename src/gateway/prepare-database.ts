@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConfigurationError } from '../core/config.ts';
+import { causesOf } from '../core/causes.ts';
 import { openDatabase } from '../core/postgres/connections.ts';
 import { isDatabaseAway } from '../core/postgres/failures.ts';
 import { migrate } from '../core/postgres/migrations.ts';
@@ -17,7 +18,7 @@ type Prepared = Pick<Dependencies, 'database' | 'config' | 'log'>;
  * @throws ConfigurationError when an operator can fix the cause.
  */
 export async function prepareDatabase({ database, config, log }: Prepared): Promise<void> {
-  const variable = config.DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR';
+  const variable = databaseVariable(config);
   const { DATABASE_DIRECT_URL: directUrl } = config;
   if (directUrl === undefined) {
     await withConfigurationErrors(variable, async () => {
@@ -46,13 +47,24 @@ async function withConfigurationErrors(variable: string, work: () => Promise<voi
   try {
     await work();
   } catch (cause) {
-    if (cause instanceof ConfigurationError || !(cause instanceof Error)) throw cause;
-    // SQLSTATE class 28 is a refused login, class 3D a database that does not exist.
-    const isRefused = 'code' in cause && /^(?:28|3D)/.test(String(cause.code));
-    if (!isRefused && !isDatabaseAway(cause)) throw cause;
-    throw new ConfigurationError(`${variable}: the database does not answer: ${cause.message}`, { cause });
+    throw databaseFault(cause, variable);
   }
 }
+
+/** An error of the database at the start as one line for the operator; any other error as it is. */
+export function databaseFault(error: unknown, variable: string): unknown {
+  if (error instanceof ConfigurationError || !(error instanceof Error)) return error;
+  if (isDatabaseAway(error))
+    return new ConfigurationError(`${variable}: the database does not answer: ${error.message}`, { cause: error });
+  // An SQLSTATE: the server has refused a statement. Only the last cause is without the statement.
+  const causes = causesOf(error);
+  const isRefused = causes.some((cause) => 'code' in cause && /^[0-9A-Z]{5}$/.test(String(cause.code)));
+  return isRefused ? new ConfigurationError(`${variable}: ${causes.at(-1)?.message}`, { cause: error }) : error;
+}
+
+/** The variable that names the database. */
+export const databaseVariable = ({ DATABASE_URL }: Pick<Dependencies['config'], 'DATABASE_URL'>) =>
+  DATABASE_URL ? 'DATABASE_URL' : 'DATA_DIR';
 
 const isOff = (setting: string) => setting === '0';
 const NEEDED = [

@@ -123,6 +123,7 @@ describe('an invalid value is refused with one line that contains the variable a
     ['HOST', 'a_b', HOST],
     ['HOST', 'a'.repeat(254), HOST],
     ['DATABASE_URL', 'mysql://127.0.0.1/x', 'must be a postgresql:// URL'],
+    ['DATABASE_URL', 'postgresql://u:12#x@127.0.0.1/x', 'must be a postgresql:// URL in which # is written as %23'],
     ['DATABASE_POOLER', 'session', 'must be transaction'],
     ['DATABASE_DIRECT_URL', '127.0.0.1', 'must be a postgresql:// URL'],
     ['DATABASE_REPLICA_URLS', 'postgres://127.0.0.1/a,nonsense', REPLICAS],

@@ -65,6 +65,8 @@ test('the examples for the database accept no unencrypted or unauthenticated con
   const [, rules = ''] = /pg_hba:\n((?: +- .*\n)+)/.exec(patroni) ?? [];
   for (const rule of rules.trim().split('\n')) expect(rule).toMatch(/^ *- hostssl .* scram-sha-256$/);
   expect(pgbouncer).toMatch(/^client_tls_sslmode = require$/m);
+  // By default a restart of PostgreSQL is an outage of 15 seconds.
+  expect(pgbouncer).toMatch(/^server_login_retry = 1$/m);
   expect(secret).toContain('sslmode=verify-full');
 });
 

@@ -22,14 +22,24 @@ beforeAll(async () => {
 afterAll(() => gateway.close());
 afterEach(endProcesses);
 
-const AGENTS = ['claude', 'codex', 'gemini', 'opencode'] as const satisfies readonly FormatName[];
+/** The programs, and the formats of what they write. */
+const AGENTS = {
+  claude: 'claude',
+  codex: 'codex',
+  gemini: 'gemini',
+  opencode: 'opencode',
+  copilot: 'copilot',
+  cline: 'cline',
+  pi: 'pi',
+  qwen: 'claude',
+} as const satisfies Readonly<Record<string, FormatName>>;
 
 /** A folder with programs that are named like the agents. */
 async function agents(): Promise<string> {
   const folder = join(await temporaryDirectory(), 'bin');
   await mkdir(folder);
-  for (const name of AGENTS) {
-    await writeFile(join(folder, `${name}.ndjson`), AGENT_LINES[name].map((line) => `${line}\n`).join(''));
+  for (const [name, format] of Object.entries(AGENTS)) {
+    await writeFile(join(folder, `${name}.ndjson`), AGENT_LINES[format].map((line) => `${line}\n`).join(''));
     await writeFile(join(folder, name), `#!/bin/sh\nexec cat ${join(folder, `${name}.ndjson`)}\n`);
     await chmod(join(folder, name), 0o755);
   }
@@ -64,10 +74,7 @@ test('the commands of the page record each agent, with a key that can do nothing
   );
   const of = (title: string, format: FormatName) => ({ title, state: 'completed', lines: AGENT_LINES[format] });
   expect(found.slice(0, -1)).toEqual([
-    of('claude: Fix the flaky test', 'claude'),
-    of('codex: Fix the flaky test', 'codex'),
-    of('gemini: Fix the flaky test', 'gemini'),
-    of('opencode: Fix the flaky test', 'opencode'),
+    ...Object.entries(AGENTS).map(([name, format]) => of(`${name}: Fix the flaky test`, format)),
     of('Flaky test', 'claude'),
     of('Flaky test', 'codex'),
   ]);

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, onTestFinished, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { assemble } from '../../src/gateway/assemble.ts';
@@ -145,4 +145,63 @@ test('behind a pooler, the log names each setting that the database lacks', asyn
   await set(`default_transaction_isolation = 'read committed'`);
   await set(`statement_timeout = '5s'`);
   expect(await warnings()).toEqual([warning('idle_in_transaction_session_timeout', '30s')]);
+});
+
+test('mistakes in the set-up of the database are one line that says what to do', async () => {
+  env = await emptyDatabase();
+  const url = new URL(env.DATABASE_URL);
+  const name = url.pathname.slice(1);
+  const role = url.username;
+  const set = (setting: string) => onServer(inject('serverUrl'), `alter database ${name} ${setting}`);
+  const refused = (message: string) => new ConfigurationError(`DATABASE_URL: ${message}`);
+  await set(`set datestyle = 'SQL, DMY'`);
+  await expect(check()).rejects.toThrow(
+    refused(
+      `DateStyle is "SQL, DMY", and the gateway reads times in ISO; run: alter role ${role} set datestyle = 'ISO, MDY'`,
+    ),
+  );
+  await set('reset datestyle');
+  await set('set standard_conforming_strings = off');
+  await expect(check({ DATABASE_POOLER: 'transaction', DATABASE_DIRECT_URL: env.DATABASE_URL })).rejects.toThrow(
+    refused(`standard_conforming_strings is off; run: alter role ${role} set standard_conforming_strings = on`),
+  );
+  await query(env.DATABASE_URL, 'drop schema public cascade; drop schema if exists pgboss cascade');
+  await expect(check()).rejects.toThrow(
+    refused(
+      `the role ${role} cannot create tables in the database; make it the owner: alter database … owner to ${role}`,
+    ),
+  );
+});
+
+test('without a pooler the gateway sets what it relies on, so that keys are found', async () => {
+  const name = new URL(env.DATABASE_URL).pathname.slice(1);
+  await onServer(inject('serverUrl'), `alter database ${name} set standard_conforming_strings = off`);
+  await expect(check()).resolves.toBeUndefined();
+});
+
+test('a database of another encoding is refused', async () => {
+  const name = `latin_${randomUUID().slice(0, 8)}`;
+  await onServer(inject('serverUrl'), `create database ${name} encoding 'LATIN1' locale 'C' template template0`);
+  onTestFinished(() => onServer(inject('serverUrl'), `drop database ${name} with (force)`));
+  const url = new URL(env.DATABASE_URL);
+  url.pathname = `/${name}`;
+  await expect(check({ DATABASE_URL: url.href })).rejects.toThrow(
+    new ConfigurationError(
+      "DATABASE_URL: the database has the encoding LATIN1; create it anew with: create database … encoding 'UTF8' template template0",
+    ),
+  );
+});
+
+test('a limit of connections that is too low is one line, also when only the jobs find no connection', async () => {
+  const name = new URL(env.DATABASE_URL).pathname.slice(1);
+  for (const limit of [0, 2]) {
+    await onServer(inject('serverUrl'), `alter database ${name} connection limit ${limit}`);
+    const { code, stderr } = await start('main');
+    const [first = '', ...others] = stderr
+      .trimEnd()
+      .split('\n')
+      .filter((line) => !line.startsWith('{'));
+    expect([code, others]).toEqual([1, []]);
+    expect(first).toMatch(/^DATABASE_URL: the database does not answer: .*too many connections/);
+  }
 });

@@ -81,11 +81,11 @@ export async function openDatabase({
 const STATEMENT_MS = 30_000;
 
 /**
- * Session settings. Times in UTC are parsed fastest. With another isolation level, a change would not see that its
+ * Session settings. Times in UTC are parsed fastest; the driver reads them in ISO, and writes texts with backslashes as they are. With another isolation level, a change would not see that its
  * caller lost a right while it waited. The timeouts end waiting statements and idle transactions, which would otherwise
  * keep the locks of a dead client.
  */
-const SESSION = `set time zone 'UTC'; set default_transaction_isolation = 'read committed'; set statement_timeout = ${STATEMENT_MS};
+const SESSION = `set time zone 'UTC'; set datestyle = 'ISO, MDY'; set standard_conforming_strings = on; set default_transaction_isolation = 'read committed'; set statement_timeout = ${STATEMENT_MS};
   set idle_in_transaction_session_timeout = ${STATEMENT_MS}`;
 
 /**

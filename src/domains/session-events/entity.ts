@@ -27,7 +27,10 @@ const SessionEventSchema = defineEntity({
     sessionId: p.uuid().$type<SessionId>().primary(),
     id: p.bigint('number').primary(),
     organizationId: p.uuid().$type<OrganizationId>(),
+    /** When the event happened, as the runner said. */
     createdAt: p.datetime(),
+    /** When the event was stored. Null for events of earlier versions. */
+    storedAt: p.datetime().nullable(),
     eventType: p.text(),
     messageId: p.uuid().nullable(),
     provider: p.text(),

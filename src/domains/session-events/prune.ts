@@ -12,7 +12,7 @@ import { deleteTexts } from './search-index.ts';
 
 /** The events to delete: of all sessions, of one organization, or of one session. */
 export interface Retention {
-  /** Deletes events up to the first event at this time or later. When undefined, deletes all events that are stored now. */
+  /** Deletes events up to the first event that was stored at this time or later. The time that a runner gave does not count. When undefined, deletes all events that are stored now. */
   readonly before?: Date | undefined;
   readonly sessionId?: SessionId | undefined;
   /** Slug of an organization. */
@@ -41,8 +41,7 @@ const tablesOf = (em: EntityManager) =>
 
 /**
  * Deletes the oldest events of sessions, for the operator of the gateway. The remaining events of a session have no
- * gaps: the first event at
- * `before` or later stays, and so do all events after it. Sessions, their next ids and the batch ids stay, so that a repeated import stores
+ * gaps: the first event that was stored at `before` or later stays, and so do all events after it. Sessions, their next ids and the batch ids stay, so that a repeated import stores
  * nothing twice. When interrupted, it can be run again and continues.
  * @throws NotFoundError when the session or organization does not exist.
  */
@@ -86,6 +85,10 @@ interface OldestEvents {
   readonly end: number;
 }
 
+/** Events of earlier versions have only the time that the runner gave. */
+const storedAt = (alias: 'e' | 'k') =>
+  sql<string>`coalesce(${sql.ref(`${alias}.stored_at`)}, ${sql.ref(`${alias}.created_at`)})`;
+
 /** The next sessions whose first event is old enough. For each session one lookup by the primary key reads the first event. */
 function findOldest(em: EntityManager, retention: Retention, after: string | undefined): Promise<OldestEvents[]> {
   const { before, sessionId, organization } = retention;
@@ -96,7 +99,7 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
       (eb) =>
         eb
           .selectFrom('session_event as e')
-          .select(['e.id', 'e.created_at'])
+          .select(['e.id', storedAt('e').as('stored_at')])
           .whereRef('e.session_id', '=', 's.id')
           .whereRef('e.organization_id', '=', 's.organization_id')
           .orderBy('e.id')
@@ -112,13 +115,13 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
         .whereRef('k.organization_id', '=', 's.organization_id');
       const end = ofSession.select(sql<number>`max(k.id) + 1`.as('end'));
       const at = sql<string>`${before?.toISOString()}::timestamptz`;
-      const young = ofSession.select('k.id').where('k.created_at', '>=', at).orderBy('k.id').limit(1);
+      const young = ofSession.select('k.id').where(storedAt('k'), '>=', at).orderBy('k.id').limit(1);
       return (before === undefined ? eb.parens(end) : eb.fn.coalesce(young, end)).$castTo<number>().as('end');
     })
     .orderBy('s.id')
     .limit(SESSIONS);
   if (before !== undefined)
-    query = query.where('oldest.created_at', '<', sql<string>`${before.toISOString()}::timestamptz`);
+    query = query.where('oldest.stored_at', '<', sql<string>`${before.toISOString()}::timestamptz`);
   if (after !== undefined) query = query.where('s.id', '>', after);
   if (sessionId !== undefined) query = query.where('s.id', '=', sessionId);
   if (organization !== undefined) {

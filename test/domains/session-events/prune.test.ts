@@ -21,10 +21,21 @@ async function prune(args: string, { signal }: { signal?: AbortSignal } = {}): P
 
 const idsOf = async (key: string, id: string) => (await readAll(gateway, key, id, 1000)).map((event) => event.id);
 
-/** Creates a session with one event for each of these ages, in days. */
+/** Sets when an event was stored. */
+const storedAt = (id: string, event: number, age: number) =>
+  gateway.dependencies.sql.query('update session_event set stored_at = $3 where session_id = $1 and id = $2', [
+    id,
+    event,
+    daysAgo(age),
+  ]);
+
+/** Creates a session with one event for each of these ages, in days, whatever the runner says. */
 async function sessionOf(key: string, ...ages: number[]): Promise<string> {
   const id = await createSession(gateway, key);
-  for (const age of ages) await append(gateway, key, id, eventsOf(1, { createdAt: daysAgo(age) }));
+  for (const age of ages) {
+    const { lastId } = await append(gateway, key, id, eventsOf(1, { createdAt: daysAgo(1) }));
+    await storedAt(id, Number(lastId), age);
+  }
   return id;
 }
 
@@ -47,6 +58,18 @@ test('--older-than deletes the oldest events of a session up to the first that i
   expect(await idsOf(key, young)).toEqual([1, 2]);
   expect(await idsOf(key, empty)).toEqual([]);
   expect(await prune(`--older-than 90d --organization ${organization}`)).toMatchObject({ sessions: 0, events: 0 });
+});
+
+test('the time that a runner gave does not count, unless an earlier version has stored the event', async () => {
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  await append(gateway, key, id, eventsOf(2, { createdAt: '1999-01-01T00:00:00.000Z' }));
+  expect(await prune(`--older-than 1d --session ${id}`)).toMatchObject({ events: 0 });
+  await gateway.dependencies.sql.query('update session_event set stored_at = null where session_id = $1 and id = 1', [
+    id,
+  ]);
+  expect(await prune(`--older-than 1d --session ${id}`)).toMatchObject({ events: 1 });
+  expect(await idsOf(key, id)).toEqual([2]);
 });
 
 test('after pruning, new ids continue, cursors stay valid, and a live tail begins with the first remaining event', async () => {
