@@ -52,7 +52,8 @@ const definition = z.object({
   includeDefaultProperties: z.boolean(),
   customMatchingId: z
     .object({ primaryObjectRule: z.object({ targetObjectPropertyName: z.string(), eventPropertyName: z.string() }) })
-    .optional(),
+    // Null in answers of earlier versions.
+    .nullish(),
   properties: z.array(property).nullable(),
   updatedAt: z.string(),
 });
