@@ -43,6 +43,8 @@ export const WORK = {
   pages: 100,
   /** Tools of an MCP server. */
   tools: 2_000,
+  /** Bytes of a message of an MCP client that is read only to refuse it with its id. */
+  refusedMessageBytes: 256 * 1024,
   /** MCP servers that one request asks for their tools at the same time. The others wait. */
   toolServers: 10,
   /** Messages that a webhook gets in a row, before others are served. */

@@ -185,6 +185,17 @@ test('a line of more than 4 MiB is sent as one line, with its longest texts cut,
   expect(stored[0]).toMatch(/é\\n\[… \d+ more characters were not recorded\]/);
 });
 
+test('a rate limit is named as one, and the lines wait', async () => {
+  const limited = await startServedGateway({ RATE_LIMIT_PER_MINUTE: '2' });
+  const { key: own } = await limited.createKey();
+  const { child, output, exited, spool } = await startRecorder(limited.url, own, ['--wait', '0', '--', 'cat']);
+  child.stdin.end(text);
+  expect(await exited).toBe(0);
+  expect(output.stderr).toMatch(/^record: the gateway answered 429: rate limit exceeded.*\. Lines are kept in /m);
+  expect(output.stderr).not.toContain('cannot be reached');
+  expect(await readdir(spool)).toHaveLength(1);
+});
+
 test('10,000 lines are sent in one request', async () => {
   const { child, output, exited } = await record(['--format', 'claude', '--', 'cat']);
   const many = Array.from({ length: 10_000 }, (_, index) => `line ${index}`);

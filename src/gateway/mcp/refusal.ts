@@ -2,14 +2,13 @@ import type { DomainError } from '../../core/errors.ts';
 import { isMcpAddress, messageIdIn } from '../../core/http/mcp-addresses.ts';
 import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
 import { readText } from '../../core/http/request-body.ts';
+import { WORK } from '../../core/work-budget.ts';
 import type { Exchange } from '../exchange.ts';
 
 /** Refusals of messages of MCP clients, which read JSON-RPC errors and find the request that was refused by its id. */
 
 /** The range of JSON-RPC for errors of implementations. */
 const SERVER_ERROR = -32_000;
-/** Longer messages are not read only to be refused. */
-const MAX_REFUSED_BYTES = 256 * 1024;
 
 export function isMessage({ request, url }: Pick<Exchange, 'request' | 'url'>): boolean {
   return request.method === 'POST' && isMcpAddress(url.pathname);
@@ -19,8 +18,8 @@ export function isMessage({ request, url }: Pick<Exchange, 'request' | 'url'>): 
 export async function readRefused(exchange: Exchange): Promise<void> {
   const { request, keyId, message } = exchange;
   const length = Number(request.headers.get('content-length'));
-  if (keyId === undefined || message !== undefined || length > MAX_REFUSED_BYTES) return;
-  const text = await readText(request, MAX_REFUSED_BYTES).catch(() => '');
+  if (keyId === undefined || message !== undefined || length > WORK.refusedMessageBytes) return;
+  const text = await readText(request, WORK.refusedMessageBytes).catch(() => '');
   exchange.message = Buffer.from(text);
 }
 
