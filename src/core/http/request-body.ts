@@ -49,7 +49,8 @@ export async function readLines(request: HttpRequest): Promise<string> {
     throw new DomainError('unsupportedMediaType', 'the body must be sent without content encoding', {
       headers: { 'Accept-Encoding': 'identity' },
     });
-  return new TextDecoder().decode(join(await readChunks(request.body, MAX_BODY_BYTES)));
+  // A byte order mark is a character of the first line like any other.
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(join(await readChunks(request.body, MAX_BODY_BYTES)));
 }
 
 /** The media type of a body in lower case, and its parameters as they are. */

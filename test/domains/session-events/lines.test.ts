@@ -60,6 +60,14 @@ test.each(FORMAT_NAMES)('%s: each line is stored once and whole, whatever it is'
   });
 });
 
+test('a byte order mark at the start of a request is kept, and its line is read', async () => {
+  const id = await createSession(gateway, key);
+  const line = '\uFEFF{"type":"assistant","message":{"id":"m","content":"Hi"}}';
+  expect((await send(id, 'claude', line)).status).toBe(201);
+  const [event] = await stored(id);
+  expect([event?.event?.message, event?.accumulatedText]).toEqual([line, 'Hi']);
+});
+
 test('what a format remembers goes on in the next request: parts of a message are joined', async () => {
   const id = await createSession(gateway, key);
   for (const line of AGENT_LINES.gemini) expect((await send(id, 'gemini', line)).status).toBe(201);

@@ -49,7 +49,8 @@ const MAX_LEVELS = 500;
 /** The line as a JSON object; undefined if it is none, or has more members or levels than are read. */
 export function parseLine(name: FormatName, line: string): JsonObject | undefined {
   const format: Format = FORMATS[name];
-  const text = format.jsonOf?.(line) ?? line;
+  const plain = line.startsWith('\uFEFF') ? line.slice(1) : line;
+  const text = format.jsonOf?.(plain) ?? plain;
   if (!/^\s*\{/.test(text)) return undefined;
   try {
     // A shorter line has fewer members, and is parsed quickly, however deep it is.
