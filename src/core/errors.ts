@@ -203,11 +203,20 @@ export class ConflictError extends DomainError {
   static readonly kind = 'conflict';
   declare readonly faults: readonly [Fault];
   readonly reason: ConflictReason;
+  /** The object that was not changed, for the client that has read an older version of it. */
+  readonly current: ObjectReference | undefined;
 
-  constructor(reason: ConflictReason, message: Message, path: readonly string[] = []) {
+  constructor(reason: ConflictReason, message: Message, path: readonly string[] = [], current?: ObjectReference) {
     super(ConflictError.kind, describe({ path, message }), { path, faults: [{ path, code: reason, message }] });
     this.reason = reason;
+    this.current = current;
   }
+}
+
+/** An object by the GraphQL type of its noun, and its key within it. */
+export interface ObjectReference {
+  readonly type: string;
+  readonly key: string;
 }
 
 interface RemoteFailure {
@@ -243,7 +252,7 @@ export function relocated(error: unknown, relocate: <Found extends Fault>(fault:
     return new ValidationError(error.faults.slice(0, WORK.faults).map(relocate), error.unlisted);
   if (!(error instanceof ConflictError)) return error;
   const { message, path } = relocate(error.faults[0]);
-  return new ConflictError(error.reason, message, path);
+  return new ConflictError(error.reason, message, path, error.current);
 }
 
 /** A missing, deleted or foreign row: all three have the same message. */

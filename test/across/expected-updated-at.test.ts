@@ -62,5 +62,13 @@ test.each(MUTATION_CASES.filter(([name]) => taking.has(name)))('%s', async (name
   expect(before).not.toMatchObject(changed);
   // If two clients have read the same version, the second update is refused.
   expect((await mutate(gateway, key, name, { ...input, expectedUpdatedAt })).__typename).toBe('ConflictError');
+  // The conflict has the object as it is now.
+  const inputType = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`;
+  const conflict = await gateway.graphql<Record<string, object>>(
+    key,
+    `mutation($input: ${inputType}!) { ${name}(input: $input) { ... on ConflictError { current { id ... on ${type} { updatedAt ${selectionOf(input)} } } } } }`,
+    { input: { ...input, expectedUpdatedAt } },
+  );
+  expect(conflict.data?.[name]).toEqual({ current: { id, ...(await read()) } });
   gateway.setClock(undefined);
 });

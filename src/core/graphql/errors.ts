@@ -1,7 +1,8 @@
 import { MAX_ANSWER_BYTES, inMib } from '../answer-size.ts';
 import { MAX_BODY_BYTES } from '../http/request-body.ts';
 import { inGraphQL } from '../text/wording.ts';
-import { builder } from './builder.ts';
+import { OWN_STATEMENT, builder } from './builder.ts';
+import { resolveNode } from './nodes.ts';
 import { LIMITS } from './document-limits.ts';
 import { describedValues } from './described-values.ts';
 import {
@@ -127,6 +128,15 @@ builder.objectType(ConflictError, {
     reason: t.expose('reason', {
       type: ConflictReasonEnum,
       description: 'The reason, so that a client can react to it.',
+    }),
+    current: t.field({
+      type: builder.nodeInterfaceRef(),
+      nullable: true,
+      description:
+        'For `CHANGED_MEANWHILE` the object as it is stored now, so that a client need not read it again. Null for other reasons, and if the caller cannot read it.',
+      extensions: OWN_STATEMENT,
+      resolve: ({ current }, _, context, info) =>
+        current ? resolveNode({ context, info }, current.type, current.key) : null,
     }),
   }),
 });

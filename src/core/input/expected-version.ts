@@ -1,4 +1,4 @@
-import { ConflictError } from '../errors.ts';
+import { ConflictError, type ObjectReference } from '../errors.ts';
 import { momentInput } from './moments.ts';
 
 export const EXPECTED_UPDATED_AT =
@@ -15,12 +15,14 @@ export const expectedUpdatedAtInput = momentInput().nullish().describe(EXPECTED_
 export function requireUnchanged(
   { updatedAt }: { readonly updatedAt: Date },
   { expectedUpdatedAt }: { readonly expectedUpdatedAt?: string | null | undefined },
+  object: ObjectReference,
 ): void {
   if (expectedUpdatedAt == null || updatedAt.toISOString() === expectedUpdatedAt) return;
   throw new ConflictError(
     'CHANGED_MEANWHILE',
     `the object was changed at ${updatedAt.toISOString()}; read it again and repeat the change`,
     ['expectedUpdatedAt'],
+    object,
   );
 }
 

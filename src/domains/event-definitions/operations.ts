@@ -137,7 +137,7 @@ export const updateEventDefinition = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async (context, { eventName, expectedUpdatedAt, ...changes }) => {
     const definition = await lockDefinition(context, eventName);
-    requireUnchanged(definition, { expectedUpdatedAt });
+    requireUnchanged(definition, { expectedUpdatedAt }, { type: 'EventDefinition', key: definition.id });
     if (isEmptyUpdate(changes)) return unchanged(definition);
     definition.update(changes, context.now());
     return definition;

@@ -1,5 +1,5 @@
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
-import { ConflictError, NotFoundError, invalid, nameTaken, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, type ObjectReference, invalid, nameTaken, notFound } from '../../core/errors.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { givenNames } from '../../core/keys-of.ts';
 import { type AuditTarget } from '../../core/audit.ts';
@@ -96,6 +96,10 @@ export const addEventProperty = defineOperation({
   target: targetOf,
 });
 
+function propertyReferenceOf(definition: EventDefinition, { name }: EventProperty): ObjectReference {
+  return { type: 'EventProperty', key: `${definition.id}:${name}` };
+}
+
 /** The audit log entry names the definition and not the property. */
 function targetOf({ definition }: { definition: EventDefinition }): AuditTarget {
   return { type: 'EventDefinition', id: definition.id, label: definition.name };
@@ -111,7 +115,7 @@ export const updateEventProperty = defineOperation({
   run: async (context, { eventName, name, expectedUpdatedAt, ...given }) => {
     const { definition, property } = await loadProperty(context, eventName, name, 'changed');
     const changes = { ...given, options: newOptions(property, given.options) };
-    requireUnchanged(property, { expectedUpdatedAt });
+    requireUnchanged(property, { expectedUpdatedAt }, propertyReferenceOf(definition, property));
     if (isEmptyUpdate(changes)) return unchanged({ definition, property });
     property.update(changes, context.now());
     definition.touch(context.now());
@@ -168,7 +172,7 @@ export const replaceEventPropertyType = defineOperation({
   run: async (context, input) => {
     const { em } = context;
     const { definition, property } = await loadProperty(context, input.eventName, input.name, 'replaced');
-    requireUnchanged(property, input);
+    requireUnchanged(property, input, propertyReferenceOf(definition, property));
     if (definition.matchesBy(property.name) && input.type !== 'string' && input.type !== 'number') {
       throw new ConflictError(
         'IN_USE',

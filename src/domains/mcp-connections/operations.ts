@@ -201,7 +201,7 @@ export const updateMcpConnection = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async (context, { mcpConnectionId, expectedUpdatedAt, ...changes }) => {
     const connection = await loadManaged(context.em, context.actor, mcpConnectionId, { lock: true });
-    requireUnchanged(connection, { expectedUpdatedAt });
+    requireUnchanged(connection, { expectedUpdatedAt }, { type: 'McpServer', key: connection.id });
     if (isEmptyUpdate(changes)) return unchanged(connection);
     await applyUpdate(context, connection, changes);
     return connection;

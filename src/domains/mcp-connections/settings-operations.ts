@@ -45,7 +45,7 @@ export const updateMcpConnectionSettings = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async ({ em, actor, now }, { mcpConnectionId, expectedUpdatedAt, ...given }) => {
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
-    requireUnchanged(connection, { expectedUpdatedAt });
+    requireUnchanged(connection, { expectedUpdatedAt }, { type: 'McpServer', key: connection.id });
     const faults = settingFaults(given, connection.authType ?? 'stdio');
     if (faults.length > 0)
       throw new ValidationError(faults.map(({ field, message }) => ({ path: [field], code: 'CONFLICTING', message })));

@@ -62,7 +62,7 @@ export const updateOrganization = defineOperation({
       { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
     if (!organization) throw notFound('organization');
-    requireUnchanged(organization, { expectedUpdatedAt });
+    requireUnchanged(organization, { expectedUpdatedAt }, { type: 'Organization', key: organization.id });
     if (isEmptyUpdate(changes)) return unchanged(organization);
     organization.update(changes, now());
     return organization;

@@ -187,7 +187,11 @@ export async function requireSessionChange(
     ['organizationId', 'creatorId', 'visibility', 'updatedAt'],
   );
   requireChange(context.actor, session);
-  requireUnchanged({ updatedAt: new Date(session.updatedAt) }, { expectedUpdatedAt });
+  requireUnchanged(
+    { updatedAt: new Date(session.updatedAt) },
+    { expectedUpdatedAt },
+    { type: 'Session', key: sessionId },
+  );
 }
 
 /** The MCP connections of a session that the caller can see. @throws NotFoundError and ForbiddenError like {@link requireSessionChange}. */

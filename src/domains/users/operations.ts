@@ -58,7 +58,7 @@ export const updateViewer = defineOperation({
   run: async ({ em, actor, now }, { name, expectedUpdatedAt }) => {
     const user = await em.findOne(User, { id: actor.userId }, { lockMode: LockMode.PESSIMISTIC_WRITE });
     if (!user) throw unauthenticated();
-    requireUnchanged(user, { expectedUpdatedAt });
+    requireUnchanged(user, { expectedUpdatedAt }, { type: 'User', key: user.id });
     if (name === undefined) return unchanged(user);
     user.rename(name, now());
     return user;

@@ -118,7 +118,7 @@ export const updateWebhook = defineOperation({
     const { url, types, conditions, isEnabled } = changes;
     const { em, now } = context;
     const webhook = await loadWebhook(context, webhookId);
-    requireUnchanged(webhook, { expectedUpdatedAt });
+    requireUnchanged(webhook, { expectedUpdatedAt }, { type: 'Webhook', key: webhook.id });
     if (isEmptyUpdate(changes)) return unchanged(webhook);
     const at = now();
     const before = sentBy(webhook);

@@ -160,3 +160,42 @@ test('the payload of a property mutation contains the changed definition', async
     },
   ]);
 });
+
+test('a property is changed, replaced and deleted by its id alone', async () => {
+  const { key } = await workspace('GraphQL', { propertyDefinitions: [{ label: 'First', type: 'string' }] });
+  const { data } = await gateway.graphql<{ eventDefinition: { properties: { id: string }[] } }>(
+    key,
+    '{ eventDefinition(name: "event") { properties(isDefault: false) { id } } }',
+  );
+  const propertyId = data?.eventDefinition.properties[0]?.id;
+  const run = async (name: string, input: object, payload: string) => {
+    const type = name.charAt(0).toUpperCase() + name.slice(1);
+    const answer = await gateway.graphql<Record<string, object>>(
+      key,
+      `mutation($input: ${type}Input!) { ${name}(input: $input) { ... on ${type}Payload { ${payload} } ... on Error { message path } } }`,
+      { input },
+    );
+    expect(answer.errors).toBeUndefined();
+    return answer.data?.[name];
+  };
+  const update = (input: object) => run('updateEventProperty', input, 'property { id label }');
+  expect(await update({ propertyId, label: 'One' })).toEqual({ property: { id: propertyId, label: 'One' } });
+  expect(await update({ propertyId, name: 'first', label: 'Two' })).toEqual({
+    message: 'propertyId: must not be combined with eventName and name',
+    path: ['propertyId'],
+  });
+  for (const wrong of ['first', btoa('EventDefinition:first'), btoa('EventProperty:first')])
+    expect(await update({ propertyId: wrong, label: 'Two' })).toEqual({
+      message: 'propertyId: must be an id of the type EventProperty',
+      path: ['propertyId'],
+    });
+  expect(await update({ label: 'Two' })).toEqual({
+    message: 'eventName: is required; name: is required',
+    path: ['eventName'],
+  });
+  expect(await run('replaceEventPropertyType', { propertyId, type: 'NUMBER' }, 'property { type label }')).toEqual({
+    property: { type: 'NUMBER', label: 'One' },
+  });
+  expect(await run('deleteEventProperty', { propertyId }, 'deletedId')).toEqual({ deletedId: propertyId });
+  expect(await update({ propertyId, label: 'Two' })).toMatchObject({ message: expect.stringContaining('not found') });
+});

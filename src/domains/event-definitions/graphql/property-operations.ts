@@ -1,6 +1,8 @@
 import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
 import { EventDefinition } from './types.ts';
+import { eventPropertyReference, replaceEventPropertyTypeInput, updateEventPropertyInput } from '../property-input.ts';
+import { PROPERTY_REFERENCE, acceptingPropertyId } from './property-reference.ts';
 import { EventProperty, propertyKey } from './property-types.ts';
 import {
   addEventProperty,
@@ -25,10 +27,19 @@ const withDefinition =
 const OF_DEFINITION = { ids: { eventName: 'EventDefinition' } };
 
 mutation(addEventProperty, { ...OF_DEFINITION, payload: withDefinition('The new property.') });
-mutation(updateEventProperty, { ...OF_DEFINITION, payload: withDefinition('The changed property.') });
-mutation(replaceEventPropertyType, { ...OF_DEFINITION, payload: withDefinition('The new property.') });
+mutation(updateEventProperty, {
+  ...PROPERTY_REFERENCE,
+  schema: acceptingPropertyId(updateEventPropertyInput),
+  payload: withDefinition('The changed property.'),
+});
+mutation(replaceEventPropertyType, {
+  ...PROPERTY_REFERENCE,
+  schema: acceptingPropertyId(replaceEventPropertyTypeInput),
+  payload: withDefinition('The new property.'),
+});
 mutation(deleteEventProperty, {
-  ...OF_DEFINITION,
+  ...PROPERTY_REFERENCE,
+  schema: acceptingPropertyId(eventPropertyReference),
   payload: (t) => ({
     eventDefinition: t.field({
       type: EventDefinition,

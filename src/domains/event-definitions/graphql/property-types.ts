@@ -2,7 +2,7 @@ import { exposed, nullable } from '../../../core/graphql/fields.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import { inputType } from '../../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
-import { keyOfText, uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { keyOfText } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -11,6 +11,7 @@ import { EVENT_DEFINITIONS } from '../policy.ts';
 import { type EventPropertyKey, readEventProperties } from '../read-operations.ts';
 import { displayOrder, isDefault } from '../computed-fields.ts';
 import { FIELD_TYPE_OF, PROPERTY_TYPES, type PropertyOption } from '../property-types.ts';
+import { propertyPlaceOf } from './property-reference.ts';
 import { option, propertyDefinition } from '../property-input.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 
@@ -136,9 +137,8 @@ export function propertyKey({ definitionId, name }: Pick<EventPropertyKey, 'defi
   return `${definitionId}:${name}`;
 }
 
-function propertyKeyOf(key: string): EventPropertyKey[] {
-  const [, id = '', name = ''] = /^([^:]*):(.*)$/s.exec(key) ?? [];
-  return uuidsOf([id]).map((definitionId) => ({ definitionId, name }));
+function propertyKeyOf(key: string): EventPropertyKey | [] {
+  return propertyPlaceOf(key) ?? [];
 }
 
 inputType('EventPropertyOptionInput', option, { types: { value: 'String' } });
