@@ -43,7 +43,7 @@ export const updateOrganizationRetention = defineOperation({
       { lockMode: LockMode.PESSIMISTIC_WRITE },
     );
     if (!organization) throw notFound('organization');
-    requireUnchanged(organization, { expectedUpdatedAt });
+    requireUnchanged(organization, { expectedUpdatedAt }, { type: 'Organization', key: organization.id });
     const known = await em.findOne(OrganizationRetention, { organization: organizationId });
     const retention = known ?? em.create(OrganizationRetention, { organization: organizationId, ...FOREVER });
     for (const kind of KINDS) if (changes[kind] !== undefined) retention[kind] = changes[kind];

@@ -166,7 +166,7 @@ export const recordedEventFields = z
   .strictObject({
     eventType: name.describe(SESSION_EVENT_TEXTS.eventType),
     messageId: withDefault(z.uuid().nullable(), null).describe('Id of the message that the event belongs to.'),
-    provider: name.describe(SESSION_EVENT_TEXTS.provider),
+    provider: name.nullish().describe('Name of the model provider. When absent, none, as for the result of a tool.'),
     createdAt: withDefault(recordedAt.nullable(), null).describe('When the event happened. When absent, now.'),
     eventData,
   })
@@ -175,6 +175,7 @@ export const recordedEventFields = z
 export interface RecordedEvent {
   readonly eventType: string;
   readonly messageId: string | null;
+  /** Empty for none. */
   readonly provider: string;
   readonly createdAt: string | null;
   /** JSON text. */
@@ -190,7 +191,7 @@ export interface RecordedEvent {
 export const recordedEvent = z.compile(
   recordedEventFields.transform(({ eventData: { json, repairedTexts }, ...fields }): RecordedEvent => {
     const { eventType, provider } = fields;
-    const { value: names, repairedTexts: more } = repairTexts({ eventType, provider });
+    const { value: names, repairedTexts: more } = repairTexts({ eventType, provider: provider ?? '' });
     return { ...fields, ...names, eventData: json, repairedTexts: repairedTexts + more };
   }),
 );

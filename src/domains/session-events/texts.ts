@@ -6,7 +6,7 @@ export const SESSION_EVENT_TEXTS = {
   eventType: 'Type of the event.',
   messageId: 'Id of the message that the event belongs to. Null when there is none.',
   sessionId: 'Id of the session.',
-  provider: 'Name of the model provider.',
+  provider: 'Name of the model provider; empty when none was given.',
   eventData: 'The data of the event as it was recorded, with the documented fields and any others.',
 } as const;
 

@@ -254,3 +254,27 @@ test('appending is 403 without the scope or with only the right to read, and oth
   expect(await readAll(gateway, creator.key, id)).toEqual([]);
   expect(await append(gateway, key, id.toUpperCase(), eventsOf(1))).toEqual(appended(1, 1));
 });
+
+test.each(['REST', 'GraphQL'])(
+  'over %s an event needs no provider: GraphQL reads null, REST an empty text',
+  async (api) => {
+    const id = await createSession(gateway, key);
+    const events = [
+      { eventType: 'x', eventData: { type: 'x' } },
+      { eventType: 'x', provider: null, eventData: { type: 'x' } },
+    ];
+    const sent =
+      api === 'REST'
+        ? (await gateway.rest('POST', `/v1/sessions/${id}/events`, { key, body: { events } })).status
+        : (await mutate(gateway, key, 'appendSessionEvents', { sessionId: id, events })).__typename;
+    expect([201, 'AppendSessionEventsPayload']).toContain(sent);
+    const { data } = await gateway.graphql(
+      key,
+      'query($id: ID!) { sessionEvents(sessionId: $id) { nodes { provider } } }',
+      { id },
+    );
+    expect(data).toEqual({ sessionEvents: { nodes: [{ provider: null }, { provider: null }] } });
+    const { body } = await gateway.rest<{ items: { provider: string }[] }>('GET', `/v1/sessions/${id}/events`, { key });
+    expect(body.items.map(({ provider }) => provider)).toEqual(['', '']);
+  },
+);

@@ -21,7 +21,7 @@ export function acceptingPropertyId<Schema extends z.ZodType>(schema: Schema) {
       return z.NEVER;
     };
     if (eventName != null || name != null) return fault('CONFLICTING', 'must not be combined with eventName and name');
-    const id = parseGlobalId(String(propertyId));
+    const id = typeof propertyId === 'string' ? parseGlobalId(propertyId) : undefined;
     const place = id?.typename === 'EventProperty' ? propertyPlaceOf(id.key) : undefined;
     if (!place) return fault('BAD_FORMAT', 'must be an id of the type EventProperty');
     return { ...rest, eventName: place.definitionId, name: place.name };

@@ -49,8 +49,13 @@ export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
     ...exposedWith(t, SESSION_EVENT_TEXTS, {
       eventType: 'String',
       messageId: nullable('UUID'),
-      provider: 'String',
       createdAt: 'DateTime',
+    }),
+    provider: t.string({
+      nullable: true,
+      description: 'Name of the model provider. Null when none was given, as for the result of a tool.',
+      extensions: needs<SessionEventRow>('provider'),
+      resolve: ({ provider }) => provider || null,
     }),
     eventData: t.field({
       type: EventDataType,
