@@ -44,8 +44,13 @@ async function follow(key: string, query: string, more: Record<string, string> =
   return new EventStream(await gateway.fetch(`/v1/feed${query}`, { headers }));
 }
 
-/** Types of which other tests expect entries: the end of an account below, and test/domains/webhooks/delivery.test.ts. */
-const EXPECTED_ELSEWHERE: readonly FeedType[] = ['deletion_job.finished', 'webhook.failing', 'webhook.disabled'];
+/** Types of which other tests expect entries: the end of an account below, test/domains/webhooks/delivery.test.ts, and test/domains/sessions/deletion.test.ts. */
+const EXPECTED_ELSEWHERE: readonly FeedType[] = [
+  'deletion_job.finished',
+  'webhook.failing',
+  'webhook.disabled',
+  'session.deleted',
+];
 
 const shortly = ({ type, subjectId, data }: Entry) => ({ type, subjectId, ...data });
 

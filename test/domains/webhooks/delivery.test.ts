@@ -94,10 +94,13 @@ test('a webhook gets what administrators see, of its types: private sessions, no
   await createSession(gateway, stranger.key);
   await moveTo(gateway, member.key, hidden, 'IN_PROGRESS');
   await deliver(gateway);
+  await gateway.rest('DELETE', `/v1/sessions/${hidden}`, { key: member.key });
+  await deliver(gateway);
   const shortly = ({ receiver }: typeof all) => receiver.received.map(({ type, data }) => [type, data.subjectId]);
   expect(shortly(all)).toEqual([
     ['session.created', hidden],
     ['session.state_changed', hidden],
+    ['session.deleted', hidden],
   ]);
   expect(shortly(some)).toEqual([['session.state_changed', hidden]]);
 });
