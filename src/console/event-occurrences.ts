@@ -33,7 +33,9 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
     setValue('');
   };
   const empty = isFiltered
-    ? html`<${Empty}>No occurrence matches this filter.<//>`
+    ? html`<${Empty}
+        >${filter.unmatchedReasons ? 'No occurrence matches this filter.' : 'No occurrence has this value.'}<//
+      >`
     : html`<${Empty} command=${commandToSend(definition)}>Nothing has been recorded for this event yet. Send one:<//>`;
   const row = ({ id, occurredAt, objectId, email, unmatchedReason, properties: values }: Occurrence) =>
     html`<tr key=${id}>
