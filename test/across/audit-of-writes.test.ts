@@ -62,7 +62,7 @@ test('every mutation and every route that writes has a case', () => {
 });
 
 test.each([...ofMutations, ...ofRoutes])('%s writes exactly one entry', async (_, name, { write, send }) => {
-  const to = await workspace.objectsFor(name);
+  const to = await workspace.objectsFor(name, write);
   const requestId = randomUUID();
   const { result, added } = await entriesOf(() => send(to, requestId));
   const { answer, keyId = callerOf(write, to).keyId } = result;

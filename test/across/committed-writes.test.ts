@@ -49,7 +49,7 @@ test('every mutation has a case, and many payloads have a list whose failure can
 });
 
 test.each(MUTATION_CASES)('%s', async (name, write) => {
-  const to = await workspace.objectsFor(name);
+  const to = await workspace.objectsFor(name, write);
   const [payload, failing] = [payloadOf(name), failingBelow(payloadOf(name))];
   const { data, errors = [] } = await workspace.gateway.graphql<Record<string, Record<string, unknown> | null>>(
     callerOf(write, to).key,

@@ -137,7 +137,7 @@ describe('the CPU time of a REST request grows at most as its body', () => {
 
 describe('the CPU time of a mutation grows at most as its input', () => {
   test.each(MUTATION_CASES)('%s', async (name, write) => {
-    const to = await workspace.objectsFor(name);
+    const to = await workspace.objectsFor(name, write);
     // Before objects are changed or removed, and after they are created.
     const isCreation = write.creates !== undefined && name !== 'deleteUser';
     if (isCreation) await mutate(workspace.gateway, [name, write], to);

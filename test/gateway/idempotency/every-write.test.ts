@@ -21,7 +21,7 @@ const taking = ROUTE_CASES.filter(([, , route]) => takesIdempotencyKey(route));
 
 test.each(taking)('%s runs once, and a repeated request gets the same bytes', async (name, write, route) => {
   const { gateway } = workspace;
-  const to = await workspace.objectsFor(name);
+  const to = await workspace.objectsFor(name, write);
   const { key } = callerOf(write, to);
   const request = { method: route.method, ...restRequestOf(route, to) };
   const send = () => sendKeyed(gateway, request, { key, idempotencyKey: name });

@@ -16,8 +16,8 @@ export interface WriteWorkspace {
   readonly server: Peer;
   /** The objects that no write removes. */
   readonly kept: Recorded;
-  /** The objects for this write: those that are kept, or for one that removes some, objects in an organization of their own. */
-  objectsFor(write: string): Promise<Recorded>;
+  /** The objects for this write: those that are kept, or for one that removes an object, those of another organization that still has it. */
+  objectsFor(name: string, write: OperationCase): Promise<Recorded>;
   stop(): Promise<void>;
 }
 
@@ -27,11 +27,21 @@ export async function startWriteWorkspace(): Promise<WriteWorkspace> {
   const record = async () =>
     recordObjects(gateway, await gateway.createKey(), { serverUrl: `${server.origin}/mcp`, mark: 'kept' });
   const kept = await record();
+  const spare: { readonly objects: Recorded; readonly removed: Set<string> }[] = [];
   return {
     gateway,
     server,
     kept,
-    objectsFor: async (write) => (removes(write) ? record() : kept),
+    async objectsFor(name, { by, creates, target = creates }) {
+      if (!removes(name)) return kept;
+      // The key of the references is that of the member, who leaves or is removed.
+      const kind = by === 'member' || target === 'ApiKey' ? 'User' : (target ?? '');
+      const found = spare.find(({ removed }) => !removed.has(kind) && !removed.has('Organization'));
+      const { objects, removed } = found ?? { objects: await record(), removed: new Set<string>() };
+      if (!found) spare.push({ objects, removed });
+      removed.add(kind);
+      return objects;
+    },
     async stop() {
       await server.stop();
       await gateway.close();
