@@ -166,6 +166,7 @@ test.each([
   ['not UTF-8', Buffer.from([0x22, 0xff, 0x22]), -32700],
   ['a batch', '[]', -32600],
   ['no JSON-RPC', '{"id":1}', -32600],
+  ['a request with the id null', '{"jsonrpc":"2.0","id":null,"method":"tools/list"}', -32600],
 ])('400: a body that is %s is not sent', async (_, body, code) => {
   const before = fixture.peer.requests.length;
   const answer = await post(fixture, '', {}, { body });
@@ -190,6 +191,12 @@ test('409: a stdio connection runs where the agent runs', async () => {
   ]);
 });
 
+const refusal = (code: string, message: string) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  error: { code: -32_000, message, data: { code } },
+});
+
 describe('who may use a connection', () => {
   test('403: a key without the scope, even one that manages connections', async () => {
     const { key } = await fixture.gateway.createKey({
@@ -199,7 +206,7 @@ describe('who may use a connection', () => {
     const answer = await post({ ...fixture, key }, toolCall());
     expect([answer.status, await answer.json()]).toEqual([
       403,
-      { error: 'the API key lacks the scope mcp_connections.use' },
+      refusal('FORBIDDEN', 'the API key lacks the scope mcp_connections.use'),
     ]);
   });
 
@@ -225,7 +232,7 @@ describe('who may use a connection', () => {
       await post({ ...fixture, connectionId: crypto.randomUUID() }, toolCall()),
     ];
     for (const answer of refused)
-      expect([answer.status, await answer.json()]).toEqual([404, { error: 'MCP connection not found' }]);
+      expect([answer.status, await answer.json()]).toEqual([404, refusal('NOT_FOUND', 'MCP connection not found')]);
     expect(fixture.peer.requests.length).toBe(before);
   });
 

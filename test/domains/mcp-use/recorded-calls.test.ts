@@ -155,7 +155,7 @@ test('the entry is open while the call runs, and completed when the caller leave
 test('a call is recorded whatever its id and its name are', async () => {
   fixture.peer.handler = answering('', { status: 202 });
   await through({ jsonrpc: '2.0', method: 'tools/call', params: { name: `\0\ud800${'x'.repeat(300)}` } });
-  await through({ jsonrpc: '2.0', id: null, method: 'tools/call', params: { name: 5 } });
+  await through({ jsonrpc: '2.0', method: 'tools/call', params: { name: 5 } });
   expect((await recorded()).map(({ toolCall: call }) => (call as { toolName: string }).toolName)).toEqual([
     `\uFFFD\uFFFD${'x'.repeat(198)}`,
     '',
