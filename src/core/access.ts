@@ -164,3 +164,20 @@ export function requireAdmin(actor: Actor): ActingOrganization {
   if (organization.role !== 'admin') throw new ForbiddenError('only administrators of the organization can do this');
   return organization;
 }
+
+/** The nil UUID (RFC 9562, section 5.9), which no account has. */
+const NO_USER: UserId = '00000000-0000-0000-0000-000000000000';
+
+/** The actor of a command: an administrator of the organization, in the name of a user or of nobody. */
+export function operatorIn(
+  organization: Pick<ActingOrganization, 'id' | 'number'>,
+  userId: UserId | null = null,
+): Actor {
+  return {
+    keyId: 'command-line',
+    userId: userId ?? NO_USER,
+    scopes: new Set(SCOPES),
+    organization: { ...organization, role: 'admin', subscriptions: {} },
+    isOperator: true,
+  };
+}

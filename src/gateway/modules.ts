@@ -13,6 +13,7 @@ import { memberships } from '../domains/memberships/module.ts';
 import { operationManifests } from '../domains/operation-manifests/module.ts';
 import { organizationDeletions } from '../domains/organization-deletions/module.ts';
 import { organizations } from '../domains/organizations/module.ts';
+import { organizationExport } from '../domains/organization-export/module.ts';
 import { retention } from '../domains/retention/module.ts';
 import { sessionEvents } from '../domains/session-events/module.ts';
 import { sessions } from '../domains/sessions/module.ts';
@@ -43,6 +44,7 @@ export const modules = complete([
   operationManifests,
   auditLog,
   retention,
+  organizationExport,
   apiLifecycle,
   gatewayModule,
 ]);

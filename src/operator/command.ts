@@ -118,6 +118,16 @@ export const COMMANDS = {
       return { json };
     },
   },
+  'organizations export': {
+    takes: '--organization SLUG',
+    summary:
+      'write everything of an organization, one JSON object on a line; without a last line `end` it is not complete',
+    details: [OF_ORGANIZATION],
+    parse: (args) => ({
+      organization: required(parse(args, { organization: { type: 'string' } }).values.organization, '--organization'),
+      json: true,
+    }),
+  },
   'users list': {
     takes: '[--organization SLUG]',
     summary: 'list users, newest first',

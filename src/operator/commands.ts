@@ -2,15 +2,17 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { type Readable, addAbortSignal } from 'node:stream';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
+import { operatorIn } from '../core/access.ts';
 import { DomainError } from '../core/errors.ts';
 import { type ProgressStream, createProgress } from './progress.ts';
 import { rotateSecrets } from '../core/secrets/secret-store.ts';
 import { revokeAnyApiKey } from '../domains/api-keys/public.ts';
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/public.ts';
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
+import { beginExport } from '../domains/organization-export/public.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
 import { issueKey } from './issue-key.ts';
-import { hasOrganization, listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
+import { findOrganization, listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
 import { operationContext, workContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
@@ -54,6 +56,8 @@ export async function runCommand(
       return listKeys(sql, { ...command, at: now() });
     case 'organizations list':
       return listOrganizations(sql);
+    case 'organizations export':
+      return exportOrganization(dependencies, command.organization);
     case 'users list':
       await requireOrganization(sql, command.organization);
       return listUsers(sql, command.organization);
@@ -79,7 +83,8 @@ export async function runCommand(
 
 /** @throws UsageError if there is no such organization. */
 async function requireOrganization(sql: Dependencies['sql'], slug: string | undefined): Promise<void> {
-  if (slug !== undefined && !(await hasOrganization(sql, slug))) throw new UsageError(`organization ${slug} not found`);
+  if (slug !== undefined && !(await findOrganization(sql, slug)))
+    throw new UsageError(`organization ${slug} not found`);
 }
 
 function expiryOf(expires: Date | number | undefined, at: Date): Date | undefined {
@@ -99,6 +104,17 @@ async function setSubscription(
 ): Promise<object> {
   const organization = await setSubscriptionOf(workContext(dependencies), { slug, family, level }).catch(refuse);
   return { organizationId: organization.id, subscriptions: organization.subscriptions };
+}
+
+async function exportOrganization(dependencies: Dependencies, slug: string): Promise<AsyncIterable<object>> {
+  const organization = await findOrganization(dependencies.sql, slug);
+  if (!organization) throw new UsageError(`organization ${slug} not found`);
+  const context = operationContext(dependencies, operatorIn(organization), { requestId: 'command-line' });
+  return flat(await beginExport(context, organization.id).catch(refuse));
+}
+
+async function* flat(batches: AsyncIterable<readonly object[]>): AsyncGenerator<object, void, undefined> {
+  for await (const batch of batches) yield* batch;
 }
 
 /** Converts a refusal of an operation to a mistake of the operator. */

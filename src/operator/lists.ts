@@ -74,9 +74,8 @@ export function listKeys(reader: Sql, { organization, email, all, at }: KeyListO
   );
 }
 
-export async function hasOrganization(reader: Sql, slug: string): Promise<boolean> {
-  const row = await reader.first(db.selectFrom('organization').select('id').where('slug', '=', slug));
-  return row !== undefined;
+export function findOrganization(reader: Sql, slug: string) {
+  return reader.first(db.selectFrom('organization').select(['id', 'number']).where('slug', '=', slug));
 }
 
 export function listOrganizations(reader: Sql) {

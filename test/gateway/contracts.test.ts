@@ -50,6 +50,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/mcp-connections/:mcpConnectionId/mcp openMcpStream 200 | 400 401 403 404 409 429 500 502 503 504
     GET /v1/mcp-connections/:mcpConnectionId/settings readMcpConnectionSettings 200 | 400 401 403 404 429 500 503
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
+    GET /v1/organizations/:organizationId/export exportOrganization 200 | 400 401 403 404 409 429 500 503
     GET /v1/organizations/:organizationId/retention readOrganizationRetention 200 | 400 401 403 404 429 500 503
     GET /v1/session-search searchSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503

@@ -2,3 +2,4 @@
 
 export { forgetInvited } from './queries.ts';
 export { type NewRefusedAttempt, recordRefusedAttempt } from './refused-attempts.ts';
+export { AUDIT_ENTRIES } from './queries.ts';

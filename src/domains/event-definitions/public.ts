@@ -14,3 +14,5 @@ export { listEventTypes, requireEventDefinition } from './read-operations.ts';
 export { type SharedDefinition, shareDefinitions } from './row-locks.ts';
 export { requireMatchingProperty } from './tracking-plan.ts';
 export { MAX_PLANNED_DEFINITIONS, type PlannedDefinition, plannedDefinition } from './tracking-plan-input.ts';
+export { DEFINITIONS } from './queries.ts';
+export { customPropertiesOf } from './property-queries.ts';

@@ -21,3 +21,4 @@ export {
   noteRefusal,
   noteUse,
 } from './usable-connection.ts';
+export { MCP_CONNECTIONS } from './queries.ts';

@@ -2,3 +2,4 @@
 
 export { ensureMember } from './operations.ts';
 export { READ_MEMBERS } from './policy.ts';
+export { MEMBERS } from './queries.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { DomainError, invalid } from '../../core/errors.ts';
-import type { SessionId, UserId } from '../../core/ids.ts';
-import { type Actor, SCOPES } from '../../core/access.ts';
+import type { SessionId } from '../../core/ids.ts';
+import { type Actor, operatorIn } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
@@ -43,9 +43,6 @@ export interface ImportedEvents {
   readonly redactedSecrets: number;
 }
 
-/** The nil UUID (RFC 9562, section 5.9), which no account has. */
-const NO_USER: UserId = '00000000-0000-0000-0000-000000000000';
-
 /** The actor of an operator, who acts as an administrator of the session's organization. Undefined when the session does not exist. */
 export async function findOperator(reader: Sql, sessionId: SessionId): Promise<Actor | undefined> {
   const row = await reader.first(
@@ -56,14 +53,7 @@ export async function findOperator(reader: Sql, sessionId: SessionId): Promise<A
       .where('s.id', '=', sessionId),
   );
   if (!row) return undefined;
-  const organization = { id: row.id, number: row.number, role: 'admin', subscriptions: {} } as const;
-  return {
-    keyId: 'command-line',
-    userId: row.creatorId ?? NO_USER,
-    scopes: new Set(SCOPES),
-    organization,
-    isOperator: true,
-  };
+  return operatorIn({ id: row.id, number: row.number }, row.creatorId);
 }
 
 /**

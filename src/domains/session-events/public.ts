@@ -9,3 +9,4 @@ export { purgeSessions } from './purge.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';
 export { indexSessions } from './search-index.ts';
 export { cursorId, cursorSchema, idOf, relayCursorId } from './cursor.ts';
+export { findSlice } from './queries.ts';

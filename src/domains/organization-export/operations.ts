@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { auditEntry, recordAudit } from '../../core/audit.ts';
+import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
+import type { OrganizationId } from '../../core/ids.ts';
+import { idSchema } from '../../core/input/validation.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
+import { queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
+import { EXPORT_ORGANIZATION } from './policy.ts';
+import { KINDS, type Line, allLines, nextOf } from './rows.ts';
+import { type Turn, takeTurn } from './turn.ts';
+
+export const VERSION = 1;
+
+/** Lines in their order, in batches. Ends the turn of the export when it is read to its end or left. */
+export type ExportedLines = AsyncGenerator<readonly object[], void, undefined>;
+
+export const exportOrganization = defineOperation({
+  name: 'exportOrganization',
+  description:
+    'Exports everything of the organization that an administrator can read, as a file with one JSON object on each line: first `export`, then each object with its `kind`, and last `end` with the counts of each kind. A file without that last line is not complete. It has no secrets. One export of an organization runs at a time.',
+  access: EXPORT_ORGANIZATION,
+  input: z.strictObject({
+    organizationId: idSchema<OrganizationId>().describe('Id of the organization, which must be the acting one.'),
+  }),
+  errors: [NotFoundError, ConflictError],
+  run: async (context, { organizationId }): Promise<ExportedLines> => {
+    if (organizationId !== context.actor.organization?.id) throw notFound('organization');
+    return beginExport(context, organizationId);
+  },
+});
+
+/** Also for the command line, which is no member. */
+const findOrganization = (id: OrganizationId) =>
+  queriesOn<OrganizationTables>()
+    .selectFrom('organization')
+    .select(['id', 'name', 'slug', 'created_at as createdAt', 'updated_at as updatedAt'])
+    .where('id', '=', id);
+
+/** Begins an export, which is in the audit log from then on. @throws ConflictError (409) while another one runs. */
+export async function beginExport(context: OperationContext, organizationId: OrganizationId): Promise<ExportedLines> {
+  const organization = await context.sql.first(findOrganization(organizationId));
+  const turn = await takeTurn(context, organizationId);
+  try {
+    const target = { type: 'Organization' as const, id: organizationId, organizationId };
+    await recordAudit(context.em.fork(), auditEntry(context, 'exportOrganization', target));
+    return exported(context, turn, { organization, at: context.now().toISOString() });
+  } catch (error) {
+    await turn.end();
+    throw error;
+  }
+}
+
+async function* exported(context: OperationContext, turn: Turn, head: object): ExportedLines {
+  const counts = Object.fromEntries(KINDS.map((kind): [Line['kind'], number] => [kind, 0]));
+  try {
+    yield [{ kind: 'export', version: VERSION, ...head }];
+    for await (const lines of allLines(context, nextOf(context, turn.extend))) {
+      for (const { kind } of lines) counts[kind] = (counts[kind] ?? 0) + 1;
+      // Nothing is held while the reader reads.
+      context.budget.renew();
+      yield lines;
+    }
+    yield [{ kind: 'end', counts }];
+  } finally {
+    context.budget.close();
+    await turn.end();
+  }
+}

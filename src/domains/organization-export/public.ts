@@ -1,0 +1,3 @@
+// What the operator uses of the export of organizations.
+
+export { beginExport } from './operations.ts';

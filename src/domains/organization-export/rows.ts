@@ -1,0 +1,168 @@
+import { requireAccess, requireOrganization } from '../../core/access.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { Order, Page, PageArguments } from '../../core/postgres/reading/keyset.ts';
+import { parseExactJson } from '../../core/text/exact-json.ts';
+import { API_KEYS } from '../api-keys/public.ts';
+import { AUDIT_ENTRIES } from '../audit-log/public.ts';
+import { DEFINITIONS, customPropertiesOf, fullyQualifiedName } from '../event-definitions/public.ts';
+import { IDENTIFIERS, pagesOfOccurrences } from '../event-occurrences/public.ts';
+import { MCP_CONNECTIONS } from '../mcp-connections/public.ts';
+import { MEMBERS } from '../memberships/public.ts';
+import { findSlice } from '../session-events/public.ts';
+import { PROJECTS, SESSIONS, type SessionRow, pagesOfArtifacts, pagesOfPullRequests } from '../sessions/public.ts';
+import { WEBHOOKS } from '../webhooks/public.ts';
+import { EXPORT_ORGANIZATION } from './policy.ts';
+
+/** Reads everything of an organization that an administrator can read, page by page: one page is in memory. */
+
+export const KINDS = [
+  'member',
+  'project',
+  'session',
+  'artifact',
+  'pullRequest',
+  'sessionEvent',
+  'mcpConnection',
+  'eventDefinition',
+  'eventOccurrence',
+  'objectIdentifier',
+  'webhook',
+  'apiKey',
+  'auditEntry',
+] as const;
+type Kind = (typeof KINDS)[number];
+
+/** A line of the file. */
+export type Line = { readonly kind: Kind } & object;
+type Lines = AsyncGenerator<readonly Line[], void, undefined>;
+
+/** Makes the context of the next page: the rights of the caller are checked again, and the budget of the request begins anew. */
+export type Next = () => Promise<OperationContext>;
+
+export function nextOf(context: OperationContext, extend: () => Promise<void>): Next {
+  return async () => {
+    await extend();
+    context.budget.renew();
+    const current = { ...context, actor: await context.authenticateAgain() };
+    requireAccess(current.actor, EXPORT_ORGANIZATION, context.actor.organization?.id);
+    return current;
+  };
+}
+
+const linesOf = (kind: Kind, rows: readonly object[]): Line[] => rows.map((row) => ({ kind, ...row }));
+
+/** The pages of a list, from its first one. */
+async function* pagesOf<Row>(next: Next, read: (context: OperationContext, page: PageArguments) => Promise<Page<Row>>) {
+  for (let after: string | undefined, hasMore = true; hasMore;) {
+    const page = await read(await next(), { first: 100, ...(after !== undefined && { after }) });
+    const last = page.rows.at(-1);
+    if (page.rows.length > 0) yield page.rows;
+    hasMore = page.hasNextPage && last !== undefined;
+    after = last && page.cursorOf(last);
+  }
+}
+
+/** A list that is exported as its rows are. */
+interface Plain {
+  page(
+    context: OperationContext,
+    asked: { readonly filter: object; readonly order: Order<never>; readonly page: PageArguments },
+  ): Promise<Page<object>>;
+}
+
+async function* plain(next: Next, kind: Kind, list: object, field: string, filter: object = {}): Lines {
+  // The lists have different fields and filters. Each is given one that it has.
+  const order = { field, direction: 'ASC' } as Order<never>;
+  for await (const rows of pagesOf(next, (context, page) => (list as Plain).page(context, { filter, order, page })))
+    yield linesOf(kind, rows);
+}
+
+export async function* allLines(context: OperationContext, next: Next): Lines {
+  const organization = requireOrganization(context.actor);
+  yield* plain(next, 'member', MEMBERS, 'JOINED_AT');
+  yield* plain(next, 'project', PROJECTS, 'CREATED_AT');
+  yield* sessions(next);
+  yield* plain(next, 'mcpConnection', MCP_CONNECTIONS, 'CREATED_AT');
+  yield* definitions(next);
+  yield* plain(next, 'objectIdentifier', IDENTIFIERS, 'CREATED_AT');
+  yield* plain(next, 'webhook', WEBHOOKS, 'CREATED_AT');
+  yield* plain(next, 'apiKey', API_KEYS, 'CREATED_AT', { organizationId: organization.id });
+  yield* plain(next, 'auditEntry', AUDIT_ENTRIES, 'OCCURRED_AT');
+}
+
+const BY_CREATION = { field: 'CREATED_AT', direction: 'ASC' } as const;
+
+/** Each session, followed by what belongs to it. */
+async function* sessions(next: Next): Lines {
+  const pages = pagesOf(next, (context, page) => SESSIONS.page(context, { filter: {}, order: BY_CREATION, page }));
+  for await (const rows of pages)
+    for (const session of rows) {
+      // Its own kind has another name here, because each line has a kind.
+      const { kind: sessionKind, ...row } = session;
+      yield linesOf('session', [{ ...row, sessionKind }]);
+      yield* results(next, session);
+      yield* events(next, session);
+    }
+}
+
+async function* results(next: Next, { id }: SessionRow): Lines {
+  const list = { filter: {}, order: BY_CREATION, columns: undefined };
+  const artifacts = pagesOf(next, async (context, page) =>
+    pageIn(await pagesOfArtifacts(context, { ...list, page })([id]), id),
+  );
+  for await (const rows of artifacts) {
+    yield linesOf('artifact', rows);
+    for (const artifact of rows) {
+      const pullRequests = pagesOf(next, async (context, page) =>
+        pageIn(await pagesOfPullRequests(context, { ...list, page })([artifact.id]), artifact.id),
+      );
+      for await (const found of pullRequests) yield linesOf('pullRequest', found);
+    }
+  }
+}
+
+async function* events(next: Next, { id }: SessionRow): Lines {
+  for (let after = 0; ;) {
+    const slice = await findSlice(await next(), id, {}, { after, limit: 200, maxBytes: 256 * 1024 });
+    const last = slice?.events.at(-1);
+    // The session may have been deleted meanwhile.
+    if (!slice || !last) return;
+    yield slice.events.map(({ eventData, ...event }) => ({
+      kind: 'sessionEvent',
+      ...event,
+      eventData: parseExactJson(eventData),
+    }));
+    after = last.id;
+  }
+}
+
+/** Each definition with its properties, followed by its occurrences. */
+async function* definitions(next: Next): Lines {
+  const pages = pagesOf(next, (context, page) => DEFINITIONS.page(context, { filter: {}, order: BY_CREATION, page }));
+  for await (const rows of pages) {
+    const context = await next();
+    const properties = await customPropertiesOf(context)(rows.map(({ id }) => id));
+    for (const definition of rows) {
+      yield linesOf('eventDefinition', [{ ...definition, properties: properties.get(definition.id) ?? [] }]);
+      const eventType = fullyQualifiedName(definition, requireOrganization(context.actor));
+      const occurrences = pagesOf(next, async (current, page) =>
+        pageIn(
+          await pagesOfOccurrences(current, { filter: {}, direction: 'ASC', page })([definition.id]),
+          definition.id,
+        ),
+      );
+      for await (const found of occurrences)
+        yield found.map(({ properties: values, ...row }) => ({
+          kind: 'eventOccurrence',
+          eventType,
+          ...row,
+          properties: parseExactJson(values),
+        }));
+    }
+  }
+}
+
+/** The page of a parent; an empty one if it was deleted meanwhile. */
+function pageIn<Key, Row>(pages: ReadonlyMap<Key, Page<Row>>, key: Key): Page<Row> {
+  return pages.get(key) ?? { rows: [], hasNextPage: false, hasPreviousPage: false, cursorOf: () => '' };
+}
