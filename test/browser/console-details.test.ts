@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { runJobs } from '../support/processes/jobs.ts';
-import { append, createSession, moveTo } from '../support/fixtures/sessions.ts';
+import { append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
 
 /** Details of the console that people met: widths, words, what is open and what has gone. */
@@ -74,8 +74,9 @@ test('an hour of refused occurrences is a span, and names are not broken', async
 });
 
 test('people without an organization see no sections that need one', async () => {
-  const alone = await site.createKey();
-  await site.dependencies.sql.query('delete from membership where user_id = $1', [alone.userId]);
+  const alone = await site.createKey({ organization, role: 'member' });
+  await site.dependencies.sql.query('update api_key set organization_id = null where id = $1', [alone.keyId]);
+  await mutate(site, alone.key, 'leaveOrganization', { organizationId: alone.organizationId });
   const { page, problems } = await site.open('/', { key: alone.key });
   await page.getByRole('heading', { name: 'No organization yet', level: 1 }).waitFor();
   expect(await page.getByRole('navigation', { name: 'Console' }).getByRole('link').count()).toBe(0);
