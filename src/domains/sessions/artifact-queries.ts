@@ -9,6 +9,7 @@ import {
   type RowOf,
   anyOf,
   columns,
+  listOf,
   prepared,
   queriesOn,
   snake,
@@ -281,6 +282,28 @@ export function findPullRequests(
       .select(columns('r', withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id')))
       .where('r.id', '=', anyOf('uuid', ids)),
   );
+}
+
+/** The repositories with these ids, as the pull request that changed last of those that the caller can read describes each. */
+export async function findCodeRepositories(
+  context: OperationContext,
+  ids: readonly string[],
+): Promise<PullRequestRow['codeRepository'][]> {
+  const { organizationId } = callerOf(context.actor);
+  const wanted = sql<{ id: string }>`unnest(${listOf('text', ids)})`;
+  const latest = pullRequestsWithin(context, {})
+    .select('r.code_repository as codeRepository')
+    .where('r.organization_id', '=', organizationId)
+    .where(sql<SqlBool>`lower(r.code_repository ->> 'id') = k.id`)
+    .orderBy('r.updated_at', 'desc')
+    .limit(1);
+  const rows = await context.sql.all(
+    db
+      .selectFrom(wanted.as<'k'>(sql`k(id)`))
+      .innerJoinLateral(latest.as('found'), (join) => join.onTrue())
+      .select('found.codeRepository'),
+  );
+  return rows.map(({ codeRepository }) => codeRepository);
 }
 
 /** A page of the pull requests of a session, if the caller can read it. */

@@ -242,6 +242,12 @@ const PullRequestSchema = defineEntity({
     updatedAt: p.datetime(),
   },
   uniques: [{ name: 'pull_request_url_unique', properties: ['artifact', 'url'] }],
+  indexes: [
+    {
+      name: 'pull_request_repository_index',
+      expression: `create index "pull_request_repository_index" on "pull_request" ("organization_id", lower("code_repository" ->> 'id'), "updated_at")`,
+    },
+  ],
 });
 
 /** A pull request within an artifact. */

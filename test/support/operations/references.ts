@@ -57,7 +57,7 @@ export const OBJECTS: Readonly<Record<string, (to: References) => string>> = {
   Project: (to) => to.projectId,
   Artifact: (to) => to.artifactId,
   PullRequest: (to) => to.pullRequestId,
-  CodeRepository: (to) => to.pullRequestId,
+  CodeRepository: (to) => `${to.organizationId}:${to.repositoryId}`,
   McpServer: (to) => to.mcpConnectionId,
   DeletionJob: (to) => to.deletionJobId,
   SessionEvent: (to) => `${to.sessionId}:1`,

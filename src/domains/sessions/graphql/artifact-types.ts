@@ -14,7 +14,7 @@ import {
   pagesOfPullRequests,
 } from '../artifact-queries.ts';
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
-import { readArtifacts, readPullRequests } from '../operations.ts';
+import { readArtifacts, readCodeRepositories, readPullRequests } from '../operations.ts';
 import { artifactFilter, pullRequestFilter } from '../input.ts';
 import { ArtifactTypeEnum } from './enums.ts';
 import { pullRequestFields } from './pull-request-fields.ts';
@@ -43,14 +43,21 @@ const AuthorType = builder.objectRef<PullRequestRow['author']>('PullRequestAutho
   }),
 });
 
-type CodeRepositoryRow = PullRequestRow['codeRepository'] & { readonly pullRequestId: string };
+type CodeRepositoryRow = PullRequestRow['codeRepository'] & { readonly organizationId: string };
 
 const CodeRepositoryType = nodeType<CodeRepositoryRow>('CodeRepository', {
-  description: 'The repository of a pull request, as the runner described it.',
-  keyOf: ({ pullRequestId }) => pullRequestId,
-  keyColumns: ['pullRequestId'],
-  load: async (context, keys) =>
-    (await readPullRequests(context, uuidsOf(keys), ['id', 'codeRepository'])).map(codeRepositoryOf),
+  description:
+    'The repository of pull requests, as the runner described it: one object for all pull requests with its id. `node` finds it as the pull request that changed last describes it.',
+  keyOf: ({ organizationId, id }) => `${organizationId}:${id.toLowerCase()}`,
+  keyColumns: ['organizationId', 'id'],
+  load: async (context, keys) => {
+    const organizationId = context.actor.organization?.id;
+    const own = keys
+      .filter((key) => key.startsWith(`${organizationId}:`))
+      .map((key) => key.slice(key.indexOf(':') + 1));
+    const found = await readCodeRepositories(context, uuidsOf(own));
+    return found.map((repository) => ({ ...repository, organizationId: organizationId ?? '' }));
+  },
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
     name: t.exposeString('name', { description: CODE_REPOSITORY_TEXTS.name }),
@@ -59,10 +66,6 @@ const CodeRepositoryType = nodeType<CodeRepositoryRow>('CodeRepository', {
     provider: t.exposeString('provider', { description: CODE_REPOSITORY_TEXTS.provider }),
   }),
 });
-
-function codeRepositoryOf({ id, codeRepository }: Pick<PullRequestRow, 'id' | 'codeRepository'>): CodeRepositoryRow {
-  return { ...codeRepository, pullRequestId: id };
-}
 
 export const PullRequestType = nodeType<PullRequestRow>('PullRequest', {
   description: 'A pull request that a session created.',
@@ -80,8 +83,8 @@ export const PullRequestType = nodeType<PullRequestRow>('PullRequest', {
     codeRepository: t.field({
       type: CodeRepositoryType,
       description: PULL_REQUEST_TEXTS.codeRepository,
-      extensions: needs<PullRequestRow>('id', 'codeRepository'),
-      resolve: codeRepositoryOf,
+      extensions: needs<PullRequestRow>('organizationId', 'codeRepository'),
+      resolve: ({ organizationId, codeRepository }) => ({ ...codeRepository, organizationId }),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: PULL_REQUEST_TEXTS.createdAt }),
     updatedAt: t.expose('updatedAt', { type: 'DateTime', description: PULL_REQUEST_TEXTS.updatedAt }),
