@@ -9,8 +9,8 @@
 //
 // Options
 //   --title TEXT           title of the session; by default the agent and its prompt
-//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline or pi; auto, the default, recognizes it by
-//                          the command or the lines, and reads the texts of other agents as well as it can
+//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi or auto; by default recognized by the
+//                          command or the lines; of an agent that is not known the texts are read as well as possible (auto)
 //   --visibility WHO       private (the default) or public, which the whole organization can read
 //   --session ID           records into this session instead of a new one
 //   --spool FOLDER         where lines are kept until they are sent; by default ~/.workspace-recorder
