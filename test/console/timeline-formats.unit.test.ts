@@ -44,7 +44,7 @@ describe('a recorded agent', () => {
         "System: task started: Watch the tests",
         "System: rate limit event: ",
         "Agent: Done.",
-        "Agent: result: 12 tokens in · 9,000 cached · 340 tokens out · $0.25 · 3 turns · 5.4 s",
+        "Agent: result: $0.25 · 5.4 s · 3 turns · 12 tokens in · 9,000 cached · 340 tokens out",
       ]
     `);
   });
@@ -61,8 +61,8 @@ describe('a recorded agent', () => {
       - [ ] Mend",
         "Agent: Mended.",
         "System (error): error: the model was slow",
-        "System: turn completed: 100 tokens in · 60 cached · 20 tokens out · 1 turn",
-        "System: turn completed: 50 tokens in · 30 cached · 10 tokens out · 1 turn",
+        "System: turn completed: 1 turn · 100 tokens in · 60 cached · 20 tokens out",
+        "System: turn completed: 1 turn · 50 tokens in · 30 cached · 10 tokens out",
         "System (error): error: stream disconnected
       1 turn",
         "System: thread compacted: ",
@@ -78,7 +78,7 @@ describe('a recorded agent', () => {
         "Tool: read_file {"path":"a.ts"} error no such file",
         "Agent: Gone.",
         "System: warning: loop detected",
-        "System: result: 50 tokens in · 10 cached · 20 tokens out · 1 turn · 4 s",
+        "System: result: 4 s · 1 turn · 50 tokens in · 10 cached · 20 tokens out",
       ]
     `);
   });
@@ -90,7 +90,7 @@ describe('a recorded agent', () => {
       ",
         "Tool: read {"path":"b"} error File not found",
         "Agent: There is one file.",
-        "System: step finish: 30 tokens in · 5 cached · 8 tokens out · $0.01 · 1 turn",
+        "System: step finish: $0.01 · 1 turn · 30 tokens in · 5 cached · 8 tokens out",
         "System (error): error: overloaded",
       ]
     `);
@@ -102,7 +102,7 @@ describe('a recorded agent', () => {
         "Tool: weather {"city":"Bonn"} running ",
         "Tool: web_search {"type":"search","query":"bonn"} completed ",
         "Agent: It rains.",
-        "System: response completed: 9 tokens in · 4 cached · 6 tokens out · 1 turn",
+        "System: response completed: 1 turn · 9 tokens in · 4 cached · 6 tokens out",
       ]
     `);
   });
