@@ -10,6 +10,10 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       transitionSession: 'Changed the state',
       pinSession: 'Pinned or unpinned the session',
       pruneSessionEvents: 'Deleted old events',
+      redactSessionEvents: 'Redacted texts',
+      holdSession: 'Held the session',
+      releaseSession: 'Released the session',
+      deleteSession: 'Deleted the session',
       appendSessionEvents: 'Recorded events',
       appendSessionLines: 'Recorded lines of an agent',
       recordArtifact: 'Recorded a result',
@@ -82,6 +86,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     {
       createOrganization: 'Created the organization',
       updateOrganization: 'Changed the organization',
+      updateOrganizationRetention: 'Changed the retention',
       deleteOrganization: 'Deleted the organization',
       setSubscription: 'Changed the subscription',
       inviteOrganizationMember: 'Invited somebody',

@@ -102,7 +102,7 @@ test('a connection is created, authorized, used, refreshed, revoked with a reaso
   await decide(page, 'Connect');
   await saveScreenshot(page, 'connected');
   expect(await page.locator('main').innerText()).toMatch(
-    /Connected\s+The MCP connection “Issue tracker” is connected\.\s+You can close this window, or open MCP connections\./,
+    /Connected\s+The MCP connection “Issue tracker” is connected\.\s+Continue with MCP connections\./,
   );
   expect(await faultsOf(page)).toEqual([]);
   const tools = [{ name: 'add' }, { name: 'now' }];
