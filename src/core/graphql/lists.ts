@@ -74,15 +74,20 @@ export function listType<Row extends object, Filter, Field extends string>(
   };
 }
 
-interface ListBelow<Row, Filter, Field extends string> {
-  readonly description: string;
-  readonly extensions?: object;
-  readonly pages: (
+/** What reads a list below each of several objects: a list of `core/postgres/reading/lists.ts`. */
+interface RowsBelow<Row, Filter, Field extends string> {
+  pagesBelow(
     context: GraphQLContext,
     asked: AskedList<Filter, Field>,
     selected: Columns<Row>,
-  ) => LoadBatch<string, Page<Row>>;
-  readonly counts: (context: GraphQLContext, filter: Filter) => LoadBatch<string, number>;
+  ): LoadBatch<string, Page<Row>>;
+  countsBelow(context: GraphQLContext, filter: Filter): LoadBatch<string, number>;
+}
+
+interface ListBelow<Row, Filter, Field extends string> {
+  readonly description: string;
+  readonly extensions?: object;
+  readonly rows: RowsBelow<Row, Filter, Field>;
 }
 
 /** A list of each object of another type: one statement for the pages of all parents, and one for all counts. */
@@ -94,7 +99,7 @@ export function listBelow<
 >(
   t: FieldsOf<Parent>,
   { type, connection, args, askedBy }: ListType<Row, Filter, Field>,
-  { description, extensions, pages, counts }: ListBelow<Row, Filter, Field>,
+  { description, extensions, rows }: ListBelow<Row, Filter, Field>,
 ) {
   return t.connection(
     {
@@ -106,8 +111,8 @@ export function listBelow<
         const asked = askedBy(given);
         const columns = selectedColumns<Row>(info, type.name);
         return resolveConnection({ context, info, args: given }, id, {
-          pages: () => pages(context, asked, columns),
-          counts: () => counts(context, asked.filter),
+          pages: () => rows.pagesBelow(context, asked, columns),
+          counts: () => rows.countsBelow(context, asked.filter),
           countedBy: asked.filter,
           columns,
         });

@@ -9,7 +9,7 @@ import { IDENTIFIERS, pagesOfOccurrences } from '../event-occurrences/public.ts'
 import { MCP_CONNECTIONS } from '../mcp-connections/public.ts';
 import { MEMBERS } from '../memberships/public.ts';
 import { findSlice } from '../session-events/public.ts';
-import { PROJECTS, SESSIONS, type SessionRow, pagesOfArtifacts, pagesOfPullRequests } from '../sessions/public.ts';
+import { ARTIFACTS, PROJECTS, PULL_REQUESTS, SESSIONS, type SessionRow } from '../sessions/public.ts';
 import { WEBHOOKS } from '../webhooks/public.ts';
 import { EXPORT_ORGANIZATION } from './policy.ts';
 
@@ -106,15 +106,15 @@ async function* sessions(next: Next): Lines {
 }
 
 async function* results(next: Next, { id }: SessionRow): Lines {
-  const list = { filter: {}, order: BY_CREATION, columns: undefined };
+  const list = { filter: {}, order: BY_CREATION };
   const artifacts = pagesOf(next, async (context, page) =>
-    pageIn(await pagesOfArtifacts(context, { ...list, page })([id]), id),
+    pageIn(await ARTIFACTS.pagesBelow(context, { ...list, page })([id]), id),
   );
   for await (const rows of artifacts) {
     yield linesOf('artifact', rows);
     for (const artifact of rows) {
       const pullRequests = pagesOf(next, async (context, page) =>
-        pageIn(await pagesOfPullRequests(context, { ...list, page })([artifact.id]), artifact.id),
+        pageIn(await PULL_REQUESTS.pagesBelow(context, { ...list, page })([artifact.id]), artifact.id),
       );
       for await (const found of pullRequests) yield linesOf('pullRequest', found);
     }

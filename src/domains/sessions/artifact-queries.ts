@@ -1,9 +1,8 @@
-import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
-import type { LoadBatch } from '../../core/graphql/batches.ts';
+import { type SqlBool, sql } from 'kysely';
 import { groupBy } from '../../core/group-by.ts';
-import type { ArtifactId, OrganizationId, PullRequestId, SessionId } from '../../core/ids.ts';
+import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
+import { defineList, tablesOf } from '../../core/postgres/reading/lists.ts';
 import {
   type Readable,
   type RowOf,
@@ -14,9 +13,8 @@ import {
   queriesOn,
   snake,
 } from '../../core/postgres/reading/queries.ts';
-import { completeParents, pagesOf } from '../../core/postgres/reading/pages.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
-import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
+import { completeParents } from '../../core/postgres/reading/pages.ts';
 import {
   ARTIFACT_COLUMNS,
   type Artifact,
@@ -25,7 +23,6 @@ import {
   type SessionTables,
 } from './entity.ts';
 import type { ArtifactFilter, PullRequestFilter } from './input.ts';
-import { requireOrganization } from '../../core/access.ts';
 import { callerOf, readableBy } from './policy.ts';
 
 const db = queriesOn<SessionTables>();
@@ -40,139 +37,62 @@ type Ids<Id> = { readonly ids: readonly Id[] };
 export type ArtifactOrderField = 'CREATED_AT' | 'UPDATED_AT';
 export type PullRequestOrderField = 'CREATED_AT' | 'UPDATED_AT';
 
-const MOMENTS = {
-  CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
-  UPDATED_AT: { property: 'updatedAt', type: 'timestamptz' },
-} as const;
-/** The order of recording. */
-const RECORDED = { field: 'CREATED_AT', direction: 'ASC' } as const;
-const ARTIFACTS_BY = { name: 'ARTIFACT', prefix: 'a.', columns: MOMENTS } as const;
-const PULL_REQUESTS_BY = { name: 'PULL_REQUEST', prefix: 'r.', columns: MOMENTS } as const;
+const ORDERS = { CREATED_AT: { createdAt: 'timestamptz' }, UPDATED_AT: { updatedAt: 'timestamptz' } } as const;
 
-interface List<Filter, Field extends string, Row> {
-  readonly filter: Filter;
-  readonly order: Order<Field>;
-  readonly page: PageArguments;
-  readonly columns: Columns<Row>;
-}
-
-const ofArtifacts = expressionBuilder<Tables & { a: Tables['artifact'] }, 'a'>();
-const ofPullRequests = expressionBuilder<Tables & { r: Tables['pull_request'] }, 'r'>();
-
-/** The conditions of a filter, for `artifact as a`. */
-function artifactFits({ types, createdFrom, createdBefore }: ArtifactFilter): Expression<SqlBool> {
-  return ofArtifacts.and([
-    ...(types == null ? [] : [ofArtifacts('a.type', '=', anyOf('text', types))]),
-    ...(createdFrom == null ? [] : [ofArtifacts('a.created_at', '>=', createdFrom)]),
-    ...(createdBefore == null ? [] : [ofArtifacts('a.created_at', '<', createdBefore)]),
-  ]);
-}
-
-/** The conditions of a filter, for `pull_request as r`. */
-function pullRequestFits({ statuses, isDraft, createdFrom, createdBefore }: PullRequestFilter): Expression<SqlBool> {
-  return ofPullRequests.and([
-    ...(statuses == null ? [] : [ofPullRequests('r.status', '=', anyOf('text', statuses))]),
-    ...(isDraft == null ? [] : [ofPullRequests('r.is_draft', '=', isDraft)]),
-    ...(createdFrom == null ? [] : [ofPullRequests('r.created_at', '>=', createdFrom)]),
-    ...(createdBefore == null ? [] : [ofPullRequests('r.created_at', '<', createdBefore)]),
-  ]);
-}
+const ofSessions = db
+  .selectFrom('artifact as a')
+  .innerJoin('session as s', (join) =>
+    join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
+  );
 
 /** The artifacts of sessions that the caller can read. */
-function readableArtifacts({ actor }: OperationContext) {
-  return db
-    .selectFrom('artifact as a')
-    .innerJoin('session as s', (join) =>
-      join.onRef('s.id', '=', 'a.session_id').onRef('s.organization_id', '=', 'a.organization_id'),
-    )
-    .where(within(readableBy(callerOf(actor)), 's'));
-}
+export const ARTIFACTS = defineList<ArtifactRow, ArtifactFilter, ArtifactOrderField>()(ofSessions, {
+  name: 'ARTIFACT',
+  alias: 'a',
+  columns: ARTIFACT_COLUMNS,
+  below: {
+    parent: 'sessionId',
+    own: tablesOf(db.selectFrom('artifact as a')),
+    parents: tablesOf(db.selectFrom('session as s')),
+    parentId: 's.id',
+  },
+  reach: ({ actor }) => readableBy(callerOf(actor)),
+  reachAlias: 's',
+  filter: ({ oneOf, between }) => ({ types: oneOf('type'), ...between('created', 'createdAt') }),
+  orders: ORDERS,
+});
+
+const ofArtifacts = ofSessions.innerJoin('pull_request as r', (join) =>
+  join.onRef('r.artifact_id', '=', 'a.id').onRef('r.organization_id', '=', 'a.organization_id'),
+);
 
 /** The pull requests of sessions that the caller can read. */
-function pullRequestsWithin(context: OperationContext, filter: PullRequestFilter) {
-  return readableArtifacts(context)
-    .innerJoin('pull_request as r', (join) =>
-      join.onRef('r.artifact_id', '=', 'a.id').onRef('r.organization_id', '=', 'a.organization_id'),
-    )
-    .where(pullRequestFits(filter));
-}
-
-/** A page of the artifacts of each session. */
-export function pagesOfArtifacts(
-  context: OperationContext,
-  { filter, order, page, columns: asked }: List<ArtifactFilter, ArtifactOrderField, ArtifactRow>,
-): LoadBatch<SessionId, Page<ArtifactRow>> {
-  const ordering = orderingBy<ArtifactRow, ArtifactOrderField>(ARTIFACTS_BY, order);
-  const plan = planPage(ordering, page);
-  const names = withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id', ordering.property);
-  return (sessionIds) =>
-    pagesOf(context.sql, plan, sessionIds, {
-      parents: (ids) =>
-        db
-          .selectFrom('session as s')
-          .select('s.id')
-          .where('s.id', '=', anyOf('uuid', ids))
-          .where(within(readableBy(callerOf(context.actor)), 's')),
-      rows: (sessionId) =>
-        db
-          .selectFrom('artifact as a')
-          .select(columns('a', names))
-          .where('a.session_id', '=', sessionId)
-          .where('a.organization_id', '=', requireOrganization(context.actor).id)
-          .where(artifactFits(filter)),
-    });
-}
-
-/** The number of artifacts of each session. */
-export function countsOfArtifacts(context: OperationContext, filter: ArtifactFilter): LoadBatch<SessionId, number> {
-  return async (sessionIds) => {
-    const rows = await context.sql.all(
-      readableArtifacts(context)
-        .where(artifactFits(filter))
-        .select(['a.session_id as id', ({ fn }) => fn.countAll<number>().as('count')])
-        .where('a.session_id', '=', anyOf('uuid', sessionIds))
-        .groupBy('a.session_id'),
-    );
-    return new Map(rows.map(({ id, count }) => [id, count]));
-  };
-}
-
-/** A page of the pull requests of each artifact. */
-export function pagesOfPullRequests(
-  context: OperationContext,
-  { filter, order, page, columns: asked }: List<PullRequestFilter, PullRequestOrderField, PullRequestRow>,
-): LoadBatch<ArtifactId, Page<PullRequestRow>> {
-  const ordering = orderingBy<PullRequestRow, PullRequestOrderField>(PULL_REQUESTS_BY, order);
-  const plan = planPage(ordering, page);
-  const names = withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id', ordering.property);
-  return (artifactIds) =>
-    pagesOf(context.sql, plan, artifactIds, {
-      parents: (ids) => readableArtifacts(context).select('a.id').where('a.id', '=', anyOf('uuid', ids)),
-      rows: (artifactId) =>
-        db
-          .selectFrom('pull_request as r')
-          .select(columns('r', names))
-          .where('r.artifact_id', '=', artifactId)
-          .where('r.organization_id', '=', requireOrganization(context.actor).id)
-          .where(pullRequestFits(filter)),
-    });
-}
-
-/** The number of pull requests of each artifact. */
-export function countsOfPullRequests(
-  context: OperationContext,
-  filter: PullRequestFilter,
-): LoadBatch<ArtifactId, number> {
-  return async (artifactIds) => {
-    const rows = await context.sql.all(
-      pullRequestsWithin(context, filter)
-        .select(['r.artifact_id as id', ({ fn }) => fn.countAll<number>().as('count')])
-        .where('r.artifact_id', '=', anyOf('uuid', artifactIds))
-        .groupBy('r.artifact_id'),
-    );
-    return new Map(rows.map(({ id, count }) => [id, count]));
-  };
-}
+export const PULL_REQUESTS = defineList<
+  PullRequestRow,
+  PullRequestFilter & { readonly sessionId?: SessionId },
+  PullRequestOrderField
+>()(ofArtifacts, {
+  name: 'PULL_REQUEST',
+  alias: 'r',
+  columns: PULL_REQUEST_COLUMNS,
+  below: {
+    parent: 'artifactId',
+    own: tablesOf(db.selectFrom('pull_request as r')),
+    parents: tablesOf(ofSessions),
+    parentId: 'a.id',
+  },
+  reach: ({ actor }) => readableBy(callerOf(actor)),
+  reachAlias: 's',
+  filter: ({ is, oneOf, between }) => ({
+    sessionId: (sessionId) => sql`s.id = ${sessionId}`,
+    statuses: oneOf('status'),
+    isDraft: is('isDraft'),
+    ...between('created', 'createdAt'),
+  }),
+  orders: ORDERS,
+  // The order of recording.
+  otherwise: { field: 'CREATED_AT', direction: 'ASC' },
+});
 
 /** Names the columns of an artifact in a row of its pull request. */
 const ofArtifact = (name: string) => `artifact ${name}`;
@@ -258,32 +178,6 @@ function artifactsIn(rows: readonly JoinedRow[], names: readonly (keyof Artifact
   return artifacts;
 }
 
-/** The artifacts with these ids whose sessions the caller can read, in any order. */
-export function findArtifacts(
-  context: OperationContext,
-  ids: readonly ArtifactId[],
-  asked?: Columns<ArtifactRow>,
-): Promise<ArtifactRow[]> {
-  return context.sql.all(
-    readableArtifacts(context)
-      .select(columns('a', withColumns<ArtifactRow>(asked, ARTIFACT_COLUMNS, 'id')))
-      .where('a.id', '=', anyOf('uuid', ids)),
-  );
-}
-
-/** The pull requests with these ids whose sessions the caller can read, in any order. */
-export function findPullRequests(
-  context: OperationContext,
-  ids: readonly PullRequestId[],
-  asked?: Columns<PullRequestRow>,
-): Promise<PullRequestRow[]> {
-  return context.sql.all(
-    pullRequestsWithin(context, {})
-      .select(columns('r', withColumns<PullRequestRow>(asked, PULL_REQUEST_COLUMNS, 'id')))
-      .where('r.id', '=', anyOf('uuid', ids)),
-  );
-}
-
 /** The repositories with these ids, as the pull request that changed last of those that the caller can read describes each. */
 export async function findCodeRepositories(
   context: OperationContext,
@@ -291,7 +185,8 @@ export async function findCodeRepositories(
 ): Promise<PullRequestRow['codeRepository'][]> {
   const { organizationId } = callerOf(context.actor);
   const wanted = sql<{ id: string }>`unnest(${listOf('text', ids)})`;
-  const latest = pullRequestsWithin(context, {})
+  const latest = ofArtifacts
+    .where(within(readableBy(callerOf(context.actor)), 's'))
     .select('r.code_repository as codeRepository')
     .where('r.organization_id', '=', organizationId)
     .where(sql<SqlBool>`lower(r.code_repository ->> 'id') = k.id`)
@@ -304,20 +199,6 @@ export async function findCodeRepositories(
       .select('found.codeRepository'),
   );
   return rows.map(({ codeRepository }) => codeRepository);
-}
-
-/** A page of the pull requests of a session, if the caller can read it. */
-export async function pageOfPullRequests(
-  context: OperationContext,
-  sessionId: SessionId,
-  page: PageArguments,
-): Promise<Page<PullRequestRow>> {
-  const ordering = orderingBy<PullRequestRow, PullRequestOrderField>(PULL_REQUESTS_BY, RECORDED);
-  const plan = planPage(ordering, page);
-  const pullRequests = pullRequestsWithin(context, {})
-    .select(columns('r', PULL_REQUEST_COLUMNS))
-    .where('s.id', '=', sessionId);
-  return plan.toPage(await context.sql.page(plan.apply(pullRequests), { isJson: true }));
 }
 
 /** The row of an artifact that was just written. */

@@ -4,8 +4,8 @@ import { hasAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import {
   type ArtifactInSession,
+  PULL_REQUESTS,
   type PullRequestRow,
-  pageOfPullRequests,
   readArtifactsInSessions,
 } from './artifact-queries.ts';
 import { NO_CONTENT } from './content-columns.ts';
@@ -81,7 +81,7 @@ export const listPullRequests = defineOperation({
     if (!session) throw notFound('session');
     return readList(
       list,
-      async (page) => ({ page: await pageOfPullRequests(context, sessionId, page) }),
+      async (page) => ({ page: await PULL_REQUESTS.page(context, { filter: { sessionId }, page, isJson: true }) }),
       (pullRequest: PullRequestRow) => pullRequest,
     );
   },

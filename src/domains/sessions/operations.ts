@@ -12,7 +12,7 @@ import type { McpConnectionId, OrganizationId, ProjectId, SessionId } from '../.
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
-import { findArtifacts, findCodeRepositories, findPullRequests } from './artifact-queries.ts';
+import { ARTIFACTS, PULL_REQUESTS, findCodeRepositories } from './artifact-queries.ts';
 import { Session } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
@@ -68,9 +68,9 @@ export const listSessionAgents = defineOperation({
 });
 
 /** The artifacts with these ids whose sessions the caller can read. */
-export const readArtifacts = guarded(READ_SESSIONS, findArtifacts);
+export const readArtifacts = guarded(READ_SESSIONS, ARTIFACTS.find);
 /** The pull requests with these ids whose sessions the caller can read. */
-export const readPullRequests = guarded(READ_SESSIONS, findPullRequests);
+export const readPullRequests = guarded(READ_SESSIONS, PULL_REQUESTS.find);
 export const readCodeRepositories = guarded(READ_SESSIONS, findCodeRepositories);
 /** The projects with these ids in the acting organization. */
 export const readProjects = guarded(READ_SESSIONS, (context: OperationContext, ids: readonly ProjectId[]) =>

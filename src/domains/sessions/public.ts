@@ -33,6 +33,6 @@ export { createSession, recordArtifact, recordPullRequest, transitionSession } f
 export { sessionTopic, sessionsTopic } from './topics.ts';
 export { type SessionUsage, readSessionUsage } from './usage.ts';
 export { SESSION_STATES, type SessionState, USAGE_FIELDS, type UsageField } from './vocabulary.ts';
-export { pagesOfArtifacts, pagesOfPullRequests } from './artifact-queries.ts';
+export { ARTIFACTS, PULL_REQUESTS } from './artifact-queries.ts';
 export { PROJECTS } from './project-queries.ts';
 export { SESSIONS } from './queries.ts';

@@ -27,14 +27,7 @@ import {
   updateWebhook,
 } from './operations.ts';
 import { MANAGE_WEBHOOKS } from './policy.ts';
-import {
-  type DeliveryRow,
-  type WebhookRow,
-  conditionsOf,
-  countsOfDeliveries,
-  pagesOfDeliveries,
-  webhookRow,
-} from './queries.ts';
+import { DELIVERIES, type DeliveryRow, type WebhookRow, conditionsOf, webhookRow } from './queries.ts';
 import {
   CONDITION_TEXTS,
   DELIVERY_KIND_TEXTS,
@@ -162,8 +155,7 @@ const WebhookType = nodeType<WebhookRow>('Webhook', {
     ...stateFields(t),
     deliveries: listBelow(t, DELIVERY_LIST, {
       description: 'The log of 30 days: each request with its result, and the messages that wait.',
-      pages: (context, asked, columns) => pagesOfDeliveries(context, { ...asked, columns }),
-      counts: countsOfDeliveries,
+      rows: DELIVERIES,
     }),
   }),
 });

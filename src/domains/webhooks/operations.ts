@@ -9,12 +9,14 @@ import { givenNames } from '../../core/keys-of.ts';
 import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { Asked } from '../../core/postgres/reading/lists.ts';
 import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { readFeedHead, readNumberedFeedHead } from '../feed/public.ts';
 import { lockOrganization } from '../organizations/public.ts';
 import { PING, Webhook } from './entity.ts';
 import {
+  type DeliveryFilter,
   createWebhookInput,
   redeliverWebhookInput,
   replayWebhookInput,
@@ -24,14 +26,12 @@ import {
 import { generateSecret } from './message.ts';
 import { MANAGE_WEBHOOKS } from './policy.ts';
 import {
-  type DeliveryList,
+  DELIVERIES,
+  type DeliveryOrderField,
   type DeliveryRow,
   WEBHOOKS,
   countQueued,
-  countsOfDeliveries,
-  findDeliveries,
   insertDelivery,
-  pagesOfDeliveries,
 } from './queries.ts';
 import { deleteWebhookSecrets, replaceWebhookSecret, storeWebhookSecret } from './secrets.ts';
 
@@ -248,7 +248,7 @@ export const redeliverWebhook = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async (context, { webhookId, deliveryId }) => {
     const webhook = await loadWebhook(context, webhookId);
-    const [delivery] = await findDeliveries(context, [deliveryId]);
+    const [delivery] = await DELIVERIES.find(context, [deliveryId], undefined, { isOfWebhook: true });
     if (delivery?.webhookId !== webhookId) throw notFound('delivery');
     const { type, feedEntryId } = delivery;
     return queueDelivery(context, webhook, {
@@ -314,25 +314,20 @@ export const listWebhookDeliveries = defineOperation({
     'Lists the deliveries of a webhook, newest first by default: each request with its result, and the messages that wait. Deliveries are kept for 30 days.',
   access: MANAGE_WEBHOOKS,
   errors: [NotFoundError],
-  run: async (
-    context,
-    { webhookId, ...list }: DeliveryList & { readonly webhookId: WebhookId },
-  ): Promise<CountedPage<DeliveryRow>> => {
+  run: async (context, { webhookId, filter, ...asked }: AskedDeliveries): Promise<CountedPage<DeliveryRow>> => {
     const [webhook] = await WEBHOOKS.find(context, [webhookId], ['id']);
     if (!webhook) throw notFound('webhook');
-    const page = (await pagesOfDeliveries(context, list)([webhookId])).get(webhookId);
-    if (!page) throw notFound('webhook');
-    const total = async () => (await countsOfDeliveries(context, list.filter)([webhookId])).get(webhookId) ?? 0;
-    return { page, total };
+    return DELIVERIES.read(context, { ...asked, filter: { ...filter, webhookId } });
   },
 });
+
+interface AskedDeliveries extends Asked<DeliveryFilter, DeliveryOrderField> {
+  readonly webhookId: WebhookId;
+}
 
 /** The deliveries with these ids in the acting organization. */
 export const readWebhookDeliveries = guarded(
   MANAGE_WEBHOOKS,
-  (
-    context: OperationContext,
-    ids: readonly WebhookDeliveryId[],
-    selected?: Columns<DeliveryRow>,
-  ): Promise<DeliveryRow[]> => findDeliveries(context, ids, selected),
+  (context: OperationContext, ids: readonly WebhookDeliveryId[], selected?: Columns<DeliveryRow>) =>
+    DELIVERIES.find(context, ids, selected, { isOfWebhook: true }),
 );

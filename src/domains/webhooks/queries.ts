@@ -1,13 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import type { OrganizationId, WebhookDeliveryId, WebhookId } from '../../core/ids.ts';
-import { requireOrganization } from '../../core/access.ts';
-import type { OperationContext } from '../../core/operation.ts';
-import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
-import { type Order, type Page, type PageArguments, orderingBy, planPage } from '../../core/postgres/reading/keyset.ts';
+import type { OrganizationId, WebhookId } from '../../core/ids.ts';
 import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
-import { pagesOf } from '../../core/postgres/reading/pages.ts';
-import { type Readable, type RowOf, anyOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Readable, type RowOf, asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import {
   DELIVERY_COLUMNS,
@@ -23,7 +18,6 @@ import { deleteWebhookSecrets } from './secrets.ts';
 
 const db = queriesOn<WebhookTables>();
 type Tables = Readable<WebhookTables>;
-type Reader = Pick<OperationContext, 'sql' | 'actor'>;
 
 const INTERNAL = [
   'leaseId',
@@ -47,17 +41,6 @@ const KEPT_MS = 30 * DAY_MS;
 export type WebhookOrderField = 'CREATED_AT' | 'UPDATED_AT';
 export type DeliveryOrderField = 'CREATED_AT';
 
-const CREATED_AT = { property: 'createdAt', type: 'timestamptz' } as const;
-const DELIVERIES_BY = { name: 'WEBHOOK_DELIVERY', prefix: 'd.', columns: { CREATED_AT } } as const;
-
-interface List<Filter, Field extends string, Row> {
-  readonly filter: Filter;
-  readonly order: Order<Field>;
-  readonly page: PageArguments;
-  readonly columns?: Columns<Row>;
-}
-export type DeliveryList = List<DeliveryFilter, DeliveryOrderField, DeliveryRow>;
-
 /** The webhooks of the acting organization. */
 export const WEBHOOKS = defineList<WebhookRow, WebhookFilter, WebhookOrderField>()(db.selectFrom('webhook as w'), {
   name: 'WEBHOOK',
@@ -71,66 +54,38 @@ export const WEBHOOKS = defineList<WebhookRow, WebhookFilter, WebhookOrderField>
   orders: { CREATED_AT: { createdAt: 'timestamptz' }, UPDATED_AT: { updatedAt: 'timestamptz' } },
 });
 
-function deliveriesThat({ actor }: Reader, { states, kinds, createdFrom, createdBefore }: DeliveryFilter) {
-  let found = db.selectFrom('webhook_delivery as d').where('d.organization_id', '=', requireOrganization(actor).id);
-  // In the text: waiting deliveries are few and have a separate index, which a variable cannot use.
-  if (states != null) found = found.where(sql<boolean>`d.state = any(${sql.lit(`{${statesIn(states)}}`)}::text[])`);
-  if (kinds != null) found = found.where('d.kind', '=', anyOf('text', kinds));
-  if (createdFrom != null) found = found.where('d.created_at', '>=', createdFrom);
-  if (createdBefore != null) found = found.where('d.created_at', '<', createdBefore);
-  return found;
+interface DeliveryConditions extends DeliveryFilter {
+  readonly webhookId?: WebhookId;
+  readonly isOfWebhook?: true;
 }
+
+/** The deliveries of the acting organization. */
+export const DELIVERIES = defineList<DeliveryRow, DeliveryConditions, DeliveryOrderField>()(
+  db.selectFrom('webhook_delivery as d'),
+  {
+    name: 'WEBHOOK_DELIVERY',
+    alias: 'd',
+    columns: DELIVERY_COLUMNS,
+    below: { parent: 'webhookId' },
+    reach: inActingOrganization,
+    filter: ({ is, oneOf, between }) => ({
+      webhookId: is('webhookId'),
+      // Whether the webhook exists.
+      isOfWebhook: {
+        inText: () =>
+          sql`exists (select from webhook w where w.organization_id = d.organization_id and w.id = d.webhook_id)`,
+      },
+      // In the text: waiting deliveries are few and have a separate index, which a variable cannot use.
+      states: { inText: (states) => sql`d.state = any(${sql.lit(`{${statesIn(states)}}`)}::text[])` },
+      kinds: oneOf('kind'),
+      ...between('created', 'createdAt'),
+    }),
+    orders: { CREATED_AT: { createdAt: 'timestamptz' } },
+  },
+);
 
 /** Of the lists with the same states, one. */
 const statesIn = (states: readonly DeliveryState[]) => DELIVERY_STATES.filter((state) => states.includes(state)).join();
-
-/** A page of the deliveries of each webhook. */
-export function pagesOfDeliveries(
-  context: Reader,
-  { filter, order, page, columns: asked }: DeliveryList,
-): (webhookIds: readonly WebhookId[]) => Promise<Map<WebhookId, Page<DeliveryRow>>> {
-  const ordering = orderingBy<DeliveryRow, DeliveryOrderField>(DELIVERIES_BY, order);
-  const plan = planPage(ordering, page);
-  const names = withColumns<DeliveryRow>(asked, DELIVERY_COLUMNS, 'id', ordering.property);
-  return (webhookIds) =>
-    pagesOf(context.sql, plan, webhookIds, {
-      rows: (webhookId) =>
-        deliveriesThat(context, filter).select(columns('d', names)).where('d.webhook_id', '=', webhookId),
-    });
-}
-
-/** The number of deliveries of each webhook. */
-export function countsOfDeliveries(
-  context: Reader,
-  filter: DeliveryFilter,
-): (webhookIds: readonly WebhookId[]) => Promise<Map<WebhookId, number>> {
-  return async (webhookIds) => {
-    const rows = await context.sql.all(
-      deliveriesThat(context, filter)
-        .select(['d.webhook_id as id', ({ fn }) => fn.countAll<number>().as('count')])
-        .where('d.webhook_id', '=', anyOf('uuid', webhookIds))
-        .groupBy('d.webhook_id'),
-    );
-    return new Map(rows.map(({ id, count }) => [id, count]));
-  };
-}
-
-/** The deliveries of existing webhooks of the acting organization with these ids, in any order. */
-export function findDeliveries(
-  context: Reader,
-  ids: readonly WebhookDeliveryId[],
-  asked?: Columns<DeliveryRow>,
-): Promise<DeliveryRow[]> {
-  const names = withColumns<DeliveryRow>(asked, DELIVERY_COLUMNS, 'id');
-  return context.sql.all(
-    deliveriesThat(context, {})
-      .innerJoin('webhook as w', (join) =>
-        join.onRef('w.organization_id', '=', 'd.organization_id').onRef('w.id', '=', 'd.webhook_id'),
-      )
-      .select(columns('d', names))
-      .where('d.id', '=', anyOf('uuid', ids)),
-  );
-}
 
 const tablesOf = (em: EntityManager) => em.getKysely<Tables>();
 

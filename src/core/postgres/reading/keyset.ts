@@ -27,27 +27,17 @@ export interface Order<Field extends string> {
   readonly direction: 'ASC' | 'DESC';
 }
 
-/** A column by which a list can be sorted. */
-interface OrderColumn<Row> {
-  readonly property: keyof Row & string;
-  readonly type: 'text' | 'timestamptz';
-}
-
-/** The ordering by one of the columns, then by id. `prefix` is that of the table: `k.`; `name` distinguishes cursors of other lists. */
-export function orderingBy<Row extends { readonly id: string }, Field extends string>(
-  { name, prefix, columns }: { name: string; prefix: string; columns: Readonly<Record<Field, OrderColumn<Row>>> },
-  { field, direction }: Order<Field>,
-): Ordering<Row> & { readonly property: keyof Row & string } {
-  const { property, type } = columns[field];
-  return {
-    name: `${name}_${field}`,
-    direction,
-    property,
-    columns: [
-      { sql: `${prefix}${snake(property)}`, type, of: (row) => String(row[property]) },
-      { sql: `${prefix}id`, type: 'uuid', of: ({ id }) => id },
-    ],
-  };
+/** The ordering by these properties, in the table with the alias. `name` distinguishes its cursors. */
+export function orderingBy<Row>(
+  { name, alias, direction }: { name: string; alias: string; direction: 'ASC' | 'DESC' },
+  properties: readonly (readonly [keyof Row & string, SortColumn['type']])[],
+): Ordering<Row> {
+  const columns = properties.map(([property, type]) => ({
+    sql: `${alias}.${snake(property)}`,
+    type,
+    of: (row: Row) => String(row[property]),
+  }));
+  return { name, direction, columns };
 }
 
 /** The page of a list: number of rows, direction, and cursors. */
@@ -126,7 +116,7 @@ export function planPage<Row>(
     shape,
     values,
     apply: (query) => paged(query, shape, (name) => sql`${values[name]}`),
-    place: sql<number>`row_number() over (order by ${sql.join(orderOf(shape))})`,
+    place: placeIn(shape),
     toPage: (read) => toPage(ordering, page, { backward, size }, read),
   };
 }
@@ -148,6 +138,11 @@ export function paged<Database, Table extends keyof Database, Row>(
     .selectAll()
     .limit(value('page.limit'))
     .$castTo<Row>();
+}
+
+/** The number of each row in reading order, from 1. */
+export function placeIn(shape: PageShape): RawBuilder<number> {
+  return sql<number>`row_number() over (order by ${sql.join(orderOf(shape))})`;
 }
 
 function beyond(bound: Bound, { columns, direction }: PageShape, value: PageValue): RawBuilder<SqlBool> {

@@ -1,6 +1,7 @@
 import { type Expression, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { type Actor, requireOrganization } from '../../access.ts';
 import type { OrganizationId } from '../../ids.ts';
+import type { LoadBatch } from '../../graphql/batches.ts';
 import { keysOf } from '../../keys-of.ts';
 import type { Columns } from './columns.ts';
 import { type Condition, type Value, type Values, type WhereColumn, conditionsOn } from './conditions.ts';
@@ -13,10 +14,13 @@ import {
   type PageArguments,
   type PageShape,
   type PageValues,
+  orderingBy,
   paged,
+  placeIn,
   planPage,
 } from './keyset.ts';
-import { preparedByShape, snake } from './queries.ts';
+import { type Placed, readByParent } from './pages.ts';
+import { preparedByShape, queriesOn, snake } from './queries.ts';
 import { type Places, type Reach, placesOf, within, withPlaceholders } from './reach.ts';
 import type { Sql } from './sql.ts';
 
@@ -48,6 +52,8 @@ interface Declaration<Row extends object, Filter extends object, Field extends s
   readonly expressions?: Readonly<Partial<Record<Property<Row>, Expressed>>>;
   /** The property that identifies a row, by default `id`. It is always selected, and ends each order of one column. */
   readonly key?: Property<Row>;
+  /** What the rows are listed below, for `pagesBelow` and `countsBelow`. */
+  readonly below?: Below<Property<Row>>;
   /** Further properties that are always selected. */
   readonly always?: readonly Property<Row>[];
   /** The rows that the caller can see. Its columns are in the table with the alias `reachAlias`, by default in that of the list. */
@@ -64,12 +70,26 @@ interface Declaration<Row extends object, Filter extends object, Field extends s
   readonly otherwise?: Order<Field>;
 }
 
+interface Below<Name extends string> {
+  /** The property with the id of the parent. */
+  readonly parent: Name;
+  /**
+   * The table alone, and those of the parents with the name of their id, if the reach is in a table that `rows` joins: then it is tested once
+   * for each parent instead of within the list of each.
+   */
+  readonly own?: Rows;
+  readonly parents?: Rows;
+  readonly parentId?: string;
+}
+
 /** What a list is asked for. */
 export interface Asked<Filter, Field extends string> {
   readonly filter: Filter;
   readonly order?: Order<Field>;
   readonly page: PageArguments;
   readonly maxPageSize?: number;
+  /** Whether large columns are JSON that is answered as it is. */
+  readonly isJson?: boolean;
 }
 
 type IdOf<Row> = Row extends { readonly id: infer Id } ? Id : string;
@@ -77,7 +97,7 @@ type IdOf<Row> = Row extends { readonly id: infer Id } ? Id : string;
 interface Shape {
   readonly reach: Places;
   /** The given conditions, each with its value if that decides the text. */
-  readonly given: readonly (readonly [name: string, inText?: string | boolean])[];
+  readonly given: readonly (readonly [name: string, inText?: string | boolean | readonly string[]])[];
 }
 type Selected = Shape & { readonly names: readonly string[] };
 
@@ -86,9 +106,15 @@ export function defineList<Row extends object, Filter extends object, Field exte
   return <Tables, Table extends keyof Tables>(
     rows: SelectQueryBuilder<Tables, Table, object>,
     declaration: Declaration<Row, Filter, Field>,
-    // The list uses the tables by its declaration only, whose properties are those of a row.
-  ) => new List<Row, Filter, Field>(rows as unknown as Rows, declaration);
+  ) => new List<Row, Filter, Field>(tablesOf(rows), declaration);
 }
+
+/** The tables of a query, which a list uses by its declaration only. */
+export function tablesOf<Tables, Table extends keyof Tables>(rows: SelectQueryBuilder<Tables, Table, object>): Rows {
+  return rows as unknown as Rows;
+}
+
+const db = queriesOn<object>();
 
 type Rows = SelectQueryBuilder<Record<string, object>, string, object>;
 
@@ -125,21 +151,28 @@ export class List<Row extends object, Filter extends object, Field extends strin
     return reader.sql.all(this.#all({ ...shape, names: this.#columns(asked) }, values));
   }
 
-  async page(
-    reader: Reader,
-    { filter, order = this.#declaration.otherwise, page, maxPageSize }: Asked<Filter, Field>,
-    asked?: Columns<Row>,
-  ): Promise<Page<Row>> {
-    if (!order) throw new Error('the list has no default order');
+  async page(reader: Reader, listed: Asked<Filter, Field>, asked?: Columns<Row>): Promise<Page<Row>> {
+    const { plan, shape, values } = this.#planned(reader, listed, asked);
+    return plan.toPage(await reader.sql.page(this.#pages(shape, values), { isJson: listed.isJson ?? false }));
+  }
+
+  /** A page of the list of each of these parents, by one statement. Each has a page, which may be empty. */
+  pagesBelow(reader: Reader, listed: Asked<Filter, Field>, asked?: Columns<Row>): LoadBatch<string, Page<Row>> {
+    const { plan, shape, values } = this.#planned(reader, listed, asked);
+    const read = (parentIds: readonly string[]) => reader.sql.page(this.#pagesBelow(shape, { ...values, parentIds }));
+    return async (parentIds) => {
+      const found = await readByParent(parentIds, read, ({ parentId }) => parentId);
+      return new Map(parentIds.map((id) => [id, plan.toPage(found.get(id) ?? { rows: [], isCut: false })]));
+    };
+  }
+
+  /** The number of rows in the list of each of these parents; none if there are none. */
+  countsBelow(reader: Reader, filter: Partial<Filter>): LoadBatch<string, number> {
     const { shape, values } = this.#given(reader, filter);
-    const sorted = this.#sorted(order);
-    const plan = planPage(this.#ordering(order, sorted), page, maxPageSize);
-    const names = this.#columns(
-      asked,
-      sorted.map(([name]) => name),
-    );
-    const statement = this.#pages({ ...shape, names, page: plan.shape }, { ...values, ...plan.values });
-    return plan.toPage(await reader.sql.page(statement));
+    return async (parentIds) => {
+      const rows = await reader.sql.all(this.#countsBelow(shape, { ...values, parentIds }));
+      return new Map(rows.map(({ id, count }) => [id, count]));
+    };
   }
 
   count(reader: Reader, filter: Partial<Filter>): Promise<number> {
@@ -160,34 +193,77 @@ export class List<Row extends object, Filter extends object, Field extends strin
     return { page: await this.page(reader, asked, selected), total: () => this.count(reader, asked.filter) };
   };
 
-  readonly #all = preparedByShape<Values, Selected>()((value, shape) => this.#select(value, shape));
+  readonly #all = preparedByShape<Values, Selected>()((value, shape) =>
+    this.#select(this.#matching(value, shape), value, shape.names),
+  );
 
   readonly #byIds = preparedByShape<Values, Selected>()((value, shape) =>
-    this.#select(value, shape).where(sql<SqlBool>`${this.#column(this.#key)} = any(${value('ids')}::uuid[])`),
+    this.#select(this.#matching(value, shape), value, shape.names).where(
+      sql<SqlBool>`${this.#column(this.#key)} = any(${value('ids')}::uuid[])`,
+    ),
   );
 
   readonly #pages = preparedByShape<Values & PageValues, Selected & { readonly page: PageShape }>()(
-    (value, { page, ...shape }) => paged(this.#select(value, shape), page, value),
+    (value, { page, names, ...shape }) => paged(this.#select(this.#matching(value, shape), value, names), page, value),
+  );
+
+  readonly #pagesBelow = preparedByShape<Values & PageValues, Selected & { readonly page: PageShape }>()(
+    (value, { page, names, reach, given }) => {
+      const { own, parents, parentId = '', parent } = this.#below;
+      const { alias, reachAlias = alias } = this.#declaration;
+      const reached = withPlaceholders(reach, value);
+      const rows = own?.where(within(organizationOf(reached), alias)) ?? this.#rows.where(within(reached, alias));
+      const list = this.#select(this.#fitting(rows, value, given), value, names)
+        .select(placeIn(page).as('place'))
+        .where(sql<SqlBool>`${this.#column(parent)} = parent.id`);
+      const ids = sql`${value('parentIds')}::uuid[]`;
+      const readable = parents
+        ?.select(sql.ref(parentId).as('id'))
+        .where(sql<SqlBool>`${sql.ref(parentId)} = any(${ids})`)
+        .where(within(reached, reachAlias));
+      return db
+        .selectFrom(sql<{ id: string }>`(${readable ?? sql`select unnest(${ids}) as id`})`.as<'parent'>(sql`parent`))
+        .crossJoinLateral(sql<Row & Placed>`${paged(list, page, value)}`.as<'child'>(sql`child`))
+        .select('parent.id as parentId')
+        .selectAll('child')
+        .orderBy('parent.id')
+        .orderBy(sql`child.place`)
+        .$castTo<Row & Placed>();
+    },
+  );
+
+  readonly #countsBelow = preparedByShape<Values, Shape>()((value, shape) =>
+    this.#matching(value, shape)
+      .select([this.#column(this.#below.parent).as('id'), sql`count(*)`.as('count')])
+      .where(sql<SqlBool>`${this.#column(this.#below.parent)} = any(${value('parentIds')}::uuid[])`)
+      .groupBy(this.#column(this.#below.parent))
+      .$castTo<{ id: string; count: number }>(),
   );
 
   readonly #counts = preparedByShape<Values, Shape>()((value, shape) => counted(this.#matching(value, shape)));
 
   /** The rows that the caller can see and that meet the filter. */
   #matching(value: Value, { reach, given }: Shape): Rows {
-    const { reachAlias, alias, where } = this.#declaration;
-    const found = this.#rows.where(within(withPlaceholders(reach, value), reachAlias ?? alias));
+    const { reachAlias, alias } = this.#declaration;
+    return this.#fitting(this.#rows.where(within(withPlaceholders(reach, value), reachAlias ?? alias)), value, given);
+  }
+
+  #fitting(rows: Rows, value: Value, given: Shape['given']): Rows {
     const conditions = given.map(([name, inText]) => {
       const condition = this.#conditions[name as keyof Filter];
       // The shape has the value of each condition whose text it decides.
       return typeof condition === 'function' ? condition(value(name), value) : condition.inText(inText as never, value);
     });
-    return [where?.(value), ...conditions].reduce<Rows>((rows, each) => (each ? rows.where(each) : rows), found);
+    return [this.#declaration.where?.(value), ...conditions].reduce<Rows>(
+      (found, each) => (each ? found.where(each) : found),
+      rows,
+    );
   }
 
-  #select(value: Value, { names, ...shape }: Selected) {
+  #select(rows: Rows, value: Value, names: readonly string[]) {
     const selection = names.map((name) => this.#column(name as Property<Row>, value).as(name));
     // The selected columns have the names of the row's properties.
-    return this.#matching(value, shape).select(selection).$castTo<Row>();
+    return rows.select(selection).$castTo<Row>();
   }
 
   #column(name: Property<Row>, value?: Value): RawBuilder<unknown> {
@@ -195,6 +271,34 @@ export class List<Row extends object, Filter extends object, Field extends strin
     const own: Expressed | undefined = expressions?.[name];
     if (typeof own === 'function' && value) return own(value);
     return sql.ref(typeof own === 'string' ? own : `${alias}.${snake(name)}`);
+  }
+
+  get #below(): Below<Property<Row>> {
+    const { below } = this.#declaration;
+    if (!below) throw new Error('the list is below no other objects');
+    return below;
+  }
+
+  #planned(
+    reader: Reader,
+    { filter, order = this.#declaration.otherwise, page, maxPageSize }: Asked<Filter, Field>,
+    asked: Columns<Row>,
+  ) {
+    if (!order) throw new Error('the list has no default order');
+    const { shape, values } = this.#given(reader, filter);
+    const sorted = this.#sorted(order);
+    const { name, alias } = this.#declaration;
+    const cursors = typeof name === 'string' ? `${name}_${order.field}` : name(order);
+    const plan = planPage(
+      orderingBy<Row>({ name: cursors, alias, direction: order.direction }, sorted),
+      page,
+      maxPageSize,
+    );
+    const names = this.#columns(
+      asked,
+      sorted.map(([property]) => property),
+    );
+    return { plan, shape: { ...shape, names, page: plan.shape }, values: { ...values, ...plan.values } };
   }
 
   #columns(asked: Columns<Row>, sorted: readonly Property<Row>[] = []): readonly Property<Row>[] {
@@ -209,7 +313,7 @@ export class List<Row extends object, Filter extends object, Field extends strin
     const given = this.#names
       .filter((name) => filter[name] != null && filter[name] !== '')
       .map((name): Shape['given'][number] =>
-        typeof this.#conditions[name] === 'function' ? [name] : [name, filter[name] as string | boolean],
+        typeof this.#conditions[name] === 'function' ? [name] : [name, filter[name] as Shape['given'][number][1]],
       );
     return { shape: { reach: places, given }, values: { ...filter, ...reached, ...values?.(reader) } };
   }
@@ -219,22 +323,14 @@ export class List<Row extends object, Filter extends object, Field extends strin
     const sorted = columns.map(([name, type = 'text']) => [name as Property<Row>, type] as const);
     return sorted.length > 1 ? sorted : [...sorted, [this.#key, 'uuid'] as const];
   }
-
-  #ordering(order: Order<Field>, sorted: readonly (readonly [Property<Row>, SortType])[]): Ordering<Row> {
-    const { name, alias } = this.#declaration;
-    return {
-      name: typeof name === 'string' ? `${name}_${order.field}` : name(order),
-      direction: order.direction,
-      columns: sorted.map(([property, type]) => ({
-        sql: `${alias}.${snake(property)}`,
-        type,
-        of: (row) => String(row[property]),
-      })),
-    };
-  }
 }
 
 /** The reach of lists that belong to the organization. @throws ValidationError (400) if the request acts in none. */
 export function inActingOrganization({ actor }: Reader): Reach<{ organizationId: OrganizationId }> {
   return { all: { organizationId: requireOrganization(actor).id } };
+}
+
+/** The organization of a reach, which each table has. */
+function organizationOf({ all }: Reach<object>): Reach<object> {
+  return { all: { organizationId: (all as { organizationId?: unknown }).organizationId } };
 }

@@ -5,7 +5,7 @@ import type { PageRows, Sql } from './sql.ts';
 import { listOf, queriesOn } from './queries.ts';
 
 /** The position of a row: its parent, and its number in the page. */
-interface Placed {
+export interface Placed {
   readonly parentId: string;
   readonly place: number;
 }

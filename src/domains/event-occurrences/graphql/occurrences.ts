@@ -104,9 +104,11 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
   listBelow(t, EVENT_OCCURRENCE_LIST, {
     description:
       'Occurrences of the event, latest first by default. Always empty for `NO_OBJECT`, whose occurrences are not stored.',
-    pages: (context, { order, ...asked }, columns) =>
-      listEventOccurrences(context, { ...asked, direction: order.direction, columns }),
-    counts: countEventOccurrences,
+    rows: {
+      pagesBelow: (context, { order, ...asked }, columns) =>
+        listEventOccurrences(context, { ...asked, direction: order.direction, columns }),
+      countsBelow: countEventOccurrences,
+    },
   }),
 );
 

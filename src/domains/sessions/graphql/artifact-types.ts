@@ -7,12 +7,7 @@ import { listBelow, listType } from '../../../core/graphql/lists.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { referenceTo } from '../../../core/graphql/references.ts';
 import { needs } from '../../../core/graphql/selection.ts';
-import {
-  type ArtifactRow,
-  type PullRequestRow,
-  countsOfPullRequests,
-  pagesOfPullRequests,
-} from '../artifact-queries.ts';
+import { type ArtifactRow, PULL_REQUESTS, type PullRequestRow } from '../artifact-queries.ts';
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { readArtifacts, readCodeRepositories, readPullRequests } from '../operations.ts';
 import { artifactFilter, pullRequestFilter } from '../input.ts';
@@ -136,7 +131,6 @@ builder.objectField(ArtifactType, 'pullRequests', (t) =>
   listBelow(t, PULL_REQUEST_LIST, {
     description: ARTIFACT_TEXTS.pullRequests,
     extensions: refusable(READ_SESSION_CONTENT),
-    pages: (context, asked, columns) => pagesOfPullRequests(context, { ...asked, columns }),
-    counts: countsOfPullRequests,
+    rows: PULL_REQUESTS,
   }),
 );

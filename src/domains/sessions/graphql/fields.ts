@@ -11,7 +11,7 @@ import { needs } from '../../../core/graphql/selection.ts';
 import { McpServerType } from '../../mcp-connections/graphql/types.ts';
 import { READ_MCP_CONNECTIONS, readMcpConnections } from '../../mcp-connections/public.ts';
 import { userField } from '../../users/graphql.ts';
-import { countsOfArtifacts, pagesOfArtifacts } from '../artifact-queries.ts';
+import { ARTIFACTS } from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../computed-fields.ts';
 import { projectsOf } from '../project-queries.ts';
 import { HOLD_SESSIONS, READ_SESSION_CONTENT, RECORD_SESSIONS, WRITE_SESSIONS, mayChange } from '../policy.ts';
@@ -60,8 +60,7 @@ export function taskFields(t: Fields) {
     artifacts: listBelow(t, ARTIFACT_LIST, {
       description: SESSION_TEXTS.artifacts,
       extensions: CONTENT,
-      pages: (context, asked, columns) => pagesOfArtifacts(context, { ...asked, columns }),
-      counts: countsOfArtifacts,
+      rows: ARTIFACTS,
     }),
   };
 }

@@ -18,12 +18,9 @@ interface Thing {
   readonly label: string;
 }
 
-const COLUMNS = {
-  CREATED_AT: { property: 'createdAt', type: 'timestamptz' },
-  LABEL: { property: 'label', type: 'text' },
-} as const;
+const COLUMNS = { CREATED_AT: ['createdAt', 'timestamptz'], LABEL: ['label', 'text'] } as const;
 const orderingOf = (field: keyof typeof COLUMNS, direction: 'ASC' | 'DESC' = 'ASC', name = 'things') =>
-  orderingBy<Thing, keyof typeof COLUMNS>({ name, prefix: 't.', columns: COLUMNS }, { field, direction });
+  orderingBy<Thing>({ name: `${name}_${field}`, alias: 't', direction }, [COLUMNS[field], ['id', 'uuid']]);
 
 const thing = (place: number): Thing => ({
   id: `0190c2a4-0000-7000-8000-00000000000${place}`,
