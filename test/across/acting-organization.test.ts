@@ -210,7 +210,9 @@ function outcomeOf({ name, inOrganization, writes }: Operation, { acts }: Combin
   // Numbers new entries of the feed.
   if (name === 'GET /v1/feed') return { answer: /: 200 /, changes: [], mayChangeAnything: true };
   if (REFUSED_BY_SERVER.test(name)) return { answer: /: 405 /, changes: [] };
-  const changes = writes && name !== CHANGES_NOTHING ? NAMES.filter((each) => each === acts) : [];
+  // It is in the audit log.
+  const isRecorded = writes || name === 'GET /v1/organizations/:organizationId/export';
+  const changes = isRecorded && name !== CHANGES_NOTHING ? NAMES.filter((each) => each === acts) : [];
   return { answer: /: 20\d (?!.*"(?:code|errors)":)/, changes };
 }
 

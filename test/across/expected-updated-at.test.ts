@@ -45,7 +45,8 @@ test.each(MUTATION_CASES.filter(([name]) => taking.has(name)))('%s', async (name
   const type = write.versionOf ?? write.target ?? '';
   const input = write.input(kept);
   const id = globalId(type, name === 'updateViewer' ? userId : (OBJECTS[type]?.(kept) ?? ''));
-  const query = `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${write.selects ?? selectionOf(input)} } } }`;
+  const selected = write.selects ?? selectionOf(input);
+  const query = `query($id: ID!) { node(id: $id) { ... on ${type} { updatedAt ${selected} } } }`;
   const read = async () =>
     (await gateway.graphql<{ node: Record<string, unknown> & { updatedAt: string } }>(key, query, { id })).data?.node;
   const before = await read();
@@ -66,7 +67,7 @@ test.each(MUTATION_CASES.filter(([name]) => taking.has(name)))('%s', async (name
   const inputType = `${name.charAt(0).toUpperCase()}${name.slice(1)}Input`;
   const conflict = await gateway.graphql<Record<string, object>>(
     key,
-    `mutation($input: ${inputType}!) { ${name}(input: $input) { ... on ConflictError { current { id ... on ${type} { updatedAt ${selectionOf(input)} } } } } }`,
+    `mutation($input: ${inputType}!) { ${name}(input: $input) { ... on ConflictError { current { id ... on ${type} { updatedAt ${selected} } } } } }`,
     { input: { ...input, expectedUpdatedAt } },
   );
   expect(conflict.data?.[name]).toEqual({ current: { id, ...(await read()) } });

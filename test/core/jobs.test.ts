@@ -102,6 +102,8 @@ describe('a queue', () => {
         { name: 'mcp-refresh', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'mcp-token-revocation', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'organization-deletion', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'retention', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'session-purge', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'user-deletion', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
       ]);
       expect(await sql.query('select id, state from pgboss.job', [])).toEqual([{ id, state: 'created' }]);

@@ -64,7 +64,7 @@ describe.each(['/graphql', DEFINITIONS, '/v1/organizations'])('%s', (path) => {
       text: '',
       corsHeaders: {
         ...allowed(origin, 'Origin'),
-        'access-control-allow-methods': 'GET, POST, PATCH, DELETE',
+        'access-control-allow-methods': 'GET, POST, PUT, PATCH, DELETE',
         'access-control-allow-headers': 'authorization, content-type',
         'access-control-max-age': '7200',
       },
