@@ -170,16 +170,16 @@ function fieldCost(node: FieldNode, parent: GraphQLNamedType | undefined, costin
   return { once: isPage ? 0 : total, perItem: isPage ? total : 0, statements, dearest: { path, cost } };
 }
 
-/** How many statements the field needs at most: one for every connection and count, and for other fields what they are marked with. */
+/** How many statements the field needs at most: what it is marked with, and at least one for every connection and count. */
 function ownStatementsOf(
   { name, extensions }: GraphQLField<unknown, unknown>,
   type: GraphQLNamedType,
   parent: GraphQLNamedType | undefined,
 ): number {
   const isCount = name === 'totalCount' && parent?.name.endsWith('Connection') === true;
-  if (isCount || type.name.endsWith('Connection')) return 1;
   const { ownStatements } = extensions;
-  return typeof ownStatements === 'number' ? ownStatements : 0;
+  const marked = typeof ownStatements === 'number' ? ownStatements : 0;
+  return isCount || type.name.endsWith('Connection') ? Math.max(1, marked) : marked;
 }
 
 function pageSizeOf(field: GraphQLField<unknown, unknown>, node: FieldNode, costing: Costing): number {

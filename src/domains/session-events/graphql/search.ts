@@ -1,5 +1,5 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { OWN_STATEMENT, builder, ownStatements } from '../../../core/graphql/builder.ts';
 import { connectionType, resolveList } from '../../../core/graphql/connections.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
@@ -60,7 +60,12 @@ builder.objectField(OrganizationType, 'sessionSearch', (t) =>
           description: 'Conditions on the sessions. When absent, all sessions are searched.',
         }),
       },
-      extensions: { ...refusable(searchSessions.access, { actingOrganization: true }), ...needs<{ id: string }>('id') },
+      extensions: {
+        ...refusable(searchSessions.access, { actingOrganization: true }),
+        ...needs<{ id: string }>('id'),
+        // The texts that are found, and their excerpts.
+        ...ownStatements(2),
+      },
       resolve: ({ id: organizationId }, args, context, info) => {
         const { text, filter, ...page } = args;
         const { text: phrases } = parseInput(searchTextInput, { text });
