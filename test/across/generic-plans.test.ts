@@ -79,7 +79,8 @@ test('the statement of each list reads hardly more rows with the plan for all va
     for (const table of generic.tables) tables.add(table);
     if (generic.rows <= FEW_ROWS || faults.has(statement.text)) continue;
     const custom = await measurePlan(client, statement, 'force_custom_plan');
-    if (generic.rows > 2 * custom.rows) faults.set(statement.text, faultOf(statement, generic, custom));
+    // A join can look up a row for each one that it has found.
+    if (generic.rows > 2 * custom.rows + 2 * FEW_ROWS) faults.set(statement.text, faultOf(statement, generic, custom));
   }
   expect([...faults.values()].join('\n\n')).toBe('');
   // The tables that were read are large.
