@@ -5,7 +5,7 @@ export class Migration20261128022525 extends Migration {
 
   override up(): void | Promise<void> {
     this.addSql(
-      `create index "pull_request_repository_index" on "pull_request" (lower("code_repository" ->> 'id'), "organization_id", "updated_at");`,
+      `create index "pull_request_repository_index" on "pull_request" (lower("code_repository" ->> 'id'), "organization_id");`,
     );
   }
 

@@ -40,8 +40,8 @@ function* variants(
 describe('hostile input to every route', () => {
   // The body of a raw route is a document of another protocol.
   const withBody = routes.filter((route) => takesBody(route) && !route.optionalBody && !isRaw(route));
-  /** Objects in which the caller can use any key. */
-  const FREE_FORM = /(?:^|\.)(?:env|headers|attrs|richContent.*|properties|content|eventData|arguments)$/;
+  /** Objects in which the caller can use any key: documents of GraphQL are `operations`. */
+  const FREE_FORM = /(?:^|\.)(?:env|headers|attrs|richContent.*|properties|content|eventData|arguments|operations)$/;
 
   test.each(withBody.map((route) => [route.operationId, route] as const))(
     '%s: an unknown property at any depth, also __proto__ or constructor, is 400 and does not change Object.prototype',

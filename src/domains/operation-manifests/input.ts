@@ -11,8 +11,13 @@ export interface NamedDocument {
 const MAX_ID = 255;
 const APOLLO = 'apollo-persisted-query-manifest';
 
-const ID_SCHEMA = { type: 'string', minLength: 1, maxLength: MAX_ID };
-const DOCUMENT_SCHEMA = { type: 'string', minLength: 1, maxLength: WORK.documentBytes };
+const ID_SCHEMA = { type: 'string', minLength: 1, maxLength: MAX_ID, description: 'Id of the document.' };
+const DOCUMENT_SCHEMA = {
+  type: 'string',
+  minLength: 1,
+  maxLength: WORK.documentBytes,
+  description: 'Text of the document.',
+};
 
 /** The documents with their ids, from the file of Relay's compiler (texts by id), Apollo's manifest, or the list in it. */
 const operations = z

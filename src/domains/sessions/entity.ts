@@ -245,7 +245,7 @@ const PullRequestSchema = defineEntity({
   indexes: [
     {
       name: 'pull_request_repository_index',
-      expression: `create index "pull_request_repository_index" on "pull_request" (lower("code_repository" ->> 'id'), "organization_id", "updated_at")`,
+      expression: `create index "pull_request_repository_index" on "pull_request" (lower("code_repository" ->> 'id'), "organization_id")`,
     },
   ],
 });

@@ -303,7 +303,7 @@ describe('a recorded event', () => {
     [{ eventType: null }, 'eventType: must be a string'],
     [{ provider: '' }, 'provider: must not be empty'],
     [{ provider: 'x'.repeat(101) }, 'provider: must be at most 100 characters'],
-    [{ provider: undefined }, 'provider: is required'],
+    [{ eventType: undefined }, 'eventType: is required'],
     [{ messageId: 'x' }, 'messageId: must be a UUID'],
     [{ messageId: '' }, 'messageId: must be a UUID'],
     [{ id: 5 }, 'id: is not a known property'],

@@ -124,7 +124,7 @@ describe('GraphQL over HTTP', () => {
       { id: 'unknown', query: '' },
       { doc_id: 'unknown', id: null, query: null },
     ])
-      expect((await ask(alone)).body.errors?.[0]?.extensions?.['code']).toBe('PERSISTED_QUERY_NOT_FOUND');
+      expect((await ask(alone)).body.errors?.[0]?.extensions?.['code']).toBe('PERSISTED_DOCUMENT_NOT_FOUND');
     expect((await ask({ query, bogus: 1 })).body.errors).toMatchObject([
       { message: 'bogus: is not a parameter of a GraphQL request', extensions: { code: 'INVALID_INPUT' } },
     ]);
