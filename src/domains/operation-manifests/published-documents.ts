@@ -22,7 +22,10 @@ interface Found {
 
 const db = queriesOn<ManifestTables>();
 
-/** Documents never change, so what was found once is right. What was not found is read again. */
+/**
+ * The documents of a version of a client never change, so what was found once is right. What was not found is read again, and so is what a
+ * request without a client or a version gets: another version can be published in another process.
+ */
 const newCache = () =>
   new LRUCache<string, Found>({
     maxSize: 16 * 1024 * 1024,
@@ -42,9 +45,10 @@ export async function findPublishedDocument(
   named: NamedClient,
 ): Promise<string | undefined> {
   const cache = caches.of(newCache);
+  const isExact = named.client !== null && named.version !== null;
   const key = JSON.stringify([organizationId, id, named.client, named.version]);
   const at = now();
-  const known = cache.get(key);
+  const known = isExact ? cache.get(key) : undefined;
   if (known && at.getTime() - known.notedAt < PRECISION_MS) return known.document;
   const [found] = await sql.all(documentsThat(organizationId, id, named));
   if (!found) return undefined;
@@ -58,7 +62,7 @@ export async function findPublishedDocument(
         .where('organization_id', '=', organizationId)
         .where('last_used_at', '<=', since.toISOString()),
     );
-  cache.set(key, { ...found, notedAt: at.getTime() });
+  if (isExact) cache.set(key, { ...found, notedAt: at.getTime() });
   return found.document;
 }
 
@@ -72,6 +76,7 @@ function documentsThat(organizationId: OrganizationId, id: string, { client, ver
     .where('d.organization_id', '=', organizationId)
     .where((eb) => eb.or([eb('d.operation_id', '=', id), eb('d.hash', '=', id)]))
     .orderBy('m.published_at', 'desc')
+    .orderBy('m.id')
     .limit(1);
   if (client !== null) found = found.where('m.client', '=', client);
   if (version !== null) found = found.where('m.version', '=', version);

@@ -124,6 +124,29 @@ test('two clients can have an id for different documents: each gets its own', as
   expect(await asked('ios')).toEqual({ status: 200, data: { viewer: { organization: { slug: admin.organization } } } });
 });
 
+test('a request that leaves out the client or the version gets the newest document at once, in every process; one that names both gets its own', async () => {
+  const begun = Date.now();
+  const slug = { status: 200, data: { viewer: { organization: { slug: admin.organization } } } };
+  const partly: readonly Record<string, string>[] = [{}, { 'GraphQL-Client-Name': 'web' }];
+  const exactly = { 'GraphQL-Client-Name': 'web', 'GraphQL-Client-Version': '1' };
+  const versions = [ROLE, SLUG, ROLE];
+  for (const [index, document] of versions.entries()) {
+    for (const process of [gateway, other]) process.setClock(new Date(begun + index * 1000));
+    await publish({ client: 'web', version: String(index + 1), operations: { list: document } });
+    for (const process of [gateway, other]) {
+      for (const headers of partly)
+        expect(await run({ documentId: 'list' }, headers, admin, process)).toEqual(document === ROLE ? RAN : slug);
+      expect(await run({ documentId: 'list' }, exactly, admin, process)).toEqual(RAN);
+    }
+  }
+  await publish({ client: 'ios', version: '9', operations: { list: SLUG } });
+  expect(await run({ documentId: 'list' }, { 'GraphQL-Client-Name': 'web' })).toEqual(RAN);
+  const before = gateway.statements.filter((statement) => statement.includes('published_document')).length;
+  expect(await run({ documentId: 'list' }, exactly)).toEqual(RAN);
+  expect(gateway.statements.filter((statement) => statement.includes('published_document'))).toHaveLength(before);
+  other.setClock(undefined);
+});
+
 test('a repeated publication adds documents; another document under a published id is 409, and changes nothing', async () => {
   const first = await publish({ client: 'web', version: '1', operations: { a: ROLE } });
   const again = await publish({ client: 'web', version: '1', operations: { a: ROLE, b: SLUG } });
