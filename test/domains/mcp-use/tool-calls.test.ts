@@ -263,7 +263,13 @@ test('a server that asks without end is answered 100 times', async () => {
 describe('failures', () => {
   test('502, 504 and 429 have their causes; a stdio connection and input for a person are conflicts', async () => {
     const cases: [Handler, object, number, string, string][] = [
-      [(request) => request.socket.destroy(), SUM, 502, 'cannot be reached', 'REMOTE_FAILED'],
+      [
+        (request) => request.socket.destroy(),
+        SUM,
+        502,
+        'closed the connection before the end of its answer',
+        'REMOTE_FAILED',
+      ],
       [(request) => void request.resume(), { ...SUM, timeoutSeconds: 1 }, 504, 'within 1 s', 'REMOTE_FAILED'],
       [(_, response) => response.writeHead(429).end(), SUM, 429, 'refuses more requests', 'RATE_LIMITED'],
       [legacyServer('"result":{"resultType":"input_required"}'), SUM, 409, 'asks a person for input', 'CONFLICT'],
