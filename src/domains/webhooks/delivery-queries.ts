@@ -46,7 +46,12 @@ export function findDue(reader: Sql, at: Date, limit: number): Promise<WebhookRe
           eb.exists(queued),
           eb.and([
             eb('w.disabled_at', 'is', null),
-            eb.or([eb('w.next_attempt_at', 'is', null), eb('w.next_attempt_at', '<=', at.toISOString())]),
+            eb.or([
+              eb('w.is_try_requested', '=', true),
+              eb('w.lease_id', 'is not', null),
+              eb('w.next_attempt_at', 'is', null),
+              eb('w.next_attempt_at', '<=', at.toISOString()),
+            ]),
             eb.or([eb('s.last_id', '>', eb.ref('w.cursor')), eb.exists(unnumbered)]),
           ]),
         ]),
@@ -73,6 +78,8 @@ export interface DeliveryProgress {
 export interface LeasedWebhook extends WebhookReference, DeliveryProgress {
   readonly leaseId: string;
   readonly generation: number;
+  /** The entry that failed is tried now, although the schedule may have its next try later. */
+  readonly isTryAsked: boolean;
   readonly replaysOnlyFailed: boolean;
   readonly url: string;
   readonly types: readonly string[] | null;
@@ -93,7 +100,10 @@ const PROGRESS = [
   'disabledReason',
 ] as const satisfies readonly (keyof DeliveryProgress)[];
 
-/** Takes the lease of a webhook, and begins a replay that was asked for. Undefined if it was deleted, or another process has the lease. */
+/**
+ * Takes the lease of a webhook, and begins a replay or a try that was asked for. After a lease that was not ended, its try is begun again.
+ * @returns undefined if the webhook was deleted, or another process has the lease.
+ */
 export async function takeLease(
   reader: Sql,
   { id, organizationId }: WebhookReference,
@@ -102,9 +112,18 @@ export async function takeLease(
 ): Promise<LeasedWebhook | undefined> {
   const ifReplayed = <Value>(value: RawBuilder<unknown>, otherwise: string) =>
     sql<Value>`case when requested_cursor is null then ${sql.ref(otherwise)} else ${value} end`;
+  const free = db
+    .selectFrom('webhook as w')
+    .select('w.id as freeId')
+    .select(sql<boolean>`w.is_try_requested or w.lease_id is not null`.as('isTryAsked'))
+    .where('w.organization_id', '=', organizationId)
+    .where('w.id', '=', id)
+    .where((eb) => eb.or([eb('w.lease_until', 'is', null), eb('w.lease_until', '<=', NOW)]))
+    .forUpdate();
   const row = await reader.primary.first(
     db
       .updateTable('webhook')
+      .from(free.as('free'))
       .set({
         lease_id: leaseId,
         lease_until: afterNow(leaseMs),
@@ -112,14 +131,13 @@ export async function takeLease(
         cursor: ifReplayed<number>(sql`requested_cursor`, 'cursor'),
         attempts: ifReplayed<number>(sql`0`, 'attempts'),
         next_attempt_at: ifReplayed<string>(sql`null`, 'next_attempt_at'),
-        failed_entry_id: ifReplayed<number>(sql`null`, 'failed_entry_id'),
         requested_cursor: null,
         is_try_requested: false,
       })
       .where('organization_id', '=', organizationId)
-      .where('id', '=', id)
-      .where((eb) => eb.or([eb('lease_until', 'is', null), eb('lease_until', '<=', NOW)]))
+      .whereRef('id', '=', 'free.freeId')
       .returning([
+        'free.isTryAsked',
         'url',
         'types',
         'session_states as sessionStates',

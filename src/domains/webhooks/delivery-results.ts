@@ -35,8 +35,9 @@ const LOG_TYPES = {
   createdAt: 'timestamptz',
 } as const satisfies Readonly<Record<keyof DeliveryRow, string>>;
 
-/** Saves the state, if the result counts. It goes on unless a replay or another secret was asked for meanwhile. */
+/** Saves the state, if the result counts. It goes on unless a replay or another secret was asked for meanwhile; a try then remains asked for. */
 function progress(value: ValueOf<Progress>) {
+  const goesOn = sql<boolean>`(requested_cursor is null and previous_secret_expires_at is not distinct from ${value('previousSecretExpiresAt')}::timestamptz)`;
   return db
     .updateTable('webhook')
     .set({
@@ -45,7 +46,8 @@ function progress(value: ValueOf<Progress>) {
       replay_until: sql<number>`${value('replayUntil')}::bigint`,
       attempts: sql<number>`${value('attempts')}::int`,
       failed_entry_id: sql<number>`${value('failedEntryId')}::bigint`,
-      next_attempt_at: sql<string>`case when is_try_requested then null else ${value('nextAttemptAt')}::timestamptz end`,
+      next_attempt_at: sql<string>`${value('nextAttemptAt')}::timestamptz`,
+      is_try_requested: sql<boolean>`is_try_requested or (${value('isTryAsked')}::boolean and not ${goesOn})`,
       failing_since: sql<string>`${value('failingSince')}::timestamptz`,
       disable_after: sql<string>`${value('disableAfter')}::timestamptz`,
       last_delivered_at: sql<string>`${value('lastDeliveredAt')}::timestamptz`,
@@ -56,11 +58,7 @@ function progress(value: ValueOf<Progress>) {
     .where('id', '=', sql<LeasedWebhook['id']>`${value('id')}`)
     .where('lease_id', '=', sql<string>`${value('leaseId')}`)
     .where('generation', '=', sql<number>`${value('generation')}`)
-    .returning(
-      sql<boolean>`requested_cursor is null and previous_secret_expires_at is not distinct from ${value('previousSecretExpiresAt')}::timestamptz`.as(
-        'goesOn',
-      ),
-    );
+    .returning(goesOn.as('goesOn'));
 }
 
 function log(value: ValueOf<EntryResult>) {
@@ -149,7 +147,22 @@ export async function saveQueuedResult(
   return (await reader.primary.first(queuedResult(values)))?.goesOn ?? false;
 }
 
-/** Ends a lease. With a cursor, nothing up to it waits for the webhook. */
+/** Lets another process take the lease at once, and begin again what was interrupted. */
+export async function releaseLease(
+  reader: Sql,
+  { id, organizationId, leaseId }: Pick<LeasedWebhook, 'id' | 'organizationId' | 'leaseId'>,
+): Promise<void> {
+  await reader.primary.all(
+    db
+      .updateTable('webhook')
+      .set({ lease_until: sql<string>`now()` })
+      .where('organization_id', '=', organizationId)
+      .where('id', '=', id)
+      .where('lease_id', '=', leaseId),
+  );
+}
+
+/** Ends a lease. With a cursor, nothing up to it waits for the webhook: an entry that failed is no longer for it. */
 export async function returnLease(
   reader: Sql,
   { id, organizationId, leaseId, generation }: LeasedWebhook,
@@ -159,6 +172,8 @@ export async function returnLease(
     value: Value,
     column: 'cursor' | 'replay_until' | 'attempts' | 'failed_entry_id' | 'next_attempt_at',
   ) => sql<Value>`case when generation = ${generation} then ${value} else ${sql.ref(column)} end`;
+  const unlessSkipped = (column: 'failing_since' | 'disable_after') =>
+    sql<string>`case when generation = ${generation} and failed_entry_id is not null then null else ${sql.ref(column)} end`;
   await reader.primary.all(
     db
       .updateTable('webhook')
@@ -171,6 +186,8 @@ export async function returnLease(
           attempts: ifCurrent(0, 'attempts'),
           failed_entry_id: ifCurrent(null, 'failed_entry_id'),
           next_attempt_at: ifCurrent(null, 'next_attempt_at'),
+          failing_since: unlessSkipped('failing_since'),
+          disable_after: unlessSkipped('disable_after'),
         }),
       })
       .where('organization_id', '=', organizationId)

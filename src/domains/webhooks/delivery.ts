@@ -14,7 +14,7 @@ import {
   findSubscriptions,
   takeLease,
 } from './delivery-queries.ts';
-import { returnLease, saveEntryResult, saveQueuedResult } from './delivery-results.ts';
+import { releaseLease, returnLease, saveEntryResult, saveQueuedResult } from './delivery-results.ts';
 import type { DeliveryKind } from './entity.ts';
 import { type WebhookMessage, headersOf, messageOf, pingOf } from './message.ts';
 import type { DeliveryRow } from './queries.ts';
@@ -71,7 +71,7 @@ export async function deliverTurn(
     await returnLease(context.sql, webhook, cursor);
   } catch (error) {
     // The next process need not wait for the end of the lease.
-    if (signal.aborted || lease.lost.signal.aborted) await returnLease(context.sql, webhook);
+    if (signal.aborted || lease.lost.signal.aborted) await releaseLease(context.sql, webhook);
     if (error !== lease.lost.signal.reason) throw error;
   } finally {
     context.leases.delete(lease);
@@ -106,7 +106,7 @@ async function beginTurn(context: DeliveryContext, lease: Lease, signal: AbortSi
 async function sendMessages(turn: Turn): Promise<number | undefined> {
   let webhook = await sendQueued(turn);
   const at = turn.context.now().getTime();
-  const isDue = !webhook?.nextAttemptAt || Date.parse(webhook.nextAttemptAt) <= at;
+  const isDue = !webhook?.nextAttemptAt || webhook.isTryAsked || Date.parse(webhook.nextAttemptAt) <= at;
   if (!webhook || webhook.disabledAt !== null || !isDue) return undefined;
   const types = FEED_TYPES.filter((type) => webhook?.types?.includes(type) ?? true);
   if (webhook.replaysOnlyFailed) webhook = await replayFailed(turn, webhook, types);
@@ -151,7 +151,7 @@ const movedTo = (webhook: LeasedWebhook, cursor: number): LeasedWebhook => ({ ..
 async function sendQueued(turn: Turn): Promise<LeasedWebhook | undefined> {
   const { context, reader } = turn;
   let { webhook } = turn.lease;
-  const reachable = { ...webhook, nextAttemptAt: null };
+  const reachable = { ...webhook, isTryAsked: true };
   for (const queued of await findQueued(context.sql, webhook)) {
     const message = await queuedMessage(reader, queued);
     const result = message ? await request(turn, message) : NOT_IN_FEED;
@@ -179,7 +179,10 @@ async function sendEntry(turn: Turn, webhook: LeasedWebhook, entry: FeedEntryRow
   const tried = { entryId: entry.id, result, at };
   const after = {
     ...webhook,
-    ...(isReplay ? afterReplay(webhook, tried) : afterEntry({ ...webhook, attempts }, tried)),
+    isTryAsked: false,
+    ...(isReplay
+      ? afterReplay(webhook, tried)
+      : afterEntry({ ...webhook, attempts, ...(isOther && { nextAttemptAt: null }) }, tried)),
   };
   const goesOn = await saveResult(context, webhook, after, {
     id: context.newId(),

@@ -41,11 +41,11 @@ const WebhookSchema = defineEntity({
     replaysOnlyFailed: p.boolean().default(false),
     /** Entries up to this id are replayed. They do not count as health. */
     replayUntil: p.bigint('number').nullable(),
-    /** Failed tries of the entry with the id `failedEntryId`. */
+    /** Failed tries of the entry with the id `failedEntryId`, without those that were asked for. */
     attempts: p.integer(),
     failedEntryId: p.bigint('number').nullable(),
     nextAttemptAt: p.datetime().nullable(),
-    /** Somebody asked for the next try at once, maybe during a request. Taking the lease resets it. */
+    /** Somebody asked for a try at once, which is no step of the schedule, maybe during a request. Taking the lease resets it. */
     isTryRequested: p.boolean().default(false),
     /** The first failure since the last success. */
     failingSince: p.datetime().nullable(),
@@ -56,7 +56,7 @@ const WebhookSchema = defineEntity({
     disabledReason: p.enum(DISABLED_REASONS).nullable(),
     /** Until then the previous secret signs too. */
     previousSecretExpiresAt: p.datetime().nullable(),
-    /** The process with this lease sends the next requests, and no other one does until then. */
+    /** The process with this lease sends the next requests, and no other one does until then. The end of a turn resets the id. */
     leaseId: p.uuid().nullable(),
     leaseUntil: p.datetime().nullable(),
     createdAt: p.datetime(),
@@ -83,9 +83,8 @@ export class Webhook extends WebhookSchema.class {
     this.startAgain();
   }
 
-  /** Makes the next try due at once, also if a request that is on its way fails. */
+  /** Makes a try due at once, also if a request that is on its way fails. */
   tryNow(): void {
-    this.nextAttemptAt = null;
     this.isTryRequested = true;
   }
 

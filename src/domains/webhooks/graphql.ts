@@ -27,7 +27,7 @@ import {
   updateWebhook,
 } from './operations.ts';
 import { MANAGE_WEBHOOKS } from './policy.ts';
-import { DELIVERIES, type DeliveryRow, type WebhookRow, conditionsOf, webhookRow } from './queries.ts';
+import { DELIVERIES, type DeliveryRow, type WebhookRow, conditionsOf, nextAttemptOf, webhookRow } from './queries.ts';
 import {
   CONDITION_TEXTS,
   DELIVERY_KIND_TEXTS,
@@ -118,11 +118,17 @@ function stateFields(t: FieldsOf<WebhookRow>) {
       disabledAt: nullable('DateTime'),
       disabledReason: nullable(DisabledReasonEnum),
       attempts: 'Int',
-      nextAttemptAt: nullable('DateTime'),
       failingSince: nullable('DateTime'),
       disableAfter: nullable('DateTime'),
       lastDeliveredAt: nullable('DateTime'),
       previousSecretExpiresAt: nullable('DateTime'),
+    }),
+    nextAttemptAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: WEBHOOK_TEXTS.nextAttemptAt,
+      extensions: needs<WebhookRow>('nextAttemptAt', 'isTryRequested'),
+      resolve: nextAttemptOf,
     }),
     cursor: t.int({
       description: WEBHOOK_TEXTS.cursor,

@@ -212,7 +212,7 @@ export const replayWebhook = defineOperation({
 export const tryWebhookNow = defineOperation({
   name: 'tryWebhookNow',
   description:
-    'Makes the next try of a failing webhook due at once. A successful ping and a successful redelivery do the same.',
+    'Makes a try of a failing webhook due at once. It is no step of the schedule: if it fails, the next try is when it would have been. A successful ping and a successful redelivery do the same.',
   access: MANAGE_WEBHOOKS,
   input: webhookReference,
   errors: [NotFoundError, ConflictError],

@@ -19,15 +19,7 @@ import { deleteWebhookSecrets } from './secrets.ts';
 const db = queriesOn<WebhookTables>();
 type Tables = Readable<WebhookTables>;
 
-const INTERNAL = [
-  'leaseId',
-  'leaseUntil',
-  'replayUntil',
-  'generation',
-  'failedEntryId',
-  'isTryRequested',
-  'replaysOnlyFailed',
-] as const;
+const INTERNAL = ['leaseId', 'leaseUntil', 'replayUntil', 'generation', 'failedEntryId', 'replaysOnlyFailed'] as const;
 type Internal = (typeof INTERNAL)[number];
 const isInternal = (name: string): name is Internal => INTERNAL.some((each) => each === name);
 
@@ -179,6 +171,11 @@ export async function deleteWebhooksOf(em: EntityManager, organizationId: Organi
 /** The conditions of a webhook, as both APIs show them. */
 export function conditionsOf({ sessionStates }: Pick<WebhookRow, 'sessionStates'>) {
   return sessionStates && { sessionStates };
+}
+
+/** When the next try is, as both APIs show it: null if one was asked for. */
+export function nextAttemptOf({ isTryRequested, nextAttemptAt }: Pick<WebhookRow, 'isTryRequested' | 'nextAttemptAt'>) {
+  return isTryRequested ? null : nextAttemptAt;
 }
 
 /** The row of a webhook that was just written. */

@@ -21,7 +21,7 @@ import {
   tryWebhookNow,
   updateWebhook,
 } from './operations.ts';
-import { type DeliveryRow, type WebhookRow, conditionsOf, webhookRow } from './queries.ts';
+import { type DeliveryRow, type WebhookRow, conditionsOf, nextAttemptOf, webhookRow } from './queries.ts';
 import { CONDITION_TEXTS, DELIVERY_TEXTS, SECRET_TEXT, WEBHOOK_TEXTS } from './texts.ts';
 
 const tag = 'Webhooks';
@@ -120,7 +120,7 @@ function toWebhookDocument(row: WebhookRow): z.input<typeof webhookDocument> {
     disabledReason: row.disabledReason,
     cursor: row.requestedCursor ?? row.cursor,
     attempts: row.attempts,
-    nextAttemptAt: row.nextAttemptAt,
+    nextAttemptAt: nextAttemptOf(row),
     failingSince: row.failingSince,
     disableAfter: row.disableAfter,
     lastDeliveredAt: row.lastDeliveredAt,

@@ -34,6 +34,12 @@ export function afterEntry(webhook: LeasedWebhook, { entryId, result, at }: Trie
   const isGone = result.status === 410;
   if (isGone || (webhook.disableAfter !== null && at.getTime() >= Date.parse(webhook.disableAfter)))
     return { ...begun, failingSince, disabledAt: at.toISOString(), disabledReason: isGone ? 'gone' : 'failing' };
+  if (webhook.nextAttemptAt !== null && at.getTime() < Date.parse(webhook.nextAttemptAt)) {
+    // A try that was asked for is no step of the schedule.
+    const disableAfter =
+      webhook.disableAfter ?? disablingAfter({ failingSince, at, nextTry: Date.parse(webhook.nextAttemptAt) });
+    return { failingSince, disableAfter };
+  }
   const pause = pauseAfter(webhook, result);
   const nextTry = at.getTime() + (pause ?? 0);
   const disableAfter = webhook.disableAfter ?? disablingAfter({ failingSince, at, nextTry });

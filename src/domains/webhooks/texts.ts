@@ -10,8 +10,9 @@ export const WEBHOOK_TEXTS = {
   disabledAt: 'When the webhook was disabled. Null while it is enabled.',
   disabledReason: 'Why the webhook was disabled. Null while it is enabled.',
   cursor: 'Id of the last entry of the feed that was delivered, given up, or is not for this webhook.',
-  attempts: 'Number of failed tries of the entry that is sent next.',
-  nextAttemptAt: 'When the entry that failed is sent again. Null if no retry is due later.',
+  attempts: 'Number of failed tries of the entry that is sent next, without those that were asked for.',
+  nextAttemptAt:
+    'When the entry that failed is sent again. Null if no retry is due later, and after `tryWebhookNow` until that try.',
   failingSince: 'Time of the first failure since the last success. Null if the last delivery succeeded.',
   disableAfter:
     'A failure after this time disables the webhook. Null unless that was announced in the feed (`webhook.failing`).',
@@ -34,7 +35,7 @@ export const DELIVERY_TEXTS = {
   type: 'Type of the message: that of the entry of the feed, or `webhook.ping`.',
   messageId: 'The header `webhook-id`, which is the same for every try.',
   feedEntryId: 'Id of the entry of the feed. Null for a ping.',
-  attempt: 'Number of the try, from 1.',
+  attempt: 'Number of the try, from 1. A try that was asked for has that of the next try of the schedule.',
   status: 'HTTP status of the answer. Null if there was no answer.',
   error: 'Why there was no answer. Null if there was one.',
   answer: 'The first 1024 bytes of the answer as text. Null if there was no answer.',
