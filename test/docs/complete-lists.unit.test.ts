@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
+import { EntitySchema } from '@mikro-orm/postgresql';
 import { expect, test } from 'vitest';
 import { FEED_TYPES } from '../../src/core/feed.ts';
 import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
+import { modules } from '../../src/gateway/modules.ts';
 import { caseFaults } from '../support/completeness.ts';
 
 /** Lists that must be complete, in files that the compiler does not compare with what they list. */
@@ -51,4 +53,16 @@ test('the pages that list something completely mention all of it', () => {
     ),
     ...unmentioned('docs/record-a-session.md', FORMAT_NAMES),
   ]).toEqual([]);
+});
+
+test('docs/deletion.md says of every table who deletes its rows', () => {
+  const [, section = ''] = textOf('docs/deletion.md').split('## Every table');
+  const listed = [...section.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
+    [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
+  );
+  const tables = modules.flatMap(({ entities }) =>
+    entities.map((entity) => EntitySchema.REGISTRY.get(entity)?.meta.tableName ?? `the table of ${entity.name}`),
+  );
+  expect(tables.length).toBeGreaterThan(30);
+  expect(caseFaults('"Every table" in docs/deletion.md', listed, tables)).toBe('');
 });
