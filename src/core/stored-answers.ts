@@ -1,17 +1,23 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import type { OrganizationId } from './ids.ts';
 import { listOf } from './postgres/reading/queries.ts';
 
 /** What is stored in place of an answer that was erased: the request has succeeded, so it must not run again. */
 export const ERASED = '';
 
 /**
- * Erases the answers that are stored for idempotency keys, of requests that have changed these sessions: they can have texts that were
- * deleted. Their replay is refused.
+ * Erases the answers that are stored for idempotency keys, of requests that have changed these sessions, or whose answers have sessions beside
+ * the changed object: they can have texts that were deleted. Their replay is refused.
  */
-export async function eraseStoredAnswers(em: EntityManager, sessionIds: readonly string[]): Promise<void> {
-  await sql`update idempotency_key set answer = ${ERASED}
-    where target_type = 'Session' and target_id = any(${listOf('uuid', sessionIds)}) and answer is not null`.execute(
-    em.getKysely(),
-  );
+export async function eraseStoredAnswers(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  sessionIds: readonly string[],
+): Promise<void> {
+  const ofSessions = sql`target_type = 'Session' and target_id = any(${listOf('uuid', sessionIds)})`;
+  for (const found of [ofSessions, sql`organization_id = ${organizationId}::uuid and has_sessions`])
+    await sql`update idempotency_key set answer = ${ERASED} where ${found} and answer is not null and answer <> ${ERASED}`.execute(
+      em.getKysely(),
+    );
 }

@@ -110,7 +110,8 @@ async function exportOrganization(dependencies: Dependencies, slug: string): Pro
   const organization = await findOrganization(dependencies.sql, slug);
   if (!organization) throw new UsageError(`organization ${slug} not found`);
   const context = operationContext(dependencies, operatorIn(organization), { requestId: 'command-line' });
-  return flat(await beginExport(context, organization.id).catch(refuse));
+  const { lines } = await beginExport(context, organization.id).catch(refuse);
+  return flat(lines);
 }
 
 async function* flat(batches: AsyncIterable<readonly object[]>): AsyncGenerator<object, void, undefined> {

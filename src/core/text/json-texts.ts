@@ -12,6 +12,8 @@ export interface TextChange {
   readonly change: (text: string, name: string | undefined) => string;
   /** Whether a text that looks like a JSON object, such as the line of an agent, is changed by its own texts, so that it stays well-formed. */
   readonly isSearched: (json: string) => boolean;
+  /** Whether such a text is then also changed as a whole. */
+  readonly isAlsoChanged?: boolean;
 }
 
 /** A computation whose steps are short. */
@@ -72,7 +74,8 @@ function* replaceText(text: string, how: TextChange, name: string): Steps<string
     return after;
   };
   const value = yield* replaceTexts(inner, { ...how, change });
-  return isChanged ? JSON.stringify(value) : text;
+  const changed = isChanged ? JSON.stringify(value) : text;
+  return how.isAlsoChanged ? how.change(changed, '') : changed;
 }
 
 const MAX_INNER_LEVELS = 200;

@@ -12,8 +12,12 @@ import { type Turn, takeTurn } from './turn.ts';
 
 export const VERSION = 1;
 
-/** Lines in their order, in batches. Ends the turn of the export when it is read to its end or left. */
-export type ExportedLines = AsyncGenerator<readonly object[], void, undefined>;
+/** Lines in their order, in batches. The turn of the export ends with them. */
+export interface ExportedLines {
+  readonly lines: AsyncGenerator<readonly object[], void, undefined>;
+  /** Call when it is left before its first line was read. */
+  readonly end: () => Promise<void>;
+}
 
 export const exportOrganization = defineOperation({
   name: 'exportOrganization',
@@ -44,14 +48,15 @@ export async function beginExport(context: OperationContext, organizationId: Org
   try {
     const target = { type: 'Organization' as const, id: organizationId, organizationId };
     await recordAudit(context.em.fork(), auditEntry(context, 'exportOrganization', target));
-    return exported(context, turn, { organization, at: context.now().toISOString() });
+    const lines = exported(context, turn, { organization, at: context.now().toISOString() });
+    return { lines, end: turn.end };
   } catch (error) {
     await turn.end();
     throw error;
   }
 }
 
-async function* exported(context: OperationContext, turn: Turn, head: object): ExportedLines {
+async function* exported(context: OperationContext, turn: Turn, head: object): ExportedLines['lines'] {
   const counts = Object.fromEntries(KINDS.map((kind): [Line['kind'], number] => [kind, 0]));
   try {
     yield [{ kind: 'export', version: VERSION, ...head }];

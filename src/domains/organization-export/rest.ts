@@ -16,21 +16,23 @@ export const organizationExportRoutes = [
     answerHeaders: {
       'Content-Disposition': { description: 'A file name for browsers (RFC 6266).', schema: { type: 'string' } },
     },
-    respond: async (context, input): Promise<HttpAnswer> => {
-      const lines = await exportOrganization(context, input);
-      return answerWith(
-        textStream(textsOf(lines), () => context.budget.close()),
-        {
-          headers: {
-            'Content-Type': 'application/x-ndjson; charset=utf-8',
-            'Content-Disposition': `attachment; filename="organization-${input.organizationId}.ndjson"`,
-          },
-        },
-      );
+    respond: async (context, input, request): Promise<HttpAnswer> => {
+      const headers = {
+        'Content-Type': 'application/x-ndjson; charset=utf-8',
+        'Content-Disposition': `attachment; filename="organization-${input.organizationId}.ndjson"`,
+      };
+      // Nothing would be read.
+      if (request.method === 'HEAD') return answerWith(null, { headers });
+      const exported = await exportOrganization(context, input);
+      const leave = () => {
+        context.budget.close();
+        void exported.end();
+      };
+      return answerWith(textStream(textsOf(exported), leave), { headers });
     },
   }),
 ];
 
-async function* textsOf(lines: ExportedLines): AsyncGenerator<string, void, undefined> {
+async function* textsOf({ lines }: ExportedLines): AsyncGenerator<string, void, undefined> {
   for await (const some of lines) yield some.map((line) => `${JSON.stringify(line)}\n`).join('');
 }

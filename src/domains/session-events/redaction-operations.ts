@@ -4,18 +4,22 @@ import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, transact } from '../../core/operation.ts';
 import { eraseStoredAnswers } from '../../core/stored-answers.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
-import { inSlices, replaceTexts } from '../../core/text/json-texts.ts';
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
-import { WRITE_SESSIONS, lockSession, requireNotHeld, sessionsTopic } from '../sessions/public.ts';
+import {
+  WRITE_SESSIONS,
+  lockSessionWithStream,
+  requireNotHeld,
+  sessionsTopic,
+  toPlainText,
+} from '../sessions/public.ts';
 import { redactSessionEventsInput } from './input.ts';
-import { type Redaction, allTexts, occurrencesOf } from './redacted-texts.ts';
+import { type Redaction, type TextRedaction, allTexts, occurrencesOf } from './redacted-texts.ts';
 import {
   type Place,
   type RedactedEvent,
   countEvents,
   findEvents,
   findPullRequests,
-  forgetLines,
   lockForRedaction,
   writeEvents,
   writePullRequest,
@@ -31,12 +35,13 @@ export const redactSessionEvents = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async (context, { sessionId, text, eventIds }) => {
     const place = { sessionId, organizationId: requireOrganization(context.actor).id };
-    const redaction = text === undefined ? allTexts() : occurrencesOf(text);
+    const ofText = text === undefined ? undefined : occurrencesOf(text);
+    const redaction = ofText ?? allTexts();
     const ids = eventIds?.map(({ id }) => id);
     const foreign = eventIds?.flatMap(({ sessionId: of }, index) => (of === null || of === sessionId ? [] : [index]));
-    await transact(context, (inner) => begin(inner, place, { ids, foreign, redaction }));
+    await transact(context, (inner) => begin(inner, place, { ids, foreign, ofText }));
     const redactedEvents = await redactEvents(context, place, redaction, ids);
-    if (text !== undefined) await redactPullRequests(context, place, redaction);
+    if (ofText) await redactPullRequests(context, place, ofText);
     context.notifier.publish(sessionsTopic(place.organizationId));
     return { redactedEvents, redactedTexts: redaction.count };
   },
@@ -46,13 +51,13 @@ interface Begun {
   readonly ids: readonly number[] | undefined;
   /** The positions of ids of events of other sessions. */
   readonly foreign: readonly number[] | undefined;
-  readonly redaction: Redaction;
+  readonly ofText: TextRedaction | undefined;
 }
 
 /** Checks the request, changes the session itself, and writes the audit log entry. */
-async function begin(context: OperationContext, place: Place, { ids, foreign = [], redaction }: Begun): Promise<void> {
+async function begin(context: OperationContext, place: Place, { ids, foreign = [], ofText }: Begun): Promise<void> {
   const { em, actor, now } = context;
-  const session = await lockSession(em, actor, place.sessionId);
+  const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
   requireNotHeld(session);
   if (ids) await requireEvents(context, place, ids, foreign);
   else if ((await countEvents(em, place)) > WORK.redactedEvents)
@@ -61,21 +66,50 @@ async function begin(context: OperationContext, place: Place, { ids, foreign = [
       `a text can be redacted in at most ${WORK.redactedEvents} events of a session; redact the events that have it by eventIds`,
       ['text'],
     );
-  if (!ids) {
-    const { title, description, richContent, agentOptions, source, sourcePullRequest } = session;
-    const given = { title, description, richContent, agentOptions, source, sourcePullRequest };
-    const before = redaction.count;
-    const changed = await inSlices(replaceTexts(structuredClone(given), redaction), new WorkSlices());
-    // The names of the members are no texts of the session.
-    if (redaction.count > before) em.assign(session, { ...(changed as typeof given) });
+  if (ofText) {
+    await redactSession(session, ofText);
     await indexTitle(em, place, session);
+    // What the format of the agent remembers becomes texts of later events.
+    if (stream?.formatMemory != null) stream.formatMemory = await remembered(stream.formatMemory, ofText);
   }
   session.updatedAt = now();
-  await forgetLines(em, place);
-  await eraseStoredAnswers(em, [place.sessionId]);
+  await eraseStoredAnswers(em, place.organizationId, [place.sessionId]);
   const target = { type: 'Session' as const, id: place.sessionId };
   await recordAudit(em, auditEntry(context, 'redactSessionEvents', target));
   context.onChange?.('redactSessionEvents', target);
+}
+
+type Locked = Awaited<ReturnType<typeof lockSessionWithStream>>['session'];
+
+async function redactSession(session: Locked, redaction: TextRedaction): Promise<void> {
+  const slices = new WorkSlices();
+  const { richContent, agentOptions, source, sourcePullRequest } = session;
+  session.title = cutTo(MAX_TITLE, redaction.replace(session.title));
+  if (session.description != null) session.description = cutTo(MAX_DESCRIPTION, redaction.replace(session.description));
+  const given = { richContent, agentOptions, source, sourcePullRequest };
+  const before = redaction.count;
+  const changed = (await redaction.redact(structuredClone(given), slices)) as typeof given;
+  // Only texts differ.
+  if (redaction.count > before) Object.assign(session, changed);
+  if (session.richContent == null) return;
+  // A text can be in several parts of the rich text: then it has no formatted form any more.
+  const plain = toPlainText(session.richContent as Parameters<typeof toPlainText>[0]);
+  if (redaction.replace(plain) !== plain) session.richContent = null;
+}
+
+/** The bounds of what clients may send. */
+const MAX_TITLE = 1_000;
+const MAX_DESCRIPTION = 1_000_000;
+
+/** \`[redacted]\` can be longer than what it replaces. */
+const cutTo = (max: number, text: string) => (text.length <= max ? text : [...text].slice(0, max).join(''));
+
+/** The changed texts are not counted: nobody reads them. */
+async function remembered(memory: string, redaction: TextRedaction): Promise<string> {
+  const { count } = redaction;
+  const changed = await redaction.redact(parseExactJson(memory), new WorkSlices());
+  redaction.count = count;
+  return JSON.stringify(changed);
 }
 
 async function requireEvents(
@@ -115,12 +149,14 @@ async function redactEvents(
   for (let after: number | undefined = 0; after !== undefined;) {
     const from: number = after;
     after = await transact(context, async ({ em }) => {
-      if (!(await lockForRedaction(em, place))) throw notFound('session');
+      const session = await lockForRedaction(em, place);
+      if (!session) throw notFound('session');
+      requireNotHeld(session);
       const events = await findEvents(em, place, { after: from, clue: redaction.clue, ids });
       const changed: RedactedEvent[] = [];
       for (const event of events) {
         const before = redaction.count;
-        const value = await inSlices(replaceTexts(parseExactJson(event.eventData), redaction), slices);
+        const value = await redaction.redact(parseExactJson(event.eventData), slices);
         if (redaction.count > before) changed.push({ ...event, eventData: JSON.stringify(value) });
       }
       if (changed.length > 0) {
@@ -134,13 +170,14 @@ async function redactEvents(
   return redacted;
 }
 
-async function redactPullRequests(context: OperationContext, place: Place, redaction: Redaction): Promise<void> {
+async function redactPullRequests(context: OperationContext, place: Place, redaction: TextRedaction): Promise<void> {
   for (let after: string | undefined = NONE; after !== undefined;) {
     const from: string = after;
     after = await transact(context, async ({ em }) => {
+      if (!(await lockForRedaction(em, place))) throw notFound('session');
       const found = await findPullRequests(em, place, from, redaction.clue);
       for (const { id, title, diff } of found) {
-        const changed = { id, title: redaction.change(title, ''), diff: redaction.change(diff, '') };
+        const changed = { id, title: cutTo(MAX_TITLE, redaction.replace(title)), diff: redaction.replace(diff) };
         if (changed.title !== title || changed.diff !== diff) await writePullRequest(em, place, changed);
       }
       return found.at(-1)?.id;

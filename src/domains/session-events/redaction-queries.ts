@@ -20,13 +20,13 @@ const BATCH_BYTES = 2 * 1024 * 1024;
 
 /**
  * Locks the session until the transaction ends: the index of the search, which locks it too, then reads what is written here.
- * @returns the number of its events; undefined if it was deleted.
+ * @returns whether it is held; undefined if it was deleted.
  */
 export async function lockForRedaction(em: EntityManager, { sessionId, organizationId }: Place) {
   const tables = tablesOf(em);
   const session = await tables
     .selectFrom('session')
-    .select(['created_at as createdAt'])
+    .select('held_at as heldAt')
     .where('id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .forUpdate()
@@ -149,16 +149,5 @@ export async function writePullRequest(
     .set({ title, diff: sql`jsonb_set(diff, '{data}', to_jsonb(${diff}::text))` })
     .where('id', '=', id)
     .where('organization_id', '=', organizationId)
-    .execute();
-}
-
-/** Lets the format of the agent forget the earlier lines, which have the text. */
-export async function forgetLines(em: EntityManager, { sessionId, organizationId }: Place): Promise<void> {
-  await tablesOf(em)
-    .updateTable('session_stream')
-    .set({ format_memory: null })
-    .where('session_id', '=', sessionId)
-    .where('organization_id', '=', organizationId)
-    .where('format_memory', 'is not', null)
     .execute();
 }

@@ -117,7 +117,7 @@ async function deleteRows(
     .insertInto('deleted_session')
     .values(deleted.map((id) => ({ session_id: id, organization_id: organizationId, deletion_job_id: deletionJobId })))
     .execute();
-  await eraseStoredAnswers(em, deleted);
+  await eraseStoredAnswers(em, organizationId, deleted);
   for (const { id, creatorId, visibility } of reason === undefined ? [] : rows) {
     const readerId = visibility === 'private' ? (creatorId ?? NOBODY) : null;
     const about = { organizationId, subjectType: 'Session', subjectId: id, readerId } as const;

@@ -13,7 +13,7 @@ import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { ARTIFACTS, PULL_REQUESTS, findCodeRepositories } from './artifact-queries.ts';
-import { Session } from './entity.ts';
+import { Session, SessionStream } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import { PROJECTS, projectsOf } from './project-queries.ts';
@@ -218,6 +218,21 @@ async function refuse(
     'CHANGED_MEANWHILE',
     'the session was changed by another request at the same time; try again',
   );
+}
+
+/** The same, with its event stream, which is locked first, in the same order as appending. */
+export async function lockSessionWithStream(
+  em: EntityManager,
+  actor: OperationContext['actor'],
+  sessionId: SessionId,
+): Promise<{ session: Session; stream: SessionStream | null }> {
+  const organization = requireOrganization(actor).id;
+  const stream = await em.findOne(
+    SessionStream,
+    { session: sessionId, organization },
+    { lockMode: LockMode.PESSIMISTIC_WRITE },
+  );
+  return { session: await lockSession(em, actor, sessionId), stream };
 }
 
 /** Loads and locks a session to change it. When the caller cannot read it, the NotFoundError names `what`. */

@@ -12,7 +12,7 @@ export {
 } from './input.ts';
 export { deleteSessions, hasHeldSessions, selects as selectsSessions } from './deletion.ts';
 export {
-  lockSession,
+  lockSessionWithStream,
   readSessionConnections,
   readSessions,
   readStreamHead,
@@ -27,6 +27,7 @@ export {
   changeableBy,
   readableBy,
 } from './policy.ts';
+export { toPlainText } from './rich-text.ts';
 export { requireNotHeld } from './retention-operations.ts';
 export { type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';

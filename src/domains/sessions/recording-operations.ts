@@ -1,6 +1,5 @@
 import type { SessionId } from '../../core/ids.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
-import { LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
@@ -10,7 +9,7 @@ import { Artifact, Project, PullRequest, Session, SessionSearch, SessionStream }
 import { createSessionInput, recordArtifactInput, recordPullRequestInput, transitionSessionInput } from './input.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
-import { describe, lockSession } from './operations.ts';
+import { describe, lockSession, lockSessionWithStream } from './operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 import { RECORD_SESSIONS } from './policy.ts';
 import { SESSIONS, type SessionRow } from './queries.ts';
@@ -88,13 +87,7 @@ export const transitionSession = defineOperation({
   input: transitionSessionInput,
   errors: [NotFoundError, ConflictError],
   run: async ({ em, actor, now }, { sessionId, state }) => {
-    // Locks the stream before the session, in the same order as appending.
-    await em.findOne(
-      SessionStream,
-      { session: sessionId, organization: requireOrganization(actor).id },
-      { lockMode: LockMode.PESSIMISTIC_WRITE },
-    );
-    const session = await lockSession(em, actor, sessionId);
+    const { session } = await lockSessionWithStream(em, actor, sessionId);
     if (!NEXT_STATES[session.state].includes(state)) {
       throw new ConflictError(
         'WRONG_STATE',

@@ -1,4 +1,3 @@
-import { LockMode } from '@mikro-orm/postgresql';
 import type { AuditTarget } from '../../core/audit.ts';
 import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
@@ -7,9 +6,9 @@ import { enqueueJob } from '../../core/jobs.ts';
 import { type OperationContext, defineOperation, requireAuthority, unchanged } from '../../core/operation.ts';
 import { lockOrganization } from '../organizations/public.ts';
 import { deleteSessions } from './deletion.ts';
-import { type Session, SessionStream } from './entity.ts';
+import type { Session } from './entity.ts';
 import { holdSessionInput, sessionReference } from './input.ts';
-import { lockSession } from './operations.ts';
+import { lockSession, lockSessionWithStream } from './operations.ts';
 import { HOLD_SESSIONS, WRITE_SESSIONS } from './policy.ts';
 import type { SessionRow } from './queries.ts';
 import { readRecorded } from './recording-operations.ts';
@@ -20,7 +19,7 @@ import { sessionTopic, sessionsTopic } from './topics.ts';
 const targetOf = (id: SessionId): AuditTarget => ({ type: 'Session', id });
 
 /** @throws ConflictError (409, `HELD`) while an administrator holds the session. */
-export function requireNotHeld({ heldAt }: Pick<Session, 'heldAt'>): void {
+export function requireNotHeld({ heldAt }: { readonly heldAt?: Date | string | null }): void {
   if (heldAt != null)
     throw new ConflictError(
       'HELD',
@@ -37,13 +36,7 @@ export const deleteSession = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async ({ em, actor, newId }, { sessionId }) => {
     const organizationId = requireOrganization(actor).id;
-    // Locks the stream before the session, in the same order as appending.
-    await em.findOne(
-      SessionStream,
-      { session: sessionId, organization: organizationId },
-      { lockMode: LockMode.PESSIMISTIC_WRITE },
-    );
-    requireNotHeld(await lockSession(em, actor, sessionId));
+    requireNotHeld((await lockSessionWithStream(em, actor, sessionId)).session);
     const which = { organizationId, id: sessionId };
     await deleteSessions(em, which, { batch: 1, deletionJobId: null, reason: 'requested' });
     await enqueueJob(em, 'session-purge', { id: newId(), data: { sessionIds: [sessionId] }, delaySeconds: 0 });

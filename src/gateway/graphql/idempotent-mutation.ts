@@ -6,6 +6,7 @@ import {
   type GraphQLFormattedError,
   type GraphQLSchema,
   TypeInfo,
+  getNamedType,
   getOperationAST,
   print,
   separateOperations,
@@ -127,9 +128,12 @@ function variablesOf({ document, operationName, variableValues }: ExecutionArgs)
   return Object.fromEntries(Object.entries(variableValues ?? {}).filter(([name]) => names.has(name)));
 }
 
-/** Whether a field of the document sends requests to other servers, and whether one is never run again. */
+/** The types by which a document reaches the texts of a session. */
+const SESSION_TYPES = new Set(['Session', 'SessionConnection', 'SessionMatch', 'SessionMatchConnection', 'Node']);
+
+/** Whether a field of the document sends requests to other servers, whether one is never run again, and whether one gives other sessions than a payload's. */
 function marksOf(schema: GraphQLSchema, document: DocumentNode) {
-  const marks = { callsOut: false, isAtMostOnce: false };
+  const marks = { callsOut: false, isAtMostOnce: false, hasSessions: false };
   const types = new TypeInfo(schema);
   visit(
     document,
@@ -138,6 +142,8 @@ function marksOf(schema: GraphQLSchema, document: DocumentNode) {
         const { extensions } = types.getFieldDef() ?? {};
         marks.callsOut ||= extensions?.['callsOut'] === true;
         marks.isAtMostOnce ||= extensions?.['isAtMostOnce'] === true;
+        const isOfPayload = types.getParentType()?.name.endsWith('Payload') === true;
+        marks.hasSessions ||= !isOfPayload && SESSION_TYPES.has(getNamedType(types.getType())?.name ?? '');
       },
     }),
   );

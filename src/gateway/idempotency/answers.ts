@@ -74,17 +74,18 @@ interface Attempt {
   readonly place: KeyPlace;
   readonly token: string;
   readonly change: Change;
+  readonly hasSessions?: boolean | undefined;
 }
 
 /** Stores the answer of an attempt, encrypted. */
 export async function storeAnswer(
   { secrets }: AnswerParts,
   connection: Sql,
-  { place, token, change }: Attempt,
+  { place, token, change, hasSessions = false }: Attempt,
   text: string,
 ): Promise<void> {
   const answer = await secrets.seal(text, placeOfAnswer(place.userId, place.digest));
-  await connection.all(keepAnswer({ ...place, ...change, claim: token, answer }));
+  await connection.all(keepAnswer({ ...place, ...change, hasSessions, claim: token, answer }));
 }
 
 /** Decrypts a stored answer. @throws ConflictError (409) when its encryption key is no longer known. */

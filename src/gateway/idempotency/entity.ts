@@ -23,6 +23,8 @@ const IdempotencyKeySchema = defineEntity({
     operation: p.text().nullable(),
     targetType: p.text().nullable(),
     targetId: p.uuid().nullable(),
+    /** Whether the answer has sessions beside the changed object: it is erased when texts of any session are. */
+    hasSessions: p.boolean().default(false),
     /** Identifies the attempt, so that an attempt that was taken over cannot store its answer. */
     claim: p.uuid(),
     /** Encrypted, because it can contain a secret. Null while the request runs outside a transaction. */
@@ -33,6 +35,7 @@ const IdempotencyKeySchema = defineEntity({
   indexes: [
     { name: 'idempotency_key_expiry_index', properties: ['expiresAt'] },
     { name: 'idempotency_key_session_index', properties: ['targetId'], where: `target_type = 'Session'` },
+    { name: 'idempotency_key_sessions_index', properties: ['organizationId'], where: 'has_sessions' },
   ],
 });
 

@@ -32,6 +32,8 @@ export interface IdempotentRequest {
   readonly callsOut: boolean;
   /** Whether it is never run again: neither after a failure whose outcome is unknown, nor after a crash. It also calls out. */
   readonly isAtMostOnce: boolean;
+  /** Whether the answer has sessions beside the changed object. */
+  readonly hasSessions?: boolean;
 }
 
 /** The result of the work, as text that the API sends. */

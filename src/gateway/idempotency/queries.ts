@@ -22,6 +22,7 @@ interface KeptAnswer {
   readonly operation: string | null;
   readonly targetType: string | null;
   readonly targetId: string | null;
+  readonly hasSessions: boolean;
 }
 
 interface NewClaim extends ClaimedKey {
@@ -88,6 +89,7 @@ export const keepAnswer = prepared<ClaimedKey & KeptAnswer>()((value) =>
     .set({
       answer: value('answer'),
       operation: value('operation'),
+      has_sessions: value('hasSessions'),
       target_type: value('targetType'),
       target_id: value('targetId'),
       expires_at: sql<string>`(created_at at time zone 'utc' + interval '24 hours') at time zone 'utc'`,

@@ -134,3 +134,11 @@ test('the turn of a process that was killed is free after a minute', async () =>
   );
   expect((await fetchExport(key, organizationId)).status).toBe(200);
 });
+
+test('a request for the headers alone does not begin an export', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const headers = { Authorization: `Bearer ${key}` };
+  const head = await gateway.fetch(`/v1/organizations/${organizationId}/export`, { method: 'HEAD', headers });
+  expect([head.status, head.headers.get('content-type')]).toEqual([200, 'application/x-ndjson; charset=utf-8']);
+  expect((await fetchExport(key, organizationId)).status).toBe(200);
+});

@@ -175,3 +175,112 @@ test('a session with more events than one request redacts is refused, before any
     body: { error: expect.stringContaining('text: a text can be redacted in at most 100000 events') },
   });
 });
+
+test('an answer that was stored for another object, and has sessions in it, is erased too', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key, { title: 'title narwhal-61' });
+  const query = `mutation($id: ID!) { updateOrganizationRetention(input: {organizationId: $id, sessionDays: null}) {
+    ... on UpdateOrganizationRetentionPayload { organization { sessions(first: 2) { nodes { title } } } } } }`;
+  const ask = () => gateway.graphql(key, query, { id: organizationId }, { 'Idempotency-Key': 'reaches sessions' });
+  expect(JSON.stringify((await ask()).data)).toContain('narwhal-61');
+  await redact(key, sessionId, { text: 'narwhal-61' });
+  const { data, errors } = await ask();
+  expect(JSON.stringify(data)).not.toContain('narwhal-61');
+  expect(errors?.[0]?.message).toContain('its answer was erased');
+});
+
+test('a text that is part of the event model leaves the events readable', async () => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  const eventData = {
+    type: 'type',
+    delivery: 'realtime',
+    scope: { kind: 'foreground' },
+    accumulatedText: 'the type is realtime',
+    type_of: 'type',
+  };
+  await append(gateway, key, sessionId, [{ eventType: 'x', provider: 'p', eventData }]);
+  for (const text of ['type', 'realtime', 'foreground']) await redact(key, sessionId, { text });
+  const query = `query($id: ID!) { session(id: $id) { events { nodes { eventData { type delivery scope { kind } accumulatedText } } } } }`;
+  expect((await gateway.graphql(key, query, { id: sessionId })).data).toEqual({
+    session: {
+      events: {
+        nodes: [
+          {
+            eventData: {
+              type: '[redacted]',
+              delivery: 'REALTIME',
+              scope: { kind: 'FOREGROUND' },
+              accumulatedText: 'the [redacted] is [redacted]',
+            },
+          },
+        ],
+      },
+    },
+  });
+});
+
+test.each([
+  ['12345678', '{"pin":12345678,"cmd":"login"}'],
+  ['"password": "hunter22"', '{"password": "hunter22"}'],
+  ['say "hi-there" ok', String.raw`[{"a":"say \"hi-there\" ok"}]`],
+  ['say "hi-there" ok', String.raw`{"a":"say \"hi-there\" ok"}` + '\n'],
+  ['say "hi-there" ok', String.raw`x {"b":"{\"a\":\"say \\\"hi-there\\\" ok\"}"}`],
+])('%s is replaced in the text %s', async (text, accumulatedText) => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  await append(gateway, key, sessionId, [{ eventType: 'x', provider: 'p', eventData: { type: 'x', accumulatedText } }]);
+  expect((await redact(key, sessionId, { text })).body.redactedEvents).toBe(1);
+  const [event] = await readAll(gateway, key, sessionId);
+  expect(JSON.stringify(event?.eventData)).not.toMatch(/12345678|hunter22|hi-there/);
+});
+
+test('a text in several parts of the rich text, and titles at their bound', async () => {
+  const { key } = await gateway.createKey();
+  const parts = ['top', 'secret', '99'].map((text) => ({ type: 'text', text }));
+  const richContent = { type: 'doc', content: [{ type: 'paragraph', content: parts }] };
+  const sessionId = await createSession(gateway, key, { title: 'abcd'.repeat(250), richContent });
+  await redact(key, sessionId, { text: 'topsecret99' });
+  await redact(key, sessionId, { text: 'abcd' });
+  const query = `query($id: ID!) { session(id: $id) { title description richContent } }`;
+  const { data } = await gateway.graphql<{ session: { title: string } }>(key, query, { id: sessionId });
+  expect(data?.session).toMatchObject({ description: '[redacted]', richContent: null });
+  expect(data?.session.title).toHaveLength(1000);
+});
+
+test('totals that an agent counts up stay right', async () => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  const lines = (tokens: number) => `{"type":"turn.completed","usage":{"input_tokens":${tokens},"output_tokens":1}}\n`;
+  const record = (tokens: number) =>
+    gateway.rest('POST', `/v1/sessions/${sessionId}/events`, {
+      key,
+      body: lines(tokens),
+      headers: { 'Content-Type': 'application/x-ndjson; format=codex' },
+    });
+  await record(100);
+  await redact(key, sessionId, { text: 'never said' });
+  await record(150);
+  const usage = await gateway.rest<{ inputTokens: number }>('GET', `/v1/sessions/${sessionId}/usage`, { key });
+  expect(usage.body.inputTokens).toBe(150);
+});
+
+test('beside transitions and deletions nobody waits for each other in a circle', async () => {
+  const { key } = await gateway.createKey();
+  const statuses: number[] = [];
+  for (let round = 0; round < 5; round += 1) {
+    const sessionId = await createSession(gateway, key);
+    await gateway.rest('POST', `/v1/sessions/${sessionId}/events`, {
+      key,
+      body: '{"type":"turn.completed","usage":{"input_tokens":1}}\n',
+      headers: { 'Content-Type': 'application/x-ndjson; format=codex' },
+    });
+    const answers = await Promise.all([
+      redact(key, sessionId, { text: 'never said' }),
+      gateway.rest('POST', `/v1/sessions/${sessionId}/transition`, { key, body: { state: 'inProgress' } }),
+      gateway.rest('DELETE', `/v1/sessions/${sessionId}`, { key }),
+    ]);
+    for (const { status } of answers) statuses.push(status);
+  }
+  expect(statuses.filter((status) => status >= 500)).toEqual([]);
+});
