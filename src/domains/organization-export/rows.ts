@@ -9,7 +9,7 @@ import { IDENTIFIERS, pagesOfOccurrences } from '../event-occurrences/public.ts'
 import { MCP_CONNECTIONS } from '../mcp-connections/public.ts';
 import { MEMBERS } from '../memberships/public.ts';
 import { findSlice } from '../session-events/public.ts';
-import { ARTIFACTS, PROJECTS, PULL_REQUESTS, SESSIONS, type SessionRow } from '../sessions/public.ts';
+import { ARTIFACTS, PROJECTS, PULL_REQUESTS, SESSIONS, type SessionRow, stateFlags } from '../sessions/public.ts';
 import { WEBHOOKS } from '../webhooks/public.ts';
 import { EXPORT_ORGANIZATION } from './policy.ts';
 
@@ -97,9 +97,7 @@ async function* sessions(next: Next): Lines {
   const pages = pagesOf(next, (context, page) => SESSIONS.page(context, { filter: {}, order: BY_CREATION, page }));
   for await (const rows of pages)
     for (const session of rows) {
-      // Its own kind has another name here, because each line has a kind.
-      const { kind: sessionKind, ...row } = session;
-      yield linesOf('session', [{ ...row, sessionKind }]);
+      yield linesOf('session', [sessionLineOf(session)]);
       yield* results(next, session);
       yield* events(next, session);
     }
@@ -111,12 +109,12 @@ async function* results(next: Next, { id }: SessionRow): Lines {
     pageIn(await ARTIFACTS.pagesBelow(context, { ...list, page })([id]), id),
   );
   for await (const rows of artifacts) {
-    yield linesOf('artifact', rows);
+    yield linesOf('artifact', rows.map(withoutPlace));
     for (const artifact of rows) {
       const pullRequests = pagesOf(next, async (context, page) =>
         pageIn(await PULL_REQUESTS.pagesBelow(context, { ...list, page })([artifact.id]), artifact.id),
       );
-      for await (const found of pullRequests) yield linesOf('pullRequest', found);
+      for await (const found of pullRequests) yield linesOf('pullRequest', found.map(withoutPlace));
     }
   }
 }
@@ -136,6 +134,12 @@ async function* events(next: Next, { id }: SessionRow): Lines {
   }
 }
 
+/** As GraphQL answers it. Its own kind has another name here, because each line has a kind. */
+function sessionLineOf({ kind: sessionKind, state, source, holdReason, heldById, heldAt, ...row }: SessionRow): object {
+  const hold = heldAt === null ? null : { reason: holdReason, heldBy: heldById, heldAt };
+  return { ...row, sessionKind, state: stateFlags(state), sessionSource: source, hold };
+}
+
 /** Each definition with its properties, followed by its occurrences. */
 async function* definitions(next: Next): Lines {
   const pages = pagesOf(next, (context, page) => DEFINITIONS.page(context, { filter: {}, order: BY_CREATION, page }));
@@ -143,8 +147,9 @@ async function* definitions(next: Next): Lines {
     const context = await next();
     const properties = await customPropertiesOf(context)(rows.map(({ id }) => id));
     for (const definition of rows) {
-      yield linesOf('eventDefinition', [{ ...definition, properties: properties.get(definition.id) ?? [] }]);
       const eventType = fullyQualifiedName(definition, requireOrganization(context.actor));
+      const own = { ...definition, fullyQualifiedName: eventType, properties: properties.get(definition.id) ?? [] };
+      yield linesOf('eventDefinition', [own]);
       const occurrences = pagesOf(next, async (current, page) =>
         pageIn(
           await pagesOfOccurrences(current, { filter: {}, direction: 'ASC', page })([definition.id]),
@@ -152,14 +157,19 @@ async function* definitions(next: Next): Lines {
         ),
       );
       for await (const found of occurrences)
-        yield found.map(({ properties: values, ...row }) => ({
+        yield found.map(({ id, objectId, email, utk, uuid, occurredAt, receivedAt, properties: values }) => ({
           kind: 'eventOccurrence',
-          eventType,
-          ...row,
-          properties: parseExactJson(values),
+          ...{ id, eventType, objectType: definition.primaryObject, objectId, email, utk, uuid },
+          ...{ occurredAt, receivedAt, properties: parseExactJson(values) },
         }));
     }
   }
+}
+
+/** A row of a list below another object also has what identifies it in the statement. */
+function withoutPlace(row: object): object {
+  const { parentId: _parentId, place: _place, ...shown } = row as Readonly<Record<string, unknown>>;
+  return shown;
 }
 
 /** The page of a parent; an empty one if it was deleted meanwhile. */

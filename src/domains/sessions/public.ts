@@ -27,6 +27,7 @@ export {
   changeableBy,
   readableBy,
 } from './policy.ts';
+export { stateFlags } from './computed-fields.ts';
 export { toPlainText } from './rich-text.ts';
 export { requireNotHeld } from './retention-operations.ts';
 export { type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';

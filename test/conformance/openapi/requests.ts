@@ -127,6 +127,10 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   createWebhook: { url: fc.constantFrom('https://example.com/hooks', 'http://127.0.0.1:9/hooks') },
   updateWebhook: { url: fc.constantFrom(undefined, 'https://example.com/other') },
   replayWebhook: { after: fc.nat({ max: 3 }) },
+  readOrganizationRetention: { organizationId: reference('organizationId') },
+  updateOrganizationRetention: { organizationId: reference('organizationId') },
+  exportOrganization: { organizationId: reference('organizationId') },
+  redactSessionEvents: { text: fc.constantFrom(undefined, 'never said'), eventIds: fc.constantFrom(undefined, [1]) },
   listBroadcasts: { after: reference('broadcast_guid') },
   searchEventDefinitions: { after: reference('listCursor') },
   searchEventOccurrences: {

@@ -76,6 +76,7 @@ test('has each object of the organization once, also private sessions of others,
   expect(lines.filter(({ kind }) => kind === 'sessionEvent').length).toBeGreaterThanOrEqual(250);
   expect(lines).toContainEqual(expect.objectContaining({ kind: 'session', id: hidden, title: 'Private of a member' }));
   expect(lines).toContainEqual(expect.objectContaining({ kind: 'session', id: recorded.sessionId }));
+  expect(text).not.toMatch(/"(?:parentId|place)":/);
   const { sql } = gateway.dependencies;
   const hashes = await sql.query<{ hash: string }>(`select encode(hash, 'base64') as hash from api_key`, []);
   const texts = ['Of another organization', secret.body.secret, admin.key, ...hashes.map(({ hash }) => hash)];

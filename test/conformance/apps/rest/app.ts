@@ -123,6 +123,7 @@ export async function useEverything(given: Given) {
       params: { path: { webhookId: hook.id, deliveryId: ping.id } },
     }),
   );
+  good(await client.PATCH(hookPath, { ...ofHook, body: { isEnabled: true } }));
   good(await client.POST(`${hookPath}/try`, ofHook));
   good(await client.POST(`${hookPath}/replay`, { ...ofHook, body: { after: 0 } }));
   const deliveries = good(await client.GET(`${hookPath}/deliveries`, ofHook));
@@ -141,6 +142,23 @@ export async function useEverything(given: Given) {
     if (list.nextCursor === null) break;
     cursor = list.nextCursor;
   }
+
+  const passing = good(await client.POST('/v1/sessions', { body: { title: 'Passing' } }));
+  const ofPassing = { params: { path: { sessionId: passing.id } } };
+  const holdPath = '/v1/sessions/{sessionId}/hold';
+  const hold = good(await client.PUT(holdPath, { ...ofPassing, body: { reason: 'Evidence' } }));
+  good(await client.DELETE(holdPath, ofPassing));
+  const redaction = good(
+    await client.POST('/v1/sessions/{sessionId}/redact', { ...ofPassing, body: { text: 'Passing' } }),
+  );
+  good(await client.DELETE('/v1/sessions/{sessionId}', ofPassing));
+  const ofOrganization = { params: { path: { organizationId: organizations.items[0]?.id ?? '' } } };
+  const retentionPath = '/v1/organizations/{organizationId}/retention';
+  good(await client.PATCH(retentionPath, { ...ofOrganization, body: { sessionDays: 90 } }));
+  const retention = good(await client.GET(retentionPath, ofOrganization));
+  const everything = good(
+    await client.GET('/v1/organizations/{organizationId}/export', { ...ofOrganization, parseAs: 'text' }),
+  );
 
   const created = good(await client.POST('/v1/api-keys', { body: { name: 'CI', scopes: ['sessions.read'] } }));
   const keys = good(await client.GET('/v1/api-keys'));
@@ -247,6 +265,12 @@ export async function useEverything(given: Given) {
         reason: disabled.disabledReason,
         isRotated: rotated.secret !== hook.secret,
         deliveries: deliveries.items.map(({ type }) => type),
+      },
+      passing: {
+        hold: hold.reason,
+        redactedTexts: redaction.redactedTexts,
+        sessionDays: retention.sessionDays,
+        isExported: everything.trimEnd().split('\n').at(-1)?.includes('"kind":"end"'),
       },
       published: published.operationCount,
       keys: keys.items.some((one) => one.id === created.id),
