@@ -116,11 +116,16 @@ export async function restDefinition(
   caller: Caller,
   eventName: string,
 ): Promise<object | undefined> {
-  const [row] = await baseline.query<DefinitionRow>('restDefinition', ONE_FOR_REST, [caller.organizationId, eventName]);
+  const [row] = await baseline.query<DefinitionRow & { customMatchingId: object | null }>(
+    'restDefinition',
+    ONE_FOR_REST,
+    [caller.organizationId, eventName],
+  );
   if (!row) return undefined;
-  const { number: _, properties, ...definition } = row;
+  const { number: _, properties, customMatchingId, ...definition } = row;
   return {
     ...definition,
+    ...(customMatchingId && { customMatchingId }),
     description: definition.description ?? '',
     ...namesOf(row, caller),
     labels: { singular: definition.label, plural: null },

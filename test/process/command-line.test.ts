@@ -57,22 +57,23 @@ test('without a command, the program prints its usage and ends with status 1; wi
   expect(asked.stdout).toMatchInlineSnapshot(`
     "Usage: npm run --silent cli -- <command>
 
-      migrate             migrate the database to this version
-      keys create         create an API key, and its user and organization if they do not exist
-      keys list           list API keys, newest first
-      keys revoke         revoke an API key
-      organizations list  list organizations, newest first
-      users list          list users, newest first
-      sessions list       list sessions, newest first
-      subscriptions set   change a subscription of an organization
-      events import       append the events of a file to a session; if it is interrupted, run it again to continue
-      events prune        delete the oldest events of sessions; requires an age or a session
-      plan export         print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key
-      plan check          print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors
-      plan apply          change the event definitions of the gateway as the tracking plan says, all or none
-      plan types          print a TypeScript module with one function for each event of a tracking plan
-      secrets rotate      encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
-      seed                create the demo workspace in an empty database
+      migrate               migrate the database to this version
+      keys create           create an API key, and its user and organization if they do not exist
+      keys list             list API keys, newest first
+      keys revoke           revoke an API key
+      organizations list    list organizations, newest first
+      organizations export  write everything of an organization, one JSON object on a line; without a last line \`end\` it is not complete
+      users list            list users, newest first
+      sessions list         list sessions, newest first
+      subscriptions set     change a subscription of an organization
+      events import         append the events of a file to a session; if it is interrupted, run it again to continue
+      events prune          delete the oldest events of sessions; requires an age or a session
+      plan export           print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key
+      plan check            print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors
+      plan apply            change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none
+      plan types            print a TypeScript module with one function for each event of a tracking plan
+      secrets rotate        encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
+      seed                  create the demo workspace in an empty database
 
     --help after a command lists its options; --version prints the version.
     "

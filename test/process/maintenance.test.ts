@@ -180,6 +180,7 @@ describe('maintenance', () => {
       { name: 'feed-occurrences', cron: '* * * * *', timezone: 'UTC' },
       { name: 'maintenance', cron: '17 * * * *', timezone: 'UTC' },
       { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
+      { name: 'retention', cron: '47 * * * *', timezone: 'UTC' },
     ]);
     const em = gateway.dependencies.database.em.fork();
     await em.transactional(async (transaction) => {

@@ -159,8 +159,16 @@ async function* definitions(next: Next): Lines {
       for await (const found of occurrences)
         yield found.map(({ id, objectId, email, utk, uuid, occurredAt, receivedAt, properties: values }) => ({
           kind: 'eventOccurrence',
-          ...{ id, eventType, objectType: definition.primaryObject, objectId, email, utk, uuid },
-          ...{ occurredAt, receivedAt, properties: parseExactJson(values) },
+          id,
+          eventType,
+          objectType: definition.primaryObject,
+          objectId,
+          email,
+          utk,
+          uuid,
+          occurredAt,
+          receivedAt,
+          properties: parseExactJson(values),
         }));
     }
   }

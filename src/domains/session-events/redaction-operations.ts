@@ -102,7 +102,7 @@ const MAX_TITLE = 1_000;
 const MAX_DESCRIPTION = 1_000_000;
 
 /** \`[redacted]\` can be longer than what it replaces. */
-const cutTo = (max: number, text: string) => (text.length <= max ? text : [...text].slice(0, max).join(''));
+const cutTo = (max: number, text: string) => (text.length <= max ? text : Array.from(text).slice(0, max).join(''));
 
 /** The changed texts are not counted: nobody reads them. */
 async function remembered(memory: string, redaction: TextRedaction): Promise<string> {

@@ -34,7 +34,7 @@ const DATA = [
   { type: 'x', accumulatedText: 'harmless' },
 ];
 
-async function record(key: string, organizationId: string): Promise<{ sessionId: string; artifactId: string }> {
+async function recordSecrets(key: string, organizationId: string): Promise<{ sessionId: string; artifactId: string }> {
   const { sessionId, artifactId } = await recordSession(gateway, key, {
     title: `About ${SECRET}`,
     description: SECRET,
@@ -59,7 +59,7 @@ async function record(key: string, organizationId: string): Promise<{ sessionId:
 
 test('a text is replaced wherever it occurs, and no path of either API has it any more', async () => {
   const { key, organizationId } = await gateway.createKey();
-  const { sessionId, artifactId } = await record(key, organizationId);
+  const { sessionId, artifactId } = await recordSecrets(key, organizationId);
   await index();
   const stored = (by: Record<string, string>) =>
     gateway.graphql(
