@@ -110,7 +110,11 @@ export function shapeOfGraphQL(given: GraphQLInputType): Shape {
 /** The shape of an example without a schema. */
 export function shapeOfValue(value: unknown): Shape {
   if (typeof value === 'string') return { kind: 'text', sample: value };
-  if (Array.isArray(value)) return { kind: 'list', item: () => shapeOfValue((value as unknown[])[0]) };
+  if (Array.isArray(value)) {
+    // An empty list says nothing about its items.
+    const [first = 1] = value as unknown[];
+    return { kind: 'list', item: () => shapeOfValue(first) };
+  }
   if (!isObject(value)) return { kind: 'value', sample: value };
   const fields = Object.entries(value).map(([name, inner]): [string, Field] => [
     name,
