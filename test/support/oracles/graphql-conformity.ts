@@ -18,6 +18,8 @@ import {
 
 type Object = Readonly<Record<string, unknown>>;
 
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
 const IS_SCALAR: Readonly<Record<string, (value: unknown) => boolean>> = {
   Int: (value) => Number.isInteger(value) && Math.abs(value as number) <= 2 ** 31,
   Float: (value) => typeof value === 'number',
@@ -26,7 +28,9 @@ const IS_SCALAR: Readonly<Record<string, (value: unknown) => boolean>> = {
   ID: (value) => typeof value === 'string' && value !== '',
   DateTime: (value) => typeof value === 'string' && new Date(value).toISOString() === value,
   Date: (value) => typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value),
-  UUID: (value) => typeof value === 'string' && /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value),
+  UUID: (value) => typeof value === 'string' && UUID.test(value),
+  DatabaseId: (value) =>
+    typeof value === 'string' ? UUID.test(value) : Number.isSafeInteger(value) && Number(value) >= 1,
   URL: (value) => typeof value === 'string' && URL.canParse(value),
   BigInt: (value) => typeof value === 'string' && /^-?\d+$/.test(value),
   JSON: (value) => value !== undefined,
