@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { type GraphQLObjectType, OperationTypeNode, isObjectType, parse, validate } from 'graphql';
+import {
+  type GraphQLObjectType,
+  Kind,
+  OperationTypeNode,
+  getOperationAST,
+  isObjectType,
+  parse,
+  validate,
+} from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { schema } from '../../src/gateway/schema.ts';
 import { explore, seed } from '../support/exploration.ts';
@@ -9,7 +17,7 @@ import { type GeneratedOperation, generateOperation } from '../support/oracles/g
 import type { GraphQLAnswer } from '../support/fixtures/gateway.ts';
 import type { Pools } from '../support/oracles/graphql-values.ts';
 import { full, proof } from '../support/proof.ts';
-import { EventStream } from '../support/fixtures/sessions.ts';
+import { EventStream, mutate, subscribe } from '../support/fixtures/sessions.ts';
 import { type Caller, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
 
 /** The number of generated operations for each field of Query, Mutation and Subscription. */
@@ -105,6 +113,14 @@ const collect = (value: unknown): void => {
   }
 };
 
+/** Subscriptions that may send nothing, because nothing changes here that meets their filter. */
+const QUIET = new Set(['feed', 'sessionChange', 'sessionChanged']);
+
+function rootOf(query: string): string {
+  const root = getOperationAST(parse(query))?.selectionSet.selections[0];
+  return root?.kind === Kind.FIELD ? root.name.value : '';
+}
+
 async function answersOf(operation: GeneratedOperation, caller: Caller): Promise<GraphQLAnswer[]> {
   const key = workspace.keyOf(caller) ?? '';
   const { kind, query, variables } = operation;
@@ -118,8 +134,7 @@ async function answersOf(operation: GeneratedOperation, caller: Caller): Promise
   });
   const stream = new EventStream(response);
   const messages: GraphQLAnswer[] = [];
-  // No session changes here, so this subscription sends nothing.
-  const isQuiet = query.includes('sessionChanged') && response.ok;
+  const isQuiet = QUIET.has(rootOf(query)) && response.ok;
   // Some subscriptions never end by themselves.
   for (
     let message = isQuiet ? undefined : await stream.nextData();
@@ -134,8 +149,32 @@ async function answersOf(operation: GeneratedOperation, caller: Caller): Promise
   return messages;
 }
 
+/** Subscriptions that are sent a changed and then a deleted session, with the types of what they send. */
+const OF_SESSIONS: readonly (readonly [string, readonly string[]])[] = [
+  [
+    `subscription { sessionChange { __typename ... on SessionChanged { session { __typename id databaseId title } }
+      ... on SessionLeft { sessionId left: session { __typename id } } } }`,
+    ['SessionChanged', 'SessionLeft'],
+  ],
+  ['subscription { sessionChanged { __typename id databaseId title } }', ['Session']],
+];
+
+const OF_FEED = 'subscription { feed { __typename id databaseId type createdAt subjectType subjectId data } }';
+
+type SentAnswer = GraphQLAnswer<Record<string, { __typename: string } | null>>;
+
+async function nextAnswer(stream: EventStream): Promise<SentAnswer> {
+  const message = await stream.nextData();
+  return JSON.parse(message?.data ?? '{}') as SentAnswer;
+}
+
+const typeOf = ({ data }: SentAnswer) => Object.values(data ?? {})[0]?.__typename;
+
 /** The faults of an answer: unexpected errors, missing data, and deviations from the schema. */
-function faultsOf({ query, variables }: GeneratedOperation, { data, errors = [] }: GraphQLAnswer): string[] {
+function faultsOf(
+  { query, variables }: GeneratedOperation,
+  { data, errors = [] }: GraphQLAnswer<Record<string, unknown>>,
+): string[] {
   for (const { extensions } of errors) {
     const code = String(extensions?.['code']);
     codes.set(code, (codes.get(code) ?? 0) + 1);
@@ -221,6 +260,12 @@ function rareOperations(): GeneratedOperation[] {
         ... on SendEventOccurrencesPayload { __typename acceptedCount } } }`,
       { input: { inputs: [{ eventName: pool['eventName']?.[0], email: 'ann@example.com', properties: {} }] } },
     ),
+    ask(
+      OperationTypeNode.MUTATION,
+      `mutation ($input: HoldSessionInput!) { holdSession(input: $input) { __typename ... on HoldSessionPayload { __typename
+        session { __typename hold { __typename reason heldAt heldBy { __typename id } } } } } }`,
+      { input: { sessionId: pool['sessionId']?.[0], reason: 'A dispute' } },
+    ),
     // This one is refused, so that the next one finds a violation beside the occurrence.
     ask(
       OperationTypeNode.MUTATION,
@@ -278,6 +323,30 @@ describe(`GraphQL as an oracle (SEED=${seed})`, () => {
         `asked: ${operation.query}`,
       ).toEqual([]);
     }
+  });
+
+  test('what subscriptions send of a changed and a deleted session, and of the feed, conforms to the schema', async () => {
+    await workspace.restore();
+    const { gateway, pool } = workspace;
+    const key = workspace.keyOf('admin') ?? '';
+    const sessionId = pool['sessionId']?.[0];
+    const follow = async (query: string) => ({ query, stream: await subscribe(gateway, key, query, {}) });
+    const followed = await Promise.all(OF_SESSIONS.map(([query]) => follow(query)));
+    const feed = await follow(OF_FEED);
+    const sent: { query: string; answer: SentAnswer }[] = [];
+    const read = async ({ query, stream }: (typeof followed)[number]) =>
+      sent.push({ query, answer: await nextAnswer(stream) });
+    await mutate(gateway, key, 'updateSession', { sessionId, title: 'Changed' });
+    for (const each of [...followed, feed]) await read(each);
+    await mutate(gateway, key, 'deleteSession', { sessionId }, '__typename');
+    if (followed[0]) await read(followed[0]);
+    for (const { stream } of [...followed, feed]) await stream.close();
+    for (const [query, types] of [...OF_SESSIONS, [OF_FEED, ['FeedEntry']] as const])
+      expect(sent.flatMap((each) => (each.query === query ? [typeOf(each.answer)] : []))).toEqual(types);
+    const faults = sent.map(({ query, answer }) =>
+      faultsOf({ kind: OperationTypeNode.SUBSCRIPTION, query, variables: {} }, answer),
+    );
+    expect(faults.flat()).toEqual([]);
   });
 
   test('nearly all fields of the schema were answered; the others need a token or a second step, or are rarely generated', () => {
