@@ -1,4 +1,4 @@
-import { notFound } from '../../core/errors.ts';
+import { NotFoundError, notFound } from '../../core/errors.ts';
 import { followPages } from '../../core/followed-pages.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { LiveTail } from '../../core/live-tails.ts';
@@ -6,7 +6,7 @@ import { type OperationContext, guarded } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
 import { READ_SESSIONS, readStreamHead, sessionTopic } from '../sessions/public.ts';
 import type { SessionEventFilter } from './input.ts';
-import { type SessionEventRow, findSlice } from './queries.ts';
+import { type SessionEventRow, findSlice, isPresent } from './queries.ts';
 
 const MAX_TAIL_PAGE_ROWS = 200;
 /** A page ends with the event that reaches this size. Each client that does not read keeps one page in memory. */
@@ -25,6 +25,7 @@ export interface Tail {
  * Yields pages of the events of a session: first the stored events after `after`, then new events as any process commits them, in order and
  * each once. Both use the same query and cursor, so no event is lost between them. Ends when the session is finished and all its events were
  * yielded, or when `signal` aborts. The signal must abort even if the generator is never read. While the database is unreachable, it retries.
+ * Also ends when the session is deleted.
  * @throws NotFoundError when the caller cannot read the session. The rights are checked again before every read; then the iteration throws.
  */
 export const tailSessionEvents = guarded(
@@ -56,7 +57,7 @@ async function* follow(
   let cursor = after;
   let limit = 20;
   let end: number | undefined;
-  const readPage = async (current: OperationContext) => {
+  const readPresent = async (current: OperationContext) => {
     // The head is read before the page, so that the page contains everything that was appended before the session was finished.
     const head = await readStreamHead(current, sessionId);
     const slice = await findSlice(current, sessionId, filter, { after: cursor, limit });
@@ -70,6 +71,16 @@ async function* follow(
     const isLast = !hasMore && head.isFinished;
     if (isLast) end = cursor;
     return { items, hasMore, isLast };
+  };
+  const readPage = async (current: OperationContext) => {
+    try {
+      return await readPresent(current);
+    } catch (error) {
+      if (!(error instanceof NotFoundError) || (await isPresent(current, sessionId))) throw error;
+      // A deleted session ends for all who followed it.
+      end = cursor;
+      return { items: [], hasMore: false, isLast: true };
+    }
   };
   yield* followPages(context, { live, access: READ_SESSIONS, signal, readPage });
   return end;

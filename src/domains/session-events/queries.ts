@@ -198,6 +198,12 @@ function toSlice({ rows, isCut }: PageRows<PageRow>, backward: boolean, limit: n
   return { events: backward ? events.toReversed() : events, isFull: isCut || events.length === limit };
 }
 
+/** Whether the session exists, for callers who could read it before. */
+export async function isPresent({ sql: reader }: OperationContext, sessionId: SessionId): Promise<boolean> {
+  const row = db.selectFrom('session').select('id').where('id', '=', sessionId);
+  return (await reader.primary.first(row)) !== undefined;
+}
+
 /** A page of the events of one session; undefined when the caller cannot read the session. */
 export async function findSlice(
   context: OperationContext,

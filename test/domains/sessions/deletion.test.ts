@@ -141,7 +141,8 @@ test('followers are informed: the live tail ends, and the list gets a session th
   const tail = new EventStream(await gateway.fetch(`/v1/sessions/${sessionId}/events`, { headers }));
   expect(await tail.nextData()).toMatchObject({ id: '1' });
   await remove(key, sessionId);
-  expect(await tail.nextData()).toMatchObject({ event: 'error', data: expect.stringContaining('session not found') });
+  expect(await tail.nextData()).toMatchObject({ event: 'end' });
+  expect(await tail.nextData()).toBeUndefined();
   await tail.close();
 });
 
