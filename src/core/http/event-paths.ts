@@ -28,7 +28,7 @@ export function pathsOf(family: keyof typeof FAMILIES, below = ''): { path: stri
   return { path, aliases };
 }
 
-/** Where the version stands in a path of any family. */
+/** The version in a path of any family. */
 const VERSION_IN_PATH = /^(\/events\/(?:custom\/)?(?:event-occurrences\/)?)([^/]+)/;
 
 /** The same path in the documented version, which has the routes of all versions. `refusal` says why the version is not served. */

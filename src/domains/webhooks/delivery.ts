@@ -199,7 +199,7 @@ async function sendEntry(turn: Turn, webhook: LeasedWebhook, entry: FeedEntryRow
   return goesOn && result.state === 'succeeded' && !signal.aborted && performance.now() < endsAt ? after : undefined;
 }
 
-/** What the organization is told of a webhook is written in the same transaction as its state. */
+/** What the feed says of a webhook is written in the same transaction as its state. */
 async function saveResult(
   context: DeliveryContext,
   { disableAfter }: LeasedWebhook,
