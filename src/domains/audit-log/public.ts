@@ -2,4 +2,5 @@
 
 export { forgetInvited } from './queries.ts';
 export { type NewRefusedAttempt, recordRefusedAttempt } from './refused-attempts.ts';
+export { deleteAuditEntries } from './queries.ts';
 export { AUDIT_ENTRIES } from './queries.ts';

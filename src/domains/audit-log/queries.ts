@@ -67,16 +67,22 @@ export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OC
   },
 );
 
-/** Deletes a batch of the entries from before a time, the earliest first. @returns how many were deleted. */
-export async function deleteAuditEntries(em: EntityManager, before: Date, batch: number): Promise<number> {
+/** Deletes a batch of the entries from before a time, of one organization or of all, the earliest first. @returns how many were deleted. */
+export async function deleteAuditEntries(
+  em: EntityManager,
+  before: Date,
+  batch: number,
+  organizationId?: OrganizationId,
+): Promise<number> {
   const audit = em.getKysely<Readable<AuditTables>>();
-  const earliest = audit
+  const old = audit
     .selectFrom('audit_entry')
     .select(['occurred_at', 'id'])
     .where('occurred_at', '<', before.toISOString())
     .orderBy('occurred_at')
     .orderBy('id')
     .limit(batch);
+  const earliest = organizationId === undefined ? old : old.where('organization_id', '=', organizationId);
   const { numDeletedRows } = await audit
     .deleteFrom('audit_entry')
     .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', earliest.$asTuple('occurred_at', 'id')))

@@ -145,25 +145,3 @@ export async function deleteOldOccurrences(
     .executeTakeFirst();
   return Number(numDeletedRows);
 }
-
-/** Deletes a batch of the old entries of the audit log. @returns how many. */
-export async function deleteOldEntries(
-  em: EntityManager,
-  organizationId: OrganizationId,
-  before: Date,
-  batch: number,
-): Promise<number> {
-  const tables = tablesOf(em);
-  const old = tables
-    .selectFrom('audit_entry')
-    .select(['occurred_at', 'id'])
-    .where('organization_id', '=', organizationId)
-    .where('occurred_at', '<', before.toISOString())
-    .orderBy('occurred_at')
-    .limit(batch);
-  const { numDeletedRows } = await tables
-    .deleteFrom('audit_entry')
-    .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', old.$asTuple('occurred_at', 'id')))
-    .executeTakeFirst();
-  return Number(numDeletedRows);
-}

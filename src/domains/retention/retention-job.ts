@@ -3,15 +3,10 @@ import { jobEntry, recordAudit } from '../../core/audit.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type JobContext, enqueueJob, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
+import { deleteAuditEntries } from '../audit-log/public.ts';
 import { deleteSessions, sessionTopic, sessionsTopic } from '../sessions/public.ts';
 import { KINDS, cutoff, retentionOf } from './periods.ts';
-import {
-  type RetentionCounts,
-  definitionIdsOf,
-  deleteOldEntries,
-  deleteOldOccurrences,
-  findOrganizations,
-} from './queries.ts';
+import { type RetentionCounts, definitionIdsOf, deleteOldOccurrences, findOrganizations } from './queries.ts';
 
 type Context = Pick<JobContext, 'em' | 'sql' | 'now' | 'newId' | 'notifier' | 'settings' | 'signal'>;
 
@@ -103,7 +98,7 @@ async function deleteEntries(
   organizationId: OrganizationId,
   before: Date | undefined,
 ): Promise<number> {
-  return before ? exhaust(signal, () => deleteOldEntries(em.fork(), organizationId, before, DELETION_BATCH)) : 0;
+  return before ? exhaust(signal, () => deleteAuditEntries(em.fork(), before, DELETION_BATCH, organizationId)) : 0;
 }
 
 /** Repeats a deletion until it finds nothing. @returns how many rows were deleted. */
