@@ -1,7 +1,7 @@
 import { keysOf } from './keys-of.ts';
 import type { Subscriptions } from './config.ts';
 import { ForbiddenError, ValidationError, invalid } from './errors.ts';
-import type { ApiKeyId, OrganizationId, SignInId, UserId } from './ids.ts';
+import type { ApiKeyId, OrganizationId, UserId } from './ids.ts';
 import { type Wording, enumValue, sentences, wording } from './text/wording.ts';
 
 interface ScopeDeclaration {
@@ -51,12 +51,19 @@ export interface ActingOrganization {
   readonly slug?: string | null;
 }
 
-/** The caller: the key of a user, acting in at most one organization. */
+/** What a row of `api_key` is: a secret key, the sign-in of a person in a browser, or the grant of a person to a client. */
+export const CREDENTIAL_KINDS = ['KEY', 'SIGN_IN', 'OAUTH_GRANT'] as const;
+export type CredentialKind = (typeof CREDENTIAL_KINDS)[number];
+
+/** The caller: a credential of a user, acting in at most one organization. */
 export interface Actor {
+  /** The credential: a key, or the sign-in of a browser. */
   readonly keyId: ApiKeyId;
   readonly userId: UserId;
-  /** The sign-in of the browser that sent the request; undefined for a request with the key itself. */
-  readonly signInId?: SignInId | undefined;
+  /** By default a key. */
+  readonly kind?: CredentialKind;
+  /** The key that a browser was signed in with. */
+  readonly signedInWithId?: ApiKeyId | null;
   readonly scopes: ReadonlySet<Scope>;
   /** Undefined for an unbound key whose request names no organization, unless its user is in exactly one. */
   readonly organization: ActingOrganization | undefined;

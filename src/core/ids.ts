@@ -21,7 +21,6 @@ export type OrganizationId = Id<'Organization'>;
 export type ProjectId = Id<'Project'>;
 export type PullRequestId = Id<'PullRequest'>;
 export type SessionId = Id<'Session'>;
-export type SignInId = Id<'SignIn'>;
 export type UserId = Id<'User'>;
 export type WebhookDeliveryId = Id<'WebhookDelivery'>;
 export type WebhookId = Id<'Webhook'>;

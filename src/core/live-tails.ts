@@ -1,27 +1,20 @@
 import type { Logger } from 'pino';
 import { isDatabaseAway } from './postgres/failures.ts';
 import { DomainError } from './errors.ts';
-import type { ApiKeyId, OrganizationId, SignInId } from './ids.ts';
+import type { ApiKeyId, OrganizationId } from './ids.ts';
 import type { Notifier } from './postgres/notifications.ts';
 import { Sums } from './sums.ts';
 
 /** The caller of a live stream. */
 export interface Follower {
   readonly keyId: ApiKeyId;
-  readonly signInId?: SignInId | undefined;
   readonly organization: { readonly id: OrganizationId } | undefined;
-}
-
-/** Topic published when a browser signs out. */
-export function signInTopic(signInId: SignInId): string {
-  return `sign-in:${signInId}`;
 }
 
 /** Requests that stay open until what they follow ends: event streams and subscriptions. */
 export interface LiveTails {
   /**
-   * Starts to follow topics: the data that the request reads, and its key. The sign-in of a browser is followed too. Must be closed; `signal`
-   * closes it, too.
+   * Starts to follow topics: the data that the request reads, and its credential. Must be closed; `signal` closes it, too.
    * @throws DomainError 429 if the key or the organization has too many live streams in this process.
    */
   open(follower: Follower, topics: readonly string[], signal: AbortSignal | undefined): LiveTail;
@@ -63,8 +56,7 @@ class PolledTails implements LiveTails {
     this.#counts = new TailCounts(options);
   }
 
-  open(follower: Follower, given: readonly string[], signal: AbortSignal | undefined): LiveTail {
-    const topics = follower.signInId === undefined ? given : [...given, signInTopic(follower.signInId)];
+  open(follower: Follower, topics: readonly string[], signal: AbortSignal | undefined): LiveTail {
     const release = this.#counts.admit(follower);
     const tail = new Tail(topics, () => {
       this.#remove(tail);

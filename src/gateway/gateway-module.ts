@@ -1,20 +1,18 @@
-import { signInTopic } from '../core/live-tails.ts';
 import { type Module, DELETION_BATCH, OPEN_TO_ROLE } from '../core/module.ts';
 import { StoredSecret } from '../core/secrets/secret-store.ts';
-import { deleteExpiredSignIns, readSignInVersions } from './admission/browser-sign-ins.ts';
-import { BrowserSignIn, RateLimit } from './admission/entity.ts';
+import { RateLimit } from './admission/entity.ts';
 import { IdempotencyKey } from './idempotency/entity.ts';
 import { deleteExpiredKeys, deleteKeysOfOrganization } from './idempotency/maintenance.ts';
 
 /** What the gateway has beside the nouns. */
 export const gatewayModule = {
-  entities: [StoredSecret, RateLimit, BrowserSignIn, IdempotencyKey],
+  entities: [StoredSecret, RateLimit, IdempotencyKey],
   graphql: () => import('./graphql/viewer.ts'),
   routes: [],
   pages: [],
   jobs: () => [],
-  cleanups: { 'idempotency keys': deleteExpiredKeys, 'browser sign-ins': deleteExpiredSignIns },
-  topics: [{ topicOf: signInTopic, read: readSignInVersions }],
+  cleanups: { 'idempotency keys': deleteExpiredKeys },
+  topics: [],
   deletionSteps: {
     ofUser: [],
     ofOrganization: [

@@ -18,8 +18,8 @@ export function openSite(dependencies: Dependencies, limits: RateLimits | undefi
     findKey: async (key, visit) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key), visit) : undefined),
     findKeyById: async (keyId, visit) => usable(await keys.byId(keyId), visit),
     visitorOf: async (headers) => {
-      const signedIn = await sessions.find(headers);
-      return signedIn && canAct(signedIn.known) ? signedIn.known : undefined;
+      const known = await sessions.find(headers);
+      return known && canAct(known) ? known : undefined;
     },
     keyCommand: keyCommand(dependencies.config),
     countSignIn: async (sender) => limits?.countRequest(sender),

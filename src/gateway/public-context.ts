@@ -15,8 +15,8 @@ export function publicContext(
     requestId,
     requestIdOrigin,
     async signedInUserId() {
-      const signedIn = await dependencies.browserSessions.find(request.headers);
-      return signedIn && canAct(signedIn.known) ? signedIn.known.userId : undefined;
+      const known = await dependencies.browserSessions.find(request.headers);
+      return known && canAct(known) ? known.userId : undefined;
     },
   };
 }

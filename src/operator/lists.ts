@@ -64,6 +64,7 @@ export function listKeys(reader: Sql, { organization, email, all, at }: KeyListO
       .select(['k.id as keyId', 'k.preview', 'k.name', 'u.email', 'o.slug as organization', 'k.scopes'])
       .select(['k.created_at as createdAt', 'k.last_used_at as lastUsedAt', 'k.expires_at as expiresAt'])
       .select(['k.revoked_at as revokedAt', positionOf('k').as('position')])
+      .where('k.kind', '=', 'KEY')
       .where(isInOrganization(sql`o.slug`, organization))
       .where(email === undefined ? sql<SqlBool>`true` : sql<SqlBool>`u.email = ${email.toLowerCase()}`)
       .where(all ? sql<SqlBool>`true` : isActive)

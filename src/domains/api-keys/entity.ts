@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { ApiKeyId } from '../../core/ids.ts';
-import type { Scope } from '../../core/access.ts';
+import { CREDENTIAL_KINDS, type Scope } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
@@ -12,9 +12,12 @@ const ApiKeySchema = defineEntity({
     id: p.uuid().$type<ApiKeyId>().primary(),
     user: () => p.manyToOne(User).deleteRule('cascade'),
     organization: () => p.manyToOne(Organization).nullable().deleteRule('cascade'),
+    kind: p.enum(CREDENTIAL_KINDS).default('KEY'),
+    /** The key that a browser was signed in with: the sign-in has its rights, and ends with it. */
+    signedInWith: () => p.manyToOne(ApiKey).nullable().deleteRule('cascade'),
     name: p.text(),
-    /** SHA-256 of the key; the key itself is never stored. */
-    hash: p.blob(),
+    /** SHA-256 of the secret, which itself is never stored. A sign-in has none. */
+    hash: p.blob().nullable(),
     preview: p.text(),
     scopes: p.array<Scope>(),
     expiresAt: p.datetime().nullable(),
@@ -26,10 +29,12 @@ const ApiKeySchema = defineEntity({
   indexes: [
     { name: 'api_key_organization_index', properties: ['organization', 'createdAt', 'id'] },
     { name: 'api_key_user_index', properties: ['user'] },
+    { name: 'api_key_signed_in_with_index', properties: ['signedInWith'], where: 'signed_in_with_id is not null' },
+    { name: 'api_key_sign_in_expiry_index', properties: ['expiresAt'], where: `kind = 'SIGN_IN'` },
   ],
 });
 
-/** A credential of a user, in at most one organization. */
+/** A credential of a user, in at most one organization: a secret key, or the sign-in of a browser. */
 export class ApiKey extends ApiKeySchema.class {
   isActive(at: Date): boolean {
     return this.revokedAt == null && (this.expiresAt == null || this.expiresAt > at);

@@ -64,12 +64,12 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
     }),
     viewerCanUpdate: t.boolean({
       description: `Whether the caller can rename the key: ${MANAGERS}.`,
-      extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
+      extensions: needs<ApiKeyRow>('kind', 'organizationId', 'userId', 'revokedAt'),
       resolve: (key, _, { actor }) => mayManage(actor, key),
     }),
     viewerCanRevoke: t.boolean({
       description: `Whether the caller can revoke the key: ${MANAGERS}.`,
-      extensions: needs<ApiKeyRow>('organizationId', 'userId', 'revokedAt'),
+      extensions: needs<ApiKeyRow>('kind', 'organizationId', 'userId', 'revokedAt'),
       resolve: (key, _, { actor }) => mayManage(actor, key),
     }),
   }),

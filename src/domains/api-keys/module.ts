@@ -4,6 +4,7 @@ import { apiKeyTopic } from './entity.ts';
 import { readKeyVersions } from './queries.ts';
 import { requireStillReached } from './replayed-keys.ts';
 import { apiKeyRoutes } from './rest.ts';
+import { deleteOldSignIns } from './sign-ins.ts';
 
 export const apiKeys = {
   entities: [ApiKey],
@@ -11,7 +12,7 @@ export const apiKeys = {
   routes: apiKeyRoutes,
   pages: [],
   jobs: () => [],
-  cleanups: {},
+  cleanups: { 'sign-ins': deleteOldSignIns },
   topics: [{ topicOf: apiKeyTopic, read: readKeyVersions }],
   deletionSteps: { ofUser: [], ofOrganization: [] },
   replays: { ApiKey: requireStillReached },

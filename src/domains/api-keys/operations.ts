@@ -10,11 +10,12 @@ import { filterOf } from '../../core/postgres/reading/reach.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { Membership } from '../organizations/public.ts';
 import { lockUser } from '../users/public.ts';
-import { ApiKey, apiKeyTopic } from './entity.ts';
+import { ApiKey } from './entity.ts';
 import { type ApiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
-import { READ_API_KEYS, WRITE_API_KEYS, reachedBy } from './policy.ts';
+import { READ_API_KEYS, WRITE_API_KEYS, limitingKey, reachedBy } from './policy.ts';
 import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow, revokeKeys, unboundKeysOf } from './queries.ts';
+import { endSignInsWith, publishRevocation } from './sign-ins.ts';
 
 /** Maximum of active keys (not revoked, not expired) that one user has in each organization, and of their active unbound keys. */
 export const MAX_ACTIVE_KEYS = 25;
@@ -60,7 +61,8 @@ async function boundedExpiry(
   { em, actor }: Pick<OperationContext, 'em' | 'actor'>,
   wanted: Date | undefined,
 ): Promise<Date | undefined> {
-  const maker = await em.findOne(ApiKey, { id: actor.keyId });
+  const makerId = limitingKey(actor);
+  const maker = makerId === null ? null : await em.findOne(ApiKey, { id: makerId });
   const latest = maker?.expiresAt ?? undefined;
   if (latest && wanted && wanted > latest)
     throw new ForbiddenError(
@@ -149,6 +151,7 @@ async function refuseTooMany(
   at: Date,
 ): Promise<void> {
   const active = await em.count(ApiKey, {
+    kind: 'KEY',
     user: userId,
     organization: organizationId,
     revokedAt: null,
@@ -186,12 +189,13 @@ export const revokeApiKey = defineOperation({
   run: async (context, { apiKeyId }) => {
     const key = await loadApiKey(context, apiKeyId);
     key.revoke(context.now());
+    await endSignInsWith(context.em, key.id, context.now());
     return key;
   },
   target: targetOf,
   endsRightsOf: ({ user }) => [user.id],
   afterCommit: async (context, key) => {
-    context.notifier.publish(apiKeyTopic(key.id));
+    await publishRevocation(context, key.id);
     return key;
   },
 });
@@ -200,7 +204,7 @@ async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promis
   // The row is locked, so that of two concurrent revocations the second finds the key revoked.
   const key = await em.findOne(
     ApiKey,
-    { $and: [{ id, revokedAt: null }, filterOf<ApiKey>(reachedBy(actor))] },
+    { $and: [{ id, kind: 'KEY', revokedAt: null }, filterOf<ApiKey>(reachedBy(actor))] },
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
   if (!key) throw notFound('API key');
@@ -247,7 +251,12 @@ export const listApiKeys = defineOperation({
     selected?: Columns<ApiKeyRow>,
   ) => {
     const { includeRevoked, ...conditions } = filter;
-    const listed = { ...conditions, organizationId, ...(includeRevoked !== true && { isActive: true as const }) };
+    const listed = {
+      ...conditions,
+      kind: 'KEY' as const,
+      organizationId,
+      ...(includeRevoked !== true && { isActive: true as const }),
+    };
     return API_KEYS.read(context, { ...asked, filter: listed, organizationId }, selected);
   },
 });
@@ -259,6 +268,6 @@ export async function readApiKeys(
   selected?: Columns<ApiKeyRow>,
 ): Promise<ApiKeyRow[]> {
   const { actor } = context;
-  if (ids.some((id) => id !== actor.keyId)) requireScope(actor, 'api_keys.read');
+  if (ids.some((id) => id !== actor.keyId && id !== actor.signedInWithId)) requireScope(actor, 'api_keys.read');
   return API_KEYS.find(context, ids, selected);
 }

@@ -1,5 +1,5 @@
-import type { OrganizationId, UserId } from '../../core/ids.ts';
-import { type Access, type Actor, hasAccess } from '../../core/access.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
+import { type Access, type Actor, type CredentialKind, hasAccess } from '../../core/access.ts';
 import { type Reach, isWithin } from '../../core/postgres/reading/reach.ts';
 
 /** No acting organization is required, because an unbound key can read and change the unbound keys of its user without one. */
@@ -27,10 +27,15 @@ export function reachedBy({ userId, organization, isBound }: Actor): Reach<Owner
   return isBound ? { all: inOrganization } : { all: {}, anyOf: [inOrganization, unbound] };
 }
 
+/** The key whose expiry limits the keys that the caller creates: the calling key, or that of the sign-in; null without one. */
+export function limitingKey({ kind, keyId, signedInWithId }: Actor): ApiKeyId | null {
+  return kind === 'SIGN_IN' ? (signedInWithId ?? null) : keyId;
+}
+
 /** Whether the caller can rename and revoke a key that they can see. */
 export function mayManage(
   actor: Actor,
-  { revokedAt, ...key }: Ownership & { readonly revokedAt: string | null },
+  { kind, revokedAt, ...key }: Ownership & { readonly kind: CredentialKind; readonly revokedAt: string | null },
 ): boolean {
-  return revokedAt === null && hasAccess(actor, WRITE_API_KEYS) && isWithin(reachedBy(actor), key);
+  return kind === 'KEY' && revokedAt === null && hasAccess(actor, WRITE_API_KEYS) && isWithin(reachedBy(actor), key);
 }

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
+import type { CredentialKind } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, asRow, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
@@ -11,7 +12,7 @@ import { reachedBy } from './policy.ts';
 
 const db = queriesOn<ApiKeyTables>();
 
-/** A key without its hash. A row has the selected columns only; without a selection it has all of these. */
+/** A credential without its hash. A row has the selected columns only; without a selection it has all of these. */
 export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, 'hash'>;
 
 const SHOWN = API_KEY_COLUMNS.filter((name): name is keyof ApiKeyRow => name !== 'hash');
@@ -21,10 +22,11 @@ export type ApiKeyOrderField = 'CREATED_AT' | 'NAME';
 interface ApiKeyConditions extends Omit<ApiKeyFilter, 'includeRevoked'> {
   /** Only keys that are bound to this organization. */
   readonly organizationId?: OrganizationId;
+  readonly kind?: CredentialKind;
   readonly isActive?: true;
 }
 
-/** The keys that the caller can see. */
+/** The credentials that the caller can see. */
 export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField>()(db.selectFrom('api_key as k'), {
   name: 'API_KEY',
   alias: 'k',
@@ -32,6 +34,7 @@ export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField
   reach: ({ actor }) => reachedBy(actor),
   filter: ({ is, oneOf, containing, between }) => ({
     organizationId: is('organizationId'),
+    kind: { inText: (kind) => sql`k.kind = ${sql.lit(kind)}` },
     isActive: { inText: () => sql`k.revoked_at is null` },
     userIds: oneOf('userId', 'uuid'),
     search: containing('name'),
@@ -43,18 +46,19 @@ export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField
 
 /** The row of a key that was just written. */
 export function apiKeyRow(key: ApiKey): ApiKeyRow {
-  const { user, organization, ...properties } = key;
-  return asRow({ ...properties, userId: user.id, organizationId: organization?.id }, SHOWN);
+  const { user, organization, signedInWith, ...properties } = key;
+  const ids = { userId: user.id, organizationId: organization?.id, signedInWithId: signedInWith?.id };
+  return asRow({ ...properties, ...ids }, SHOWN);
 }
 
 /** Minimum time between two writes of `lastUsedAt`, so that not every request writes. */
 export const LAST_USED_PRECISION = sql.raw(`interval '1 minute'`);
 
-const noteUse = prepared<{ keyId: ApiKeyId; at: Date }>()((value) =>
+const noteUse = prepared<{ ids: readonly ApiKeyId[]; at: Date }>()((value) =>
   db
     .updateTable('api_key')
     .set({ last_used_at: value('at') })
-    .where('id', '=', value('keyId'))
+    .where('id', '=', sql<string>`any(${value('ids')}::uuid[])`)
     // Repeats the condition of the lookup, so that of concurrent requests only one writes.
     .where((eb) =>
       eb.or([
@@ -66,11 +70,16 @@ const noteUse = prepared<{ keyId: ApiKeyId; at: Date }>()((value) =>
 
 const beingNoted = new Map<ApiKeyId, Promise<unknown>>();
 
-/** Records that a key was used, to the minute. Concurrent requests share one statement. */
-export async function noteKeyUse(writer: Sql, keyId: ApiKeyId, at: Date): Promise<void> {
+/** Records that a credential was used, and the key that a browser was signed in with, to the minute. Concurrent requests share one statement. */
+export async function noteKeyUse(
+  writer: Sql,
+  { keyId, signedInWithId }: { readonly keyId: ApiKeyId; readonly signedInWithId: ApiKeyId | null },
+  at: Date,
+): Promise<void> {
   let noted = beingNoted.get(keyId);
   if (!noted) {
-    noted = writer.all(noteUse({ keyId, at })).finally(() => beingNoted.delete(keyId));
+    const ids = signedInWithId === null ? [keyId] : [keyId, signedInWithId];
+    noted = writer.all(noteUse({ ids, at })).finally(() => beingNoted.delete(keyId));
     beingNoted.set(keyId, noted);
   }
   await noted;

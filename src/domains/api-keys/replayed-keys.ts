@@ -5,7 +5,7 @@ import { isWithin } from '../../core/postgres/reading/reach.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import type { ApiKeyTables } from './entity.ts';
-import { reachedBy } from './policy.ts';
+import { limitingKey, reachedBy } from './policy.ts';
 
 const db = queriesOn<ApiKeyTables & OrganizationTables>();
 
@@ -31,7 +31,8 @@ export async function requireStillReached(
   if (key.userId !== actor.userId && !isWithin(reachedBy(actor), key)) throw notFound('API key');
   if (operation !== 'createApiKey') return;
   const isWider = actor.isBound === true && key.organizationId !== actor.organization?.id;
-  const own = await sql.primary.first(findKey({ id: actor.keyId }));
+  const makerId = limitingKey(actor);
+  const own = makerId === null ? undefined : await sql.primary.first(findKey({ id: makerId }));
   const latest = own?.expiresAt ?? null;
   const isLonger = latest !== null && (key.expiresAt === null || Date.parse(key.expiresAt) > Date.parse(latest));
   if (isWider || isLonger)

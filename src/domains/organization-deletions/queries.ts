@@ -45,6 +45,7 @@ export async function findDeletionPreview(
   const apiKeys = db
     .selectFrom('api_key')
     .where('organization_id', '=', organizationId)
+    .where('kind', '=', 'KEY')
     .where('revoked_at', 'is', null);
   return reader.first(
     db

@@ -86,7 +86,7 @@ export async function* allLines(context: OperationContext, next: Next): Lines {
   yield* definitions(next);
   yield* plain(next, 'objectIdentifier', IDENTIFIERS, 'CREATED_AT');
   yield* plain(next, 'webhook', WEBHOOKS, 'CREATED_AT');
-  yield* plain(next, 'apiKey', API_KEYS, 'CREATED_AT', { organizationId: organization.id });
+  yield* plain(next, 'apiKey', API_KEYS, 'CREATED_AT', { kind: 'KEY', organizationId: organization.id });
   yield* plain(next, 'auditEntry', AUDIT_ENTRIES, 'OCCURRED_AT');
 }
 

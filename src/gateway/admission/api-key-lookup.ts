@@ -1,19 +1,21 @@
 import DataLoader from 'dataloader';
 import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
-import type { ApiKeyId, SignInId, UserId } from '../../core/ids.ts';
-import type { ActingOrganization, Scope } from '../../core/access.ts';
+import type { ApiKeyId, UserId } from '../../core/ids.ts';
+import type { ActingOrganization, CredentialKind, Scope } from '../../core/access.ts';
 import { BATCH_PER_TICK } from '../../core/batch-per-tick.ts';
 import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type ApiKeyTables, LAST_USED_PRECISION, hashApiKey } from '../../domains/api-keys/public.ts';
 import type { OrganizationTables } from '../../domains/organizations/public.ts';
-import type { BrowserSignInTables } from './entity.ts';
 
-/** A key, its user, and the organizations that it can act in. For a bound key that is only its own organization. */
+/** A credential, its user, and the organizations that it can act in. For a bound one that is only its own organization. */
 export interface KnownKey {
   readonly keyId: ApiKeyId;
+  readonly kind: CredentialKind;
+  /** The key that a browser was signed in with; null for others. */
+  readonly signedInWithId: ApiKeyId | null;
   /** Why the key is refused; null for a valid key. */
   readonly refusal: 'key_revoked' | 'key_expired' | null;
   readonly userId: UserId;
@@ -30,11 +32,11 @@ export interface KnownKey {
 export interface ApiKeyLookup {
   readonly byKey: (key: string) => Promise<KnownKey | undefined>;
   readonly byId: (id: ApiKeyId) => Promise<KnownKey | undefined>;
-  /** By the sign-in of a browser that has neither ended nor expired. */
-  readonly bySignIn: (id: SignInId) => Promise<KnownKey | undefined>;
+  /** The sign-in of a browser. */
+  readonly bySignIn: (id: ApiKeyId) => Promise<KnownKey | undefined>;
 }
 
-const db = queriesOn<ApiKeyTables & OrganizationTables & BrowserSignInTables>();
+const db = queriesOn<ApiKeyTables & OrganizationTables>();
 
 interface Wanted {
   readonly wanted: readonly string[];
@@ -48,14 +50,14 @@ type Tables = Readable<ApiKeyTables & OrganizationTables>;
 /** An expression builder for the row of a key. */
 type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
 
-const keys = (value: ValueOf) =>
+const keys = (value: ValueOf, revokedAt = sql.ref<string | null>('k.revoked_at')) =>
   db
     .selectFrom('api_key as k')
-    .select(['k.id as keyId', 'k.user_id as userId'])
+    .select(['k.id as keyId', 'k.user_id as userId', 'k.kind', 'k.signed_in_with_id as signedInWithId'])
     .select((eb) => [
       // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
       sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
-      refusalOf(eb, value).as('refusal'),
+      refusalOf(eb, value, revokedAt).as('refusal'),
       eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
       isStale(eb, value).as('isStale'),
       organizationsOf(eb).as('organizations'),
@@ -69,13 +71,17 @@ const BY = {
   id: (value: ValueOf) =>
     keys(value)
       .select('k.id as wanted')
-      .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`)),
+      .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
+      .where('k.kind', '=', sql.lit('KEY')),
   signIn: (value: ValueOf) =>
-    keys(value)
-      .innerJoin('browser_sign_in as s', 's.key_id', 'k.id')
-      .select('s.id as wanted')
-      .where((eb) => eb('s.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
-      .where(sql<boolean>`s.expires_at > ${value('at')}::timestamptz`),
+    // One that has expired or signed out is unknown. A gateway of the version before revokes a key without its sign-ins.
+    keys(value, sql.ref('p.revoked_at'))
+      .leftJoin('api_key as p', 'p.id', 'k.signed_in_with_id')
+      .select('k.id as wanted')
+      .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
+      .where('k.kind', '=', sql.lit('SIGN_IN'))
+      .where(sql<boolean>`k.expires_at > ${value('at')}::timestamptz`)
+      .where((eb) => eb.or([eb('k.revoked_at', 'is', null), eb('p.revoked_at', 'is not', null)])),
 };
 
 const findKeys = (by: keyof typeof BY, withPosition: boolean) =>
@@ -84,10 +90,10 @@ const findKeys = (by: keyof typeof BY, withPosition: boolean) =>
     return withPosition ? found.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : found;
   });
 
-const refusalOf = (eb: OfKey, value: ValueOf) =>
+const refusalOf = (eb: OfKey, value: ValueOf, revokedAt: RawBuilder<string | null>) =>
   eb
     .case()
-    .when('k.revoked_at', 'is not', null)
+    .when(sql<boolean>`${revokedAt} is not null`)
     .then(sql.lit('key_revoked' as const))
     .when(sql<boolean>`k.expires_at <= ${value('at')}::timestamptz`)
     .then(sql.lit('key_expired' as const))

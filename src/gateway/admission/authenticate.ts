@@ -7,7 +7,7 @@ import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
 import type { Sender } from './rate-limits.ts';
-import type { BrowserSessions, SignedIn } from './browser-session.ts';
+import type { BrowserSessions } from './browser-session.ts';
 
 /** The dependencies of authentication. */
 export interface AuthenticationParts {
@@ -42,19 +42,20 @@ export async function authenticate(
   onKey?: (sender: Sender) => Promise<void>,
 ): Promise<Actor> {
   const { sql, now, log } = parts;
-  const { known, signInId } = (await findCaller(headers, parts)) ?? {};
+  const known = await findCaller(headers, parts);
   if (!known || !canAct(known)) throw new RefusedKeyError(known);
-  await onKey?.({ keyId: known.keyId, userId: known.userId, signInId });
+  await onKey?.(known);
   // Not while the primary is away, when `position` is null. A failure does not refuse the request: a database without
   // disk space can still be read.
   if (known.isStale && known.position !== null)
-    await noteKeyUse(sql, known.keyId, now()).catch((error: unknown) =>
+    await noteKeyUse(sql, known, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
     );
   return {
     keyId: known.keyId,
     userId: known.userId,
-    signInId,
+    kind: known.kind,
+    signedInWithId: known.signedInWithId,
     scopes: known.scopes,
     isBound: known.isBound,
     organization: chooseOrganization(known, headers.get(ORGANIZATION_HEADER)),
@@ -103,22 +104,22 @@ async function findAgain(headers: HttpHeaders, parts: AuthenticationParts): Prom
 async function findCaller(
   headers: HttpHeaders,
   { keys, browserSessions }: AuthenticationParts,
-): Promise<Partial<SignedIn> | undefined> {
+): Promise<KnownKey | undefined> {
   const authorization = headers.get('authorization');
   if (authorization === null)
     return headers.has('cookie') ? findSignedIn(headers, { keys, browserSessions }) : undefined;
   const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-  return key === undefined || !isWellFormedApiKey(key) ? undefined : { known: await keys.byKey(key) };
+  return key === undefined || !isWellFormedApiKey(key) ? undefined : keys.byKey(key);
 }
 
 async function findSignedIn(
   headers: HttpHeaders,
   { keys, browserSessions }: Pick<AuthenticationParts, 'keys' | 'browserSessions'>,
-): Promise<Partial<SignedIn> | undefined> {
+): Promise<KnownKey | undefined> {
   const signInId = await browserSessions.idOf(headers);
   if (signInId === undefined) return undefined;
   if (!browserSessions.isSameOrigin(headers)) throw unauthenticated(CROSS_ORIGIN);
-  return { signInId, known: await keys.bySignIn(signInId) };
+  return keys.bySignIn(signInId);
 }
 
 const CROSS_ORIGIN =

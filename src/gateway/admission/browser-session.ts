@@ -1,13 +1,13 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
-import { type RequestIdOrigin, auditEntry } from '../../core/audit.ts';
+import { type RequestIdOrigin, auditEntry, recordAudit } from '../../core/audit.ts';
+import { unauthenticated } from '../../core/errors.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import type { SignInId } from '../../core/ids.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import type { Notifier } from '../../core/postgres/notifications.ts';
-import { signInTopic } from '../../core/live-tails.ts';
-import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
+import { apiKeyTopic, beginSignIn, endSignIn } from '../../domains/api-keys/public.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
-import { beginSignIn, endSignIn } from './browser-sign-ins.ts';
 
 /** How long a browser stays signed in. */
 export const SESSION_SECONDS = 12 * 60 * 60;
@@ -15,11 +15,12 @@ export const SESSION_SECONDS = 12 * 60 * 60;
 /** The encrypted content of the cookie: the ids of the sign-in and of its key, never the key itself. */
 const sessionContent = z.strictObject({ signInId: z.uuid(), keyId: z.uuid() });
 
+/** Cookies are bound to the table that sign-ins were in at first, so that they outlast upgrades. */
 const PLACE = { table: 'browser_sign_in', row: 'cookie', field: 'id' };
 
 interface Parts {
   readonly secrets: SecretBox;
-  readonly sql: Sql;
+  readonly em: () => EntityManager;
   readonly notifier: Pick<Notifier, 'publish'>;
   readonly keys: Pick<ApiKeyLookup, 'bySignIn'>;
   readonly now: () => Date;
@@ -34,16 +35,10 @@ export interface SignInRequest {
   readonly requestIdOrigin: RequestIdOrigin;
 }
 
-/** A browser that is signed in, with its key, which may have been revoked since. */
-export interface SignedIn {
-  readonly signInId: SignInId;
-  readonly known: KnownKey;
-}
-
 /**
- * Signs browsers in with a cookie that scripts cannot read. It contains the ids of a sign-in and of its API key, and is
- * encrypted like stored secrets, so that it cannot be forged. One statement looks up the sign-in and the key on every
- * request, so that a sign-out ends all copies of the cookie, and a revoked key all of its sign-ins, at once.
+ * Signs browsers in with a cookie that scripts cannot read. It contains the id of a sign-in, and is encrypted like stored secrets, so that it
+ * cannot be forged. The sign-in is a credential with the rights of the key that it was made with. It is looked up on every request, so that a
+ * sign-out ends all copies of the cookie, and a revoked key all of its sign-ins, at once.
  */
 export class BrowserSessions {
   readonly #parts: Parts;
@@ -53,33 +48,39 @@ export class BrowserSessions {
   }
 
   /** The id of a new sign-in. */
-  newId(): SignInId {
+  newId(): ApiKeyId {
     return this.#parts.newId();
   }
 
-  /** Signs a browser in with a key. @returns the `Set-Cookie` header. */
-  async start(signInId: SignInId, known: KnownKey, request: SignInRequest): Promise<string> {
-    const { secrets, sql, now } = this.#parts;
+  /** Signs a browser in with a key. @returns the `Set-Cookie` header. @throws DomainError (401) for a key that was revoked meanwhile. */
+  async start(signInId: ApiKeyId, known: KnownKey, request: SignInRequest): Promise<string> {
+    const { secrets, em, now } = this.#parts;
     const { keyId } = known;
-    const at = now();
-    const expiresAt = new Date(at.getTime() + SESSION_SECONDS * 1000);
-    await sql.all(beginSignIn({ id: signInId, keyId, at, expiresAt }, this.#entry('signIn', known, request)));
+    await em().transactional(async (transaction) => {
+      const at = now();
+      const expiresAt = new Date(at.getTime() + SESSION_SECONDS * 1000);
+      if (!(await beginSignIn(transaction, { id: signInId, keyId, at, expiresAt }))) throw unauthenticated();
+      await recordAudit(transaction, this.#entry('signIn', known, request));
+    });
     return this.#cookie(await secrets.seal(JSON.stringify({ signInId, keyId }), PLACE), SESSION_SECONDS);
   }
 
   /** Signs the browser out that sent these headers. @returns the `Set-Cookie` header. */
   async end(headers: HttpHeaders, request: SignInRequest): Promise<string> {
-    const { signInId, known } = (await this.find(headers)) ?? {};
-    if (signInId !== undefined && known) {
-      const { sql, notifier } = this.#parts;
-      await sql.all(endSignIn(signInId, this.#entry('signOut', known, request)));
-      notifier.publish(signInTopic(signInId));
+    const known = await this.find(headers);
+    if (known && known.refusal === null) {
+      const { em, notifier, now } = this.#parts;
+      await em().transactional(async (transaction) => {
+        if (await endSignIn(transaction, known.keyId, now()))
+          await recordAudit(transaction, this.#entry('signOut', known, request));
+      });
+      notifier.publish(apiKeyTopic(known.keyId));
     }
     return this.#cookie('', 0);
   }
 
   /** The sign-in that the cookie of a request names. It does not check where the request comes from. */
-  async idOf(headers: HttpHeaders): Promise<SignInId | undefined> {
+  async idOf(headers: HttpHeaders): Promise<ApiKeyId | undefined> {
     const sealed = cookieOf(headers, this.#name);
     if (!sealed) return undefined;
     const text = await this.#parts.secrets.open(sealed, PLACE).catch((error: unknown) => {
@@ -89,17 +90,17 @@ export class BrowserSessions {
     return text === undefined ? undefined : sessionContent.parse(JSON.parse(text)).signInId;
   }
 
-  /** The sign-in of a browser, while it lasts. The same holds as for `idOf`, and the key may be revoked. */
-  async find(headers: HttpHeaders): Promise<SignedIn | undefined> {
+  /** The sign-in of a browser, which may have ended. The same holds as for `idOf`. */
+  async find(headers: HttpHeaders): Promise<KnownKey | undefined> {
     const signInId = await this.idOf(headers);
-    const known = signInId === undefined ? undefined : await this.#parts.keys.bySignIn(signInId);
-    return signInId !== undefined && known ? { signInId, known } : undefined;
+    return signInId === undefined ? undefined : this.#parts.keys.bySignIn(signInId);
   }
 
   /** An unbound key signs in for all organizations of its user; the entry names one only when it is the only one. */
-  #entry(operation: 'signIn' | 'signOut', { keyId, organizations }: KnownKey, request: SignInRequest) {
+  #entry(operation: 'signIn' | 'signOut', known: KnownKey, request: SignInRequest) {
     const { now, newId } = this.#parts;
-    const organization = organizations.length === 1 ? organizations[0] : undefined;
+    const organization = known.organizations.length === 1 ? known.organizations[0] : undefined;
+    const keyId = known.signedInWithId ?? known.keyId;
     return auditEntry({ now, newId, ...request, actor: { keyId, organization } }, operation, {
       type: 'ApiKey',
       id: keyId,

@@ -9,8 +9,8 @@ import { LIMITS } from '../../core/graphql/document-limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RateLimitTables } from './entity.ts';
 
-/** Who sent a request: a key, or a browser that is signed in with it. */
-export type Sender = Pick<Actor, 'keyId' | 'userId' | 'signInId'>;
+/** Who sent a request: a key, or a browser that is signed in. */
+export type Sender = Pick<Actor, 'keyId' | 'userId' | 'kind'>;
 
 export interface RateLimits {
   /**
@@ -237,8 +237,8 @@ class DatabaseRateLimits implements RateLimits {
 }
 
 /** The ids under which the uses of a sender are counted. */
-function countersOf({ keyId, userId, signInId }: Sender): { readonly own: string; readonly all: string } {
-  return signInId === undefined ? { own: keyId, all: userId } : { own: signInId, all: browsersOf(userId) };
+function countersOf({ keyId, userId, kind }: Sender): { readonly own: string; readonly all: string } {
+  return { own: keyId, all: kind === 'SIGN_IN' ? browsersOf(userId) : userId };
 }
 
 /** The counter of all browsers of a user: an id made from that of the user, because the latter counts the keys. */
@@ -248,8 +248,8 @@ function browsersOf(userId: UserId): string {
 }
 
 /** The budgets of a sender, as messages and metrics name them. */
-function budgetsOf({ signInId }: Sender) {
-  return signInId === undefined ? BUDGETS.ofKeys : BUDGETS.ofBrowsers;
+function budgetsOf({ kind }: Sender) {
+  return kind === 'SIGN_IN' ? BUDGETS.ofBrowsers : BUDGETS.ofKeys;
 }
 
 const BUDGETS = {

@@ -40,12 +40,13 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     }),
     apiKey: t.field({
       type: ApiKeyType,
-      description: 'The API key of this request.',
+      description: 'The API key of this request, or the one that the browser was signed in with.',
       extensions: OWN_STATEMENT,
-      resolve: async ({ keyId, scopes }, _, context, info) => {
+      resolve: async ({ keyId, signedInWithId, scopes }, _, context, info) => {
+        const id = signedInWithId ?? keyId;
         const selected = selectedColumns<ApiKeyRow>(info, 'ApiKey');
-        const known = ifKnown<ApiKeyRow>({ id: keyId, scopes: [...scopes] }, selected);
-        return found(known ?? (await readApiKeys(context, [keyId], selected))[0]);
+        const known = ifKnown<ApiKeyRow>({ id, scopes: [...scopes] }, selected);
+        return found(known ?? (await readApiKeys(context, [id], selected))[0]);
       },
     }),
     scopes: t.field({

@@ -109,9 +109,8 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
 
 /** @returns the `Set-Cookie` header. */
 async function signIn(known: KnownKey, visit: Visit, { sessions, countSignIn }: SignInDependencies): Promise<string> {
-  const { keyId, userId } = known;
   const signInId = sessions.newId();
-  await countSignIn({ keyId, userId, signInId });
+  await countSignIn({ keyId: signInId, userId: known.userId, kind: 'SIGN_IN' });
   return sessions.start(signInId, known, visit);
 }
 

@@ -221,7 +221,10 @@ describe('a signed-in browser', () => {
     expect(await page.text()).not.toContain('You are signed in');
     expect(await askAs(other)).toEqual(answerOf(organization));
     expect((await gateway.rest('GET', '/v1/users/me', { key })).status).toBe(200);
-    const left = await gateway.dependencies.sql.query('select 1 from browser_sign_in where key_id = $1', [keyId]);
+    const left = await gateway.dependencies.sql.query(
+      'select 1 from api_key where signed_in_with_id = $1 and revoked_at is null',
+      [keyId],
+    );
     expect(left).toHaveLength(1);
   });
 
@@ -231,7 +234,7 @@ describe('a signed-in browser', () => {
     gateway.statements.length = 0;
     await askAs(cookie);
     expect(gateway.statements.filter((text) => text.includes('api_key'))).toEqual([
-      expect.stringContaining('browser_sign_in'),
+      expect.stringContaining(`"k"."kind" = 'SIGN_IN'`),
     ]);
   });
 

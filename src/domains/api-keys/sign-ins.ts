@@ -1,0 +1,83 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import type { ApiKeyId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
+
+/** Sign-ins of browsers: credentials without a secret, which a cookie names. */
+
+const db = queriesOn<ApiKeyTables>();
+
+/**
+ * Creates the sign-in of a browser with a key, in the caller's transaction. It has the rights of the key, and never outlasts it.
+ * @returns undefined if the key is revoked.
+ */
+export async function beginSignIn(
+  em: EntityManager,
+  { id, keyId, at, expiresAt }: { id: ApiKeyId; keyId: ApiKeyId; at: Date; expiresAt: Date },
+): Promise<ApiKey | undefined> {
+  // A revocation waits for this transaction, and then also ends the sign-in.
+  const key = await em.findOne(ApiKey, { id: keyId, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_READ });
+  if (!key) return undefined;
+  const { user, organization, name, preview, scopes } = key;
+  const signIn = em.create(ApiKey, {
+    id,
+    kind: 'SIGN_IN',
+    signedInWith: key,
+    user,
+    organization,
+    name,
+    preview,
+    scopes,
+    expiresAt: key.expiresAt && key.expiresAt < expiresAt ? key.expiresAt : expiresAt,
+    createdAt: at,
+  });
+  em.persist(signIn);
+  return signIn;
+}
+
+/** Ends a sign-in, in the caller's transaction. @returns whether it was open. */
+export async function endSignIn(em: EntityManager, id: ApiKeyId, at: Date): Promise<boolean> {
+  return (await em.nativeUpdate(ApiKey, { id, kind: 'SIGN_IN', revokedAt: null }, { revokedAt: at })) > 0;
+}
+
+/** Ends the sign-ins with a key that is revoked, in the caller's transaction. */
+export async function endSignInsWith(em: EntityManager, keyId: ApiKeyId, at: Date): Promise<void> {
+  await em.nativeUpdate(ApiKey, { signedInWith: keyId, revokedAt: null }, { revokedAt: at });
+}
+
+/** Notifies the live streams of a key that was revoked, and of its sign-ins. */
+export async function publishRevocation(
+  { sql, notifier, now }: Pick<OperationContext, 'sql' | 'notifier' | 'now'>,
+  keyId: ApiKeyId,
+): Promise<void> {
+  const signIns = await sql.all(
+    db
+      .selectFrom('api_key')
+      .select('id')
+      .where('signed_in_with_id', '=', keyId)
+      .where('expires_at', '>', now().toISOString()),
+  );
+  for (const id of [keyId, ...signIns.map((signIn) => signIn.id)]) notifier.publish(apiKeyTopic(id));
+}
+
+const DAY_MS = 24 * 60 * 60 * 1000;
+
+/** Deletes a batch of the sign-ins that have expired, when the audit log no longer names them. @returns how many were deleted. */
+export async function deleteOldSignIns(
+  em: EntityManager,
+  at: Date,
+  batch: number,
+  { auditRetentionDays }: { readonly auditRetentionDays: number },
+): Promise<number> {
+  if (auditRetentionDays === 0) return 0;
+  const tables = em.getKysely<Readable<ApiKeyTables>>();
+  const old = tables
+    .selectFrom('api_key')
+    .select('id')
+    .where('kind', '=', 'SIGN_IN')
+    .where('expires_at', '<=', new Date(at.getTime() - auditRetentionDays * DAY_MS).toISOString())
+    .limit(batch);
+  const { numDeletedRows } = await tables.deleteFrom('api_key').where('id', 'in', old).executeTakeFirst();
+  return Number(numDeletedRows);
+}
