@@ -1,11 +1,12 @@
 import { FINDING } from './finding-operations.ts';
 import { FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from './people-operations.ts';
+import { RETENTION_OPERATIONS } from './retention-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
-  state { current } project { name } creator { id name email }`;
+  state { current } project { name } creator { id name email } hold { reason heldAt heldBy { id name email } }`;
 
 /** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
 const EVENT = 'databaseId createdAt eventType messageId eventDataJson(maxLength: 10000)';
@@ -63,7 +64,7 @@ export const OPERATIONS = {
 
   Session: `query Session($id: ID!) {
     session(id: $id) {
-      ${SESSION_ROW}
+      ${SESSION_ROW} viewerCanDelete viewerCanHold
       description(maxLength: 20000) baseBranch branchName targetBranch externalUrl
       diffSummary { additions deletions }
       usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
@@ -330,6 +331,7 @@ export const OPERATIONS = {
   }`,
 
   ...PEOPLE_OPERATIONS,
+  ...RETENTION_OPERATIONS,
 
   Usage: `query Usage {
     viewer { organization { id name memberCount

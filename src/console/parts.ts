@@ -14,6 +14,7 @@ const TONES: Readonly<Record<string, string>> = {
   CONNECTED: 'good',
   SUCCEEDED: 'good',
   FAILED: 'bad',
+  HELD: 'warn',
   UNREACHABLE: 'bad',
   MISCONFIGURED: 'bad',
   FORBIDDEN: 'bad',

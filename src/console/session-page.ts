@@ -6,12 +6,14 @@ import { Rename } from './dialogs.ts';
 import { durationOf, usageWords } from './event-content.ts';
 import { useFilter } from './filters.ts';
 
+import { HoldWords } from './hold-words.ts';
 import { refusalOf, useQuery, useTitleFocus } from './hooks.ts';
 import { html, visibleText } from './html.ts';
 import { lazy } from './lazy.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
 import { SessionForms } from './session-actions.ts';
+import { SessionKeeping } from './session-keeping.ts';
 import { Results } from './session-results.ts';
 import { Timeline } from './session-timeline.ts';
 import { type FollowState, follow } from './streams.ts';
@@ -28,10 +30,13 @@ export function SessionPage({ id }: { readonly id: string }): VNode {
   useEffect(() => {
     if (session) document.title = visibleText(`${shortTitle(session.title)} – Workspace gateway`);
   }, [session?.title]);
+  const wasShown = useRef(false);
+  if (session) wasShown.current = true;
   if (!session) {
-    const missing = html`<${Empty}
-      >There is no such session, or you cannot read it. <a href="/sessions">All sessions</a><//
-    >`;
+    const words = wasShown.current
+      ? 'This session was deleted, or you can no longer read it.'
+      : 'There is no such session, or you cannot read it.';
+    const missing = html`<${Empty}>${words} <a href="/sessions">All sessions</a><//>`;
     return html`<${PageFrame} title="Session">
       <${Faults} faults=${faults} />
       ${isLoading ? html`<${Loading} paused=${paused} />` : faults.length === 0 && missing}
@@ -80,6 +85,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
       ${session.viewerCanUpdate && html`<${Changes} session=${session} onChange=${reload} />`}
       <${SessionForms} session=${session} onChange=${reload} />
       <${Exports} id=${id} />
+      <${SessionKeeping} session=${session} onChange=${reload} />
     </div>
     <${Totals} usage=${session.usage} toErrors=${toErrors} />
     <${Faults} faults=${faults} />
@@ -112,6 +118,8 @@ function SessionHead({ session, reason }: { readonly session: Session; readonly 
     <h1 id="page-title" tabindex="-1" dir="auto" title=${visibleText(session.title)}>${session.title}</h1>
     <p class="session-state">
       <${Badge} value=${session.state.current} />
+      ${session.hold && html`<${Badge} value="HELD" />`}
+      ${session.hold && !reason && html`<span>${session.hold.reason}</span>`}
       ${reason && html`<span class="fault reason">${reason}</span>`}
     </p>
   </header>`;
@@ -193,6 +201,7 @@ function factsOf(session: Session): readonly (readonly [string, unknown])[] {
     ['Created by', session.creator && personOf(session.creator)],
     ['Project', session.project?.name],
     ['Visibility', wordsOf(session.visibility)],
+    ['Hold', session.hold && html`<${HoldWords} hold=${session.hold} />`],
     ['Branch', session.branchName],
     ['Changes', session.diffSummary && `+${session.diffSummary.additions} −${session.diffSummary.deletions}`],
     ['Created', html`<${Time} at=${createdAt} />`],

@@ -28,6 +28,7 @@ interface Wanted {
   readonly state: StateName | undefined;
   readonly visibility: Visibility | undefined;
   readonly isPinned: boolean;
+  readonly isHeld: boolean;
   readonly agent: string;
   /** The id of a user. */
   readonly creator: string;
@@ -47,6 +48,7 @@ function useSessionFilters() {
     pinned: useFilter('pinned'),
     agent: useFilter('agent'),
     creator: useFilter('creator'),
+    held: useFilter('held'),
     from: useFilter('from'),
     to: useFilter('to'),
   };
@@ -55,6 +57,7 @@ function useSessionFilters() {
     state: STATES.find((each) => each === fields.state[0]),
     visibility: VISIBILITIES.find((each) => each === fields.visibility[0]),
     isPinned: fields.pinned[0] !== '',
+    isHeld: fields.held[0] !== '',
     agent: fields.agent[0],
     creator: fields.creator[0],
     createdFrom: momentOf(fields.from[0]),
@@ -65,6 +68,7 @@ function useSessionFilters() {
     ...(wanted.state && { states: [wanted.state] }),
     ...(wanted.visibility && { visibilities: [wanted.visibility] }),
     ...(wanted.isPinned && { isPinned: true }),
+    ...(wanted.isHeld && { isHeld: true }),
     ...(wanted.agent && { agents: [wanted.agent] }),
     ...(wanted.creator && { creatorIds: [wanted.creator] }),
     ...(wanted.createdFrom && { createdFrom: wanted.createdFrom }),
@@ -128,8 +132,8 @@ export function SessionsPage(): VNode {
 
 /** The filters that few readers need. They are open if the address has one. */
 function More({ fields }: { readonly fields: Fields }): VNode {
-  const { agent, creator, from, to } = fields;
-  const [isOpen, setOpen] = useState([agent, creator, from, to].some(([value]) => value !== ''));
+  const { agent, creator, held, from, to } = fields;
+  const [isOpen, setOpen] = useState([agent, creator, held, from, to].some(([value]) => value !== ''));
   const toggled = (event: Event) => setOpen((event.target as HTMLDetailsElement).open);
   return html`<details class="more-filters" open=${isOpen} onToggle=${toggled}>
     <summary>More filters</summary>
@@ -155,7 +159,7 @@ function rowOf(session: Row, onDone: () => void): VNode {
       >
       ${session.project && html`<span class="soft"> ${session.project.name}</span>`}
     </td>
-    <td><${Badge} value=${session.state.current} /></td>
+    <td><${Badge} value=${session.state.current} />${session.hold && html` <${Badge} value="HELD" />`}</td>
     <td dir="auto" title=${session.agent && visibleText(session.agent)}>
       ${session.agent ?? html`<span class="soft">–</span>`}
     </td>
@@ -236,6 +240,7 @@ function isWanted(session: Row, wanted: Wanted): boolean {
     (state === undefined || session.state.current === state) &&
     (visibility === undefined || session.visibility === visibility) &&
     (!wanted.isPinned || session.isPinned) &&
+    (!wanted.isHeld || session.hold !== null) &&
     (agent === '' || session.agent === agent) &&
     (creator === '' || session.creator?.id === creator) &&
     (createdFrom === undefined || session.createdAt >= createdFrom) &&

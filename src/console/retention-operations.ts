@@ -1,0 +1,28 @@
+import { FAULT, LOCK_FAULT } from './operation-faults.ts';
+
+/** The operations that delete, redact, hold and keep what was recorded. */
+export const RETENTION_OPERATIONS = {
+  SessionDeletionPreview: `query SessionDeletionPreview($id: ID!) {
+    session(id: $id) {
+      id title hold { reason heldAt heldBy { id name email } } deletionPreview { events artifacts pullRequests }
+    }
+  }`,
+
+  DeleteSession: `mutation DeleteSession($id: ID!) {
+    deleteSession(input: { sessionId: $id }) { __typename ${FAULT} }
+  }`,
+
+  HoldSession: `mutation HoldSession($id: ID!, $reason: String!) {
+    holdSession(input: { sessionId: $id, reason: $reason }) { __typename ${FAULT} }
+  }`,
+
+  ReleaseSession: `mutation ReleaseSession($id: ID!) {
+    releaseSession(input: { sessionId: $id }) { __typename ${FAULT} }
+  }`,
+
+  RedactSessionEvents: `mutation RedactSessionEvents($input: RedactSessionEventsInput!) {
+    redactSessionEvents(input: $input) {
+      __typename ... on RedactSessionEventsPayload { redactedEvents redactedTexts } ${LOCK_FAULT}
+    }
+  }`,
+} as const;
