@@ -13,6 +13,9 @@ export const WORK = {
   freeProperties: 50_000,
   /** Events of a session whose texts one request redacts. */
   redactedEvents: 100_000,
+  /** Rows of a page of an exported file, and bytes of a page of its events. One page is in memory. */
+  exportedRows: 100,
+  exportedBytes: 256 * 1024,
   /** Items of a list whose items a schema describes, if it has no other bound. */
   items: 10_000,
   /** Properties and items of a body in all its objects and lists. */

@@ -133,3 +133,9 @@ export async function readKeyVersions(
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
+
+/** The fields of a key that REST and the export of the organization have. */
+export function apiKeyAnswer(row: ApiKeyRow) {
+  const { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt } = row;
+  return { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt };
+}

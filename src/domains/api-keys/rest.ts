@@ -5,7 +5,7 @@ import { listDocument, readList } from '../../core/input/lists.ts';
 import { SCOPES } from '../../core/access.ts';
 import { listApiKeysInput } from './input.ts';
 import { createApiKey, listApiKeys, revokeApiKey } from './operations.ts';
-import { type ApiKeyRow, apiKeyRow } from './queries.ts';
+import { apiKeyAnswer, apiKeyRow } from './queries.ts';
 import { API_KEY_TEXTS } from './texts.ts';
 
 const tag = 'API keys';
@@ -46,11 +46,6 @@ const apiKeyExample: z.input<typeof apiKeyDocument> = {
   createdAt: '2026-02-01T08:00:00.000Z',
 };
 
-function toApiKeyDocument(row: ApiKeyRow): z.input<typeof apiKeyDocument> {
-  const { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt } = row;
-  return { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt };
-}
-
 export const apiKeyRoutes = [
   route(listApiKeys, {
     method: 'GET',
@@ -64,7 +59,7 @@ export const apiKeyRoutes = [
     status: 200,
     examples: { output: { items: [apiKeyExample], nextCursor: null } },
     run: (context, { includeRevoked, ...page }) =>
-      readList(page, (given) => listApiKeys(context, { filter: { includeRevoked }, page: given }), toApiKeyDocument),
+      readList(page, (given) => listApiKeys(context, { filter: { includeRevoked }, page: given }), apiKeyAnswer),
   }),
   route(createApiKey, {
     method: 'POST',
@@ -78,7 +73,7 @@ export const apiKeyRoutes = [
       input: { name: 'Continuous integration', scopes: ['sessions.read', 'sessions.record'] },
       output: { ...apiKeyExample, lastUsedAt: null, key: 'wgk_ab12yJ7nQm0PzKd4Xs9TfVbRhLcGwEo3u1Ayz' },
     },
-    toDocument: ({ apiKey: created, key }) => ({ ...toApiKeyDocument(apiKeyRow(created)), key }),
+    toDocument: ({ apiKey: created, key }) => ({ ...apiKeyAnswer(apiKeyRow(created)), key }),
   }),
   route(revokeApiKey, {
     method: 'DELETE',

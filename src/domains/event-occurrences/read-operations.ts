@@ -3,7 +3,7 @@ import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { NotFoundError, invalid } from '../../core/errors.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { Page } from '../../core/postgres/reading/keyset.ts';
-import { requireAccess, requireOrganization } from '../../core/access.ts';
+import { type ActingOrganization, requireAccess, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import {
@@ -66,18 +66,24 @@ export const searchEventOccurrences = defineOperation({
       propertyValues: search.propertyValues.map(([name, value]) => [propertyMeantBy(name), value]),
     });
     const wanted = search.properties && new Set(search.properties.map(propertyMeantBy));
-    const occurrences = page.rows.map(({ eventName, properties, ...row }) => {
-      const values = JSON.parse(properties) as SearchedOccurrence['properties'];
-      const kept = Object.entries(values).filter(([name]) => !wanted || wanted.has(name));
-      return {
-        ...row,
-        eventType: fullyQualifiedName({ name: eventName }, organization),
-        properties: Object.fromEntries(kept),
-      };
-    });
-    return { page, occurrences };
+    return { page, occurrences: page.rows.map((row) => searchedOccurrence(row, organization, wanted)) };
   },
 });
+
+/** An occurrence as REST answers it; of its properties only the wanted ones. */
+export function searchedOccurrence(
+  { eventName, properties, ...row }: FoundOccurrence,
+  organization: ActingOrganization,
+  wanted?: ReadonlySet<string>,
+): SearchedOccurrence {
+  const values = JSON.parse(properties) as SearchedOccurrence['properties'];
+  const kept = Object.entries(values).filter(([name]) => !wanted || wanted.has(name));
+  return {
+    ...row,
+    eventType: fullyQualifiedName({ name: eventName }, organization),
+    properties: Object.fromEntries(kept),
+  };
+}
 
 /** How many occurrences each of the definitions has. */
 export function countEventOccurrences(

@@ -2,8 +2,11 @@ import { z } from 'zod';
 import { documentOf } from '../../core/http/documents.ts';
 import { pathsOf } from '../../core/http/event-paths.ts';
 import { listEventTypes } from '../event-definitions/public.ts';
+import { answerWith } from '../../core/http/messages.ts';
+import { FILE_NAME_HEADER, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
 import { route } from '../../core/http/route.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import { exportEventOccurrences } from './export.ts';
 import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
 import { type SearchedOccurrence, searchEventOccurrences } from './read-operations.ts';
 import type { SearchEventOccurrencesInput } from './search-input.ts';
@@ -148,5 +151,22 @@ export const eventOccurrenceRoutes = [
     status: 200,
     examples: { output: { eventTypes: [occurrenceExample.eventType] } },
     toDocument: (eventTypes) => ({ eventTypes }),
+  }),
+  route(exportEventOccurrences, {
+    method: 'GET',
+    path: '/v1/event-definitions/:name/occurrences/export',
+    tag,
+    status: 200,
+    mediaTypes: {
+      'application/x-ndjson': 'An `EventOccurrence` on each line, earliest first.',
+    },
+    answerHeaders: FILE_NAME_HEADER,
+    respond: async (context, input, request) => {
+      const { definitionId, batches } = await exportEventOccurrences(context, input);
+      const name = `occurrences-${definitionId}`;
+      if (request.method === 'HEAD') return answerWith(null, { headers: ndjsonHeaders(name) });
+      const toLine = (found: SearchedOccurrence) => JSON.stringify(toOccurrenceDocument(found));
+      return ndjsonFile(context, { name, batches, toLine });
+    },
   }),
 ];

@@ -103,6 +103,25 @@ const named = {
     .optional(),
 };
 
+/** The file of the occurrences of an event. */
+export const exportEventOccurrencesInput = z.strictObject({
+  name: z
+    .string()
+    .min(1, 'must not be empty')
+    .max(255)
+    .describe('Name, fully qualified name, or id of the event definition.'),
+  occurredAfter: named.occurredAfter.describe(
+    'Only occurrences after this time: ISO 8601, or milliseconds since 1970.',
+  ),
+  occurredBefore: named.occurredBefore.describe(
+    'Only occurrences before this time: ISO 8601, or milliseconds since 1970.',
+  ),
+  after: z
+    .uuid()
+    .optional()
+    .describe('Continues after the occurrence with this id: the last one of a file that was cut.'),
+});
+
 /** The search of the REST API over the occurrences of all events of the organization. All conditions must be met. */
 export const searchEventOccurrencesInput = z
   .object(named)

@@ -1,6 +1,6 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import { type Ordering, type Page, type PagePlan, planPage } from '../../core/postgres/reading/keyset.ts';
+import { type Ordering, type Page, type PagePlan, cursorAt, planPage } from '../../core/postgres/reading/keyset.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
@@ -73,13 +73,30 @@ function objectConditions(
   });
 }
 
-const ORDER: Ordering<FoundOccurrence>['columns'] = [
+const ORDER: Ordering<Pick<FoundOccurrence, 'id' | 'occurredAt'>>['columns'] = [
   { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => row.occurredAt },
   { sql: 'o.id', type: 'uuid', of: (row) => row.id },
 ];
 
+/** The cursor of an occurrence of a definition; undefined if there is none with this id. Reads the primary key of the definition's rows. */
+export async function cursorOfOccurrence(
+  { actor, sql: reader }: OperationContext,
+  definitionId: EventDefinitionId,
+  id: string,
+): Promise<string | undefined> {
+  const row = await reader.first(
+    db
+      .selectFrom('event_occurrence as o')
+      .select(['o.id', 'o.occurred_at as occurredAt'])
+      .where('o.definition_id', '=', definitionId)
+      .where('o.organization_id', '=', requireOrganization(actor).id)
+      .where('o.id', '=', id),
+  );
+  return row && cursorAt({ name: 'EVENT_OCCURRENCE_ASC', direction: 'ASC', columns: ORDER }, row);
+}
+
 function planOf({ direction, page: { limit, after, before } }: OccurrenceSearch): PagePlan<FoundOccurrence> {
-  const ordering = { name: `EVENT_OCCURRENCE_${direction}`, direction, columns: ORDER };
+  const ordering: Ordering<FoundOccurrence> = { name: `EVENT_OCCURRENCE_${direction}`, direction, columns: ORDER };
   return planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, MAX_FOUND);
 }
 

@@ -21,4 +21,4 @@ export {
   noteRefusal,
   noteUse,
 } from './usable-connection.ts';
-export { MCP_CONNECTIONS } from './queries.ts';
+export { MCP_CONNECTIONS, connectionAnswer } from './queries.ts';

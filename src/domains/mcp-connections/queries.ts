@@ -119,3 +119,22 @@ export async function readConnectionVersions(
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
+
+/** The fields of a connection that REST and the export of the organization have. */
+export function connectionAnswer(row: McpConnectionRow) {
+  return {
+    id: row.id,
+    name: row.name,
+    type: row.type,
+    visibility: row.visibility,
+    serverUrl: row.serverUrl,
+    connectedAt: row.connectedAt,
+    args: row.args,
+    authType: row.authType,
+    command: row.command,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    envKeys: row.envKeys,
+    headerKeys: row.headerKeys,
+  };
+}

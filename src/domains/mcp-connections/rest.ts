@@ -19,7 +19,7 @@ import {
   readMcpConnection,
   updateMcpConnection,
 } from './operations.ts';
-import { type McpConnectionRow, connectionRow } from './queries.ts';
+import { type McpConnectionRow, connectionAnswer, connectionRow } from './queries.ts';
 
 const tag = 'MCP connections';
 
@@ -104,26 +104,8 @@ function toSettingsDocument(row: Settings): z.input<typeof settingsDocument> {
   };
 }
 
-function toConnectionDocument(row: McpConnectionRow): z.input<typeof connectionDocument> {
-  return {
-    id: row.id,
-    name: row.name,
-    type: row.type,
-    visibility: row.visibility,
-    serverUrl: row.serverUrl,
-    connectedAt: row.connectedAt,
-    args: row.args,
-    authType: row.authType,
-    command: row.command,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-    envKeys: row.envKeys,
-    headerKeys: row.headerKeys,
-  };
-}
-
 function toResultDocument({ connection, authorizationUrl }: ConnectionResult): z.input<typeof resultDocument> {
-  return { authorizationUrl, connection: toConnectionDocument(connectionRow(connection)) };
+  return { authorizationUrl, connection: connectionAnswer(connectionRow(connection)) };
 }
 
 export const mcpConnectionRoutes = [
@@ -137,7 +119,7 @@ export const mcpConnectionRoutes = [
     examples: { output: { items: [connectionExample], nextCursor: null } },
     run: (context, { limit, cursor, type, visibility }) => {
       const filter = { types: type && [type], visibilities: visibility && [visibility] };
-      return readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), toConnectionDocument);
+      return readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), connectionAnswer);
     },
   }),
   route(createMcpConnection, {
@@ -166,7 +148,7 @@ export const mcpConnectionRoutes = [
     output: connectionDocument,
     status: 200,
     examples: { output: connectionExample },
-    toDocument: toConnectionDocument,
+    toDocument: connectionAnswer,
   }),
   route(updateMcpConnection, {
     method: 'PATCH',
@@ -176,7 +158,7 @@ export const mcpConnectionRoutes = [
     output: connectionDocument,
     status: 200,
     examples: { input: { name: 'Issue tracker' }, output: connectionExample },
-    toDocument: (connection) => toConnectionDocument(connectionRow(connection)),
+    toDocument: (connection) => connectionAnswer(connectionRow(connection)),
   }),
   route(readMcpConnectionSettings, {
     method: 'GET',

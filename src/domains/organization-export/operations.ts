@@ -2,12 +2,13 @@ import { z } from 'zod';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import type { OrganizationId } from '../../core/ids.ts';
+import { pagesWithRights } from '../../core/exported-pages.ts';
 import { idSchema } from '../../core/input/validation.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import { EXPORT_ORGANIZATION } from './policy.ts';
-import { KINDS, type Line, allLines, nextOf } from './rows.ts';
+import { KINDS, type Line, allLines } from './rows.ts';
 import { type Turn, takeTurn } from './turn.ts';
 
 export const VERSION = 1;
@@ -58,17 +59,19 @@ export async function beginExport(context: OperationContext, organizationId: Org
 
 async function* exported(context: OperationContext, turn: Turn, head: object): ExportedLines['lines'] {
   const counts = Object.fromEntries(KINDS.map((kind): [Line['kind'], number] => [kind, 0]));
+  const pages = pagesWithRights(context, EXPORT_ORGANIZATION);
+  const next = async () => {
+    await turn.extend();
+    return pages();
+  };
   try {
     yield [{ kind: 'export', version: VERSION, ...head }];
-    for await (const lines of allLines(context, nextOf(context, turn.extend))) {
+    for await (const lines of allLines(context, next)) {
       for (const { kind } of lines) counts[kind] = (counts[kind] ?? 0) + 1;
-      // Nothing is held while the reader reads.
-      context.budget.renew();
       yield lines;
     }
     yield [{ kind: 'end', counts }];
   } finally {
-    context.budget.close();
     await turn.end();
   }
 }

@@ -1,17 +1,18 @@
-import { requireAccess, requireOrganization } from '../../core/access.ts';
+import { requireOrganization } from '../../core/access.ts';
+import { type NextPage, pagesOf } from '../../core/exported-pages.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { Order, Page, PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
-import { API_KEYS } from '../api-keys/public.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { API_KEYS, apiKeyAnswer } from '../api-keys/public.ts';
 import { AUDIT_ENTRIES } from '../audit-log/public.ts';
 import { DEFINITIONS, customPropertiesOf, fullyQualifiedName } from '../event-definitions/public.ts';
 import { IDENTIFIERS, pagesOfOccurrences } from '../event-occurrences/public.ts';
-import { MCP_CONNECTIONS } from '../mcp-connections/public.ts';
+import { MCP_CONNECTIONS, connectionAnswer } from '../mcp-connections/public.ts';
 import { MEMBERS } from '../memberships/public.ts';
 import { findSlice } from '../session-events/public.ts';
 import { ARTIFACTS, PROJECTS, PULL_REQUESTS, SESSIONS, type SessionRow, stateFlags } from '../sessions/public.ts';
-import { WEBHOOKS } from '../webhooks/public.ts';
-import { EXPORT_ORGANIZATION } from './policy.ts';
+import { WEBHOOKS, webhookAnswer } from '../webhooks/public.ts';
 
 /** Reads everything of an organization that an administrator can read, page by page: one page is in memory. */
 
@@ -36,31 +37,7 @@ type Kind = (typeof KINDS)[number];
 export type Line = { readonly kind: Kind } & object;
 type Lines = AsyncGenerator<readonly Line[], void, undefined>;
 
-/** Makes the context of the next page: the rights of the caller are checked again, and the budget of the request begins anew. */
-export type Next = () => Promise<OperationContext>;
-
-export function nextOf(context: OperationContext, extend: () => Promise<void>): Next {
-  return async () => {
-    await extend();
-    context.budget.renew();
-    const current = { ...context, actor: await context.authenticateAgain() };
-    requireAccess(current.actor, EXPORT_ORGANIZATION, context.actor.organization?.id);
-    return current;
-  };
-}
-
 const linesOf = (kind: Kind, rows: readonly object[]): Line[] => rows.map((row) => ({ kind, ...row }));
-
-/** The pages of a list, from its first one. */
-async function* pagesOf<Row>(next: Next, read: (context: OperationContext, page: PageArguments) => Promise<Page<Row>>) {
-  for (let after: string | undefined, hasMore = true; hasMore;) {
-    const page = await read(await next(), { first: 100, ...(after !== undefined && { after }) });
-    const last = page.rows.at(-1);
-    if (page.rows.length > 0) yield page.rows;
-    hasMore = page.hasNextPage && last !== undefined;
-    after = last && page.cursorOf(last);
-  }
-}
 
 /** A list that is exported as its rows are. */
 interface Plain {
@@ -70,30 +47,56 @@ interface Plain {
   ): Promise<Page<object>>;
 }
 
-async function* plain(next: Next, kind: Kind, list: object, field: string, filter: object = {}): Lines {
+async function* plain(next: NextPage, kind: Kind, list: object, field: string): Lines {
   // The lists have different fields and filters. Each is given one that it has.
   const order = { field, direction: 'ASC' } as Order<never>;
-  for await (const rows of pagesOf(next, (context, page) => (list as Plain).page(context, { filter, order, page })))
+  for await (const rows of pagesOf(next, (context, page) => (list as Plain).page(context, { filter: {}, order, page })))
     yield linesOf(kind, rows);
 }
 
-export async function* allLines(context: OperationContext, next: Next): Lines {
-  const organization = requireOrganization(context.actor);
+/** A list whose rows are exported as REST answers them. */
+async function* asShown<Row>(
+  next: NextPage,
+  kind: Kind,
+  read: (context: OperationContext, page: PageArguments) => Promise<Page<Row>>,
+  answerOf: (row: Row) => object,
+): Lines {
+  for await (const rows of pagesOf(next, read)) yield linesOf(kind, rows.map(answerOf));
+}
+
+export async function* allLines({ actor }: OperationContext, next: NextPage): Lines {
+  const organization = requireOrganization(actor);
   yield* plain(next, 'member', MEMBERS, 'JOINED_AT');
   yield* plain(next, 'project', PROJECTS, 'CREATED_AT');
   yield* sessions(next);
-  yield* plain(next, 'mcpConnection', MCP_CONNECTIONS, 'CREATED_AT');
+  yield* asShown(
+    next,
+    'mcpConnection',
+    (context, page) => MCP_CONNECTIONS.page(context, { filter: {}, order: BY_CREATION, page }),
+    connectionAnswer,
+  );
   yield* definitions(next);
   yield* plain(next, 'objectIdentifier', IDENTIFIERS, 'CREATED_AT');
-  yield* plain(next, 'webhook', WEBHOOKS, 'CREATED_AT');
-  yield* plain(next, 'apiKey', API_KEYS, 'CREATED_AT', { kind: 'KEY', organizationId: organization.id });
+  yield* asShown(
+    next,
+    'webhook',
+    (context, page) => WEBHOOKS.page(context, { filter: {}, order: BY_CREATION, page }),
+    webhookAnswer,
+  );
+  const ofOrganization = { kind: 'KEY' as const, organizationId: organization.id };
+  yield* asShown(
+    next,
+    'apiKey',
+    (context, page) => API_KEYS.page(context, { filter: ofOrganization, order: BY_CREATION, page }),
+    apiKeyAnswer,
+  );
   yield* plain(next, 'auditEntry', AUDIT_ENTRIES, 'OCCURRED_AT');
 }
 
 const BY_CREATION = { field: 'CREATED_AT', direction: 'ASC' } as const;
 
 /** Each session, followed by what belongs to it. */
-async function* sessions(next: Next): Lines {
+async function* sessions(next: NextPage): Lines {
   const pages = pagesOf(next, (context, page) => SESSIONS.page(context, { filter: {}, order: BY_CREATION, page }));
   for await (const rows of pages)
     for (const session of rows) {
@@ -103,7 +106,7 @@ async function* sessions(next: Next): Lines {
     }
 }
 
-async function* results(next: Next, { id }: SessionRow): Lines {
+async function* results(next: NextPage, { id }: SessionRow): Lines {
   const list = { filter: {}, order: BY_CREATION };
   const artifacts = pagesOf(next, async (context, page) =>
     pageIn(await ARTIFACTS.pagesBelow(context, { ...list, page })([id]), id),
@@ -119,9 +122,14 @@ async function* results(next: Next, { id }: SessionRow): Lines {
   }
 }
 
-async function* events(next: Next, { id }: SessionRow): Lines {
+async function* events(next: NextPage, { id }: SessionRow): Lines {
   for (let after = 0; ;) {
-    const slice = await findSlice(await next(), id, {}, { after, limit: 200, maxBytes: 256 * 1024 });
+    const slice = await findSlice(
+      await next(),
+      id,
+      {},
+      { after, limit: WORK.exportedRows, maxBytes: WORK.exportedBytes },
+    );
     const last = slice?.events.at(-1);
     // The session may have been deleted meanwhile.
     if (!slice || !last) return;
@@ -141,7 +149,7 @@ function sessionLineOf({ kind: sessionKind, state, source, holdReason, heldById,
 }
 
 /** Each definition with its properties, followed by its occurrences. */
-async function* definitions(next: Next): Lines {
+async function* definitions(next: NextPage): Lines {
   const pages = pagesOf(next, (context, page) => DEFINITIONS.page(context, { filter: {}, order: BY_CREATION, page }));
   for await (const rows of pages) {
     const context = await next();

@@ -1,7 +1,8 @@
 import { NotFoundError, notFound } from '../../core/errors.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
-import { requireAccess } from '../../core/access.ts';
+import { pagesWithRights } from '../../core/exported-pages.ts';
 import type { SessionId } from '../../core/ids.ts';
+import { WORK } from '../../core/work-budget.ts';
 import {
   READ_SESSIONS,
   type SessionRow,
@@ -14,9 +15,6 @@ import { exportSessionInput } from './input.ts';
 import { type SessionEventRow, findSlice } from './queries.ts';
 
 /** Reads a whole session, page by page. Only one page is in memory. */
-
-const PAGE_EVENTS = 200;
-const PAGE_BYTES = 256 * 1024;
 
 export interface ExportedSession {
   readonly session: SessionRow;
@@ -45,13 +43,11 @@ export type Pages = AsyncGenerator<readonly SessionEventRow[], void, undefined>;
 
 /** The events that were stored at the beginning. The rights of the caller are checked again before every page. */
 async function* pagesUpTo(context: OperationContext, sessionId: SessionId, lastId: number): Pages {
+  const next = pagesWithRights(context, READ_SESSIONS);
   try {
     for (let after = 0; after < lastId;) {
-      context.budget.renew();
-      const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
-      requireAccess(current.actor, READ_SESSIONS);
-      const window = { after, before: lastId + 1, limit: PAGE_EVENTS, maxBytes: PAGE_BYTES };
-      const slice = await findSlice(current, sessionId, {}, window);
+      const window = { after, before: lastId + 1, limit: WORK.exportedRows, maxBytes: WORK.exportedBytes };
+      const slice = await findSlice(await next(), sessionId, {}, window);
       if (!slice) throw notFound('session');
       const last = slice.events.at(-1);
       // The operator may have deleted the events.

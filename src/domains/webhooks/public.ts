@@ -2,4 +2,4 @@
 
 export { type LoopContext, deliverDue } from './delivery-loop.ts';
 export { countWebhookStates } from './delivery-queries.ts';
-export { WEBHOOKS } from './queries.ts';
+export { WEBHOOKS, webhookAnswer } from './queries.ts';

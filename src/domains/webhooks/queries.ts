@@ -182,3 +182,25 @@ export function nextAttemptOf({ isTryRequested, nextAttemptAt }: Pick<WebhookRow
 export function webhookRow({ organization, ...properties }: Webhook): WebhookRow {
   return asRow({ ...properties, organizationId: organization.id }, SHOWN);
 }
+
+/** The fields of a webhook that REST and the export of the organization have. */
+export function webhookAnswer(row: WebhookRow) {
+  return {
+    id: row.id,
+    url: row.url,
+    types: row.types,
+    conditions: conditionsOf(row),
+    isEnabled: row.disabledAt === null,
+    disabledAt: row.disabledAt,
+    disabledReason: row.disabledReason,
+    cursor: row.requestedCursor ?? row.cursor,
+    attempts: row.attempts,
+    nextAttemptAt: nextAttemptOf(row),
+    failingSince: row.failingSince,
+    disableAfter: row.disableAfter,
+    lastDeliveredAt: row.lastDeliveredAt,
+    previousSecretExpiresAt: row.previousSecretExpiresAt,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+  };
+}

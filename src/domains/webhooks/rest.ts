@@ -21,7 +21,7 @@ import {
   tryWebhookNow,
   updateWebhook,
 } from './operations.ts';
-import { type DeliveryRow, type WebhookRow, conditionsOf, nextAttemptOf, webhookRow } from './queries.ts';
+import { type DeliveryRow, webhookAnswer, webhookRow } from './queries.ts';
 import { CONDITION_TEXTS, DELIVERY_TEXTS, SECRET_TEXT, WEBHOOK_TEXTS } from './texts.ts';
 
 const tag = 'Webhooks';
@@ -109,29 +109,8 @@ const queuedExample: z.input<typeof deliveryDocument> = {
   durationMs: null,
 };
 
-function toWebhookDocument(row: WebhookRow): z.input<typeof webhookDocument> {
-  return {
-    id: row.id,
-    url: row.url,
-    types: row.types,
-    conditions: conditionsOf(row),
-    isEnabled: row.disabledAt === null,
-    disabledAt: row.disabledAt,
-    disabledReason: row.disabledReason,
-    cursor: row.requestedCursor ?? row.cursor,
-    attempts: row.attempts,
-    nextAttemptAt: nextAttemptOf(row),
-    failingSince: row.failingSince,
-    disableAfter: row.disableAfter,
-    lastDeliveredAt: row.lastDeliveredAt,
-    previousSecretExpiresAt: row.previousSecretExpiresAt,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-  };
-}
-
 const withSecret = ({ webhook: created, secret }: WebhookWithSecret) => ({
-  ...toWebhookDocument(webhookRow(created)),
+  ...webhookAnswer(webhookRow(created)),
   secret,
 });
 
@@ -165,11 +144,7 @@ export const webhookRoutes = [
     status: 200,
     examples: { output: { items: [webhookExample], nextCursor: null } },
     run: (context, page) =>
-      readList(
-        page,
-        (given) => listWebhooks(context, { filter: {}, order: OLDEST_FIRST, page: given }),
-        toWebhookDocument,
-      ),
+      readList(page, (given) => listWebhooks(context, { filter: {}, order: OLDEST_FIRST, page: given }), webhookAnswer),
   }),
   route(createWebhook, {
     method: 'POST',
@@ -195,7 +170,7 @@ export const webhookRoutes = [
     output: webhookDocument,
     status: 200,
     examples: { output: webhookExample },
-    toDocument: toWebhookDocument,
+    toDocument: webhookAnswer,
   }),
   route(updateWebhook, {
     method: 'PATCH',
@@ -205,7 +180,7 @@ export const webhookRoutes = [
     output: webhookDocument,
     status: 200,
     examples: { input: { isEnabled: true }, output: webhookExample },
-    toDocument: (changed) => toWebhookDocument(webhookRow(changed)),
+    toDocument: (changed) => webhookAnswer(webhookRow(changed)),
   }),
   route(deleteWebhook, {
     method: 'DELETE',
@@ -240,7 +215,7 @@ export const webhookRoutes = [
     output: webhookDocument,
     status: 202,
     examples: { input: { after: 1100 }, output: { ...webhookExample, cursor: 1100 } },
-    toDocument: (replayed) => toWebhookDocument(webhookRow(replayed)),
+    toDocument: (replayed) => webhookAnswer(webhookRow(replayed)),
   }),
   route(tryWebhookNow, {
     method: 'POST',
@@ -250,7 +225,7 @@ export const webhookRoutes = [
     output: webhookDocument,
     status: 202,
     examples: { output: webhookExample },
-    toDocument: (tried) => toWebhookDocument(webhookRow(tried)),
+    toDocument: (tried) => webhookAnswer(webhookRow(tried)),
   }),
   route(listWebhookDeliveries, {
     method: 'GET',

@@ -130,6 +130,7 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   readOrganizationRetention: { organizationId: reference('organizationId') },
   updateOrganizationRetention: { organizationId: reference('organizationId') },
   exportOrganization: { organizationId: reference('organizationId') },
+  exportEventOccurrences: { name: reference('eventName') },
   redactSessionEvents: { text: fc.constantFrom(undefined, 'never said'), eventIds: fc.constantFrom(undefined, [1]) },
   listBroadcasts: { after: reference('broadcast_guid') },
   searchEventDefinitions: { after: reference('listCursor') },

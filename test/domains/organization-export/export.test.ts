@@ -93,6 +93,21 @@ test('has each object of the organization once, also private sessions of others,
   expect(kinds(written)).toEqual(kinds(lines));
 });
 
+test('lines of connections, webhooks and keys are as REST answers the objects', async () => {
+  const admin = await gateway.createKey();
+  await recordObjects(gateway, admin, { serverUrl: `${server.origin}/mcp`, mark: 'compared' });
+  const lines = linesOf(await (await fetchExport(admin.key, admin.organizationId)).text());
+  const paths = { mcpConnection: '/v1/mcp-connections', webhook: '/v1/webhooks', apiKey: '/v1/api-keys' };
+  for (const [kind, path] of Object.entries(paths)) {
+    const query = kind === 'apiKey' ? '?includeRevoked=true' : '';
+    const { body } = await gateway.rest<{ items: Line[] }>('GET', `${path}${query}`, { key: admin.key });
+    const ofKind = lines.filter((line) => line.kind === kind);
+    expect(ofKind.length).toBeGreaterThan(0);
+    const found = new Map(body.items.map((item) => [item.id, item]));
+    expect(ofKind).toEqual(ofKind.map(({ id }) => ({ kind, ...found.get(id) })));
+  }
+});
+
 test('is for administrators with both scopes, of the acting organization', async () => {
   const admin = await gateway.createKey();
   const { organization, email, organizationId } = admin;

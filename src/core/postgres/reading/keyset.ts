@@ -196,7 +196,7 @@ function toPage<Row>(
     rows: backward ? kept.toReversed() : kept,
     hasNextPage: backward ? isGiven(page.before) : more,
     hasPreviousPage: backward ? more : isGiven(page.after),
-    cursorOf: (row) => formatCursor(ordering, row),
+    cursorOf: (row) => cursorAt(ordering, row),
   };
 }
 
@@ -236,7 +236,8 @@ function checkSize(name: string, size: number, max: number): number {
   return size;
 }
 
-function formatCursor<Row>(ordering: Ordering<Row>, row: Row): string {
+/** The cursor of a row. */
+export function cursorAt<Row>(ordering: Ordering<Row>, row: Row): string {
   return Buffer.from(JSON.stringify([ordering.name, ...ordering.columns.map(({ of }) => of(row))])).toString(
     'base64url',
   );

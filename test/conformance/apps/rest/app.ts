@@ -208,6 +208,8 @@ export async function useEverything(given: Given) {
   const occurrences = '/events/event-occurrences/2026-03';
   const sent = good(await client.GET(occurrences, { params: { query: { eventType: eventName, limit: 2 } } }));
   good(await client.GET(`${occurrences}/event-types`));
+  const ofEvent = { params: { path: { name: eventName } }, parseAs: 'text' } as const;
+  good(await client.GET('/v1/event-definitions/{name}/occurrences/export', ofEvent));
   good(await client.DELETE(byPath, { params: { path: propertyPath } }));
   const read = good(await client.GET(one, { params: { path } }));
   good(await client.DELETE(one, { params: { path } }));

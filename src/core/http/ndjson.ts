@@ -1,0 +1,52 @@
+import type { OperationContext } from '../operation.ts';
+import { type HttpAnswer, answerWith } from './messages.ts';
+import { textStream } from './text-stream.ts';
+
+/** Rows of a file in their order, in batches. */
+export type Batches<Row> = AsyncGenerator<readonly Row[], void, undefined>;
+
+/** For OpenAPI. */
+export const FILE_NAME_HEADER = {
+  'Content-Disposition': { description: 'A file name for browsers (RFC 6266).', schema: { type: 'string' } },
+};
+
+export function ndjsonHeaders(name: string) {
+  return {
+    'Content-Type': 'application/x-ndjson; charset=utf-8',
+    'Content-Disposition': `attachment; filename="${name}.ndjson"`,
+  };
+}
+
+/** A file with a row on each line. `onLeave` is called when the client leaves before its end. */
+export function ndjsonFile<Row>(
+  context: OperationContext,
+  {
+    name,
+    batches,
+    toLine,
+    onLeave,
+  }: {
+    readonly name: string;
+    readonly batches: Batches<Row>;
+    readonly toLine: (row: Row) => string;
+    readonly onLeave?: () => void;
+  },
+): HttpAnswer {
+  const leave = () => {
+    context.budget.close();
+    onLeave?.();
+  };
+  return answerWith(textStream(textsOf(context, batches, toLine), leave), { headers: ndjsonHeaders(name) });
+}
+
+async function* textsOf<Row>(context: OperationContext, batches: Batches<Row>, toLine: (row: Row) => string) {
+  try {
+    for await (const rows of batches) {
+      // Nothing is held while the client reads.
+      context.budget.renew();
+      yield rows.map((row) => `${toLine(row)}\n`).join('');
+    }
+  } finally {
+    context.budget.close();
+  }
+}
