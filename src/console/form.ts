@@ -33,10 +33,11 @@ function resultOf(answer: Answer<object>): (Refusal & { readonly __typename: str
 const CHANGED_MEANWHILE =
   'Somebody else has changed this since you opened the form. What you typed is still here, and the new values are shown below their fields. Save again to keep yours.';
 
-function faultsIn(answer: Answer<object>): FormFault[] {
+function faultsIn(answer: Answer<object>, reasonWords: ReasonWords): FormFault[] {
   const { message, reason, path, faults } = resultOf(answer) ?? {};
   if (faults && faults.length > 0) return faults.map((fault) => ({ ...fault, path: fault.path.join('.') }));
-  if (reason === 'CHANGED_MEANWHILE') return [{ path: '', message: CHANGED_MEANWHILE }];
+  const words = reason && (reason === 'CHANGED_MEANWHILE' ? CHANGED_MEANWHILE : reasonWords[reason]);
+  if (words) return [{ path: '', message: words }];
   if (message !== undefined) {
     const at = path?.join('.') ?? '';
     // At its field, the message needs no name.
@@ -56,6 +57,9 @@ export interface Sending<Values> {
   readonly changed: Partial<Values>;
 }
 
+/** What a conflict means in the console, by its reason. */
+type ReasonWords = Readonly<Record<string, string>>;
+
 interface FormOptions<Values, Data extends object> {
   readonly initial: Values;
   readonly send: (values: Values, sending: Sending<Values>) => Promise<Answer<Data>>;
@@ -64,6 +68,8 @@ interface FormOptions<Values, Data extends object> {
   readonly current?: { readonly updatedAt: string; readonly values: Values };
   /** Called when the object was changed by somebody else, to load it again. */
   readonly onConflict?: () => void;
+  /** Words for conflicts whose message is for programs. */
+  readonly reasonWords?: ReasonWords;
 }
 
 export interface FormState {
@@ -82,7 +88,7 @@ export interface FormState {
 export function useForm<Values extends object, Data extends object>(
   options: FormOptions<Values, Data>,
 ): FormState & { readonly values: Values } {
-  const { initial, send, onDone, current, onConflict } = options;
+  const { initial, send, onDone, current, onConflict, reasonWords = {} } = options;
   const [first] = useState(initial);
   const [values, setValues] = useState(initial);
   const [faults, setFaults] = useState<readonly FormFault[]>([]);
@@ -114,7 +120,7 @@ export function useForm<Values extends object, Data extends object>(
       setConflicted(true);
       onConflict?.();
     }
-    setFaults(faultsIn(answer).map((fault) => ({ ...fault, field: fieldOf(fault.path, names) })));
+    setFaults(faultsIn(answer, reasonWords).map((fault) => ({ ...fault, field: fieldOf(fault.path, names) })));
   };
   return {
     values,

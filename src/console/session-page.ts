@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { organization, withOrganization } from './address.ts';
 import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
@@ -12,6 +12,7 @@ import { html, visibleText } from './html.ts';
 import { lazy } from './lazy.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
+import { type OnRedacted, RedactTextButton, RedactionContext } from './redaction.ts';
 import { SessionForms } from './session-actions.ts';
 import { SessionKeeping } from './session-keeping.ts';
 import { Results } from './session-results.ts';
@@ -79,12 +80,14 @@ function Content({ session, reload, faults }: ContentProps): VNode {
     document.querySelector('.views')?.scrollIntoView();
   };
   const start = failure?.id ?? (hasFailed ? 'latest' : 'first');
+  const [redactions, onRedacted] = useRedactions(session, reload);
   return html`<section class="session">
     <${SessionHead} session=${session} reason=${failure?.text} />
     <div class="actions session-actions">
       ${session.viewerCanUpdate && html`<${Changes} session=${session} onChange=${reload} />`}
       <${SessionForms} session=${session} onChange=${reload} />
       <${Exports} id=${id} />
+      ${onRedacted && html`<${RedactTextButton} sessionId=${id} onDone=${onRedacted} />`}
       <${SessionKeeping} session=${session} onChange=${reload} />
     </div>
     <${Totals} usage=${session.usage} toErrors=${toErrors} />
@@ -100,15 +103,34 @@ function Content({ session, reload, faults }: ContentProps): VNode {
       isHistory
         ? html`<${SessionHistory} id=${id} />`
         : (!hasFailed || failure !== undefined) &&
-          html`<${Timeline}
-            id=${id}
-            isFinished=${isFinished(session)}
-            start=${start}
-            errors=${errors}
-            onArrival=${onArrival}
-          />`
+          html`<${RedactionContext.Provider} value=${onRedacted}
+            ><${Timeline}
+              key=${redactions}
+              id=${id}
+              isFinished=${isFinished(session)}
+              start=${start}
+              errors=${errors}
+              onArrival=${onArrival}
+          /><//>`
     }
   </section>`;
+}
+
+/** The number of redactions: after each one the session and its timeline are loaded again, at the event that was redacted. */
+function useRedactions(
+  { viewerCanDelete }: Session,
+  reload: () => void,
+): readonly [redactions: number, onRedacted: OnRedacted] {
+  const [count, setCount] = useState(0);
+  const onRedacted = useCallback(
+    (event?: number) => {
+      if (event !== undefined) history.replaceState(history.state, '', `#event-${event}`);
+      setCount((before) => before + 1);
+      reload();
+    },
+    [reload],
+  );
+  return [count, viewerCanDelete ? onRedacted : undefined];
 }
 
 /** What stays in view: which session it is, and how it is. */

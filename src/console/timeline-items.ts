@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks';
 import type { TimelineEvent } from './event-content.ts';
 import { html } from './html.ts';
 import { hasSameValues } from './memo.ts';
+import { MarkedActions, useMarked } from './redaction.ts';
 import { type TimelineItem, withEvents } from './timeline.ts';
 import { TimelineRow, dayOf, isSameDay } from './timeline-row.ts';
 
@@ -15,6 +16,7 @@ interface ItemsProps {
 /** The rows of a timeline, with a heading for each day. */
 export function TimelineItems({ items, sessionId, wanted = 0 }: ItemsProps): VNode {
   const calls = callsOf(items);
+  const marked = useMarked();
   const rows = items.flatMap((item, index) => {
     const isWanted = wanted >= item.id && wanted <= item.lastId && wanted > 0;
     const parent = item.parentToolUseId === null ? undefined : calls.get(item.parentToolUseId);
@@ -26,8 +28,11 @@ export function TimelineItems({ items, sessionId, wanted = 0 }: ItemsProps): VNo
       parentId=${parent?.id}
       parentName=${parent?.name}
     />`;
-    if (isSameDay(item, items[index - 1])) return [row];
-    return [html`<li key=${`day ${item.id}`} class="day">${dayOf(item)}</li>`, row];
+    const day = !isSameDay(item, items[index - 1]) && html`<li key=${`day ${item.id}`} class="day">${dayOf(item)}</li>`;
+    const actions =
+      marked?.to === item.id &&
+      html`<${MarkedActions} key="marked" sessionId=${sessionId} marked=${marked} items=${items} />`;
+    return [day, row, actions];
   });
   return html`<ol class="items">
     ${rows}

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import { html } from './html.ts';
 import { memo } from './memo.ts';
 import { EventJson } from './recorded-event.ts';
+import { RedactEventsButton } from './redaction.ts';
 import { bodyOf } from './timeline-body.ts';
 import type { TimelineItem } from './timeline.ts';
 
@@ -56,7 +57,11 @@ export const TimelineRow = memo(function Row(props: RowProps): VNode {
     </div>
     <div class="item-body">
       ${shown(item, sessionId)}
-      ${isOpen && html`<${EventJson} sessionId=${sessionId} from=${item.id} to=${item.lastId} />`}
+      ${
+        isOpen &&
+        html`<${EventJson} sessionId=${sessionId} from=${item.id} to=${item.lastId} />
+          <${RedactEventsButton} sessionId=${sessionId} items=${[item]} />`
+      }
     </div>
   </li>`;
 });

@@ -75,6 +75,7 @@ export function withEvents(items: readonly TimelineItem[], events: readonly Time
     const before = index === undefined ? undefined : next[index];
     const grown = CONVERSIONS[kind](event, content, before);
     if (!grown) continue;
+    chains.set(grown, { id: event.databaseId, earlier: before && chains.get(before) });
     if (key !== undefined) keyOfItem.set(grown, key);
     if (index !== undefined) next[index] = grown;
     else {
@@ -86,6 +87,21 @@ export function withEvents(items: readonly TimelineItem[], events: readonly Time
 }
 
 const keyOfItem = new WeakMap<TimelineItem, string>();
+
+/** The events of an item, latest first. Adding one copies nothing. */
+interface Chain {
+  readonly id: number;
+  readonly earlier: Chain | undefined;
+}
+
+const chains = new WeakMap<TimelineItem, Chain>();
+
+/** The ids of the events that an item was made of, among those of other items. */
+export function eventIdsOf(item: TimelineItem): readonly number[] {
+  const ids: number[] = [];
+  for (let chain = chains.get(item); chain; chain = chain.earlier) ids.push(chain.id);
+  return ids.toReversed();
+}
 
 type Kind = TimelineItem['kind'];
 

@@ -1,0 +1,100 @@
+import { type VNode, createContext } from 'preact';
+import { useContext, useEffect, useState } from 'preact/hooks';
+import { FormButton } from './form-button.ts';
+import { html } from './html.ts';
+import { type TimelineItem, eventIdsOf } from './timeline.ts';
+
+/** Redaction in a timeline: of a marked text everywhere, and of events. */
+
+const TEXT = async () => (await import('./redaction-forms.ts')).RedactText;
+const EVENTS = async () => (await import('./redaction-forms.ts')).RedactEvents;
+
+/** Called after a redaction with the event to show again, if there is one. Undefined for readers who cannot redact. */
+export type OnRedacted = ((event?: number) => void) | undefined;
+
+export const RedactionContext = createContext<OnRedacted>(undefined);
+
+interface TextProps {
+  readonly sessionId: string;
+  readonly onDone: () => void;
+}
+
+/** For texts that are typed or pasted, which needs no mouse. */
+export function RedactTextButton({ sessionId, onDone }: TextProps): VNode {
+  return html`<${FormButton} label="Redact a text…" load=${TEXT} props=${{ sessionId, onDone, marked: '' }} />`;
+}
+
+interface EventsProps {
+  readonly sessionId: string;
+  readonly items: readonly TimelineItem[];
+}
+
+/** Redacts all events of some items. */
+export function RedactEventsButton({ sessionId, items }: EventsProps): VNode | null {
+  const onRedacted = useContext(RedactionContext);
+  if (!onRedacted) return null;
+  const ids = items.flatMap(eventIdsOf);
+  const label = ids.length === 1 ? 'Redact this event…' : `Redact these ${ids.length} events…`;
+  const props = { sessionId, ids, onDone: () => onRedacted(ids[0]) };
+  return html`<${FormButton} label=${label} load=${EVENTS} props=${props} />`;
+}
+
+/** What the reader has marked in a timeline: the first and the last row, and the text if it is in one row. */
+export interface Marked {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+}
+
+const rowOf = (node: Node) =>
+  (node instanceof Element ? node : node.parentElement)?.closest<HTMLElement>('.item[data-last]');
+const idOf = (row: HTMLElement) => Number(row.id.replace('event-', ''));
+
+function markedNow(): Marked | undefined {
+  const selection = getSelection();
+  const text = selection?.toString().trim() ?? '';
+  if (!selection || selection.rangeCount === 0 || text === '') return undefined;
+  const { startContainer, endContainer } = selection.getRangeAt(0);
+  const [first, last] = [rowOf(startContainer), rowOf(endContainer)];
+  if (!first || !last) return undefined;
+  return { from: idOf(first), to: idOf(last), text: first === last ? text : '' };
+}
+
+/** What is marked, with the mouse or the keyboard. It stays while a dialog is open, whose fields have a selection too. */
+export function useMarked(): Marked | undefined {
+  const isOffered = useContext(RedactionContext) !== undefined;
+  const [marked, setMarked] = useState<Marked>();
+  useEffect(() => {
+    if (!isOffered) return undefined;
+    const changed = () => {
+      if (!document.querySelector('dialog[open]')) setMarked(markedNow());
+    };
+    document.addEventListener('selectionchange', changed);
+    return () => document.removeEventListener('selectionchange', changed);
+  }, [isOffered]);
+  return isOffered ? marked : undefined;
+}
+
+interface MarkedProps {
+  readonly sessionId: string;
+  readonly marked: Marked;
+  readonly items: readonly TimelineItem[];
+}
+
+/** What can be redacted of what is marked. In the page it follows the last marked row, so that the keyboard reaches it next. */
+export function MarkedActions({ sessionId, marked: { from, to, text }, items }: MarkedProps): VNode {
+  const onRedacted = useContext(RedactionContext);
+  const props = { sessionId, marked: text, onDone: () => onRedacted?.(from) };
+  // Pressing the button keeps what is marked.
+  const keep = (event: Event) => event.preventDefault();
+  return html`<li class="marked-actions" onMouseDown=${keep}>
+    ${
+      text === ''
+        ? html`<${RedactEventsButton}
+            sessionId=${sessionId}
+            items=${items.filter(({ id }) => id >= from && id <= to)}
+          />`
+        : html`<${FormButton} label="Redact everywhere…" isPlain=${false} load=${TEXT} props=${props} />`
+    }
+  </li>`;
+}
