@@ -46,6 +46,8 @@ export const WORK = {
   pages: 100,
   /** Tools of an MCP server. */
   tools: 2_000,
+  /** MCP connections whose tools are offered at one address. */
+  offeredConnections: 100,
   /** Bytes of a message of an MCP client that is read only to refuse it with its id. */
   refusedMessageBytes: 256 * 1024,
   /** MCP servers that one request asks for their tools at the same time. The others wait. */

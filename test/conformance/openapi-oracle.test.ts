@@ -26,6 +26,7 @@ const PASS_THROUGH: ReadonlySet<string> = new Set([
   'sendMcpMessage',
   'openMcpStream',
   'endMcpSession',
+  'sendOwnMcpMessage',
   'sendSessionMcpMessage',
 ]);
 const operations = operationsOf(document).filter(({ operationId }) => !PASS_THROUGH.has(operationId));

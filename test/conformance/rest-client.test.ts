@@ -18,6 +18,7 @@ interface App {
 /** Clients of MCP use them. Their messages are those of MCP, which the document does not describe, so no types are generated for them. */
 const PASS_THROUGH: readonly string[] = [
   ...['POST', 'GET', 'DELETE'].map((method) => `${method} /v1/mcp-connections/{mcpConnectionId}/mcp`),
+  'POST /v1/mcp',
   'POST /v1/sessions/{sessionId}/mcp',
 ];
 

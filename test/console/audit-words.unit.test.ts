@@ -7,6 +7,7 @@ const UNNAMED = [
   'endMcpSession',
   'previewOrganizationInvitation',
   'sendMcpMessage',
+  'sendOwnMcpMessage',
   'sendSessionMcpMessage',
   'updateEventPropertyByPath',
 ];

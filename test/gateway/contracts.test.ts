@@ -81,6 +81,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/artifacts/:artifactId/pull-requests recordPullRequest 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/invitations/accept acceptOrganizationInvitation 201 | 400 404 409 413 415 429 500 503
     POST /v1/invitations/preview previewOrganizationInvitation 200 | 400 404 413 415 429 500 503
+    POST /v1/mcp sendOwnMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
     POST /v1/mcp-connections createMcpConnection 201 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/mcp sendMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504

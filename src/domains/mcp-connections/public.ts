@@ -17,6 +17,7 @@ export {
   accessOf,
   authorizationNeededBy,
   findUsableConnection,
+  findAllUsableConnections,
   findUsableConnections,
   noteRefusal,
   noteUse,

@@ -3,7 +3,7 @@ import { ConflictError, type RemoteFailedError } from '../../core/errors.ts';
 import type { McpConnectionId, OrganizationId, UserId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { anyOf, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Statement, type ValueOf, anyOf, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import type { SecretTables } from '../../core/secrets/secret-store.ts';
 import { CONNECTION_TABLE, type Credentials, HEADER, TOKENS, openCredentials } from './credentials.ts';
@@ -21,13 +21,13 @@ import { type Status, standingOf } from './status.ts';
 
 const db = queriesOn<McpConnectionTables & SecretTables>();
 
-interface Sought {
-  readonly ids: readonly McpConnectionId[];
+interface Caller {
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
 }
 
-const findUsable = prepared<Sought>()((value) =>
+/** The connections that a caller may use, with what {@link UsableConnection} has. */
+const usableBy = (value: ValueOf<Caller>) =>
   db
     .selectFrom('mcp_connection as c')
     .select([
@@ -53,8 +53,13 @@ const findUsable = prepared<Sought>()((value) =>
         .where(sql<boolean>`(s.field = ${sql.lit(TOKENS)} or starts_with(s.field, ${sql.lit(HEADER)}))`)
         .as('secrets'),
     )
-    .where('c.id', '=', anyOf('uuid', value('ids')))
-    .where(within(visibleTo({ organizationId: value('organizationId'), userId: value('userId') }), 'c')),
+    .where(within(visibleTo({ organizationId: value('organizationId'), userId: value('userId') }), 'c'));
+
+const findUsable = prepared<Caller & { readonly ids: readonly McpConnectionId[] }>()((value) =>
+  usableBy(value).where('c.id', '=', anyOf('uuid', value('ids'))),
+);
+const findAllUsable = prepared<Caller & { readonly limit: number }>()((value) =>
+  usableBy(value).orderBy('c.handle').limit(value('limit')),
 );
 
 /** A remote server that the caller may use. */
@@ -101,23 +106,33 @@ export async function findUsableConnection(
 
 /** The same for several connections, in the order of the ids. */
 export async function findUsableConnections(
-  { sql: reader, actor, now }: OperationContext,
+  context: OperationContext,
   ids: readonly McpConnectionId[],
 ): Promise<(UsableConnection | StdioConnection)[]> {
-  const values = { ids, organizationId: requireOrganization(actor).id, userId: actor.userId };
-  const rows = await reader.primary.all(findUsable(values));
-  const found = new Map(
-    rows.map((row): [McpConnectionId, UsableConnection | StdioConnection] => {
-      const { id, name, handle, type, serverUrl, authType, secrets, ...rest } = row;
-      if (type === 'stdio' || serverUrl === null || authType === null)
-        return [id, { id, name, handle, serverUrl: null }];
-      return [
-        id,
-        { ...rest, ...standingOf(row, now()), id, name, handle, serverUrl, authType, secrets: secrets ?? {} },
-      ];
-    }),
-  );
+  const rows = await context.sql.primary.all(findUsable({ ...callerOf(context), ids }));
+  const found = new Map(rows.map((row) => [row.id, connectionOf(context, row)]));
   return ids.flatMap((id) => found.get(id) ?? []);
+}
+
+/** The first connections that the caller may use, in the order of their handles. */
+export async function findAllUsableConnections(
+  context: OperationContext,
+  limit: number,
+): Promise<(UsableConnection | StdioConnection)[]> {
+  const rows = await context.sql.primary.all(findAllUsable({ ...callerOf(context), limit }));
+  return rows.map((row) => connectionOf(context, row));
+}
+
+function callerOf({ actor }: OperationContext): Caller {
+  return { organizationId: requireOrganization(actor).id, userId: actor.userId };
+}
+
+type UsableRow = ReturnType<typeof findUsable> extends Statement<infer Row> ? Row : never;
+
+function connectionOf({ now }: OperationContext, row: UsableRow): UsableConnection | StdioConnection {
+  const { id, name, handle, type, serverUrl, authType, secrets, ...rest } = row;
+  if (type === 'stdio' || serverUrl === null || authType === null) return { id, name, handle, serverUrl: null };
+  return { ...rest, ...standingOf(row, now()), id, name, handle, serverUrl, authType, secrets: secrets ?? {} };
 }
 
 /** The credentials for one request, and the version of the token among them. */

@@ -9,6 +9,8 @@ export const mcpConnectionReference = z.strictObject({ mcpConnectionId });
 
 const sessionId = idSchema<SessionId>(z.uuid().toLowerCase());
 
+export const noInput = z.strictObject({});
+
 export const sessionReference = z.strictObject({ sessionId: sessionId.describe('Id of the session.') });
 
 export const callMcpToolInput = z.strictObject({

@@ -1,9 +1,10 @@
 import { z } from 'zod';
 import { documentOf } from '../../core/http/documents.ts';
 import { rawRoute, route } from '../../core/http/route.ts';
-import { mcpConnectionReference, sessionReference } from './input.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { mcpConnectionReference, noInput, sessionReference } from './input.ts';
 import { passThrough } from './rest-pass-through.ts';
-import { answerSessionMessage } from './rest-session-endpoint.ts';
+import { answerOwnMessage, answerSessionMessage } from './rest-offered-tools.ts';
 import { USE_MCP_CONNECTIONS, USE_SESSION_CONNECTIONS } from './policy.ts';
 import { TOOL_RESULT_TEXTS } from './texts.ts';
 import { callMcpTool } from './tool-call.ts';
@@ -14,7 +15,7 @@ const JSON_RPC = 'A JSON-RPC 2.0 response, as the server sent it.';
 const EVENTS = 'A stream of JSON-RPC 2.0 messages as server-sent events, as the server sent them.';
 const MESSAGE = 'A JSON-RPC 2.0 message of at most 4 MiB.';
 const FAILURES =
-  'Failures are JSON-RPC errors with `data.code`: `UPSTREAM_UNREACHABLE` or `UPSTREAM_NOT_MCP` (502), `ANSWER_TOO_LARGE` (502; over 4 MiB, 50,000 events, or for a tool call over REST, GraphQL or the endpoint of a session 500 levels or 400,000 properties and items), `UPSTREAM_TIMEOUT` (504; nothing for 60 seconds, or not finished within 10 minutes), `UPSTREAM_RATE_LIMITED` (429), `RATE_LIMITED` (429; more than 10 calls of a key or 20 of a connection at once). When a person must authorize the connection, a tool call is answered with a result whose `isError` is true, and other messages with 409.';
+  'Failures are JSON-RPC errors with `data.code`: `UPSTREAM_UNREACHABLE` or `UPSTREAM_NOT_MCP` (502), `ANSWER_TOO_LARGE` (502; over 4 MiB, 50,000 events, or for a tool call over REST, GraphQL or the tools of several connections 500 levels or 400,000 properties and items), `UPSTREAM_TIMEOUT` (504; nothing for 60 seconds, or not finished within 10 minutes), `UPSTREAM_RATE_LIMITED` (429), `RATE_LIMITED` (429; more than 10 calls of a key or 20 of a connection at once). When a person must authorize the connection, a tool call is answered with a result whose `isError` is true, and other messages with 409.';
 const RULES = `The credentials of the connection never leave the gateway. \`Mcp-Session-Id\` is valid only with the same API key and connection; otherwise 404. ${FAILURES} Needs the scope \`mcp_connections.use\`.`;
 
 const common = {
@@ -24,6 +25,29 @@ const common = {
   input: mcpConnectionReference,
   callsOut: true,
   exchange: passThrough,
+} as const;
+
+const OFFERED = `Each tool has the name \`<handle>__<tool>\`, for all protocol versions since 2025-03-26. It keeps no state. Results of tools pass unchanged. A server that fails is left out of the list of tools and named in \`_meta["workspace-gateway/notices"]\` of the list and in a log notification; the others work. ${FAILURES}`;
+
+const offered = {
+  method: 'POST',
+  tag,
+  callsOut: true,
+  status: 200,
+  errors: [404, 409, 429, 502, 504],
+  body: MESSAGE,
+  answers: {
+    'application/json': 'A JSON-RPC 2.0 response.',
+    'text/event-stream': 'A stream of JSON-RPC 2.0 messages as server-sent events.',
+  },
+  examples: {
+    input: {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'tools/call',
+      params: { name: 'tracker__search', arguments: { query: 'login' } },
+    },
+  },
 } as const;
 
 const resultDocument = documentOf(TOOL_RESULT_TEXTS, {
@@ -67,31 +91,24 @@ export const mcpUseRoutes = [
     },
   }),
   rawRoute({
-    method: 'POST',
+    ...offered,
+    path: '/v1/mcp',
+    operationId: 'sendOwnMcpMessage',
+    access: USE_MCP_CONNECTIONS,
+    input: noInput,
+    exchange: answerOwnMessage,
+    summary: 'Sends a message of the Model Context Protocol to all servers that the caller may use.',
+    description: `An MCP server with the tools of all connections that the caller may use, shared and their own, at most ${WORK.offeredConnections}, in the order of their handles. ${OFFERED} Needs the scope \`mcp_connections.use\`.`,
+  }),
+  rawRoute({
+    ...offered,
     path: '/v1/sessions/:sessionId/mcp',
     operationId: 'sendSessionMcpMessage',
     access: USE_SESSION_CONNECTIONS,
-    tag,
     input: sessionReference,
-    callsOut: true,
     exchange: answerSessionMessage,
     summary: 'Sends a message of the Model Context Protocol to the servers of a session.',
-    description: `An MCP server with the tools of all connections of the session, each under the name \`<handle>__<tool>\`, for all protocol versions since 2025-03-26. It keeps no state. Results of tools pass unchanged. A server that fails is left out of the list of tools and named in \`_meta["workspace-gateway/notices"]\` of the list and in a log notification; the others work. Calls are recorded as events of the session. ${FAILURES} Only the creator of the session and administrators can use it. Needs the scopes \`mcp_connections.use\` and \`sessions.record\`.`,
-    status: 200,
-    errors: [404, 409, 429, 502, 504],
-    body: MESSAGE,
-    answers: {
-      'application/json': 'A JSON-RPC 2.0 response.',
-      'text/event-stream': 'A stream of JSON-RPC 2.0 messages as server-sent events.',
-    },
-    examples: {
-      input: {
-        jsonrpc: '2.0',
-        id: 1,
-        method: 'tools/call',
-        params: { name: 'tracker__search', arguments: { query: 'login' } },
-      },
-    },
+    description: `An MCP server with the tools of all connections of the session. ${OFFERED} Calls are recorded as events of the session. Only the creator of the session and administrators can use it. Needs the scopes \`mcp_connections.use\` and \`sessions.record\`.`,
   }),
   rawRoute({
     ...common,

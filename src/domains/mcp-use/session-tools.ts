@@ -7,6 +7,7 @@ import { countCallOfConnection } from './limits.ts';
 import { type Listed, type Listing, TOOLS, listAll } from './parameter-headers.ts';
 import { inSession } from './recorded-call.ts';
 import { MAX_ANSWER_BYTES } from './upstream.ts';
+import { WORK } from '../../core/work-budget.ts';
 
 /** What several connections list. Tools and prompts have the name `<handle>__<name>`. */
 
@@ -51,7 +52,8 @@ export async function listOfAll(
   listing: Listing,
 ): Promise<SessionList> {
   const lists: SessionList[] = [];
-  const waiting = connections.entries();
+  const [next] = connections.slice(WORK.offeredConnections);
+  const waiting = connections.slice(0, WORK.offeredConnections).entries();
   const work = async () => {
     for (const [index, connection] of waiting) lists[index] = await listOf(context, connection, listing);
   };
@@ -64,7 +66,9 @@ export async function listOfAll(
       ? list
       : { items: [], notices: [{ handle, message: `the list of all ${listing.member} would be larger than 4 MiB` }] };
   });
-  return { items: shown.flatMap(({ items }) => items), notices: shown.flatMap(({ notices }) => notices) };
+  const message = `only the first ${WORK.offeredConnections} connections are listed; the address of a session or of this connection has its tools`;
+  const cut = next ? [{ handle: next.handle, message }] : [];
+  return { items: shown.flatMap(({ items }) => items), notices: [...shown.flatMap(({ notices }) => notices), ...cut] };
 }
 
 async function listOf(context: OperationContext, connection: Connection, listing: Listing): Promise<SessionList> {

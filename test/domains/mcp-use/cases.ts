@@ -9,6 +9,11 @@ export const mcpUse: Cases = {
   },
   sendMcpMessage: { body: () => toolCall('now', {}), operation: 'callMcpTool', target: 'McpServer' },
   // The handle of the connection is its id.
+  sendOwnMcpMessage: {
+    body: (to) => toolCall(`${to.mcpConnectionId}__now`, {}),
+    operation: 'callMcpTool',
+    target: 'McpServer',
+  },
   sendSessionMcpMessage: {
     body: (to) => toolCall(`${to.mcpConnectionId}__now`, {}),
     operation: 'callMcpTool',

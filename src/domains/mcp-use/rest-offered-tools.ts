@@ -8,7 +8,8 @@ import { isObject } from '../../core/is-object.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { settlesWithin } from '../../core/settles-within.ts';
 import { VERSION } from '../../core/version.ts';
-import { findUsableConnections } from '../mcp-connections/public.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { findAllUsableConnections, findUsableConnections } from '../mcp-connections/public.ts';
 import { readSessionConnections } from '../sessions/public.ts';
 import { beginCall } from './call.ts';
 import { boundsOfCall } from './deadline.ts';
@@ -25,8 +26,9 @@ import { type SessionList, legacyTool, listOfAll, placeOf } from './session-tool
 import { callParams, unknownTool } from './tool-policy.ts';
 
 /**
- * All MCP connections of a session at one address, without state: their tools, prompts and resources. The official package checks the messages
- * and answers the others: it would drop what it does not know of their results.
+ * Several MCP connections at one address, without state: their tools, prompts and resources. These are the connections of a session, or all
+ * that the caller may use. The official package checks the messages and answers the others: it would drop what it does not know of their
+ * results.
  */
 
 const LISTINGS: readonly Listing[] = [
@@ -35,6 +37,8 @@ const LISTINGS: readonly Listing[] = [
   { method: 'resources/list', member: 'resources' },
   { method: 'resources/templates/list', member: 'resourceTemplates' },
 ];
+
+type Connections = Parameters<typeof placeOf>[0];
 
 /** What the package lets through. */
 interface Accepted {
@@ -47,7 +51,7 @@ const answerProtocol = statelessMcp((accepted: Accepted) => {
     {
       capabilities: { tools: {}, prompts: {}, resources: {}, logging: {} },
       instructions:
-        'The tools, prompts and resources of the MCP servers of one session. The names of tools and prompts begin with the handle of their server.',
+        'The tools, prompts and resources of several MCP servers. The names of tools and prompts begin with the handle of their server.',
     },
   );
   server.setRequestHandler('tools/list', () => {
@@ -84,19 +88,49 @@ const answerProtocol = statelessMcp((accepted: Accepted) => {
 /** A message of a client, with its place. */
 interface ClientRequest {
   readonly context: OperationContext;
-  readonly sessionId: SessionId;
+  /** The session in which calls are recorded. */
+  readonly sessionId: SessionId | null;
   readonly request: HttpRequest;
   readonly message: Message;
   readonly isModernClient: boolean;
+}
+
+interface Exchange {
+  readonly request: HttpRequest;
+  readonly body: Uint8Array;
 }
 
 /** @throws NotFoundError or ForbiddenError for a session that the caller cannot read or change. All other failures are JSON-RPC errors. */
 export async function answerSessionMessage(
   context: OperationContext,
   { sessionId }: { readonly sessionId: SessionId },
-  { request, body }: { readonly request: HttpRequest; readonly body: Uint8Array },
+  exchange: Exchange,
 ): Promise<HttpAnswer> {
   const ids = await readSessionConnections(context, sessionId);
+  return answerMessage(context, exchange, { sessionId, find: () => findUsableConnections(context, ids) });
+}
+
+/** The same for all connections that the caller may use. All failures are JSON-RPC errors. */
+export async function answerOwnMessage(
+  context: OperationContext,
+  _input: object,
+  exchange: Exchange,
+): Promise<HttpAnswer> {
+  const find = () => findAllUsableConnections(context, WORK.offeredConnections + 1);
+  return answerMessage(context, exchange, { sessionId: null, find });
+}
+
+interface Offered {
+  readonly sessionId: SessionId | null;
+  /** Finds the connections whose tools are offered. The list is cut after the bound of `WORK`. */
+  readonly find: () => Promise<Connections>;
+}
+
+async function answerMessage(
+  context: OperationContext,
+  { request, body }: Exchange,
+  { sessionId, find }: Offered,
+): Promise<HttpAnswer> {
   let message: Message | undefined;
   try {
     message = await parseMessage(body);
@@ -104,7 +138,7 @@ export async function answerSessionMessage(
     const accepted: Accepted = {};
     const answer = await answerProtocol(request, protocolPartOf(message), accepted);
     if (accepted.method === undefined) return answer;
-    const connections = await findUsableConnections(context, ids);
+    const connections = await find();
     const given = { context, sessionId, request, message, isModernClient: isModern(request.headers, message) };
     if (accepted.method === 'tools/call') return await answerCall(given, connections);
     const listing = LISTINGS.find(({ method }) => method === accepted.method);
@@ -162,7 +196,7 @@ function eventOf(text: string): string {
   return `event: message\n${lines.join('')}\n`;
 }
 
-async function answerCall(given: ClientRequest, connections: Parameters<typeof placeOf>[0]): Promise<HttpAnswer> {
+async function answerCall(given: ClientRequest, connections: Connections): Promise<HttpAnswer> {
   const { context, sessionId, request, message } = given;
   const { id, params } = message;
   // The package has checked them.
