@@ -8,6 +8,7 @@ import { type Assembly, assemble } from './gateway/assemble.ts';
 import { createDemoWorkspace } from './operator/demo-workspace.ts';
 import { welcome } from './operator/welcome.ts';
 import { createGateway } from './gateway/gateway.ts';
+import { CompanySignIn } from './gateway/company-sign-in.ts';
 import { startJobs } from './gateway/jobs.ts';
 import { checkSecrets, databaseFault, databaseVariable, prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
@@ -27,6 +28,7 @@ async function main(config: Config): Promise<void> {
   try {
     await prepareDatabase(assembly.dependencies);
     await checkSecrets(assembly.dependencies);
+    await new CompanySignIn(assembly.dependencies).check();
     // Without this, Node.js would spend seconds on writing compiled code at its end, after the first start of a version.
     flushCompileCache();
     const { HOST: host, PORT: port } = config;

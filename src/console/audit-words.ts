@@ -77,6 +77,8 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       renameApiKey: 'Renamed the key',
       revokeApiKey: 'Revoked the key',
       signIn: 'Signed in',
+      joinIdentity: 'Joined an identity of the provider',
+      createSignInLink: 'Made a link for a sign-in',
       signOut: 'Signed out',
       rotateSecrets: 'Encrypted secrets anew',
     },

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { type Network, parseNetwork } from './http/client-address.ts';
+import { OIDC_ENVIRONMENT, oidcFault } from './oidc-settings.ts';
 import { parseEncryptionKeys } from './secrets/secrets.ts';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -161,6 +162,7 @@ const environment = z.object({
   AUDIT_RETENTION_DAYS: wholeNumber(36_500).default(365),
   /** The bound for all organizations of what they keep, in days; 0 sets none. */
   RETENTION_MAX_DAYS: wholeNumber(36_500).default(0),
+  ...OIDC_ENVIRONMENT,
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
@@ -187,6 +189,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (result.data.PERSISTED_OPERATIONS_MODE === 'only' && !result.data.PERSISTED_OPERATIONS)
     throw new ConfigurationError('PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only');
+  const fault = oidcFault(result.data);
+  if (fault !== undefined) throw new ConfigurationError(fault);
   if (result.data.DATABASE_POOLER && !result.data.DATABASE_DIRECT_URL) {
     throw new ConfigurationError(
       'DATABASE_DIRECT_URL: is required with DATABASE_POOLER; name the database without the pooler, for LISTEN and migrations',

@@ -28,6 +28,8 @@ export const WORK = {
   keylessBytes: 8 * 1024,
   /** Milliseconds that a computation takes before it lets other requests run. */
   sliceMs: 10,
+  /** Sign-ins of a process that wait for the identity provider. */
+  oidcAttempts: 200,
   /** Lines of an agent in one request, and events that they become. */
   lines: 10_000,
   lineEvents: 10_000,

@@ -20,7 +20,7 @@ export function createPages(
   dependencies: Dependencies,
   { limits, clientLimits }: { readonly limits: RateLimits | undefined; readonly clientLimits: ClientLimits },
 ): AnswerPage {
-  const site = openSite(dependencies, limits);
+  const site = openSite(dependencies, { limits, clientLimits });
   const openapi = createOpenApiFile();
   const plainPages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),

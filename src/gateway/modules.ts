@@ -6,6 +6,7 @@ import { auditLog } from '../domains/audit-log/module.ts';
 import { broadcasts } from '../domains/broadcasts/module.ts';
 import { eventDefinitions } from '../domains/event-definitions/module.ts';
 import { eventOccurrences } from '../domains/event-occurrences/module.ts';
+import { identities } from '../domains/identities/module.ts';
 import { invitations } from '../domains/invitations/module.ts';
 import { mcpConnections } from '../domains/mcp-connections/module.ts';
 import { mcpUse } from '../domains/mcp-use/module.ts';
@@ -30,6 +31,7 @@ export const modules = complete([
   invitations,
   apiKeys,
   users,
+  identities,
   userDeletions,
   organizationDeletions,
   mcpConnections,

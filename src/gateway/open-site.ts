@@ -1,16 +1,24 @@
 import { keyCommand } from '../core/config.ts';
+import { notFound } from '../core/errors.ts';
 import { isWellFormedApiKey } from '../domains/api-keys/public.ts';
 import type { KnownKey } from './admission/api-key-lookup.ts';
 import { RefusedKeyError, canAct } from './admission/authenticate.ts';
+import type { ClientLimits } from './admission/client-limits.ts';
 import type { RateLimits } from './admission/rate-limits.ts';
+import { CompanySignIn, LostAttemptError } from './company-sign-in.ts';
 import type { Dependencies } from './dependencies.ts';
-import type { Visit } from './pages/sign-in.ts';
+import { OidcError } from './oidc-client.ts';
+import type { Visit } from './pages/visit.ts';
 import { type Site, createSite } from './pages/site.ts';
 import { contracts } from './print-contracts.ts';
 
 /** Creates the pages of a gateway. Visitors are identified by the sign-in cookie. */
-export function openSite(dependencies: Dependencies, limits: RateLimits | undefined): Site {
+export function openSite(
+  dependencies: Dependencies,
+  { limits, clientLimits }: { readonly limits: RateLimits | undefined; readonly clientLimits: ClientLimits },
+): Site {
   const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
+  const company = new CompanySignIn(dependencies);
   return createSite({
     sessions,
     links,
@@ -22,6 +30,28 @@ export function openSite(dependencies: Dependencies, limits: RateLimits | undefi
       return known && canAct(known) ? known : undefined;
     },
     keyCommand: keyCommand(dependencies.config),
+    keysSignIn: !dependencies.config.OIDC_ONLY,
+    redeemLink: (token, visit) => company.redeem(token, visit),
+    oidc: {
+      name: company.settings?.name,
+      begin: (next) => company.begin(next),
+      complete: (visit) => company.complete(visit.request.headers, visit.url.searchParams, visit),
+      endAttempt: () => company.endAttempt(),
+      countAttempt: (kind, { clientAddress }) => {
+        if (!company.settings) throw notFound('identity provider');
+        const excess = clientLimits.count(kind, clientAddress);
+        if (excess) throw excess;
+      },
+      failureOf: (error, { requestId }) => {
+        if (error instanceof LostAttemptError) return 'lost';
+        if (!(error instanceof OidcError)) return undefined;
+        dependencies.log.warn(
+          { err: error, requestId, failure: error.failure },
+          'a sign-in with the identity provider failed',
+        );
+        return error.failure;
+      },
+    },
     countSignIn: async (sender) => limits?.countRequest(sender),
   });
 }

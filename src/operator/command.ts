@@ -109,6 +109,12 @@ export const COMMANDS = {
       return { keyId };
     },
   },
+  'sign-in link': {
+    takes: '--email E',
+    summary: 'print a link that signs a person in once within 10 minutes, also without the identity provider',
+    details: [['--email E', 'e-mail address of the person']],
+    parse: (args) => ({ email: required(parse(args, { email: { type: 'string' } }).values.email, '--email') }),
+  },
   'organizations list': {
     takes: '',
     summary: 'list organizations, newest first',

@@ -7,6 +7,7 @@ import { DomainError } from '../core/errors.ts';
 import { type ProgressStream, createProgress } from './progress.ts';
 import { rotateSecrets } from '../core/secrets/secret-store.ts';
 import { revokeAnyApiKey } from '../domains/api-keys/public.ts';
+import { createSignInLink } from '../domains/identities/public.ts';
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/public.ts';
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
 import { beginExport } from '../domains/organization-export/public.ts';
@@ -14,7 +15,7 @@ import { createDemoWorkspace } from './demo-workspace.ts';
 import { issueKey } from './issue-key.ts';
 import { findOrganization, listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
 import { operationContext, workContext } from '../gateway/contexts.ts';
-import type { Dependencies } from '../gateway/dependencies.ts';
+import { type Dependencies, publicUrlOf } from '../gateway/dependencies.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
 import { UsageError } from './command-arguments.ts';
 import type { DatabaseCommand } from './command.ts';
@@ -66,6 +67,8 @@ export async function runCommand(
       return listSessions(sql, command.organization);
     case 'keys revoke':
       return revokeKey(dependencies, command.keyId);
+    case 'sign-in link':
+      return createLink(dependencies, command.email);
     case 'subscriptions set':
       return setSubscription(dependencies, command);
     case 'events import':
@@ -96,6 +99,11 @@ function expiryOf(expires: Date | number | undefined, at: Date): Date | undefine
 async function revokeKey(dependencies: Dependencies, id: string): Promise<object> {
   await revokeAnyApiKey(workContext(dependencies), id).catch(refuse);
   return { deleted: true, id };
+}
+
+async function createLink(dependencies: Dependencies, email: string): Promise<object> {
+  const { token, userId, expiresAt } = await createSignInLink(workContext(dependencies), email).catch(refuse);
+  return { url: `${publicUrlOf(dependencies)}/sign-in?token=${token}`, userId, expiresAt };
 }
 
 async function setSubscription(

@@ -15,7 +15,7 @@ import { type ApiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyIn
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
 import { READ_API_KEYS, WRITE_API_KEYS, limitingKey, reachedBy } from './policy.ts';
 import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow, revokeKeys, unboundKeysOf } from './queries.ts';
-import { endSignInsWith, publishRevocation } from './sign-ins.ts';
+import { endSignInsOfOnly, endSignInsWith, publishRevocation } from './sign-ins.ts';
 
 /** Maximum of active keys (not revoked, not expired) that one user has in each organization, and of their active unbound keys. */
 export const MAX_ACTIVE_KEYS = 25;
@@ -213,7 +213,7 @@ async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promis
 
 /**
  * Revokes the keys of a member who leaves the organization, in the caller's transaction. Their unbound keys stay valid,
- * but no longer act in this organization.
+ * but no longer act in this organization. Sign-ins without a key end if it was their only one.
  * @returns the ids of all keys that lost rights, unbound keys included.
  */
 export async function revokeKeysOfMember(
@@ -222,7 +222,8 @@ export async function revokeKeysOfMember(
   at: Date,
 ): Promise<ApiKeyId[]> {
   const revoked = await revokeKeys(em, member, at);
-  return [...revoked, ...(await unboundKeysOf(em, [member.userId]))];
+  const ended = await endSignInsOfOnly(em, member, at);
+  return [...revoked, ...ended, ...(await unboundKeysOf(em, [member.userId]))];
 }
 
 /**

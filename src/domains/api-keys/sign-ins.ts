@@ -1,7 +1,10 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import type { ApiKeyId } from '../../core/ids.ts';
+import { SCOPES } from '../../core/access.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
+import { type User, lockUser } from '../users/public.ts';
 import { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
 
 /** Sign-ins of browsers: credentials without a secret, which a cookie names. */
@@ -36,6 +39,15 @@ export async function beginSignIn(
   return signIn;
 }
 
+/** Creates the sign-in of a person without a key, in the caller's transaction. It has all rights of the person. */
+export async function beginPersonalSignIn(
+  em: EntityManager,
+  { at, ...given }: { id: ApiKeyId; user: User; name: string; at: Date; expiresAt: Date },
+): Promise<void> {
+  await lockUser(em, given.user.id);
+  em.persist(em.create(ApiKey, { ...given, kind: 'SIGN_IN', preview: '', scopes: [...SCOPES], createdAt: at }));
+}
+
 /** Ends a sign-in, in the caller's transaction. @returns whether it was open. */
 export async function endSignIn(em: EntityManager, id: ApiKeyId, at: Date): Promise<boolean> {
   return (await em.nativeUpdate(ApiKey, { id, kind: 'SIGN_IN', revokedAt: null }, { revokedAt: at })) > 0;
@@ -44,6 +56,29 @@ export async function endSignIn(em: EntityManager, id: ApiKeyId, at: Date): Prom
 /** Ends the sign-ins with a key that is revoked, in the caller's transaction. */
 export async function endSignInsWith(em: EntityManager, keyId: ApiKeyId, at: Date): Promise<void> {
   await em.nativeUpdate(ApiKey, { signedInWith: keyId, revokedAt: null }, { revokedAt: at });
+}
+
+/** Ends the sign-ins without a key of a person who is in no other organization, in the caller's transaction. @returns their ids. */
+export async function endSignInsOfOnly(
+  em: EntityManager,
+  { userId, organizationId }: { userId: UserId; organizationId: OrganizationId },
+  at: Date,
+): Promise<ApiKeyId[]> {
+  const ended = await em
+    .getKysely<Readable<ApiKeyTables & OrganizationTables>>()
+    .updateTable('api_key')
+    .set({ revoked_at: at })
+    .where('user_id', '=', userId)
+    .where('kind', '=', 'SIGN_IN')
+    .where('signed_in_with_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where((eb) => {
+      const others = eb.selectFrom('membership').select('user_id').where('user_id', '=', userId);
+      return eb.not(eb.exists(others.where('organization_id', '<>', organizationId)));
+    })
+    .returning('id')
+    .execute();
+  return ended.map(({ id }) => id);
 }
 
 /** Notifies the live streams of a key that was revoked, and of its sign-ins. */

@@ -47,22 +47,30 @@ export class BrowserSessions {
     this.#parts = parts;
   }
 
-  /** The id of a new sign-in. */
-  newId(): ApiKeyId {
-    return this.#parts.newId();
+  /** A new sign-in, which ends after 12 hours. */
+  newSignIn(): { readonly id: ApiKeyId; readonly expiresAt: Date } {
+    const { newId, now } = this.#parts;
+    return { id: newId(), expiresAt: new Date(now().getTime() + SESSION_SECONDS * 1000) };
+  }
+
+  /** The `Set-Cookie` header of a sign-in; for one without a key, `keyId` is its own id. */
+  async cookieOf(signInId: ApiKeyId, keyId = signInId): Promise<string> {
+    return this.#cookie(await this.#parts.secrets.seal(JSON.stringify({ signInId, keyId }), PLACE), SESSION_SECONDS);
   }
 
   /** Signs a browser in with a key. @returns the `Set-Cookie` header. @throws DomainError (401) for a key that was revoked meanwhile. */
-  async start(signInId: ApiKeyId, known: KnownKey, request: SignInRequest): Promise<string> {
-    const { secrets, em, now } = this.#parts;
+  async start(
+    signIn: ReturnType<BrowserSessions['newSignIn']>,
+    known: KnownKey,
+    request: SignInRequest,
+  ): Promise<string> {
+    const { em, now } = this.#parts;
     const { keyId } = known;
     await em().transactional(async (transaction) => {
-      const at = now();
-      const expiresAt = new Date(at.getTime() + SESSION_SECONDS * 1000);
-      if (!(await beginSignIn(transaction, { id: signInId, keyId, at, expiresAt }))) throw unauthenticated();
+      if (!(await beginSignIn(transaction, { ...signIn, keyId, at: now() }))) throw unauthenticated();
       await recordAudit(transaction, this.#entry('signIn', known, request));
     });
-    return this.#cookie(await secrets.seal(JSON.stringify({ signInId, keyId }), PLACE), SESSION_SECONDS);
+    return this.cookieOf(signIn.id, keyId);
   }
 
   /** Signs the browser out that sent these headers. @returns the `Set-Cookie` header. */
@@ -104,6 +112,7 @@ export class BrowserSessions {
     return auditEntry({ now, newId, ...request, actor: { keyId, organization } }, operation, {
       type: 'ApiKey',
       id: keyId,
+      ...(operation === 'signIn' && { detail: 'KEY' }),
     });
   }
 

@@ -1,25 +1,19 @@
 import { z } from 'zod';
-import { unauthenticated } from '../../core/errors.ts';
+import { ForbiddenError, unauthenticated } from '../../core/errors.ts';
 import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { readText } from '../../core/http/request-body.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import { parseInput } from '../../core/input/validation.ts';
 import { WORK } from '../../core/work-budget.ts';
-import type { BrowserSessions, SignInRequest } from '../admission/browser-session.ts';
+import type { BrowserSessions } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
 import type { Sender } from '../admission/rate-limits.ts';
 import type { SignInLinks } from '../admission/sign-in-links.ts';
 import { publishModules } from './browser-modules.ts';
 import { smallPage } from './layout.ts';
-
-/** A request for a page. */
-export interface Visit extends SignInRequest {
-  readonly request: HttpRequest;
-  readonly url: URL;
-  /** Records the refused sign-in of a known key. */
-  readonly onRefusal: (error: unknown, operation: string) => void;
-}
+import { type OidcPages, beginOidc, completeOidc } from './oidc.ts';
+import type { Visit } from './visit.ts';
 
 export interface SignInDependencies {
   readonly sessions: BrowserSessions;
@@ -33,6 +27,14 @@ export interface SignInDependencies {
   readonly countSignIn: (sender: Sender) => Promise<unknown>;
   /** The command that creates a key, which the page shows. */
   readonly keyCommand: string;
+  readonly oidc: OidcPages;
+  /** Whether keys sign browsers in. */
+  readonly keysSignIn: boolean;
+  /** Signs in with a link of the operator. */
+  readonly redeemLink: (
+    token: string,
+    visit: Visit,
+  ) => Promise<{ readonly cookie: string; readonly next: string } | undefined>;
 }
 
 type SitePageAnswer = (visit: Visit) => Promise<HttpAnswer>;
@@ -43,13 +45,15 @@ const signInInput = z.strictObject({
 });
 
 const WRONG_KEY = 'That key does not work: it is mistyped, expired or revoked. Check it, or use another one.';
-const WRONG_LINK = 'This link does not work any more. It signs in once, within 10 minutes. Use an API key instead.';
+const WRONG_LINK =
+  'This link does not work any more. It signs in once, within 10 minutes. Sign in otherwise, or ask for another link.';
+const NO_KEYS = 'API keys do not sign browsers in here. Sign in with your identity provider.';
 const FOREIGN_FORM = 'Sign in on this page, not from another site.';
 
 /** Signs browsers in with an API key or a one-time link, and signs them out. */
 export function createSignIn(
   dependencies: SignInDependencies,
-): Readonly<Record<'show' | 'submit' | 'signOut', SitePageAnswer>> {
+): Readonly<Record<'show' | 'submit' | 'signOut' | 'beginOidc' | 'completeOidc', SitePageAnswer>> {
   const { sessions, visitorOf } = dependencies;
   const form = (asked: Asked): HttpAnswer => signInPage(asked, dependencies);
   return {
@@ -69,6 +73,10 @@ export function createSignIn(
     /** POST `/sign-in`: the form, or the same as JSON from scripts of the pages. */
     submit: (visit) => submit(visit, dependencies),
 
+    beginOidc: (visit) => beginOidc(visit, localPath(visit.url.searchParams.get('next') ?? '/'), dependencies.oidc),
+
+    completeOidc: (visit) => completeOidc(visit, dependencies.oidc),
+
     /** POST `/sign-out` */
     signOut: async (visit) => {
       const { headers } = visit.request;
@@ -85,7 +93,11 @@ async function redeem(visit: Visit, token: string, dependencies: SignInDependenc
   if (method === 'HEAD' || /prefetch/.test(headers.get('sec-purpose') ?? ''))
     return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
   const keyId = dependencies.links.redeem(token);
-  const known = keyId === undefined ? undefined : await dependencies.findKeyById(keyId, visit);
+  if (keyId === undefined) {
+    const person = await dependencies.redeemLink(token, visit);
+    return person ? signedIn(person.next, person.cookie) : signInPage({ fault: WRONG_LINK }, dependencies);
+  }
+  const known = await dependencies.findKeyById(keyId, visit);
   return known
     ? signedIn('/', await signIn(known, visit, dependencies))
     : signInPage({ fault: WRONG_LINK }, dependencies);
@@ -99,6 +111,8 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
   const text = await readText(request, WORK.keylessBytes);
   const given = isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text);
   const { key, next } = parseInput(signInInput, given);
+  if (!dependencies.keysSignIn && !isForm) throw new ForbiddenError(NO_KEYS);
+  if (!dependencies.keysSignIn) return signInPage({ fault: NO_KEYS, status: 403 }, dependencies);
   const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);
   const target = localPath(next ?? '/');
   if (!known && !isForm) throw unauthenticated(WRONG_KEY);
@@ -109,9 +123,9 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
 
 /** @returns the `Set-Cookie` header. */
 async function signIn(known: KnownKey, visit: Visit, { sessions, countSignIn }: SignInDependencies): Promise<string> {
-  const signInId = sessions.newId();
-  await countSignIn({ keyId: signInId, userId: known.userId, kind: 'SIGN_IN' });
-  return sessions.start(signInId, known, visit);
+  const started = sessions.newSignIn();
+  await countSignIn({ keyId: started.id, userId: known.userId, kind: 'SIGN_IN' });
+  return sessions.start(started, known, visit);
 }
 
 function signedIn(next: string, cookie: string): HttpAnswer {
@@ -144,7 +158,7 @@ function localPath(wanted: string): string {
 }
 
 interface Asked {
-  readonly fault?: string;
+  readonly fault?: string | undefined;
   readonly notice?: string | undefined;
   readonly next?: string;
   readonly status?: number;
@@ -158,15 +172,35 @@ const NOTICES: ReadonlyMap<string, string> = new Map([
 
 function signInPage(
   { fault, notice, next = '/', status = fault ? 401 : 200 }: Asked,
-  { keyCommand }: SignInDependencies,
+  { keyCommand, oidc, keysSignIn }: SignInDependencies,
 ): HttpAnswer {
   const html = smallPage(
     'Sign in',
     `<h1>Sign in</h1>
-<p class="soft">With an API key, for 12 hours. The browser keeps an encrypted cookie, not the key.</p>
+${oidc.name === undefined ? '' : providerForm(oidc.name, next, keysSignIn)}
+${keysSignIn ? keyForm({ fault, notice, next }, keyCommand) : shownNotices({ fault, notice })}`,
+    signInScript(),
+  );
+  return answerHtml(html, { status, headers: status === 401 ? unauthenticated().headers : {} });
+}
+
+/** The button of the identity provider, before the form for a key. */
+function providerForm(name: string, next: string, hasMore: boolean): string {
+  return `<form method="get" action="/sign-in/oidc">
+  <input type="hidden" name="next" value="${escapeHtml(next)}">
+  <button class="button wide" type="submit" autofocus>Sign in with ${escapeHtml(name)}</button>
+</form>${hasMore ? '\n<p class="soft">Or with an API key:</p>' : ''}`;
+}
+
+function shownNotices({ fault, notice }: Pick<Asked, 'fault' | 'notice'>): string {
+  return `${fault ? `<p class="notice" id="fault" role="alert">${fault}</p>` : ''}
+  ${notice ? `<p class="notice" role="status">${notice}</p>` : ''}`;
+}
+
+function keyForm({ fault, notice, next = '/' }: Asked, keyCommand: string): string {
+  return `<p class="soft">With an API key, for 12 hours. The browser keeps an encrypted cookie, not the key.</p>
 <form method="post" action="/sign-in">
-  ${fault ? `<p class="notice" id="fault" role="alert">${fault}</p>` : ''}
-  ${notice ? `<p class="notice" role="status">${notice}</p>` : ''}
+  ${shownNotices({ fault, notice })}
   <div class="field">
     <label for="key">API key</label>
     <input id="key" name="key" type="password" placeholder="wgk_…" required autofocus autocomplete="current-password" spellcheck="false"${fault ? ' aria-describedby="fault" aria-invalid="true"' : ''}>
@@ -175,10 +209,7 @@ function signInPage(
   <button class="button wide" type="submit">Sign in</button>
 </form>
 <div class="help soft">No key, or lost it? Make one on the gateway's machine, in the folder of the gateway:
-<pre>${escapeHtml(keyCommand)}</pre></div>`,
-    signInScript(),
-  );
-  return answerHtml(html, { status, headers: status === 401 ? unauthenticated().headers : {} });
+<pre>${escapeHtml(keyCommand)}</pre></div>`;
 }
 
 function signedInPage(next: string): HttpAnswer {

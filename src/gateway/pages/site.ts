@@ -7,7 +7,8 @@ import { consolePage, isConsolePath } from './console.ts';
 import { FAVICON, fileAt } from './files.ts';
 import { graphiqlPage } from './graphiql.ts';
 import { referencePage } from './reference.ts';
-import { type SignInDependencies, type Visit, createSignIn } from './sign-in.ts';
+import { type SignInDependencies, createSignIn } from './sign-in.ts';
+import type { Visit } from './visit.ts';
 
 /** A page: its name in logs and metrics, and a handler for each method. The handler of GET also answers HEAD. */
 export interface SitePage {
@@ -39,6 +40,8 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
     '/record.mjs': get('recorder', (request) => recorder().answer(request)),
     '/favicon.ico': get('favicon', (request) => fileOrNothing(FAVICON, request)),
     '/sign-in': { operation: 'signIn', methods: { GET: signIn.show, POST: signIn.submit } },
+    '/sign-in/oidc': { operation: 'signInOidc', methods: { GET: signIn.beginOidc } },
+    '/sign-in/oidc/callback': { operation: 'signInOidcCallback', methods: { GET: signIn.completeOidc } },
     '/sign-out': { operation: 'signOut', methods: { POST: signIn.signOut } },
   };
   const console = get('console', async (request) => {

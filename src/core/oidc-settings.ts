@@ -1,0 +1,119 @@
+import { z } from 'zod';
+
+/** The settings of the sign-in with an identity provider (OpenID Connect). docs/sign-in.md describes them. */
+
+const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,62}\.)*[a-z0-9-]{1,63}$/;
+
+function names(isValid: (name: string) => boolean, fault: string) {
+  return z.string().transform((value, context): string[] => {
+    const list = value.split(',').map((name) => name.trim());
+    if (!list.every((name) => name !== '' && isValid(name))) context.addIssue(fault);
+    return list;
+  });
+}
+
+/** The issuer as the provider writes it: its metadata must repeat it. */
+function isIssuer(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password, search, hash } = new URL(value);
+  return ['http:', 'https:'].includes(protocol) && [username, password, search, hash].every((part) => part === '');
+}
+
+export const OIDC_ENVIRONMENT = {
+  OIDC_ISSUER: z.string().refine(isIssuer, 'must be an https URL without user, query and fragment').optional(),
+  OIDC_CLIENT_ID: z.string().min(1).max(1000).optional(),
+  OIDC_CLIENT_SECRET: z.string().min(1).max(10_000).optional(),
+  /** The name on the button. */
+  OIDC_NAME: z.string().max(60, 'must have at most 60 characters').default('your company'),
+  OIDC_DOMAINS: names(
+    (name) => DOMAIN.test(name.toLowerCase()),
+    'must be domains such as example.com, separated by commas',
+  )
+    .transform((domains) => domains.map((domain) => domain.toLowerCase()))
+    .optional(),
+  OIDC_ORGANIZATION: z
+    .string()
+    .regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/, 'must be the slug of an organization')
+    .optional(),
+  OIDC_DEFAULT_ROLE: z.enum(['member', 'none'], 'must be member or none').default('none'),
+  OIDC_GROUPS_CLAIM: z.string().max(1000).optional(),
+  OIDC_ADMIN_GROUPS: names(() => true, 'must be names of groups, separated by commas').optional(),
+  OIDC_EMAIL: z.enum(['verified', 'trusted'], 'must be verified or trusted').default('verified'),
+  OIDC_ONLY: z
+    .enum(['true', 'false'], 'must be true or false')
+    .transform((value) => value === 'true')
+    .default(false),
+  OIDC_KEYS_SLEEP_AFTER: z
+    .string()
+    .regex(/^\d{1,5}$/, 'must be a whole number of days from 0 to 36500')
+    .transform(Number)
+    .refine((days) => days <= 36_500, 'must be a whole number of days from 0 to 36500')
+    .default(0),
+};
+
+type Environment = z.output<z.ZodObject<typeof OIDC_ENVIRONMENT>>;
+
+/** The settings of a gateway that has an identity provider. */
+export interface OidcSettings {
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+  readonly name: string;
+  readonly domains: readonly string[];
+  readonly organization: string | undefined;
+  readonly defaultRole: 'member' | 'none';
+  readonly groupsClaim: string | undefined;
+  readonly adminGroups: readonly string[];
+  readonly email: 'verified' | 'trusted';
+}
+
+/** Undefined without a provider. */
+export function oidcSettings(config: Environment): OidcSettings | undefined {
+  const {
+    OIDC_ISSUER: issuer,
+    OIDC_CLIENT_ID: clientId,
+    OIDC_CLIENT_SECRET: clientSecret,
+    OIDC_DOMAINS: domains,
+  } = config;
+  if (!issuer || !clientId || !clientSecret || !domains) return undefined;
+  return {
+    issuer,
+    clientId,
+    clientSecret,
+    domains,
+    name: config.OIDC_NAME,
+    organization: config.OIDC_ORGANIZATION,
+    defaultRole: config.OIDC_DEFAULT_ROLE,
+    groupsClaim: config.OIDC_GROUPS_CLAIM,
+    adminGroups: config.OIDC_ADMIN_GROUPS ?? [],
+    email: config.OIDC_EMAIL,
+  };
+}
+
+/** What is wrong with settings that are valid one by one; undefined if nothing is. */
+export function oidcFault(config: Environment & { readonly ALLOW_PRIVATE_NETWORK: boolean }): string | undefined {
+  const { OIDC_ISSUER: issuer, OIDC_ORGANIZATION: organization, OIDC_ADMIN_GROUPS: adminGroups } = config;
+  if (issuer === undefined) {
+    const needing = [
+      ['OIDC_CLIENT_ID', config.OIDC_CLIENT_ID],
+      ['OIDC_CLIENT_SECRET', config.OIDC_CLIENT_SECRET],
+      ['OIDC_DOMAINS', config.OIDC_DOMAINS],
+      ['OIDC_ORGANIZATION', organization],
+      ['OIDC_GROUPS_CLAIM', config.OIDC_GROUPS_CLAIM],
+      ['OIDC_ADMIN_GROUPS', adminGroups],
+      ['OIDC_ONLY', config.OIDC_ONLY || undefined],
+      ['OIDC_KEYS_SLEEP_AFTER', config.OIDC_KEYS_SLEEP_AFTER || undefined],
+    ] as const;
+    const name = needing.find(([, value]) => value !== undefined)?.[0];
+    return name && `OIDC_ISSUER: is required with ${name}`;
+  }
+  if (!issuer.startsWith('https:') && !config.ALLOW_PRIVATE_NETWORK)
+    return 'OIDC_ISSUER: must be an https URL; http is allowed only with ALLOW_PRIVATE_NETWORK=true';
+  for (const name of ['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_DOMAINS'] as const)
+    if (config[name] === undefined) return `${name}: is required with OIDC_ISSUER`;
+  if (config.OIDC_DEFAULT_ROLE === 'member' && !organization)
+    return 'OIDC_ORGANIZATION: is required with OIDC_DEFAULT_ROLE=member';
+  if (adminGroups && !config.OIDC_GROUPS_CLAIM) return 'OIDC_GROUPS_CLAIM: is required with OIDC_ADMIN_GROUPS';
+  if (adminGroups && !organization) return 'OIDC_ORGANIZATION: is required with OIDC_ADMIN_GROUPS';
+  return undefined;
+}

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import type { OidcSettings } from '../../core/oidc-settings.ts';
+import { ForbiddenError } from '../../core/errors.ts';
+
+/** What the identity provider says about a person: claims of the ID token and of the userinfo endpoint. */
+export interface Claims {
+  readonly sub: string;
+  readonly [name: string]: unknown;
+}
+
+/** The identity provider has signed somebody in whom this gateway does not accept. The message says what to do. */
+export class RefusedIdentityError extends ForbiddenError {}
+
+const address = z.email().max(320);
+
+/**
+ * The e-mail address by which a new identity is joined to an account, in lower case. Only ASCII counts, because lower case makes letters of
+ * other alphabets equal to ASCII ones.
+ * @throws RefusedIdentityError if it does not count as verified, or if its domain is not listed.
+ */
+export function emailOf(claims: Claims, { email: trust, domains }: Pick<OidcSettings, 'email' | 'domains'>): string {
+  const { email, email_verified: verified } = claims;
+  if (email === undefined || email === null || email === '')
+    throw new RefusedIdentityError(
+      'Your identity provider did not send your e-mail address. Ask its administrator to add the claim “email” for this application.',
+    );
+  if (typeof email !== 'string' || !/^[\x21-\x7e]+$/.test(email) || !address.safeParse(email).success)
+    throw new RefusedIdentityError(
+      'Your identity provider sent an e-mail address that is not valid here. Ask its administrator for an address of plain letters.',
+    );
+  const isAbsent = verified === undefined || verified === null;
+  if (verified !== true && !(isAbsent && trust === 'trusted'))
+    throw new RefusedIdentityError(
+      isAbsent
+        ? 'Your identity provider does not say that your e-mail address is verified. The operator of this gateway can set OIDC_EMAIL=trusted if the provider verifies all addresses.'
+        : 'Your e-mail address is not verified at your identity provider. Verify it there, then sign in again.',
+    );
+  const normal = email.toLowerCase();
+  const domain = normal.slice(normal.lastIndexOf('@') + 1);
+  if (!domains.includes(domain))
+    throw new RefusedIdentityError(
+      'The domain of your e-mail address may not sign in here. Use the account of your company, or ask the operator of this gateway to list the domain in OIDC_DOMAINS.',
+    );
+  return normal;
+}
+
+/** The name that a new account gets. */
+export function nameOf({ name }: Claims): string | null {
+  return typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, 200) : null;
+}
+
+/** The groups of a person; undefined if the provider does not say, or says that there are too many to list. */
+export function groupsOf(claims: Claims, claim: string): readonly string[] | undefined {
+  const elsewhere = claims['_claim_names'];
+  const overflows = typeof elsewhere === 'object' && elsewhere !== null && Object.hasOwn(elsewhere, claim);
+  if (overflows || isTrue(claims['hasgroups'])) return undefined;
+  const groups = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
+  if (typeof groups === 'string') return [groups];
+  const isList = Array.isArray(groups) && groups.every((group) => typeof group === 'string');
+  return isList ? groups : undefined;
+}
+
+function isTrue(value: unknown): boolean {
+  return value === true || value === 'true';
+}

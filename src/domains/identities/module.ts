@@ -1,0 +1,15 @@
+import type { Module } from '../../core/module.ts';
+import { Identity, SignInToken } from './entity.ts';
+import { deleteExpiredTokens } from './tokens.ts';
+
+export const identities = {
+  entities: [Identity, SignInToken],
+  graphql: () => Promise.resolve(),
+  routes: [],
+  pages: [],
+  jobs: () => [],
+  cleanups: { 'sign-in tokens': deleteExpiredTokens },
+  topics: [],
+  deletionSteps: { ofUser: [], ofOrganization: [] },
+  replays: {},
+} as const satisfies Module;

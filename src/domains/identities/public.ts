@@ -1,0 +1,6 @@
+// What other nouns, the gateway and the operator use of identities.
+
+export { type Claims, RefusedIdentityError } from './claims.ts';
+export type { IdentityTables } from './entity.ts';
+export { type PersonSignedIn, signInIdentity } from './sign-in.ts';
+export { createSignInLink, redeemSignInLink, useState } from './tokens.ts';

@@ -1,0 +1,158 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
+import type { Role } from '../../core/access.ts';
+import { ConflictError } from '../../core/errors.ts';
+import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import type { OidcSettings } from '../../core/oidc-settings.ts';
+import { beginPersonalSignIn } from '../api-keys/public.ts';
+import { ensureMember } from '../memberships/public.ts';
+import { Membership, Organization } from '../organizations/public.ts';
+import { type User, findOrCreateUser, lockUser } from '../users/public.ts';
+import { type Claims, RefusedIdentityError, emailOf, groupsOf, nameOf } from './claims.ts';
+import { Identity } from './entity.ts';
+
+/** Who signs in with the identity provider: which account, and with which role. */
+
+type Context = Pick<OperationContext, 'now' | 'newId' | 'requestId' | 'requestIdOrigin'>;
+
+export interface NewSignIn {
+  readonly id: ApiKeyId;
+  readonly expiresAt: Date;
+}
+
+/** The outcome of a sign-in. A notice is for the page. */
+export interface PersonSignedIn {
+  readonly user: User;
+  readonly notice?: string;
+  /** Whether the person has fewer rights than before. */
+  readonly isDemoted: boolean;
+}
+
+/**
+ * Signs a person in, in the caller's transaction: finds or joins the account, applies groups, and begins the sign-in.
+ * @throws RefusedIdentityError (403)
+ */
+export async function signInIdentity(
+  em: EntityManager,
+  context: Context,
+  given: { readonly claims: Claims; readonly settings: OidcSettings; readonly signIn: NewSignIn },
+): Promise<PersonSignedIn> {
+  const { claims, settings, signIn } = given;
+  const known = await findIdentity(em, settings.issuer, claims.sub);
+  const found = known ? { identity: known, how: undefined } : await joinIdentity(em, context, claims, settings);
+  const { user } = found.identity;
+  if (user.email == null)
+    throw new RefusedIdentityError(
+      'Your account is being deleted. Ask an administrator for an invitation to begin anew.',
+    );
+  found.identity.lastSignedInAt = context.now();
+  const label = `Sign-in with ${settings.name}`;
+  await beginPersonalSignIn(em, { ...signIn, user, name: label, at: context.now() });
+  await em.flush();
+  const roles = await applyRoles(em, { user, isNew: found.how === 'created', claims, settings, at: context.now() });
+  await em.flush();
+  const organizationId = await recordedIn(em, user, settings);
+  const record = (operation: string, target: AuditTarget) =>
+    recordAudit(
+      em,
+      auditEntry({ ...context, actor: { keyId: signIn.id, organization: undefined } }, operation, target),
+    );
+  const person = { type: 'User' as const, id: user.id, organizationId, label: user.label() ?? null };
+  if (found.how) await record('joinIdentity', { ...person, detail: `${found.how}: ${settings.issuer}` });
+  if (roles.changed) await record('changeOrganizationMemberRole', { ...person, ...roles.changed });
+  await record('signIn', { type: 'ApiKey', id: signIn.id, organizationId, label, detail: 'OIDC' });
+  return { user, isDemoted: roles.isDemoted, ...(roles.notice !== undefined && { notice: roles.notice }) };
+}
+
+function findIdentity(em: EntityManager, issuer: string, subject: string): Promise<Identity | null> {
+  return em.findOne(Identity, { issuer, subject }, { populate: ['user'], refresh: true });
+}
+
+/** A new identity is joined to the account of its address once, or gets a new account. */
+async function joinIdentity(em: EntityManager, { now, newId }: Context, claims: Claims, settings: OidcSettings) {
+  const email = emailOf(claims, settings);
+  const { user, isNew } = await findOrCreateUser({ em, now, newId }, email);
+  // Two first sign-ins of a person at once: the second waits, and finds what the first has joined.
+  await lockUser(em, user.id);
+  const meanwhile = await findIdentity(em, settings.issuer, claims.sub);
+  if (meanwhile) return { identity: meanwhile, how: undefined };
+  if (await em.findOne(Identity, { issuer: settings.issuer, user }))
+    throw new RefusedIdentityError(
+      'The account of your e-mail address is joined to another identity of this provider. Sign in with that one, or ask the operator of this gateway.',
+    );
+  if (isNew) user.name = nameOf(claims);
+  const at = now();
+  const identity = em.create(Identity, {
+    id: newId(),
+    issuer: settings.issuer,
+    subject: claims.sub,
+    user,
+    createdAt: at,
+    lastSignedInAt: at,
+  });
+  em.persist(identity);
+  await em.flush();
+  return { identity, how: isNew ? ('created' as const) : ('joined' as const) };
+}
+
+interface Roles {
+  readonly notice?: string;
+  readonly changed?: { readonly organizationId: OrganizationId; readonly detail: Role };
+  readonly isDemoted: boolean;
+}
+
+const UNCHANGED: Roles = { isDemoted: false };
+
+/** Applies the default role to a new account, and the groups to everybody. */
+async function applyRoles(
+  em: EntityManager,
+  given: {
+    readonly user: User;
+    readonly isNew: boolean;
+    readonly claims: Claims;
+    readonly settings: OidcSettings;
+    readonly at: Date;
+  },
+): Promise<Roles> {
+  const { user, isNew, claims, settings, at } = given;
+  const { adminGroups, groupsClaim, defaultRole } = settings;
+  const organization = settings.organization ? await em.findOne(Organization, { slug: settings.organization }) : null;
+  if (!organization) return UNCHANGED;
+  const before = await em.findOne(Membership, { organization, user });
+  const groups = groupsClaim === undefined || adminGroups.length === 0 ? [] : groupsOf(claims, groupsClaim);
+  const joins = before !== null || (isNew && defaultRole === 'member');
+  const byGroups: Role | undefined =
+    adminGroups.length === 0 || !groups
+      ? undefined
+      : groups.some((group) => adminGroups.includes(group))
+        ? 'admin'
+        : 'member';
+  const notice = groups ? undefined : NOTICES.unknownGroups;
+  const role = byGroups ?? before?.role ?? 'member';
+  if ((!joins && byGroups !== 'admin') || role === before?.role) return { ...UNCHANGED, ...(notice && { notice }) };
+  const wasAdmin = before?.role === 'admin';
+  try {
+    await ensureMember(em, { organization, user }, { role, otherwise: 'member', at });
+  } catch (error) {
+    if (error instanceof ConflictError) return { ...UNCHANGED, notice: NOTICES.lastAdministrator };
+    throw error;
+  }
+  const changed = { organizationId: organization.id, detail: role };
+  return { changed, isDemoted: wasAdmin && role === 'member', ...(notice && { notice }) };
+}
+
+const NOTICES = {
+  unknownGroups:
+    'Your identity provider did not list your groups, so your role has not changed. Ask its administrator to send the groups of this application only.',
+  lastAdministrator:
+    'You are no longer in a group of administrators, but the last administrator of the organization, so your role has not changed.',
+};
+
+/** The organization whose audit log has the sign-in: that of the settings, else the only one of the person. */
+async function recordedIn(em: EntityManager, user: User, settings: OidcSettings): Promise<OrganizationId | null> {
+  const memberships = await em.find(Membership, { user }, { populate: ['organization'], limit: 100 });
+  const own = memberships.find(({ organization }) => organization.slug === settings.organization);
+  const only = memberships.length === 1 ? memberships[0] : undefined;
+  return (own ?? only)?.organization.id ?? null;
+}

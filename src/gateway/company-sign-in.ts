@@ -1,0 +1,171 @@
+import { timingSafeEqual } from 'node:crypto';
+import * as oidc from 'openid-client';
+import { z } from 'zod';
+import { auditEntry, recordAudit } from '../core/audit.ts';
+import { settleChanges } from '../core/authority.ts';
+import { ConfigurationError } from '../core/config.ts';
+import type { HttpHeaders } from '../core/http/messages.ts';
+import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
+import { OutboundError } from '../core/outbound/outbound.ts';
+import { causesOf } from '../core/causes.ts';
+import { SecretError } from '../core/secrets/secrets.ts';
+import { beginPersonalSignIn } from '../domains/api-keys/public.ts';
+import { redeemSignInLink, signInIdentity, useState } from '../domains/identities/public.ts';
+import { User } from '../domains/users/public.ts';
+import type { SignInRequest } from './admission/browser-session.ts';
+import { type Dependencies, publicUrlOf } from './dependencies.ts';
+import { type Attempt, OidcClient, OidcError } from './oidc-client.ts';
+
+/** What the browser keeps of an attempt, encrypted. */
+const attemptContent = z.strictObject({
+  state: z.string(),
+  nonce: z.string(),
+  verifier: z.string(),
+  next: z.string(),
+  expiresAt: z.number(),
+});
+
+const PLACE = { table: 'sign_in_attempt', row: 'cookie', field: 'content' };
+const ATTEMPT_SECONDS = 10 * 60;
+export const CALLBACK = '/sign-in/oidc/callback';
+
+/** The attempt is unknown to the browser, has expired, or was completed before. */
+export class LostAttemptError extends Error {}
+
+/** A person who has signed in: the cookies to set, where to go on, and what they should know. */
+export interface SignedInPerson {
+  readonly cookie: string;
+  readonly next: string;
+  readonly notice?: string | undefined;
+}
+
+/** Signs people in without a key: with the identity provider, or with a link of the operator. */
+export class CompanySignIn {
+  readonly #dependencies: Dependencies;
+  readonly #client: OidcClient | undefined;
+  readonly settings: OidcSettings | undefined;
+
+  constructor(dependencies: Dependencies) {
+    const { config, outbound, now } = dependencies;
+    this.#dependencies = dependencies;
+    this.settings = oidcSettings(config);
+    const redirectUri = () => publicUrlOf(dependencies) + CALLBACK;
+    this.#client = this.settings && new OidcClient({ settings: this.settings, outbound, redirectUri, now });
+  }
+
+  /** Reads the metadata of the provider at the start. One that is away does not stop it. @throws ConfigurationError */
+  async check(): Promise<void> {
+    try {
+      await this.#client?.check();
+    } catch (error) {
+      const cause = [...causesOf(error)].at(-1);
+      const why = cause instanceof Error ? cause.message.replaceAll(/\s+/g, ' ').slice(0, 300) : String(cause);
+      const isRefused = [...causesOf(error)].some((each) => each instanceof OutboundError && !each.isTemporary);
+      if (isRefused || (error instanceof OidcError && error.failure !== 'unavailable'))
+        throw new ConfigurationError(`OIDC_ISSUER: ${why}`, { cause: error });
+      this.#dependencies.log.warn(
+        { err: error },
+        'the identity provider cannot be reached; people cannot sign in with it yet',
+      );
+    }
+  }
+
+  /** Begins an attempt. @returns the address of the provider, and the cookie of the attempt. @throws OidcError */
+  async begin(next: string): Promise<{ readonly location: string; readonly cookie: string }> {
+    const { secrets, now } = this.#dependencies;
+    const attempt: Attempt = {
+      state: oidc.randomState(),
+      nonce: oidc.randomNonce(),
+      verifier: oidc.randomPKCECodeVerifier(),
+    };
+    const location = await this.#required().begin(attempt);
+    const expiresAt = now().getTime() + ATTEMPT_SECONDS * 1000;
+    const sealed = await secrets.seal(JSON.stringify({ ...attempt, next, expiresAt }), PLACE);
+    return { location: location.href, cookie: this.#cookie(sealed, ATTEMPT_SECONDS) };
+  }
+
+  /** Completes the attempt of a browser. @throws LostAttemptError; OidcError; RefusedIdentityError */
+  async complete(headers: HttpHeaders, answer: URLSearchParams, request: SignInRequest): Promise<SignedInPerson> {
+    const { sql, browserSessions, database, now, newId } = this.#dependencies;
+    const { next, expiresAt, ...attempt } = await this.#attemptOf(headers);
+    const states = answer.getAll('state');
+    if (states.length !== 1 || !isEqual(states[0] ?? '', attempt.state)) throw new LostAttemptError('state');
+    if (!(await useState(sql, attempt.state, new Date(expiresAt)))) throw new LostAttemptError('used');
+    const claims = await this.#required().complete(answer, attempt);
+    const signIn = browserSessions.newSignIn();
+    const settings = this.#settings();
+    const { user, notice, isDemoted } = await database.em
+      .fork()
+      .transactional((em) => signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }));
+    if (isDemoted) await settleChanges(sql, [user.id]);
+    return { cookie: await browserSessions.cookieOf(signIn.id), next, notice };
+  }
+
+  /** Signs in with a link of the operator. @returns undefined for a link that does not work. */
+  async redeem(token: string, request: SignInRequest): Promise<SignedInPerson | undefined> {
+    const { browserSessions, database, now, newId } = this.#dependencies;
+    const signIn = browserSessions.newSignIn();
+    const isDone = await database.em.fork().transactional(async (em) => {
+      const userId = await redeemSignInLink(em, token, now());
+      const user = userId === undefined ? null : await em.findOne(User, { id: userId });
+      if (user?.email == null) return false;
+      const name = 'Sign-in with a link of the operator';
+      await beginPersonalSignIn(em, { ...signIn, user, name, at: now() });
+      await em.flush();
+      const actor = { keyId: signIn.id, organization: undefined };
+      const target = { type: 'ApiKey' as const, id: signIn.id, organizationId: null, label: name, detail: 'LINK' };
+      await recordAudit(em, auditEntry({ now, newId, ...request, actor }, 'signIn', target));
+      return true;
+    });
+    return isDone ? { cookie: await browserSessions.cookieOf(signIn.id), next: '/' } : undefined;
+  }
+
+  /** The cookie that ends the attempt of a browser. */
+  endAttempt(): string {
+    return this.#cookie('', 0);
+  }
+
+  async #attemptOf(headers: HttpHeaders) {
+    const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim());
+    const sealed = pairs.find((pair) => pair.startsWith(`${this.#name}=`))?.slice(this.#name.length + 1);
+    const text = sealed
+      ? await this.#dependencies.secrets.open(sealed, PLACE).catch((error: unknown) => {
+          if (error instanceof SecretError) return undefined;
+          throw error;
+        })
+      : undefined;
+    if (text === undefined) throw new LostAttemptError('cookie');
+    const attempt = attemptContent.parse(JSON.parse(text));
+    if (attempt.expiresAt <= this.#dependencies.now().getTime()) throw new LostAttemptError('expired');
+    return attempt;
+  }
+
+  #required(): OidcClient {
+    if (!this.#client) throw new Error('there is no identity provider');
+    return this.#client;
+  }
+
+  #settings(): OidcSettings {
+    if (!this.settings) throw new Error('there is no identity provider');
+    return this.settings;
+  }
+
+  get #isSecure(): boolean {
+    return publicUrlOf(this.#dependencies).startsWith('https:');
+  }
+
+  get #name(): string {
+    return this.#isSecure ? '__Host-workspace_sign_in' : 'workspace_sign_in';
+  }
+
+  /** `Lax`, because the provider leads the browser to the callback. */
+  #cookie(value: string, maxAge: number): string {
+    const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax`;
+    return `${this.#name}=${value}; ${attributes}${this.#isSecure ? '; Secure' : ''}`;
+  }
+}
+
+function isEqual(given: string, expected: string): boolean {
+  const [one, other] = [Buffer.from(given), Buffer.from(expected)];
+  return one.length === other.length && timingSafeEqual(one, other);
+}

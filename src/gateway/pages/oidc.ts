@@ -1,0 +1,136 @@
+import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
+import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
+import { RefusedIdentityError } from '../../domains/identities/public.ts';
+import { smallPage } from './layout.ts';
+import type { Visit } from './visit.ts';
+
+/** A failure of the sign-in with the identity provider. */
+interface FailurePage {
+  readonly status: number;
+  readonly title: string;
+  /** What happened, and what to do. */
+  readonly text: string;
+}
+
+const OPERATOR = 'The operator of this gateway finds the reason in the log, by the request id';
+
+export const FAILURES = {
+  unavailable: {
+    status: 502,
+    title: 'Your identity provider does not answer',
+    text: 'Try again in a minute. In an emergency, the operator of this gateway makes a link with “cli sign-in link --email E”.',
+  },
+  denied: {
+    status: 403,
+    title: 'Your identity provider has refused the sign-in',
+    text: 'Ask its administrator to assign this application to you, then sign in again.',
+  },
+  misconfigured: {
+    status: 502,
+    title: 'Your identity provider does not accept this gateway',
+    text: `${OPERATOR}, and compares the client id, the client secret and the redirect address with those at the provider.`,
+  },
+  used: {
+    status: 400,
+    title: 'This sign-in was completed before, or took too long',
+    text: 'Sign in again.',
+  },
+  untrusted: {
+    status: 502,
+    title: 'The answer of your identity provider cannot be trusted',
+    text: `Nobody was signed in. Sign in again. If it happens again, ${OPERATOR.replace('The', 'the')}.`,
+  },
+  lost: {
+    status: 400,
+    title: 'This sign-in was not begun in this browser, or more than 10 minutes ago',
+    text: 'Sign in again in this browser, with cookies allowed.',
+  },
+} as const satisfies Record<string, FailurePage>;
+
+/** What the pages need of the sign-in with the identity provider. */
+export interface OidcPages {
+  /** The name of the provider; undefined without one. */
+  readonly name: string | undefined;
+  readonly begin: (next: string) => Promise<{ readonly location: string; readonly cookie: string }>;
+  readonly complete: (
+    visit: Visit,
+  ) => Promise<{ readonly cookie: string; readonly next: string; readonly notice?: string | undefined }>;
+  readonly endAttempt: () => string;
+  /** Which page a failure shows; undefined for other errors. It is logged. */
+  readonly failureOf: (error: unknown, visit: Visit) => keyof typeof FAILURES | undefined;
+  /** @throws DomainError (429) */
+  readonly countAttempt: (kind: 'signInOidc' | 'signInOidcCallback', visit: Visit) => void;
+}
+
+/** GET `/sign-in/oidc`: leads to the provider. */
+export async function beginOidc(visit: Visit, next: string, pages: OidcPages): Promise<HttpAnswer> {
+  if (visit.request.method === 'HEAD') return nothing();
+  pages.countAttempt('signInOidc', visit);
+  try {
+    const { location, cookie } = await pages.begin(next);
+    return answerWith(null, {
+      status: 303,
+      headers: { Location: location, 'Set-Cookie': cookie, 'Cache-Control': 'no-store' },
+    });
+  } catch (error) {
+    return failed(error, visit, pages, {});
+  }
+}
+
+/** GET `/sign-in/oidc/callback`: where the provider leads the browser to. */
+export async function completeOidc(visit: Visit, pages: OidcPages): Promise<HttpAnswer> {
+  if (visit.request.method === 'HEAD') return nothing();
+  pages.countAttempt('signInOidcCallback', visit);
+  const ended = { 'Set-Cookie': pages.endAttempt() };
+  try {
+    const { cookie, next, notice } = await pages.complete(visit);
+    return signedInPage(next, notice, cookie);
+  } catch (error) {
+    return failed(error, visit, pages, ended);
+  }
+}
+
+function nothing(): HttpAnswer {
+  return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
+}
+
+/**
+ * The browser comes from another site, so it would not send the new cookie, which is `SameSite=Strict`, to the target of a redirect. It sends
+ * it to the target of a link of this page, which it follows by itself unless there is something to read.
+ */
+export function signedInPage(next: string, notice: string | undefined, cookie: string): HttpAnswer {
+  const target = escapeHtml(next);
+  const html = smallPage(
+    'Signed in',
+    `<h1>You are signed in</h1>
+${notice === undefined ? '' : `<p class="notice" role="status">${escapeHtml(notice)}</p>`}
+<p><a class="button wide next" href="${target}">Continue</a></p>`,
+    notice === undefined ? `<meta http-equiv="refresh" content="0;url=${target}">` : '',
+  );
+  return answerHtml(html, { headers: { 'Set-Cookie': cookie } });
+}
+
+function failed(error: unknown, visit: Visit, pages: OidcPages, headers: Readonly<Record<string, string>>): HttpAnswer {
+  if (error instanceof RefusedIdentityError) {
+    visit.onRefusal(error, 'signIn');
+    return failurePage({ status: 403, title: 'You cannot sign in here', text: error.message }, visit, headers);
+  }
+  const failure = pages.failureOf(error, visit);
+  if (failure === undefined) throw error;
+  return failurePage(FAILURES[failure], visit, headers);
+}
+
+function failurePage(
+  { status, title, text }: FailurePage,
+  { requestId }: Visit,
+  headers: Readonly<Record<string, string>>,
+): HttpAnswer {
+  const html = smallPage(
+    title,
+    `<h1>${escapeHtml(title)}</h1>
+<p role="alert">${escapeHtml(text)}</p>
+<p><a class="button wide" href="/sign-in">Back to the sign-in</a></p>
+<p class="soft">Request id: <code>${escapeHtml(requestId)}</code></p>`,
+  );
+  return answerHtml(html, { status, headers });
+}

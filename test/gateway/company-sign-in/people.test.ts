@@ -1,0 +1,205 @@
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { CookieJar, signInAs } from '../../support/fixtures/company-sign-in.ts';
+import { startTestGateway } from '../../support/fixtures/gateway.ts';
+import { type ForgingIssuer, startForgingIssuer } from '../../support/peers/forging-issuer.ts';
+
+const issuer: ForgingIssuer = await startForgingIssuer();
+const options = { bounds: { requestsOfClient: Infinity } };
+const groupsClaim = { OIDC_ORGANIZATION: 'company', OIDC_GROUPS_CLAIM: 'groups', OIDC_ADMIN_GROUPS: 'Admins,root' };
+const gateway = await startTestGateway({ ...issuer.env, ...groupsClaim, OIDC_DEFAULT_ROLE: 'member' }, options);
+const trusting = await startTestGateway({ ...issuer.env, OIDC_EMAIL: 'trusted' }, { ...options, beside: gateway });
+const { key: ownerKey } = await gateway.createKey({ organization: 'company', email: 'owner@elsewhere.example' });
+
+afterAll(async () => {
+  await trusting.close();
+  await gateway.close();
+  await issuer.stop();
+});
+
+let number = 0;
+let person: { sub: string; email: string; email_verified: boolean; name: string };
+beforeEach(() => {
+  number += 1;
+  const name = `person-${number}`;
+  person = { sub: name, email: `${name}@example.com`, email_verified: true, name };
+});
+
+const signIn = async (claims: object, where = gateway) => {
+  const jar = new CookieJar(where);
+  const response = await signInAs(jar, issuer, { ...claims });
+  return { jar, status: response.status, html: await response.text() };
+};
+
+interface Viewer {
+  readonly user: { readonly databaseId: string; readonly email: string; readonly name: string | null };
+  readonly role: string | null;
+  readonly organization: { readonly slug: string } | null;
+}
+const viewerOf = ({ jar }: { jar: CookieJar }) =>
+  jar.viewer<Viewer>('user { databaseId email name } role organization { slug }');
+
+const REFUSAL = /<p role="alert">([^<]*)</;
+
+describe('an e-mail address', () => {
+  test.each<[string, object, RegExp]>([
+    ['that is missing', { email: undefined }, /did not send your e-mail address/],
+    [
+      'whose email_verified is missing',
+      { email_verified: undefined },
+      /does not say that your e-mail address is verified/,
+    ],
+    ['whose email_verified is null', { email_verified: null }, /does not say that your e-mail address is verified/],
+    ['whose email_verified is false', { email_verified: false }, /is not verified/],
+    ['whose email_verified is the text false', { email_verified: 'false' }, /is not verified/],
+    ['whose email_verified is the text true', { email_verified: 'true' }, /is not verified/],
+    ['whose email_verified is 1', { email_verified: 1 }, /is not verified/],
+    ['of another domain', { email: 'one@example.org' }, /domain of your e-mail address may not sign in/],
+    ['of a sub-domain', { email: 'one@sub.example.com' }, /domain of your e-mail address may not sign in/],
+    ['of a domain that ends with a listed one', { email: 'one@badexample.com' }, /may not sign in/],
+    ['with a dot after the domain', { email: 'one@example.com.' }, /not valid here/],
+    ['with two domains', { email: 'one@evil.example@example.com' }, /not valid here/],
+    ['in quotes', { email: '"one@evil.example"@example.com' }, /not valid here/],
+    ['with letters that look like ASCII', { email: 'оne@example.com' }, /not valid here/],
+    ['with a letter that is ASCII in lower case', { email: 'mar\u212A@example.com' }, /not valid here/],
+    ['with a domain in other letters', { email: 'one@exаmple.com' }, /not valid here/],
+    ['with a space', { email: ' one@example.com' }, /not valid here/],
+    ['that is a list', { email: ['one@example.com'] }, /not valid here/],
+    ['that is an object', { email: { toString: 'one@example.com' } }, /not valid here/],
+  ])('%s joins and creates no account', async (_, change, message) => {
+    const { status, html, jar } = await signIn({ ...person, ...change });
+    expect([status, REFUSAL.exec(html)?.[1]]).toEqual([403, expect.stringMatching(message)]);
+    expect([...jar.cookies.keys()]).toEqual([]);
+  });
+
+  test('counts whatever the case of its letters and of the listed domain', async () => {
+    const signedIn = await signIn({ ...person, email: `Upper${number}@PARTNER.Example` });
+    expect((await viewerOf(signedIn)).user.email).toBe(`upper${number}@partner.example`);
+  });
+
+  test('with OIDC_EMAIL=trusted, counts without email_verified, but not if that is false', async () => {
+    expect((await signIn({ ...person, email_verified: undefined }, trusting)).status).toBe(200);
+    for (const email_verified of [false, 'false', 'true', 0])
+      expect((await signIn({ ...person, sub: 'x', email: 'x@example.com', email_verified }, trusting)).status).toBe(
+        403,
+      );
+  });
+});
+
+describe('an account', () => {
+  test('is created once; the identity then signs in whatever its address has become', async () => {
+    const first = await viewerOf(await signIn(person));
+    expect(first).toMatchObject({
+      user: { email: person.email, name: person.name },
+      role: 'MEMBER',
+      organization: { slug: 'company' },
+    });
+    for (const change of [{}, { email: 'new@example.org' }, { email: undefined }, { email_verified: false }])
+      expect(await viewerOf(await signIn({ ...person, ...change }))).toEqual(first);
+  });
+
+  test('that exists is joined to the first identity of its address, and keeps its roles and name', async () => {
+    const { userId, organization } = await gateway.createKey({ email: person.email });
+    const viewer = await viewerOf(await signIn(person));
+    expect(viewer).toMatchObject({ user: { databaseId: userId, name: null }, organization: { slug: organization } });
+  });
+
+  test('is not joined to a second identity of the provider', async () => {
+    expect((await signIn(person)).status).toBe(200);
+    const { status, html } = await signIn({ ...person, sub: `${person.sub}-again` });
+    expect([status, REFUSAL.exec(html)?.[1]]).toEqual([403, expect.stringMatching(/joined to another identity/)]);
+  });
+
+  test('is not found by the address again, after another person has got it', async () => {
+    const first = await viewerOf(await signIn(person));
+    const { status } = await signIn({ ...person, sub: `${person.sub}-successor` });
+    expect(status).toBe(403);
+    expect(await viewerOf(await signIn({ ...person, email: 'renamed@example.com' }))).toEqual(first);
+  });
+
+  test('of two first sign-ins of a person at once is the same', async () => {
+    const both = await Promise.all([signIn(person), signIn(person)]);
+    const [one, other] = await Promise.all(both.map(viewerOf));
+    expect(one).toEqual(other);
+    expect(one?.user.email).toBe(person.email);
+  });
+
+  test('with sign-ins, joins and roles in the audit log', async () => {
+    await signIn({ ...person, groups: ['Admins'] });
+    const entries = await gateway.rest('POST', '/graphql', {
+      key: ownerKey,
+      body: {
+        query: '{ viewer { organization { auditLog(first: 3) { nodes { operation detail actor { email } } } } } }',
+      },
+    });
+    expect(entries.body).toMatchObject({
+      data: {
+        viewer: {
+          organization: {
+            auditLog: {
+              nodes: expect.arrayContaining([
+                { operation: 'signIn', detail: 'OIDC', actor: { email: person.email } },
+                { operation: 'changeOrganizationMemberRole', detail: 'admin', actor: { email: person.email } },
+                { operation: 'joinIdentity', detail: `created: ${issuer.issuer}`, actor: { email: person.email } },
+              ]),
+            },
+          },
+        },
+      },
+    });
+  });
+});
+
+describe('groups', () => {
+  test('make their members administrators, and others members, at each sign-in', async () => {
+    const roleWith = async (groups: unknown) => (await viewerOf(await signIn({ ...person, groups }))).role;
+    expect(await roleWith(['staff'])).toBe('MEMBER');
+    expect(await roleWith(['staff', 'Admins'])).toBe('ADMIN');
+    expect(await roleWith('root')).toBe('ADMIN');
+    expect(await roleWith(['admins'])).toBe('MEMBER');
+    expect(await roleWith([])).toBe('MEMBER');
+  });
+
+  test.each<[string, object]>([
+    ['is absent', {}],
+    ['is null', { groups: null }],
+    ['is a number', { groups: 7 }],
+    ['has more than texts', { groups: ['Admins', 7] }],
+    [
+      'is elsewhere',
+      { _claim_names: { groups: 'src1' }, _claim_sources: { src1: { endpoint: 'http://127.0.0.1:1' } } },
+    ],
+    ['is announced by hasgroups', { hasgroups: true }],
+    ['is announced by hasgroups as text', { hasgroups: 'true', groups: [] }],
+  ])('change no role if the claim %s, and the page says so', async (_, claims) => {
+    expect((await viewerOf(await signIn({ ...person, groups: ['Admins'] }))).role).toBe('ADMIN');
+    const again = await signIn({ ...person, ...claims });
+    expect(again.html).toContain('did not list your groups');
+    expect(again.html).not.toContain('http-equiv');
+    expect((await viewerOf(again)).role).toBe('ADMIN');
+  });
+
+  test('never demote the last administrator, and the page says so', async () => {
+    const other = { ...issuer.env, ...groupsClaim, OIDC_ORGANIZATION: 'small' };
+    const small = await startTestGateway(other, { ...options, beside: gateway });
+    await gateway.createKey({ organization: 'small', email: person.email });
+    const { html, jar } = await signIn({ ...person, groups: [] }, small);
+    expect(html).toContain('the last administrator of the organization');
+    expect((await viewerOf({ jar })).role).toBe('ADMIN');
+    await small.close();
+  });
+});
+
+test('a sign-in without other organizations ends with the removal from the organization', async () => {
+  const signedIn = await signIn(person);
+  const { user } = await viewerOf(signedIn);
+  const removal = await gateway.rest('POST', '/graphql', {
+    key: ownerKey,
+    body: {
+      query: `mutation { removeOrganizationMember(input: { userId: "${user.databaseId}" }) { __typename } }`,
+    },
+  });
+  expect(removal.body).toMatchObject({
+    data: { removeOrganizationMember: { __typename: expect.stringMatching(/Payload$/) } },
+  });
+  expect((await signedIn.jar.open('/v1/users/me')).status).toBe(401);
+});
