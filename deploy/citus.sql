@@ -17,7 +17,7 @@ insert into placement values
   -- It is found by the time of its refresh and by its owner, and joined with sessions.
   ('mcp_connection', 'reference'),
   -- Rows of one organization, together on one node.
-  ('artifact', 'distributed'), ('broadcast', 'distributed'), ('broadcast_channel', 'distributed'), ('event_definition', 'distributed'),
+  ('artifact', 'distributed'), ('ensured_session', 'distributed'), ('broadcast', 'distributed'), ('broadcast_channel', 'distributed'), ('event_definition', 'distributed'),
   ('event_occurrence', 'distributed'), ('event_occurrence_uuid', 'distributed'), ('event_property', 'distributed'),
   ('event_violation', 'distributed'), ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
   ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('organization_retention', 'distributed'),

@@ -30,6 +30,13 @@ export interface SessionSource {
   readonly name: string;
   readonly type: string;
   readonly repositories: readonly { readonly id: string; readonly name: string; readonly provider: string }[];
+  /** The transcript of an agent that the session was ensured for. */
+  readonly transcript?: TranscriptSource;
+}
+
+export interface TranscriptSource {
+  readonly agent: string;
+  readonly id: string;
 }
 
 export interface SourcePullRequest {
@@ -196,6 +203,23 @@ const DeletedSessionSchema = defineEntity({
 export class DeletedSession extends DeletedSessionSchema.class {}
 DeletedSessionSchema.setClass(DeletedSession);
 
+const EnsuredSessionSchema = defineEntity({
+  name: 'EnsuredSession',
+  tableName: 'ensured_session',
+  properties: {
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    /** The account that owns the key. No foreign key, because accounts of more than one kind own keys. */
+    ownerId: p.uuid().primary(),
+    agent: p.text().primary(),
+    sourceId: p.text().primary(),
+    sessionId: p.uuid().$type<SessionId>(),
+  },
+});
+
+/** The session of a transcript. It stays when the session is deleted, so that a later import does not create the session again. */
+export class EnsuredSession extends EnsuredSessionSchema.class {}
+EnsuredSessionSchema.setClass(EnsuredSession);
+
 const ArtifactSchema = defineEntity({
   name: 'Artifact',
   tableName: 'artifact',
@@ -260,6 +284,7 @@ export type SessionTables = InferKyselyDB<
   | typeof SessionStreamSchema
   | typeof SessionSearchSchema
   | typeof DeletedSessionSchema
+  | typeof EnsuredSessionSchema
   | typeof ArtifactSchema
   | typeof PullRequestSchema
 >;

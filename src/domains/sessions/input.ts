@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { listInput } from '../../core/input/lists.ts';
-import { createdBetween, momentInput } from '../../core/input/moments.ts';
+import { createdBetween, momentInput, recentMomentInput } from '../../core/input/moments.ts';
 import type { ArtifactId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
@@ -17,6 +17,7 @@ import {
   PROJECT_TEXTS,
   PULL_REQUEST_TEXTS,
   SESSION_TEXTS,
+  TRANSCRIPT_TEXTS,
 } from './texts.ts';
 import {
   ARTIFACT_TYPES,
@@ -184,6 +185,19 @@ export const createSessionInput = z.strictObject({
   source: optional(sessionSource).describe('Where the session was started from. When absent, the API.'),
   sourcePullRequest: optional(sourcePullRequest).describe('The pull request that the session was started from.'),
   diffSummary: optional(diffSummary).describe('How many lines the session changed.'),
+});
+
+/** The session of a transcript. What is optional is kept when the session exists. */
+export const ensureSessionInput = z.strictObject({
+  agent: text({ min: 1, max: 100 }).describe(TRANSCRIPT_TEXTS.agent),
+  sourceId: text({ min: 1, max: 255 }).describe(TRANSCRIPT_TEXTS.id),
+  title: optional(title).describe('Title of a new session. When absent, the name of the agent and the id of the transcript.'),
+  startedAt: optional(recentMomentInput()).describe('When the transcript began, which becomes `createdAt` of a new session.'),
+  project: optional(shortText).describe(
+    'Name of the project of a new session. The project is created when the organization has none with this name.',
+  ),
+  branchName: optional(branchName),
+  visibility: withDefault(visibility, 'private'),
 });
 
 export const transitionSessionInput = z.strictObject({

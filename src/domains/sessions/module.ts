@@ -1,14 +1,24 @@
 import type { Module } from '../../core/module.ts';
 import { deletionStep, DELETION_BATCH, OPEN_TO_ROLE, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import { deleteSessions, forgetSessionCreator } from './deletion.ts';
-import { Artifact, DeletedSession, Project, PullRequest, Session, SessionSearch, SessionStream } from './entity.ts';
+import { forgetSourcesOf } from './ensure-operation.ts';
+import {
+  Artifact,
+  DeletedSession,
+  EnsuredSession,
+  Project,
+  PullRequest,
+  Session,
+  SessionSearch,
+  SessionStream,
+} from './entity.ts';
 import { requireSessionChange } from './operations.ts';
 import { readLastSessionChanges, readSessionVersions } from './queries.ts';
 import { sessionRoutes } from './rest.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 
 export const sessions = {
-  entities: [Project, Session, Artifact, PullRequest, SessionStream, SessionSearch, DeletedSession],
+  entities: [Project, Session, Artifact, PullRequest, SessionStream, SessionSearch, DeletedSession, EnsuredSession],
   graphql: () =>
     Promise.all([
       import('./graphql/operations.ts'),
@@ -31,6 +41,7 @@ export const sessions = {
           deleteSessions(em, { privateOf: id }, { batch: SMALL_DELETION_BATCH, deletionJobId }),
       },
       deletionStep('other sessions', ({ em }, { id }) => forgetSessionCreator(em, id, DELETION_BATCH)),
+      deletionStep('sources of sessions', ({ em }, { id }) => forgetSourcesOf(em, id, DELETION_BATCH)),
     ],
     ofOrganization: [
       {

@@ -1,3 +1,4 @@
+import type { RequiredEntityData } from '@mikro-orm/postgresql';
 import type { SessionId } from '../../core/ids.ts';
 import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
@@ -40,26 +41,16 @@ export const createSession = defineOperation({
         { ...project, organization: organization.id, createdAt: at, updatedAt: at },
         { onConflictExcludeFields: ['createdAt'] },
       );
-    const session = em.create(Session, {
+    return insertSession(context, {
       ...fields,
       mcpServers,
       id: newId(),
-      organization: organization.id,
-      creator: actor.userId,
       projectId: project?.id ?? input.projectId,
       source: source
         ? { ...source, id: source.id ?? newId() }
         : { id: newId(), name: 'API', type: 'api', repositories: [] },
-      state: 'queued',
-      isPinned: false,
       createdAt: at,
-      updatedAt: at,
-      lastQueuedAt: at,
-      lastSeenAt: at,
     });
-    em.create(SessionStream, { session, organization: organization.id, lastId: 0, isClosed: false });
-    em.create(SessionSearch, { session, organization: organization.id, indexedId: 0, version: newId() });
-    return session;
   },
   target: ({ id, visibility }) => ({ ...ofSession(id), detail: visibility }),
   afterCommit: async (context, { id, organization }) => {
@@ -67,6 +58,35 @@ export const createSession = defineOperation({
     return readRecorded(context, id);
   },
 });
+
+type NewSession = Omit<
+  RequiredEntityData<Session>,
+  'organization' | 'creator' | 'state' | 'isPinned' | 'updatedAt' | 'lastQueuedAt' | 'lastSeenAt'
+>;
+
+/** Inserts a queued session of the caller, without events. */
+export function insertSession({ em, actor, now, newId }: OperationContext, fields: NewSession): Session {
+  const organization = requireOrganization(actor).id;
+  const at = now();
+  const session = em.create(Session, {
+    ...fields,
+    organization,
+    creator: actor.userId,
+    state: 'queued',
+    isPinned: false,
+    updatedAt: at,
+    lastQueuedAt: at,
+    lastSeenAt: at,
+  });
+  em.create(SessionStream, { session, organization, lastId: 0, isClosed: false });
+  em.create(SessionSearch, { session, organization, indexedId: 0, version: newId() });
+  return session;
+}
+
+/** Notifies the followers of the sessions of the organization. */
+export function publishSessions({ notifier, actor }: OperationContext): void {
+  notifier.publish(sessionsTopic(requireOrganization(actor).id));
+}
 
 /** Reads the session again after the commit. */
 export async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
@@ -185,8 +205,7 @@ export const recordPullRequest = defineOperation({
   afterCommit: notifyOfResult,
 });
 
-/** Notifies the followers of the sessions of the organization. */
-function notifyOfResult<Result>({ notifier, actor }: OperationContext, result: Result): Promise<Result> {
-  notifier.publish(sessionsTopic(requireOrganization(actor).id));
+function notifyOfResult<Result>(context: OperationContext, result: Result): Promise<Result> {
+  publishSessions(context);
   return Promise.resolve(result);
 }

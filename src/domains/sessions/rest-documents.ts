@@ -5,6 +5,7 @@ import type { OnlyFieldsOf } from '../../core/keys-of.ts';
 import type { ArtifactInSession, PullRequestInSession } from './artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from './computed-fields.ts';
 import type { SessionDetails } from './document-operations.ts';
+import type { SessionSource } from './entity.ts';
 import type { ProjectRow } from './project-queries.ts';
 import type { SessionRow } from './queries.ts';
 import {
@@ -217,10 +218,15 @@ export function toSessionDocument(
     htmlUrl: htmlUrlOf(session.id, publicUrl),
     artifacts: artifacts?.map(toArtifactDocument) ?? null,
     project: project ? projectToJson(project) : null,
-    sessionSource: { ...source, repositories: [...source.repositories] },
+    sessionSource: toSourceDocument(source),
     state: stateFlags(state),
   };
 }
+
+const toSourceDocument = ({ transcript: _transcript, repositories, ...source }: SessionSource) => ({
+  ...source,
+  repositories: [...repositories],
+});
 
 function projectToJson({ id, name, icon, color }: ProjectRow) {
   return { id, name, icon, color };

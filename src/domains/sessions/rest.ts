@@ -2,6 +2,7 @@ import { route } from '../../core/http/route.ts';
 import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { DOCUMENT_COLUMNS, listPullRequests, readSession, readSessionDetails } from './document-operations.ts';
+import { ensureSession } from './ensure-operation.ts';
 import { listSessionsInput, sessionFilterOf } from './input.ts';
 import { listSessions, updateSession } from './operations.ts';
 import type { SessionRow } from './queries.ts';
@@ -43,6 +44,9 @@ const ORDERS = { createdAt: 'CREATED_AT', updatedAt: 'UPDATED_AT', lastSeenAt: '
 
 const tag = 'Sessions';
 
+/** Documents of sessions that an operation has found instead of creating them, which have another status. */
+const FOUND = new WeakSet<object>();
+
 export const sessionRoutes = [
   route(listSessions, {
     method: 'GET',
@@ -81,6 +85,24 @@ export const sessionRoutes = [
       output: sessionExample,
     },
     toDocument,
+  }),
+  route(ensureSession, {
+    method: 'PUT',
+    path: '/v1/sessions/by-source/:agent/:sourceId',
+    tag,
+    optionalBody: true,
+    output: sessionDocument,
+    status: 201,
+    examples: {
+      input: { title: 'Fix the flaky checkout test', startedAt: '2026-03-01T10:20:30.500Z', project: 'shop' },
+      output: sessionExample,
+    },
+    isUnchanged: { description: 'The session exists already.', when: (document) => FOUND.has(document) },
+    toDocument: async ({ session, isNew }, context) => {
+      const document = await toDocument(session, context);
+      if (!isNew) FOUND.add(document);
+      return document;
+    },
   }),
   route(readSession, {
     method: 'GET',

@@ -2,6 +2,11 @@ import type { UsageField } from './vocabulary.ts';
 
 /** What the fields of sessions mean, for both APIs. */
 
+export const TRANSCRIPT_TEXTS = {
+  agent: 'Name of the agent that wrote the transcript: `claude`, `codex`, `gemini`, `opencode` or another name.',
+  id: 'Id of the transcript, which the agent gave to its session.',
+} as const;
+
 export const SESSION_TEXTS = {
   id: 'Id of the session.',
   title: 'Title of the session, 1 to 1000 characters.',
@@ -25,6 +30,7 @@ export const SESSION_TEXTS = {
   targetBranch: 'The branch to merge the changes into. Null when none was given.',
   diffSummary: 'How many lines the session changed. Null while that is unknown.',
   sessionSource: 'Where the session was started from.',
+  source: 'The transcript of an agent that the session was ensured for. Null for other sessions.',
   sourcePullRequest: 'The pull request that the session was started from. Null when there is none.',
   projectId: 'Id of the project, or other free text. Null when none was given.',
   project: 'The project with the id `projectId`. Null when there is none.',

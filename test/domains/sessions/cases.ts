@@ -4,6 +4,11 @@ import type { Cases } from '../../support/operations/cases.ts';
 
 export const sessions: Cases = {
   createSession: { input: () => ({ title: 'New' }), body: () => ({ title: 'New' }), creates: 'Session' },
+  ensureSession: {
+    input: () => ({ agent: 'claude', sourceId: randomUUID() }),
+    body: () => ({}),
+    creates: 'Session',
+  },
   updateSession: {
     input: ({ sessionId }) => ({ sessionId, title: `Renamed ${randomUUID()}` }),
     target: 'Session',

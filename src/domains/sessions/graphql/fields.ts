@@ -27,13 +27,7 @@ import {
   sourcePullRequestOf,
 } from './source-types.ts';
 import { usageOf } from '../usage.ts';
-import {
-  AgentOptionsType,
-  DiffSummaryType,
-  SessionHoldType,
-  SessionStateType,
-  SessionUsageType,
-} from './value-types.ts';
+import { AgentOptionsType, DiffSummaryType, SessionHoldType, SessionStateType, SessionUsageType, TranscriptSourceType } from './value-types.ts';
 
 /** The fields of a session, in groups. */
 
@@ -102,6 +96,13 @@ export function codeFields(t: Fields) {
       description: SESSION_TEXTS.sessionSource,
       extensions: needs<SessionRow>('id', 'source'),
       resolve: sourceOf,
+    }),
+    source: t.field({
+      type: TranscriptSourceType,
+      nullable: true,
+      description: SESSION_TEXTS.source,
+      extensions: needs<SessionRow>('source'),
+      resolve: ({ source: { transcript } }) => transcript ?? null,
     }),
     sourcePullRequest: t.field({
       type: SourcePullRequestType,

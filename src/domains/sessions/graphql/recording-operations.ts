@@ -13,6 +13,7 @@ import {
   sourcePullRequest,
   sourceRepository,
 } from '../input.ts';
+import { ensureSession } from '../ensure-operation.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from '../recording-operations.ts';
 
 inputType('SessionProjectInput', sessionProject);
@@ -29,6 +30,17 @@ mutation(createSession, {
   types: { richContent: 'JSON', agentOptions: AgentOptionsInput },
   payload: (t) => ({
     session: t.field({ type: SessionType, description: 'The new session.', resolve: (session) => session }),
+  }),
+});
+
+mutation(ensureSession, {
+  payload: (t) => ({
+    session: t.field({
+      type: SessionType,
+      description: 'The session of the transcript.',
+      resolve: ({ session }) => session,
+    }),
+    isNew: t.exposeBoolean('isNew', { description: 'Whether the session was created.' }),
   }),
 });
 

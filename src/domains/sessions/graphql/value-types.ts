@@ -6,9 +6,9 @@ import type { UserId } from '../../../core/ids.ts';
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/public.ts';
 import type { SessionStateFlags } from '../computed-fields.ts';
-import type { AgentOptions, DiffSummary } from '../entity.ts';
+import type { AgentOptions, DiffSummary, TranscriptSource } from '../entity.ts';
 import { SessionStateEnum } from './enums.ts';
-import { DIFF_TEXTS, HOLD_TEXTS, STATE_TEXTS, USAGE_TEXTS } from '../texts.ts';
+import { DIFF_TEXTS, HOLD_TEXTS, STATE_TEXTS, TRANSCRIPT_TEXTS, USAGE_TEXTS } from '../texts.ts';
 import type { SessionUsage } from '../usage.ts';
 
 /** GraphQL types for objects without an id that are stored in the row of a session. */
@@ -25,6 +25,11 @@ export const SessionStateType = builder.objectRef<SessionStateFlags>('SessionSta
       isCancelled: 'Boolean',
     }),
   }),
+});
+
+export const TranscriptSourceType = builder.objectRef<TranscriptSource>('TranscriptSource').implement({
+  description: 'The transcript that an agent has left on disk.',
+  fields: (t) => exposedWith(t, TRANSCRIPT_TEXTS, { agent: 'String', id: 'String' }),
 });
 
 interface SessionHold {

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { requireOrganization } from '../../core/access.ts';
+import { ConflictError } from '../../core/errors.ts';
+import { type ProjectId, type SessionId, newIdOf } from '../../core/ids.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
+import { redactValue } from '../../core/redaction/redact.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
+import { EnsuredSession, Project, type SessionTables } from './entity.ts';
+import { createSessionInput, ensureSessionInput } from './input.ts';
+import { RECORD_SESSIONS } from './policy.ts';
+import { insertSession, publishSessions, readRecorded } from './recording-operations.ts';
+
+/** The session of a transcript, which is created once, however often and by however many processes the transcript is imported. */
+export const ensureSession = defineOperation({
+  name: 'ensureSession',
+  description:
+    'Creates the session of a transcript that an agent has left on disk, or finds the one that was created before. A transcript has one session in an organization for the account that owns the key; an existing session is not changed. When the session was deleted, it is not created again (409), so that no import brings back what a person has deleted.',
+  access: RECORD_SESSIONS,
+  input: ensureSessionInput,
+  errors: [ConflictError],
+  prepare: (context, { title, project, branchName }) => redactValue(context, { title, project, branchName }),
+  run: async (context, { agent, sourceId, startedAt, visibility }, { title, project, branchName }) => {
+    const { em, actor, now, newId } = context;
+    const organization = requireOrganization(actor).id;
+    const key = { organization, ownerId: actor.userId, agent, sourceId };
+    const sessionId = newId() as SessionId;
+    // The unique key decides: a concurrent request waits here for the other one, and then finds its session.
+    if (!(await claim(em, { ...key, sessionId }))) return unchanged({ id: await claimed(em, key), isNew: false });
+    const started = new Date(startedAt ?? now());
+    const session = createSessionInput.parse({
+      title: title ?? `${agent} ${sourceId}`,
+      agent,
+      branchName,
+      projectId: project == null ? null : await ensureProject(context, project),
+      visibility,
+    });
+    await insertSession(context, {
+      ...session,
+      id: sessionId,
+      // A clock that is ahead must not put the session before all others.
+      createdAt: started < now() ? started : now(),
+      source: { id: newId(), name: agent, type: 'transcript', repositories: [], transcript: { agent, id: sourceId } },
+    });
+    return { id: sessionId, isNew: true };
+  },
+  target: ({ id }, { visibility }) => ({ type: 'Session', id, detail: visibility }),
+  afterCommit: async (context, { id, isNew }) => {
+    if (isNew) publishSessions(context);
+    return { session: await readRecorded(context, id), isNew };
+  },
+});
+
+type Key = Pick<EnsuredSession, 'ownerId' | 'agent' | 'sourceId'> & { readonly organization: string };
+
+const tablesOf = (em: EntityManager) => em.getKysely<Readable<SessionTables>>();
+
+/** @returns whether no session was known for the transcript */
+async function claim(em: EntityManager, { organization, ...key }: Key & { sessionId: SessionId }): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await tablesOf(em)
+    .insertInto('ensured_session')
+    .values({
+      organization_id: organization,
+      owner_id: key.ownerId,
+      agent: key.agent,
+      source_id: key.sourceId,
+      session_id: key.sessionId,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+async function claimed(em: EntityManager, key: Key): Promise<SessionId> {
+  const found = await tablesOf(em)
+    .selectFrom('ensured_session as e')
+    .innerJoin('session as s', (join) =>
+      join.onRef('s.id', '=', 'e.session_id').onRef('s.organization_id', '=', 'e.organization_id'),
+    )
+    .select('s.id')
+    .where('e.organization_id', '=', key.organization)
+    .where('e.owner_id', '=', key.ownerId)
+    .where('e.agent', '=', key.agent)
+    .where('e.source_id', '=', key.sourceId)
+    .executeTakeFirst();
+  if (found) return found.id;
+  throw new ConflictError(
+    'NAME_USED_BEFORE',
+    'the session of this transcript was deleted, and is not created again; record the transcript into another session',
+    ['sourceId'],
+  );
+}
+
+/** The id of the oldest project with the name. The id of a new one follows from the name, so that concurrent requests create one. */
+async function ensureProject({ em, actor, now }: OperationContext, name: string): Promise<ProjectId> {
+  const organization = requireOrganization(actor).id;
+  const known = await em.findOne(Project, { organization, name }, { orderBy: { createdAt: 'asc' } });
+  if (known) return known.id;
+  const at = now();
+  const id = projectIdOf(name);
+  await em.upsert(
+    Project,
+    { id, organization, name, icon: 'folder', color: 'neutral', createdAt: at, updatedAt: at },
+    { onConflictAction: 'ignore' },
+  );
+  return id;
+}
+
+function projectIdOf(name: string): ProjectId {
+  const hex = createHash('sha256').update(`project ${name}`).digest('hex');
+  return newIdOf<ProjectId>(
+    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`,
+  );
+}
+
+/** Forgets a batch of the transcripts of a deleted account. @returns those */
+export function forgetSourcesOf(em: EntityManager, ownerId: string, batch: number): Promise<readonly unknown[]> {
+  const tables = tablesOf(em);
+  const columns = ['organization_id', 'owner_id', 'agent', 'source_id'] as const;
+  const some = tables.selectFrom('ensured_session').select(columns).where('owner_id', '=', ownerId).limit(batch);
+  return tables
+    .deleteFrom('ensured_session')
+    .where((eb) => eb(eb.refTuple(...columns), 'in', some.$asTuple(...columns)))
+    .where('owner_id', '=', ownerId)
+    .returning('source_id')
+    .execute();
+}
