@@ -56,8 +56,10 @@ export interface Format {
   readonly repeatsEnd?: true;
   /** The JSON text of a line, such as that of an event stream; when absent, the line itself. */
   readonly jsonOf?: (line: string) => string;
-  /** How the lines of each `type` are mapped. Lines of other types are kept without further fields. */
+  /** How the lines of each `type` are mapped. */
   readonly types: Readonly<Record<string, Convert>>;
+  /** How lines of other types are mapped; when absent, their common members are read. */
+  readonly others?: Convert;
 }
 
 /** Reads a line. `memory` has what was remembered of earlier lines, and is changed. */

@@ -2,11 +2,14 @@ import { isObject } from '../../../core/is-object.ts';
 import { countMembers } from '../../../core/text/json-bounds.ts';
 import { WORK } from '../../../core/work-budget.ts';
 import { claude } from './claude.ts';
+import { claudeTranscript } from './claude-transcript.ts';
 import { cline } from './cline.ts';
+import { codexRollout } from './codex-rollout.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
 import type { Draft, Format, JsonObject } from './format.ts';
 import { type FormatMemory, MAX_TEXT } from './format-memory.ts';
+import { geminiChat } from './gemini-chat.ts';
 import { gemini } from './gemini.ts';
 import { neutral } from './neutral.ts';
 import { openaiResponses } from './openai-responses.ts';
@@ -27,6 +30,9 @@ export const FORMATS = {
   copilot,
   cline,
   pi,
+  'claude-transcript': claudeTranscript,
+  'codex-rollout': codexRollout,
+  'gemini-chat': geminiChat,
   auto,
 } as const satisfies Readonly<Record<string, Format>>;
 export type FormatName = keyof typeof FORMATS;
@@ -64,9 +70,9 @@ export function parseLine(name: FormatName, line: string): JsonObject | undefine
 
 /** What a format finds in a line; undefined if it cannot read it. */
 export function draftsOf(name: FormatName, json: JsonObject, memory: FormatMemory): readonly Draft[] | undefined {
-  const { types }: Format = FORMATS[name === 'auto' ? recognized(json, memory) : name];
+  const { types, others }: Format = FORMATS[name === 'auto' ? recognized(json, memory) : name];
   const type = typeOf(json);
-  const convert = Object.hasOwn(types, type) ? types[type] : undefined;
+  const convert = Object.hasOwn(types, type) ? types[type] : others;
   try {
     const drafts = convert?.(json, memory) ?? [];
     return drafts.length > 0 ? drafts : neutral(json, memory);
@@ -78,6 +84,11 @@ export function draftsOf(name: FormatName, json: JsonObject, memory: FormatMemor
 
 /** The types of lines by which the format of an agent is recognized. */
 const SIGNS: readonly (readonly [FormatName, RegExp])[] = [
+  [
+    'claude-transcript',
+    /^(?:queue-operation|file-history-snapshot|attachment|summary|ai-title|custom-title|last-prompt)$/,
+  ],
+  ['codex-rollout', /^(?:session_meta|response_item|event_msg|turn_context)$/],
   ['codex', /^(?:thread|turn|item)\./],
   ['openai-responses', /^response\./],
   ['gemini', /^init$/],
@@ -90,7 +101,10 @@ const SIGNS: readonly (readonly [FormatName, RegExp])[] = [
 
 /** The format of lines whose agent was not named: that of the first line which has a type of one. */
 function recognized(json: JsonObject, memory: FormatMemory): FormatName {
-  const known = memory.get('format') ?? SIGNS.find(([, types]) => types.test(typeOf(json)))?.[0];
+  const known =
+    memory.get('format') ??
+    ('parentUuid' in json ? 'claude-transcript' : undefined) ??
+    SIGNS.find(([, types]) => types.test(typeOf(json)))?.[0];
   const name = FORMAT_NAMES.find((each) => each === known);
   memory.set('format', name);
   return name ?? 'auto';

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest';
+import type { FormatName } from '../../../../src/domains/session-events/formats/line-converter.ts';
+import { AGENT_LINES } from '../../../support/fixtures/agent-lines.ts';
+import { storyOf } from '../../../support/fixtures/converted-lines.ts';
+
+/** What the formats of the files that agents keep make of lines. The assumptions are in `formats/transcripts.md`. */
+
+const story = (format: FormatName) => storyOf(format, AGENT_LINES[format]);
+
+test('claude-transcript: messages, subagents below their calls, usage once, notes and titles', async () => {
+  expect(await story('claude-transcript')).toMatchInlineSnapshot(`
+    "
+    system | - | queue-operation
+    user | u1:0 | user | "Fix the rate"
+    system | - | date
+    system | u2:0 | note | "<system-reminder>\\nBe brief.\\n</system-reminder>"
+    user | u2:1 | "Please"
+    system | u3:0 | note | "Caveat: the messages below are of a command"
+    assistant | m1:0 | assistant | commentary | "Look first." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    assistant | m1:1 | assistant | "I will look."
+    assistant | t1 | assistant | Bash | {"status":"running"} | "{\\"command\\":\\"exit 3\\"}"
+    tool | t1 | user | Bash | {"status":"error","output":"Exit code 3\\nbad","exitCode":3,"error":"Exit code 3"}
+    user | x2:0 | queued_command | "And the tests"
+    assistant | t2 | assistant | Agent | {"status":"running"} | "{\\"prompt\\":\\"Look around\\"}" | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    assistant | t3 | assistant | Agent | {"status":"running"} | "{\\"prompt\\":\\"Look below\\"}"
+    tool | t2 | user | Agent | {"status":"completed","output":"Launched"}
+    user (subagent t2) | s1:0 | user | "Look around"
+    assistant (subagent t2) | m3:0 | assistant | "Two files." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    user (subagent t3) | s3:0 | user | "Look below"
+    assistant (subagent t3) | m4:0 | assistant | "None." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    system | u6:0 | note | "<task-notification>\\n<task-id>a1</task-id>"
+    system | - | repeated
+    system | - | error | "API Error: 529"
+    system | - | turn_duration | {"turns":1,"durationMs":1234}
+    system | - | compact_boundary | "Conversation compacted"
+    system | - | api-request-blob
+    system | - | last-prompt
+    system | - | title | "Rate of the cart"
+    system | - | title | "Fix the rate"
+    "
+  `);
+});
+
+test('codex-rollout: items, calls with exit codes, and totals; events repeat nothing', async () => {
+  expect(await story('codex-rollout')).toMatchInlineSnapshot(`
+    "
+    system | - | session_meta
+    system | item-1 | note | "<permissions instructions>"
+    system | item-2 | note | "Something new of the program"
+    system | item-3 | note | "<environment_context>\\n  <cwd>/work/shop</cwd>"
+    system | item-4 | note | "# AGENTS.md instructions for /work/shop"
+    system | - | turn_context
+    user | u1 | response_item | "<b>Fix</b> the rate"
+    system | - | user_message
+    assistant | r1 | response_item | commentary | "Look first"
+    assistant | m1 | response_item | "I will look."
+    system | - | agent_message
+    assistant | c1 | response_item | exec_command | {"status":"running"} | "{\\"cmd\\":\\"exit 3\\"}"
+    tool | c1 | response_item | exec_command | {"status":"error","output":"Chunk ID: 1\\nProcess exited with code 3\\nOutput:\\nbad","exitCode":3,"error":"the command ended with code 3"}
+    system | - | token_count | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":50}
+    assistant | c2 | response_item | apply_patch | {"status":"running"} | "*** Begin Patch"
+    tool | c2 | response_item | apply_patch | {"status":"completed","output":"Done","exitCode":0}
+    assistant | c3 | response_item | mcp__issues__search | {"status":"running"} | "{}"
+    tool | c3 | response_item | mcp__issues__search | {"status":"error","output":"none","error":"the call failed"}
+    assistant | w1 | response_item | web_search | {"status":"running"} | "{\\"type\\":\\"search\\",\\"query\\":\\"rate\\"}"
+    tool | w1 | web_search | {"status":"completed","output":""}
+    system | - | token_count | {"inputTokens":200,"outputTokens":30,"cachedInputTokens":0}
+    system | - | token_count | {"inputTokens":0,"outputTokens":0,"cachedInputTokens":0}
+    system | - | error | "the quota is used up"
+    system | - | task_complete | {"turns":1,"durationMs":717}
+    system | - | compacted | "The rate was fixed"
+    user | item-9 | message | "A line of the first versions"
+    "
+  `);
+});
+
+test('gemini-chat: a message that is written three times is there once, with its calls', async () => {
+  expect(await story('gemini-chat')).toMatchInlineSnapshot(`
+    "
+    system | - | line
+    system | g0:0 | note | "<session_context>\\nThis is the Gemini CLI."
+    user | g1:0 | user | "Fix the rate"
+    system | - | line
+    assistant | g2:thought-0 | gemini | commentary | "Look: first" | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":50}
+    assistant | g2 | "I will look."
+    assistant | c1 | gemini | run_shell_command | {"status":"running"} | "{\\"command\\":\\"ls\\"}"
+    tool | c1 | gemini | run_shell_command | {"status":"completed","output":"cart.js"}
+    system | - | user
+    assistant | c2 | gemini | run_shell_command | {"status":"running"} | "{\\"command\\":\\"ls\\"}" | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":50}
+    tool | c2 | run_shell_command | {"status":"error","output":"","error":"the call failed"}
+    system | - | error | "the quota is used up"
+    "
+  `);
+});
+
+test.each(['claude-transcript', 'codex-rollout'] as const)('%s is recognized by its lines', async (format) => {
+  expect(await storyOf('auto', AGENT_LINES[format])).toBe(await story(format));
+});
