@@ -101,7 +101,8 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/webhooks/:webhookId/replay replayWebhook 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/rotate-secret rotateWebhookSecret 200 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/webhooks/:webhookId/try tryWebhookNow 202 | 400 401 403 404 409 413 415 429 500 503
-    PUT /v1/sessions/:sessionId/hold holdSession 200 | 400 401 403 404 409 413 415 429 500 503"
+    PUT /v1/sessions/:sessionId/hold holdSession 200 | 400 401 403 404 409 413 415 429 500 503
+    PUT /v1/sessions/by-source/:agent/:sourceId ensureSession 201 | 400 401 403 404 409 413 415 429 500 503"
   `);
 });
 

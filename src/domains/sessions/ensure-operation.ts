@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { requireOrganization } from '../../core/access.ts';
 import { ConflictError } from '../../core/errors.ts';
-import { type ProjectId, type SessionId, newIdOf } from '../../core/ids.ts';
+import type { ProjectId, SessionId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
@@ -24,7 +24,7 @@ export const ensureSession = defineOperation({
     const { em, actor, now, newId } = context;
     const organization = requireOrganization(actor).id;
     const key = { organization, ownerId: actor.userId, agent, sourceId };
-    const sessionId = newId() as SessionId;
+    const sessionId: SessionId = newId();
     // The unique key decides: a concurrent request waits here for the other one, and then finds its session.
     if (!(await claim(em, { ...key, sessionId }))) return unchanged({ id: await claimed(em, key), isNew: false });
     const started = new Date(startedAt ?? now());
@@ -108,9 +108,7 @@ async function ensureProject({ em, actor, now }: OperationContext, name: string)
 
 function projectIdOf(name: string): ProjectId {
   const hex = createHash('sha256').update(`project ${name}`).digest('hex');
-  return newIdOf<ProjectId>(
-    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`,
-  );
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
 }
 
 /** Forgets a batch of the transcripts of a deleted account. @returns those */

@@ -191,8 +191,12 @@ export const createSessionInput = z.strictObject({
 export const ensureSessionInput = z.strictObject({
   agent: text({ min: 1, max: 100 }).describe(TRANSCRIPT_TEXTS.agent),
   sourceId: text({ min: 1, max: 255 }).describe(TRANSCRIPT_TEXTS.id),
-  title: optional(title).describe('Title of a new session. When absent, the name of the agent and the id of the transcript.'),
-  startedAt: optional(recentMomentInput()).describe('When the transcript began, which becomes `createdAt` of a new session.'),
+  title: optional(title).describe(
+    'Title of a new session. When absent, the name of the agent and the id of the transcript.',
+  ),
+  startedAt: optional(recentMomentInput()).describe(
+    'When the transcript began, which becomes `createdAt` of a new session.',
+  ),
   project: optional(shortText).describe(
     'Name of the project of a new session. The project is created when the organization has none with this name.',
   ),

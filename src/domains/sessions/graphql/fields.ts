@@ -27,7 +27,14 @@ import {
   sourcePullRequestOf,
 } from './source-types.ts';
 import { usageOf } from '../usage.ts';
-import { AgentOptionsType, DiffSummaryType, SessionHoldType, SessionStateType, SessionUsageType, TranscriptSourceType } from './value-types.ts';
+import {
+  AgentOptionsType,
+  DiffSummaryType,
+  SessionHoldType,
+  SessionStateType,
+  SessionUsageType,
+  TranscriptSourceType,
+} from './value-types.ts';
 
 /** The fields of a session, in groups. */
 
