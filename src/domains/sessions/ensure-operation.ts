@@ -6,7 +6,7 @@ import type { ProjectId, SessionId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import { EnsuredSession, Project, type SessionTables } from './entity.ts';
+import { type EnsuredSession, Project, type SessionTables } from './entity.ts';
 import { createSessionInput, ensureSessionInput } from './input.ts';
 import { RECORD_SESSIONS } from './policy.ts';
 import { insertSession, publishSessions, readRecorded } from './recording-operations.ts';
@@ -35,7 +35,7 @@ export const ensureSession = defineOperation({
       projectId: project == null ? null : await ensureProject(context, project),
       visibility,
     });
-    await insertSession(context, {
+    insertSession(context, {
       ...session,
       id: sessionId,
       // A clock that is ahead must not put the session before all others.
@@ -114,11 +114,20 @@ function projectIdOf(name: string): ProjectId {
 /** Forgets a batch of the transcripts of a deleted account. @returns those */
 export function forgetSourcesOf(em: EntityManager, ownerId: string, batch: number): Promise<readonly unknown[]> {
   const tables = tablesOf(em);
-  const columns = ['organization_id', 'owner_id', 'agent', 'source_id'] as const;
-  const some = tables.selectFrom('ensured_session').select(columns).where('owner_id', '=', ownerId).limit(batch);
+  const some = tables
+    .selectFrom('ensured_session')
+    .select(['organization_id', 'agent', 'source_id'])
+    .where('owner_id', '=', ownerId)
+    .limit(batch);
   return tables
     .deleteFrom('ensured_session')
-    .where((eb) => eb(eb.refTuple(...columns), 'in', some.$asTuple(...columns)))
+    .where((eb) =>
+      eb(
+        eb.refTuple('organization_id', 'agent', 'source_id'),
+        'in',
+        some.$asTuple('organization_id', 'agent', 'source_id'),
+      ),
+    )
     .where('owner_id', '=', ownerId)
     .returning('source_id')
     .execute();

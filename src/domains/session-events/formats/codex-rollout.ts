@@ -99,7 +99,7 @@ const output: Item = (item, memory) => {
 
 /** Custom tools write JSON with an output and an exit code. */
 function jsonOutput(value: unknown): unknown {
-  if (typeof value !== 'string' || !/^\{"output":/.test(value)) return value;
+  if (typeof value !== 'string' || !value.startsWith('{"output":')) return value;
   try {
     return JSON.parse(value);
   } catch {

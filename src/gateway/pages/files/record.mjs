@@ -9,8 +9,8 @@
 //
 // Options
 //   --title TEXT           title of the session; by default the agent and its prompt
-//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi or auto; by default recognized by the
-//                          command or the lines; of an agent that is not known the texts are read as well as possible (auto)
+//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat or auto; by default
+//                          recognized by the command or the lines; of an agent that is not known the texts are read as well as possible (auto)
 //   --visibility WHO       private (the default) or public, which the whole organization can read
 //   --session ID           records into this session instead of a new one
 //   --spool FOLDER         where lines are kept until they are sent; by default ~/.workspace-recorder
@@ -53,7 +53,20 @@ const MAX_ERROR_BYTES = 4096;
 /** How long standard error is read after the agent has ended. */
 const ERROR_WAIT_MS = 1000;
 
-const FORMATS = ['claude', 'codex', 'gemini', 'opencode', 'openai-responses', 'copilot', 'cline', 'pi', 'auto'];
+const FORMATS = [
+  'claude',
+  'codex',
+  'gemini',
+  'opencode',
+  'openai-responses',
+  'copilot',
+  'cline',
+  'pi',
+  'claude-transcript',
+  'codex-rollout',
+  'gemini-chat',
+  'auto',
+];
 /** Programs whose prompt is known. */
 const AGENTS = new Set([...FORMATS, 'qwen']);
 AGENTS.delete('auto');
@@ -580,6 +593,9 @@ function othersIn({ folder, state }) {
 
 /** The types of lines by which a format is recognized. @type {readonly (readonly [string, RegExp])[]} */
 const SIGNS = [
+  ['claude-transcript', /"parentUuid":|"type":\s*"(?:queue-operation|file-history-snapshot|ai-title|custom-title)"/],
+  ['codex-rollout', /"type":\s*"(?:session_meta|response_item|event_msg)"/],
+  ['gemini-chat', /"type":\s*"gemini"|"projectHash":/],
   ['codex', /"type":\s*"(?:thread|turn|item)\./],
   ['openai-responses', /"type":\s*"response\./],
   ['gemini', /"type":\s*"init"/],
