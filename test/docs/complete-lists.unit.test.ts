@@ -3,6 +3,7 @@ import { EntitySchema } from '@mikro-orm/postgresql';
 import { expect, test } from 'vitest';
 import { FEED_TYPES } from '../../src/core/feed.ts';
 import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
+import { recorderFile } from '../../src/gateway/pages/recorder-file.ts';
 import { modules } from '../../src/gateway/modules.ts';
 import { caseFaults } from '../support/completeness.ts';
 
@@ -12,14 +13,15 @@ const textOf = (path: string) => readFileSync(path, 'utf8');
 
 /** What a pattern finds in a file: its first group. */
 function listedIn(path: string, pattern: RegExp): string[] {
-  return [...textOf(path).matchAll(pattern)].map(([, name = '']) => name);
+  const text = path === RECORDER ? recorderFile() : textOf(path);
+  return [...text.matchAll(pattern)].map(([, name = '']) => name);
 }
 
 const RECORDER = 'src/gateway/pages/files/record.mjs';
 
 test('the recorder knows every format of agents, and recognizes each by its lines', () => {
-  const [list = ''] = listedIn(RECORDER, /^const FORMATS = \[(.*)\];$/gm);
-  const known = list.split(', ').map((name) => name.slice(1, -1));
+  const [list = ''] = listedIn(RECORDER, /^const FORMATS = \[([^\]]*)\];$/gm);
+  const known = [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name);
   expect(caseFaults(`FORMATS in ${RECORDER}`, known, FORMAT_NAMES)).toBe('');
   const recognized = listedIn(RECORDER, /^ {2}\['([\w-]+)', \/.*\/\],$/gm);
   const named = FORMAT_NAMES.filter((name) => name !== 'auto');

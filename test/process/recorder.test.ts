@@ -30,10 +30,11 @@ const lines = AGENT_LINES.codex;
 const text = lines.map((line) => `${line}\n`).join('');
 const ADDRESS = /^record: http:\/\/127\.0\.0\.1:\d+\/sessions\/[0-9a-f-]{36}\n$/;
 
-test('the gateway serves the recorder without a key, as the file is', async () => {
+test('the gateway serves the recorder without a key, in one file', async () => {
   const response = await gateway.fetch('/record.mjs');
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
   expect(await response.text()).toBe(await readFile(RECORDER, 'utf8'));
+  expect(await readFile(RECORDER, 'utf8')).not.toMatch(/^export |from '\./m);
 });
 
 test('an agent: its output is unchanged, its exit code is kept, and the session is failed or completed by it', async () => {

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { DomainError } from '../../core/errors.ts';
 import { wantsHtml } from '../../core/http/html-page.ts';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
@@ -6,6 +5,7 @@ import { staticFile } from '../../core/http/static-file.ts';
 import { consolePage, isConsolePath } from './console.ts';
 import { FAVICON, fileAt } from './files.ts';
 import { graphiqlPage } from './graphiql.ts';
+import { recorderFile } from './recorder-file.ts';
 import { referencePage } from './reference.ts';
 import { type SignInDependencies, createSignIn } from './sign-in.ts';
 import type { Visit } from './visit.ts';
@@ -30,9 +30,7 @@ export interface SiteDependencies extends SignInDependencies {
 export function createSite({ printSchema, ...signInDependencies }: SiteDependencies): Site {
   const signIn = createSignIn(signInDependencies);
   const schema = once(() => staticFile(printSchema(), 'text/plain; charset=utf-8'));
-  const recorder = once(() =>
-    staticFile(readFileSync(new URL('files/record.mjs', import.meta.url)), 'text/javascript; charset=utf-8'),
-  );
+  const recorder = once(() => staticFile(recorderFile(), 'text/javascript; charset=utf-8'));
   const graphiql = get('graphiql', async ({ headers }) => graphiqlPage(await signInDependencies.visitorOf(headers)));
   const pages: Readonly<Record<string, SitePage>> = {
     '/docs': get('docs', async ({ headers }) => referencePage(await signInDependencies.visitorOf(headers))),

@@ -1,11 +1,14 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { start, temporaryDirectory } from './process.ts';
-import { checkout } from './programs.ts';
+import { recorderFile } from '../../../src/gateway/pages/recorder-file.ts';
 
 /** The recorder, and what it has recorded. */
 
-export const RECORDER = join(checkout, 'src/gateway/pages/files/record.mjs');
+/** The file that the gateway serves. */
+export const RECORDER = join(mkdtempSync(join(tmpdir(), 'recorder-')), 'record.mjs');
+writeFileSync(RECORDER, recorderFile());
 
 /** The Node.js of the machine, with which people run the recorder: often an older one than that of the tests. */
 const MACHINE_NODE = (process.env['PATH'] ?? '')

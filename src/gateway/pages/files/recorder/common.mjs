@@ -1,0 +1,57 @@
+/** What the parts of the recorder have in common. */
+
+/** A batch has at most so many lines and bytes, as the gateway takes them. A longer line is sent alone, with its longest texts cut. */
+export const MAX_LINES = 10_000;
+export const MAX_BYTES = 4 * 1024 * 1024;
+/** Longer lines are sent in parts. */
+export const MAX_LINE_BYTES = 8 * 1024 * 1024;
+export const SEND_EVERY_MS = 1000;
+export const REQUEST_TIMEOUT_MS = 30_000;
+export const MAX_PAUSE_MS = 15_000;
+/** So often the format of lines is looked for before the session is created without it. */
+export const MAX_LOOKS = 2;
+export const MAX_MEMORY = 16 * 1024 * 1024;
+export const MAX_ERROR_BYTES = 4096;
+/** How long standard error is read after the agent has ended. */
+export const ERROR_WAIT_MS = 1000;
+
+export const FORMATS = [
+  'claude',
+  'codex',
+  'gemini',
+  'opencode',
+  'openai-responses',
+  'copilot',
+  'cline',
+  'pi',
+  'claude-transcript',
+  'codex-rollout',
+  'gemini-chat',
+  'auto',
+];
+/** Programs whose prompt is known. */
+export const AGENTS = new Set([...FORMATS, 'qwen']);
+AGENTS.delete('auto');
+export const GATEWAY = (process.env['GATEWAY'] ?? '').replace(/\/+$/, '');
+export const KEY = process.env['KEY'] ?? '';
+
+/** @param {string} text */
+export const say = (text) => void process.stderr.write(`record: ${text}\n`);
+// Whoever reads standard error may go away; the agent goes on.
+process.stderr.on('error', () => undefined);
+
+/** @param {unknown} error */
+export const textOf = (error) => (error instanceof Error ? error.message : String(error));
+
+export const NOT_SET = 'the variables GATEWAY and KEY must be set';
+
+/** A mistake in the arguments. */
+export class UsageError extends Error {}
+
+/** What is wrong with the variables; undefined if nothing is. */
+export function settingsProblem() {
+  if (GATEWAY === '' || KEY === '') return NOT_SET;
+  if (!/^https?:\/\/./.test(GATEWAY) || !URL.canParse(GATEWAY))
+    return 'the gateway cannot be reached: the variable GATEWAY must be an address such as https://gateway.example';
+  return /^[\x21-\x7e]+$/.test(KEY) ? undefined : 'the variable KEY must be an API key, without spaces and line breaks';
+}
