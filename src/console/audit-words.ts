@@ -90,6 +90,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       updateOrganization: 'Changed the organization',
       updateOrganizationRetention: 'Changed the retention',
       deleteOrganization: 'Deleted the organization',
+      exportOrganization: 'Exported everything',
       setSubscription: 'Changed the subscription',
       inviteOrganizationMember: 'Invited somebody',
       revokeOrganizationInvitation: 'Revoked an invitation',

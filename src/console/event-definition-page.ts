@@ -3,6 +3,7 @@ import { DayChart } from './day-chart.ts';
 import { EventMatching } from './event-matching.ts';
 import { EventOccurrences } from './event-occurrences.ts';
 import { EventViolations } from './event-violations.ts';
+import { FileExport } from './file-export.ts';
 import { FormButton } from './form-button.ts';
 import { HistoryLink } from './history-link.ts';
 import { useQuery } from './hooks.ts';
@@ -59,7 +60,14 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }): VNod
       </details>`
     }
     ${definition.customMatchingId && html`<${EventMatching} definition=${definition} />`}
-    <h2>Latest occurrences</h2>
+    <div class="section-head">
+      <h2>Latest occurrences</h2>
+      <${FileExport}
+        label="Export all…"
+        path=${`/v1/event-definitions/${encodeURIComponent(definition.name)}/occurrences/export`}
+        name=${`${definition.name}.ndjson`}
+      />
+    </div>
     <${EventOccurrences} definition=${definition} />
     <h2>Refused occurrences</h2>
     <${EventViolations} definitionId=${definition.id} />

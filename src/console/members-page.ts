@@ -6,6 +6,7 @@ import { html } from './html.ts';
 import { Invitations } from './invitations.ts';
 import type { Answers } from './operation-types.ts';
 import { Membership } from './membership.ts';
+import { Retention } from './retention.ts';
 import { Action, Empty, List, PageFrame, Time, personOf, roleName } from './parts.ts';
 import { follow } from './streams.ts';
 
@@ -38,6 +39,7 @@ export function MembersPage(): VNode {
       head=${HEAD}
     />
     ${own?.organization && html`<${Membership} organization=${own.organization} onDone=${membership.reload} />`}
+    ${mayChange && html`<${Retention} />`}
   <//>`;
 }
 

@@ -61,7 +61,7 @@ export function Faults({ faults }: { readonly faults: readonly Fault[] }): VNode
 }
 
 /** The messages of the API begin with a lower-case letter, except for names. */
-function sentenceOf(message: string): string {
+export function sentenceOf(message: string): string {
   return /^[a-z]+ /.test(message) ? message.charAt(0).toUpperCase() + message.slice(1) : message;
 }
 

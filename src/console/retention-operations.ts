@@ -25,4 +25,20 @@ export const RETENTION_OPERATIONS = {
       __typename ... on RedactSessionEventsPayload { redactedEvents redactedTexts } ${LOCK_FAULT}
     }
   }`,
+
+  Retention: `query Retention {
+    viewer { organization { id slug updatedAt retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator } } }
+  }`,
+
+  RetentionPreview: `query RetentionPreview($sessionDays: Int, $occurrenceDays: Int, $auditLogDays: Int) {
+    viewer { organization { id
+      retentionPreview(sessionDays: $sessionDays, occurrenceDays: $occurrenceDays, auditLogDays: $auditLogDays) {
+        sessions occurrences auditEntries
+      }
+    } }
+  }`,
+
+  UpdateRetention: `mutation UpdateRetention($input: UpdateOrganizationRetentionInput!) {
+    updateOrganizationRetention(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
 } as const;

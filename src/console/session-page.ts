@@ -1,11 +1,12 @@
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { organization, withOrganization } from './address.ts';
+import { withOrganization } from './address.ts';
 import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
 import { durationOf, usageWords } from './event-content.ts';
 import { useFilter } from './filters.ts';
 
+import { download } from './download.ts';
 import { HoldWords } from './hold-words.ts';
 import { refusalOf, useQuery, useTitleFocus } from './hooks.ts';
 import { html, visibleText } from './html.ts';
@@ -194,20 +195,9 @@ function Exports({ id }: { readonly id: string }): VNode {
     const path = `/v1/sessions/${id}/export?format=${format}`;
     // A link cannot name the organization of this tab; a request can.
     if (withOrganization(path) !== path)
-      return html`<${Action} label=${label} run=${() => save(path, `session-${id}.${extension}`)} />`;
+      return html`<${Action} label=${label} run=${() => download({ path, name: `session-${id}.${extension}` })} />`;
     return html`<a class="button small plain" href=${path} download>${label}</a>`;
   })}`;
-}
-
-async function save(path: string, name: string): Promise<string | undefined> {
-  const response = await fetch(path, { headers: { 'X-Organization-Id': organization.get() ?? '' } });
-  if (!response.ok) return `The gateway answered ${response.status}.`;
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = name;
-  link.click();
-  URL.revokeObjectURL(link.href);
-  return undefined;
 }
 
 function isFinished({ state }: Session): boolean {

@@ -1,0 +1,111 @@
+import { organization } from './address.ts';
+
+/** Files over REST, with the sign-in of the browser, in the organization of this tab. */
+
+export interface Progress {
+  readonly bytes: number;
+  readonly lines: number;
+}
+
+interface Options {
+  readonly path: string;
+  readonly name: string;
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  /** Whether the last line shows that the file is complete. Without it, only the connection does. */
+  readonly isLast?: (line: string) => boolean;
+}
+
+interface FileHandle {
+  createWritable: () => Promise<WritableStream<Uint8Array>>;
+  /** Not in all browsers. */
+  remove?: () => Promise<void>;
+}
+
+/** Some browsers write to a file that the reader chooses; in others the file is complete before it is saved. */
+interface Picking {
+  readonly showSaveFilePicker?: (options: { readonly suggestedName: string }) => Promise<FileHandle>;
+}
+
+const INCOMPLETE = 'The file is not complete: the connection was cut. Nothing was saved. Try again.';
+
+/** Saves a file that may be large, without having it whole in memory where the browser can. @returns the error, if any; `''` if the reader canceled */
+export async function downloadLarge(options: Options): Promise<string | undefined> {
+  const { showSaveFilePicker } = window as Picking;
+  const pick = showSaveFilePicker?.bind(window);
+  let file: FileHandle | undefined;
+  try {
+    file = await pick?.({ suggestedName: options.name });
+  } catch {
+    return '';
+  }
+  const fault = await save(options, file);
+  // The browser has created it when it was chosen.
+  if (fault !== undefined) await file?.remove?.().catch(() => undefined);
+  return fault;
+}
+
+/** Saves a file. @returns the error, if any */
+export const download = (options: Options): Promise<string | undefined> => save(options);
+
+async function save(
+  { path, name, signal, onProgress, isLast }: Options,
+  file?: FileHandle,
+): Promise<string | undefined> {
+  try {
+    const headers = { 'X-Organization-Id': organization.get() ?? '' };
+    const response = await fetch(path, { headers, ...(signal && { signal }) });
+    if (!response.ok || !response.body) return await messageOf(response);
+    const content = response.body.pipeThrough(counting(onProgress, isLast));
+    if (file) await content.pipeTo(await file.createWritable());
+    else saveAs(await new Response(content).blob(), name);
+    return undefined;
+  } catch {
+    return signal?.aborted ? '' : INCOMPLETE;
+  }
+}
+
+async function messageOf(response: Response): Promise<string> {
+  const body = (await response.json().catch(() => ({}))) as { readonly error?: string };
+  return body.error ?? `The gateway answered ${response.status}.`;
+}
+
+const NEWLINE = 10;
+/** Longer than a last line. */
+const TAIL = 4096;
+const PROGRESS_MS = 250;
+
+/** Counts what passes, and fails at the end if that is not the whole file. */
+function counting(
+  onProgress: Options['onProgress'],
+  isLast: Options['isLast'],
+): TransformStream<Uint8Array, Uint8Array<ArrayBuffer>> {
+  let [bytes, lines, shownAt] = [0, 0, 0];
+  let tail = '';
+  const decoder = new TextDecoder();
+  return new TransformStream({
+    transform(chunk, controller) {
+      bytes += chunk.length;
+      for (const byte of chunk) if (byte === NEWLINE) lines += 1;
+      tail = (tail + decoder.decode(chunk, { stream: true })).slice(-TAIL);
+      if (Date.now() > shownAt + PROGRESS_MS) {
+        shownAt = Date.now();
+        onProgress?.({ bytes, lines });
+      }
+      controller.enqueue(new Uint8Array(chunk));
+    },
+    flush(controller) {
+      onProgress?.({ bytes, lines });
+      if (isLast && !(tail.endsWith('\n') && isLast(tail.trimEnd().split('\n').at(-1) ?? '')))
+        controller.error(new Error('incomplete'));
+    },
+  });
+}
+
+function saveAs(content: Blob, name: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(content);
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

@@ -1,0 +1,209 @@
+import { readFile } from 'node:fs/promises';
+import type { Page } from 'playwright-core';
+import { expect, test } from 'vitest';
+import { createSession, mutate } from '../support/fixtures/sessions.ts';
+import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+
+/** The retention and the export of an organization, on the page of its members. */
+
+const site = await startSite({ RATE_LIMIT_PER_MINUTE: '0' });
+const limited = await startSite({ RATE_LIMIT_PER_MINUTE: '0', RETENTION_MAX_DAYS: '365' });
+
+const dialog = (page: Page) => page.getByRole('dialog');
+const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+const facts = (page: Page) => page.getByRole('region', { name: 'Recorded data' }).locator('dl.facts').textContent();
+
+async function press(page: Page, name: string): Promise<void> {
+  await button(page, name).focus();
+  await page.keyboard.press('Enter');
+}
+
+async function isGood(page: Page, name: string): Promise<void> {
+  await saveScreenshot(page, name);
+  expect([name, await accessibilityFindings(page), await overflowOf(page)]).toEqual([name, [], 0]);
+}
+
+/** A session that ended long ago. */
+async function oldSession(key: string, title: string): Promise<string> {
+  const id = await createSession(site, key, { title });
+  await mutate(site, key, 'transitionSession', { sessionId: id, state: 'CANCELLED' });
+  const at = new Date(Date.now() - 100 * 86_400_000);
+  await site.dependencies.sql.query(
+    'update session set updated_at = $2, created_at = $2, last_seen_at = $2 where id = $1',
+    [id, at],
+  );
+  return id;
+}
+
+test.each(VIEWS)('%s: the retention is changed after its counts were shown', async (name, view) => {
+  const { key } = await site.createKey();
+  await oldSession(key, 'Old');
+  const { page, problems } = await site.open('/members', { ...view, key });
+  await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*without limit/);
+  await press(page, 'Change the retention…');
+  const field = dialog(page).getByLabel('Days for sessions');
+  const sessions = () => dialog(page).locator('dl.counts dd').first().textContent();
+  await field.fill('many');
+  await expect.poll(() => button(page, 'Save').getAttribute('aria-disabled')).toBe('false');
+  await press(page, 'Save');
+  await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true');
+  await field.fill('101');
+  await expect.poll(sessions).toBe('0');
+  await field.fill('99');
+  expect(await button(page, 'Save').getAttribute('aria-disabled')).toBe('true');
+  await expect.poll(sessions).toBe('1');
+  await isGood(page, `retention-${name}`);
+  await press(page, 'Save');
+  await page.getByText('The retention was changed.').waitFor();
+  await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*99 days/);
+  expect(await page.getByText('The operator of this gateway').count()).toBe(0);
+  await isGood(page, `members-retention-${name}`);
+  await page.goto(`${site.url}/audit-log`);
+  await page.getByRole('cell', { name: /Changed the retention|Changed session days/ }).waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('what somebody else has changed meanwhile is shown below its field', async () => {
+  const { key, organizationId } = await site.createKey();
+  const { page } = await site.open('/members', { key });
+  await press(page, 'Change the retention…');
+  await dialog(page).getByLabel('Days for sessions').fill('50');
+  await mutate(site, key, 'updateOrganizationRetention', { organizationId, sessionDays: 60 });
+  await expect.poll(() => button(page, 'Save').getAttribute('aria-disabled')).toBe('false');
+  await press(page, 'Save');
+  await dialog(page).getByText('Changed meanwhile to: 60').waitFor();
+  await press(page, 'Save');
+  await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*50 days/);
+});
+
+test('the bound of the operator is said', async () => {
+  const { key, organizationId } = await limited.createKey();
+  await mutate(limited, key, 'updateOrganizationRetention', { organizationId, sessionDays: 30 });
+  const { page } = await limited.open('/members', { key });
+  await page.getByText('The operator of this gateway keeps some of this for a shorter time').waitFor();
+  expect(await facts(page)).toMatch(/Sessions are kept\s*30 days.*Occurrences are kept\s*365 days/s);
+});
+
+test('members see neither the retention nor the export', async () => {
+  const { organization } = await site.createKey();
+  const { key } = await site.createKey({ organization, role: 'member' });
+  const { page } = await site.open('/members', { key });
+  await button(page, 'Leave the organization').waitFor();
+  for (const name of ['Change the retention…', 'Export everything…']) expect(await button(page, name).count()).toBe(0);
+});
+
+const EXPORT = '**/v1/organizations/*/export';
+/** In place of the dialog of the system: the reader chooses a file of the page. */
+const PICKER = `window.showSaveFilePicker = async ({ suggestedName }) => {
+  window.chosen = suggestedName;
+  return (await navigator.storage.getDirectory()).getFileHandle('chosen', { create: true });
+};`;
+const WITHOUT_PICKER = 'delete window.showSaveFilePicker;';
+/** The chosen file; undefined if there is none any more. */
+const chosen = (page: Page) =>
+  page.evaluate(async () => {
+    const folder = await navigator.storage.getDirectory();
+    return folder.getFileHandle('chosen').then(
+      async (handle) => (await handle.getFile()).text(),
+      () => undefined,
+    );
+  });
+
+async function openMembers(key: string, script: string): Promise<Page> {
+  const context = await site.newContext({ key });
+  await context.addInitScript(script);
+  const { page } = await site.open('/members', {}, context);
+  await button(page, 'Export everything…').waitFor();
+  return page;
+}
+
+const kinds = (text: string | undefined) =>
+  text
+    ?.trimEnd()
+    .split('\n')
+    .map((line) => (JSON.parse(line) as { readonly kind: string }).kind);
+
+test('everything is exported into a file that the reader chooses, and the page says that it is complete', async () => {
+  const { key, organization } = await site.createKey();
+  await createSession(site, key, { title: 'Taken out' });
+  const page = await openMembers(key, PICKER);
+  await press(page, 'Export everything…');
+  await page.getByText(/The export is complete: \d+ lines/).waitFor();
+  expect(await page.evaluate('window.chosen')).toBe(`${organization}.ndjson`);
+  const text = await chosen(page);
+  expect(text).toContain('Taken out');
+  expect(kinds(text)).toEqual([
+    'export',
+    ...Array.from({ length: (kinds(text) ?? []).length - 2 }, () => expect.any(String)),
+    'end',
+  ]);
+  await isGood(page, 'export-complete');
+  await page.goto(`${site.url}/audit-log`);
+  await page.getByRole('cell', { name: 'Exported everything' }).waitFor();
+});
+
+test('without that dialog the browser saves the file when it is complete', async () => {
+  const { key, organization } = await site.createKey();
+  const page = await openMembers(key, WITHOUT_PICKER);
+  const saved = page.waitForEvent('download');
+  await press(page, 'Export everything…');
+  const download = await saved;
+  expect(download.suggestedFilename()).toBe(`${organization}.ndjson`);
+  expect(kinds(await readFile(await download.path(), 'utf8'))?.at(-1)).toBe('end');
+});
+
+test('an export that was cut is said to be incomplete, and leaves no file', async () => {
+  const { key } = await site.createKey();
+  const page = await openMembers(key, PICKER);
+  await page.route(EXPORT, async (route) => {
+    const text = await (await route.fetch()).text();
+    const body = text.slice(0, text.lastIndexOf('{"kind":"end"'));
+    await route.fulfill({ contentType: 'application/x-ndjson', body });
+  });
+  await press(page, 'Export everything…');
+  await page.getByText('The file is not complete: the connection was cut.').waitFor();
+  expect(await chosen(page)).toBeUndefined();
+  await isGood(page, 'export-cut');
+  await page.unroute(EXPORT);
+  await press(page, 'Export everything…');
+  await page.getByText(/The export is complete/).waitFor();
+});
+
+test('while another export of the organization runs, the page says so; a canceled one can be repeated', async () => {
+  const { key, organizationId } = await site.createKey();
+  const { sql } = site.dependencies;
+  await sql.query(`insert into running_export values ($1, $1, now() + interval '1 minute')`, [organizationId]);
+  const page = await openMembers(key, PICKER);
+  await press(page, 'Export everything…');
+  await page.getByText('An export of this organization is running; wait until it has ended').waitFor();
+  await sql.query('delete from running_export where organization_id = $1', [organizationId]);
+
+  const asked = Promise.withResolvers<undefined>();
+  await page.route(EXPORT, () => asked.resolve(undefined));
+  await press(page, 'Export everything…');
+  await asked.promise;
+  await press(page, 'Cancel');
+  await page.getByText('The export was canceled.').waitFor();
+  expect(await chosen(page)).toBeUndefined();
+  await page.unroute(EXPORT);
+  await press(page, 'Export everything…');
+  await page.getByText(/The export is complete/).waitFor();
+});
+
+test('the occurrences of an event are exported as a file', async () => {
+  const { key } = await site.createKey();
+  await mutate(site, key, 'createEventDefinition', { label: 'Paid', primaryObject: 'CONTACT' });
+  const sent = await site.rest('POST', '/events/2026-03/send', {
+    key,
+    body: { eventName: 'paid', email: 'ann@example.com', properties: {} },
+  });
+  expect(sent.status).toBe(204);
+  const context = await site.newContext({ key });
+  await context.addInitScript(PICKER);
+  const { page, problems } = await site.open('/event-definitions/paid', {}, context);
+  await press(page, 'Export all…');
+  await page.getByText('The export is complete: 1 line,').waitFor();
+  expect(JSON.parse((await chosen(page)) ?? '')).toMatchObject({ id: expect.any(String) });
+  await isGood(page, 'occurrences-export');
+  expect(problems).toEqual([]);
+});
