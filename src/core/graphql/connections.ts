@@ -75,8 +75,9 @@ export function resolveConnection<Row>(
   const totalOf = async (id: string) =>
     (await resolveBatched({ context, info, args: countedBy }, id, (ids) => counts()(ids), ['total'])) ?? 0;
   const load = async (ids: readonly string[]) => {
-    const found = await pages()(ids);
-    return new Map(Array.from(found, ([id, page]) => [id, toConnection({ page, total: () => totalOf(id) })]));
+    const connections = new Map<string, Connection<Row>>();
+    for (const [id, page] of await pages()(ids)) connections.set(id, toConnection({ page, total: () => totalOf(id) }));
+    return connections;
   };
   // Every parent has a page, which may be empty.
   return resolveBatched<Connection<Row>, never>({ context, info, args }, parentId, load, columns);

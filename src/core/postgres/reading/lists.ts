@@ -14,12 +14,12 @@ import {
   type PageArguments,
   type PageShape,
   type PageValues,
+  orderIn,
   orderingBy,
   paged,
-  placeIn,
   planPage,
 } from './keyset.ts';
-import { type Placed, readByParent } from './pages.ts';
+import { readByParent, toPages } from './pages.ts';
 import { preparedByShape, queriesOn, snake } from './queries.ts';
 import { type Places, type Reach, placesOf, within, withPlaceholders } from './reach.ts';
 import type { Sql } from './sql.ts';
@@ -160,10 +160,8 @@ export class List<Row extends object, Filter extends object, Field extends strin
   pagesBelow(reader: Reader, listed: Asked<Filter, Field>, asked?: Columns<Row>): LoadBatch<string, Page<Row>> {
     const { plan, shape, values } = this.#planned(reader, listed, asked);
     const read = (parentIds: readonly string[]) => reader.sql.page(this.#pagesBelow(shape, { ...values, parentIds }));
-    return async (parentIds) => {
-      const found = await readByParent(parentIds, read, ({ parentId }) => parentId);
-      return new Map(parentIds.map((id) => [id, plan.toPage(found.get(id) ?? { rows: [], isCut: false })]));
-    };
+    return async (parentIds) =>
+      toPages(plan, parentIds, await readByParent(parentIds, read, ({ parentId }) => parentId));
   }
 
   /** The number of rows in the list of each of these parents; none if there are none. */
@@ -213,9 +211,9 @@ export class List<Row extends object, Filter extends object, Field extends strin
       const { alias, reachAlias = alias } = this.#declaration;
       const reached = withPlaceholders(reach, value);
       const rows = own?.where(within(organizationOf(reached), alias)) ?? this.#rows.where(within(reached, alias));
-      const list = this.#select(this.#fitting(rows, value, given), value, names)
-        .select(placeIn(page).as('place'))
-        .where(sql<SqlBool>`${this.#column(parent)} = parent.id`);
+      const list = this.#select(this.#fitting(rows, value, given), value, names).where(
+        sql<SqlBool>`${this.#column(parent)} = parent.id`,
+      );
       const ids = sql`${value('parentIds')}::uuid[]`;
       const readable = parents
         ?.select(sql.ref(parentId).as('id'))
@@ -223,12 +221,12 @@ export class List<Row extends object, Filter extends object, Field extends strin
         .where(within(reached, reachAlias));
       return db
         .selectFrom(sql<{ id: string }>`(${readable ?? sql`select unnest(${ids}) as id`})`.as<'parent'>(sql`parent`))
-        .crossJoinLateral(sql<Row & Placed>`${paged(list, page, value)}`.as<'child'>(sql`child`))
+        .crossJoinLateral(sql<Row>`${paged(list, page, value)}`.as<'child'>(sql`child`))
         .select('parent.id as parentId')
         .selectAll('child')
         .orderBy('parent.id')
-        .orderBy(sql`child.place`)
-        .$castTo<Row & Placed>();
+        .orderBy(sql.join(orderIn('child', page)))
+        .$castTo<Row & { readonly parentId: string }>();
     },
   );
 

@@ -5,7 +5,7 @@ import type { PageRows, Sql } from './sql.ts';
 import { listOf, queriesOn } from './queries.ts';
 
 /** The position of a row: its parent, and its number in the page. */
-export interface Placed {
+interface Placed {
   readonly parentId: string;
   readonly place: number;
 }
@@ -39,9 +39,21 @@ export async function pagesOf<Row extends object, Tables, Table extends keyof Ta
         .orderBy(sql`child.place`)
         .$castTo<Row & Placed>(),
     );
-  const found = await readByParent(parentIds, read, ({ parentId }) => parentId);
-  return new Map(parentIds.map((id) => [id, plan.toPage(found.get(id) ?? { rows: [], isCut: false })]));
+  return toPages(plan, parentIds, await readByParent(parentIds, read, ({ parentId }) => parentId));
 }
+
+/** The page of each parent. A parent without rows has an empty one. */
+export function toPages<Row>(
+  plan: PagePlan<Row>,
+  parentIds: readonly string[],
+  found: ReadonlyMap<string, PageRows<Row>>,
+): Map<string, Page<Row>> {
+  const pages = new Map<string, Page<Row>>();
+  for (const id of parentIds) pages.set(id, plan.toPage(found.get(id) ?? NONE));
+  return pages;
+}
+
+const NONE: PageRows<never> = { rows: [], isCut: false };
 
 const unchecked = (ids: readonly string[]) => sql<{ id: string }>`(select unnest(${listOf('uuid', ids)}) as id)`;
 
