@@ -1,5 +1,10 @@
 import { type GraphQLResolveInfo, Kind } from 'graphql';
-import SchemaBuilder, { BasePlugin, type PothosOutputFieldConfig, type SchemaTypes } from '@pothos/core';
+import SchemaBuilder, {
+  BasePlugin,
+  type PothosOutputFieldConfig,
+  type SchemaTypes,
+  reduceMaybeAsync,
+} from '@pothos/core';
 import { invalid } from '../errors.ts';
 
 declare global {
@@ -20,7 +25,7 @@ class ArgumentsPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     const isPaged = 'first' in config.args && 'last' in config.args;
     const mappers = isPaged ? [...config.argMappers, refuseBothEnds] : config.argMappers;
-    return { ...config, argMappers: mappers.map((mapper) => once<Types>(mapper)) };
+    return mappers.length === 0 ? config : { ...config, argMappers: [onceForAll<Types>(mappers)] };
   }
 }
 
@@ -41,11 +46,14 @@ function isGiven(argument: string, { fieldNodes, variableValues }: GraphQLResolv
   return Object.hasOwn(variableValues.coerced, value.name.value);
 }
 
-function once<Types extends SchemaTypes>(mapper: ArgMapper<Types>): ArgMapper<Types> {
+function onceForAll<Types extends SchemaTypes>(mappers: readonly ArgMapper<Types>[]): ArgMapper<Types> {
   const known = new WeakMap<object, ReturnType<ArgMapper<Types>>>();
   return (args, context, info) => {
     let mapped = known.get(args);
-    if (!mapped) known.set(args, (mapped = mapper(args, context, info)));
+    if (!mapped) {
+      mapped = reduceMaybeAsync([...mappers], args, (given, mapper) => mapper(given, context, info));
+      known.set(args, mapped);
+    }
     return mapped;
   };
 }
