@@ -23,7 +23,7 @@ insert into placement values
   ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('organization_retention', 'distributed'),
   ('project', 'distributed'), ('pull_request', 'distributed'),
   ('running_export', 'distributed'), ('sent_occurrence_count', 'distributed'), ('session', 'distributed'), ('session_event', 'distributed'), ('session_event_batch', 'distributed'),
-  ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('webhook', 'distributed'),
+  ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('usage_sum', 'distributed'), ('webhook', 'distributed'),
   ('webhook_delivery', 'distributed');
 -- All others stay on the coordinator; docs/storage.md says why.
 

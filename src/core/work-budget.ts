@@ -42,6 +42,8 @@ export const WORK = {
   formatMemoryBytes: 1024 * 1024,
   /** After so many bytes in parts, the text so far is stored again. */
   openTextBytes: 32 * 1024,
+  /** Models and tools of one append whose usage is summed by name. */
+  summedNames: 100,
   /** Events of an answer of another server. */
   events: 50_000,
   /** Pages of a list of another server. */

@@ -18,6 +18,7 @@ import { organizationExport } from '../domains/organization-export/module.ts';
 import { retention } from '../domains/retention/module.ts';
 import { sessionEvents } from '../domains/session-events/module.ts';
 import { sessions } from '../domains/sessions/module.ts';
+import { usageReports } from '../domains/usage-reports/module.ts';
 import { userDeletions } from '../domains/user-deletions/module.ts';
 import { users } from '../domains/users/module.ts';
 import { feed } from '../domains/feed/module.ts';
@@ -37,6 +38,7 @@ export const modules = complete([
   mcpConnections,
   sessions,
   sessionEvents,
+  usageReports,
   mcpUse,
   eventDefinitions,
   eventOccurrences,

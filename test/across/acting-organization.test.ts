@@ -67,7 +67,10 @@ const INPUTS: Readonly<Record<string, (to: Recorded) => object>> = {
 };
 
 /** Query strings of the routes that need one. */
-const QUERY_STRINGS: Readonly<Record<string, string>> = { searchSessions: '?text=New' };
+const QUERY_STRINGS: Readonly<Record<string, string>> = {
+  searchSessions: '?text=New',
+  readUsageReport: '?from=2026-01-01&until=2027-01-01',
+};
 
 /** With these inputs, these writes are refused in every organization. The tests in test/domains cover their effects. */
 const REFUSED_EVERYWHERE = new Set(['leaveOrganization', 'deleteOrganization']);

@@ -60,6 +60,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/sessions/:sessionId/export exportSession 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/pull-requests listPullRequests 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId/usage readSessionUsage 200 | 400 401 403 404 429 500 503
+    GET /v1/usage-report readUsageReport 200 | 400 401 403 404 429 500 503
     GET /v1/users/me readViewer 200 | 400 401 404 429 500 503
     GET /v1/webhooks listWebhooks 200 | 400 401 403 404 429 500 503
     GET /v1/webhooks/:webhookId readWebhook 200 | 400 401 403 404 429 500 503

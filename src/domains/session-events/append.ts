@@ -13,10 +13,17 @@ import {
   snake,
 } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
-import { type SessionTables, USAGE_FIELDS, callerOf, changeableBy } from '../sessions/public.ts';
+import {
+  type SessionTables,
+  USAGE_FIELDS,
+  callerOf,
+  changeableBy,
+  sumsOfAppended,
+  sumsToJson,
+} from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
-import type { AddedUsage } from './totals.ts';
+import type { AddedUsage, ReportedUsage } from './totals.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
 /** With `head`, the row of the assigned ids. There is no row when nothing can be appended. */
@@ -26,7 +33,7 @@ const afterHead = queriesOn<SessionEventTables & SessionTables & { head: { base:
 export interface Appended extends AppendSessionEventsInput {
   /** Identifies the lines from which the events were made. */
   readonly contentHash?: string | null;
-  readonly usage?: AddedUsage | undefined;
+  readonly usage?: ReportedUsage | undefined;
   /** Of lines: the new memory of the format, which is that of the lines up to the event `after`. Nothing is stored after another event. */
   readonly format?: { readonly memory: string; readonly after: number };
 }
@@ -46,6 +53,8 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
   readonly messageId: Buffer;
   readonly provider: Buffer;
   readonly eventData: Buffer;
+  /** JSON. */
+  readonly sums?: string;
 }
 
 /**
@@ -63,7 +72,7 @@ export function appendStatement(
     ...auditValues(entry),
     ...authorityValues(context),
     ...caller,
-    ...usage,
+    ...(usage && { ...usage.total, sums: sumsToJson(usage.sums) }),
     ...(format && { formatMemory: format.memory, after: format.after }),
     sessionId,
     contentHash,
@@ -100,13 +109,18 @@ interface AppendShape {
 
 const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
   const shared = sharedValues(value);
-  return db
+  const appended = db
     .with('head', () => drawIds(value, shape, shared))
     .with('batch', () => rememberBatch(shared))
     .with('stored', () => storeEvents(value, shared))
     .with('seen', () => noteUse(shared))
     .with('searched', () => noteForSearch(shared))
-    .with('recorded', () => auditInsert(value, 'head'))
+    .with('recorded', () => auditInsert(value, 'head'));
+  if (!shape.hasUsage) return appended.selectFrom('head').select('base');
+  const { id: sessionId, organizationId, at } = shared;
+  const sums = sql<string>`${value('sums')}::text`;
+  return appended
+    .with('summed', () => sumsOfAppended({ sessionId, organizationId, at, sums }))
     .selectFrom('head')
     .select('base');
 });

@@ -1,11 +1,19 @@
 import { isObject } from '../../core/is-object.ts';
-import { WorkSlices } from '../../core/work-budget.ts';
-import { USAGE_FIELDS, type UsageField } from '../sessions/public.ts';
+import { WORK, WorkSlices } from '../../core/work-budget.ts';
+import { type AddedSum, USAGE_FIELDS, type UsageField } from '../sessions/public.ts';
 
-/** What events add to the totals of their session (`Session.usage`). */
+/** What events add to the totals of their session (`Session.usage`), and to the sums of its organization. */
 
 /** An amount is null when nothing is added. */
 export type AddedUsage = Readonly<Record<UsageField, number | null>>;
+
+export interface ReportedUsage {
+  readonly total: AddedUsage;
+  /** The same by model and tool. */
+  readonly sums: readonly AddedSum[];
+}
+
+type Amounts = Partial<Record<UsageField, number>>;
 
 /** Larger amounts are ignored, so that no sum overflows. */
 const MAX_AMOUNT = 1e12;
@@ -14,28 +22,80 @@ const MAX_AMOUNT = 1e12;
 const MAY_ADD = /"(?:usage|toolResult)"/;
 
 /** The sum of what the events report; undefined when they report nothing. */
-export async function usageOf(documents: readonly string[]): Promise<AddedUsage | undefined> {
+export async function usageOf(documents: readonly string[]): Promise<ReportedUsage | undefined> {
   const slices = new WorkSlices();
-  const sums = new Map<UsageField, number>();
-  const add = (field: UsageField, amount: unknown) => {
-    if (typeof amount !== 'number' || !(amount >= 0 && amount <= MAX_AMOUNT)) return;
-    const whole = field === 'costUsd' ? amount : Math.round(amount);
-    sums.set(field, (sums.get(field) ?? 0) + whole);
-  };
+  const reported = new Report();
   for (const document of documents) {
     if (slices.isOver()) await slices.pause();
     if (!MAY_ADD.test(document)) continue;
-    const { usage, toolResult } = JSON.parse(document) as { usage?: unknown; toolResult?: unknown };
-    if (isObject(usage)) for (const field of USAGE_FIELDS) add(field, usage[field]);
+    const { usage, toolResult, toolName } = JSON.parse(document) as Readonly<Record<string, unknown>>;
+    if (isObject(usage)) reported.addUsage(usage);
     // A call ends once, but can report its progress many times.
-    if (isObject(toolResult) && (toolResult['status'] === 'completed' || toolResult['status'] === 'error')) {
-      add('toolCalls', 1);
-      add('toolErrors', toolResult['status'] === 'error' ? 1 : 0);
+    const status = isObject(toolResult) ? toolResult['status'] : undefined;
+    if (status === 'completed' || status === 'error') reported.addCall(nameOf(toolName), status);
+  }
+  return reported.result;
+}
+
+class Report {
+  readonly #total: Amounts = {};
+  readonly #sums = new Map<string, { readonly model?: string; readonly tool?: string; readonly amounts: Amounts }>();
+
+  /** The sums of a model or a tool. The names beyond the bound count without their name. */
+  #sumOf(kind: 'model' | 'tool', name: string | undefined): Amounts {
+    const key = name === undefined ? '' : `${kind} ${name}`;
+    const known = this.#sums.get(key);
+    if (known) return known.amounts;
+    if (name !== undefined && this.#sums.size > WORK.summedNames) return this.#sumOf(kind, undefined);
+    const amounts: Amounts = {};
+    this.#sums.set(key, { ...(name !== undefined && { [kind]: name }), amounts });
+    return amounts;
+  }
+
+  addUsage(usage: Readonly<Record<string, unknown>>): void {
+    const model = nameOf(usage['model']);
+    const costs = isObject(usage['costByModel']) ? Object.entries(usage['costByModel']) : [];
+    for (const field of USAGE_FIELDS) {
+      const amount = amountOf(field, usage[field]);
+      if (amount === undefined) continue;
+      add(this.#total, field, amount);
+      let rest = amount;
+      for (const [other, given] of field === 'costUsd' ? costs : []) {
+        const part = Math.min(amountOf('costUsd', given) ?? 0, rest);
+        if (part > 0) add(this.#sumOf('model', nameOf(other)), field, part);
+        rest -= part;
+      }
+      if (rest > 0 || rest === amount) add(this.#sumOf('model', model), field, rest);
     }
   }
-  if (sums.size === 0) return undefined;
-  return Object.fromEntries(USAGE_FIELDS.map((field) => [field, sums.get(field) ?? null])) as Record<
-    UsageField,
-    number | null
-  >;
+
+  addCall(tool: string | undefined, status: 'completed' | 'error'): void {
+    for (const amounts of [this.#total, this.#sumOf('tool', tool)]) {
+      add(amounts, 'toolCalls', 1);
+      add(amounts, 'toolErrors', status === 'error' ? 1 : 0);
+    }
+  }
+
+  get result(): ReportedUsage | undefined {
+    if (Object.keys(this.#total).length === 0) return undefined;
+    const entries = USAGE_FIELDS.map((field) => [field, this.#total[field] ?? null]);
+    // It has all fields.
+    const total = Object.fromEntries(entries) as AddedUsage;
+    return { total, sums: [...this.#sums.values()].map(({ amounts, ...names }) => ({ ...names, ...amounts })) };
+  }
 }
+
+function amountOf(field: UsageField, amount: unknown): number | undefined {
+  if (typeof amount !== 'number' || !(amount >= 0 && amount <= MAX_AMOUNT)) return undefined;
+  return field === 'costUsd' ? amount : Math.round(amount);
+}
+
+function add(amounts: Amounts, field: UsageField, amount: number): void {
+  amounts[field] = (amounts[field] ?? 0) + amount;
+}
+
+/** The name of a model or a tool, cut: sums are read in lists. */
+function nameOf(name: unknown): string | undefined {
+  return typeof name === 'string' && name !== '' ? name.slice(0, MAX_NAME).toWellFormed() : undefined;
+}
+const MAX_NAME = 200;

@@ -35,7 +35,7 @@ export const ensureSession = defineOperation({
       projectId: project == null ? null : await ensureProject(context, project),
       visibility,
     });
-    insertSession(context, {
+    await insertSession(context, {
       ...session,
       id: sessionId,
       // A clock that is ahead must not put the session before all others.

@@ -15,10 +15,22 @@ import {
 import { requireSessionChange } from './operations.ts';
 import { readLastSessionChanges, readSessionVersions } from './queries.ts';
 import { sessionRoutes } from './rest.ts';
+import { UsageSum } from './usage-sum-entity.ts';
+import { deleteSums, forgetSumCreator, mergeSlots } from './usage-sums.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 
 export const sessions = {
-  entities: [Project, Session, Artifact, PullRequest, SessionStream, SessionSearch, DeletedSession, EnsuredSession],
+  entities: [
+    Project,
+    Session,
+    Artifact,
+    PullRequest,
+    SessionStream,
+    SessionSearch,
+    DeletedSession,
+    EnsuredSession,
+    UsageSum,
+  ],
   graphql: () =>
     Promise.all([
       import('./graphql/operations.ts'),
@@ -28,7 +40,7 @@ export const sessions = {
   routes: sessionRoutes,
   pages: [],
   jobs: () => [],
-  cleanups: {},
+  cleanups: { 'slots of usage sums': (em, at, batch) => mergeSlots(em, at, batch) },
   topics: [
     { topicOf: sessionTopic, read: readSessionVersions },
     { topicOf: sessionsTopic, read: readLastSessionChanges },
@@ -42,12 +54,21 @@ export const sessions = {
       },
       deletionStep('other sessions', ({ em }, { id }) => forgetSessionCreator(em, id, DELETION_BATCH)),
       deletionStep('sources of sessions', ({ em }, { id }) => forgetSourcesOf(em, id, DELETION_BATCH)),
+      // After the sessions, which then have no creator for whom anything is added.
+      {
+        name: 'creator of usage sums',
+        run: async ({ em }, { id }) => ({ found: await forgetSumCreator(em, id, DELETION_BATCH) }),
+      },
     ],
     ofOrganization: [
       {
         name: 'sessions',
         run: ({ em }, { id, deletionJobId }) =>
           deleteSessions(em, { organizationId: id }, { batch: SMALL_DELETION_BATCH, deletionJobId }),
+      },
+      {
+        name: 'usage sums',
+        run: async ({ em }, { id }) => ({ found: await deleteSums(em, id, DELETION_BATCH) }),
       },
     ],
   },

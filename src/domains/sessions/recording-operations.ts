@@ -14,6 +14,7 @@ import { describe, lockSession, lockSessionWithStream } from './operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
 import { RECORD_SESSIONS } from './policy.ts';
 import { SESSIONS, type SessionRow } from './queries.ts';
+import { type CountedSession, countSession } from './usage-sums.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
 
 /** Operations for agent runners: create sessions, change their state, and record their results. */
@@ -64,8 +65,8 @@ type NewSession = Omit<
   'organization' | 'creator' | 'state' | 'isPinned' | 'updatedAt' | 'lastQueuedAt' | 'lastSeenAt'
 >;
 
-/** Inserts a queued session of the caller, without events. */
-export function insertSession({ em, actor, now, newId }: OperationContext, fields: NewSession): Session {
+/** Inserts a queued session of the caller, without events, and counts it on the day of its creation. */
+export async function insertSession({ em, actor, now, newId }: OperationContext, fields: NewSession): Promise<Session> {
   const organization = requireOrganization(actor).id;
   const at = now();
   const session = em.create(Session, {
@@ -80,12 +81,23 @@ export function insertSession({ em, actor, now, newId }: OperationContext, field
   });
   em.create(SessionStream, { session, organization, lastId: 0, isClosed: false });
   em.create(SessionSearch, { session, organization, indexedId: 0, version: newId() });
+  await countSession(em, 'sessions', countedOf(session), session.createdAt);
   return session;
 }
 
 /** Notifies the followers of the sessions of the organization. */
 export function publishSessions({ notifier, actor }: OperationContext): void {
   notifier.publish(sessionsTopic(requireOrganization(actor).id));
+}
+
+function countedOf({ id, organization, creator, agent, projectId }: Session): CountedSession {
+  return {
+    id,
+    organizationId: organization.id,
+    creatorId: creator?.id ?? null,
+    agent: agent ?? null,
+    projectId: projectId ?? null,
+  };
 }
 
 /** Reads the session again after the commit. */
@@ -126,6 +138,7 @@ export const transitionSession = defineOperation({
       { session: sessionId, organization: session.organization.id },
       { isClosed: isFinished(state) },
     );
+    if (state === 'failed') await countSession(em, 'failedSessions', countedOf(session), at);
     return session;
   },
   target: ({ id, state }) => ({ ...ofSession(id), detail: state }),

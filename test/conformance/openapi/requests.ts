@@ -127,6 +127,11 @@ const KNOWN_IN: Readonly<Record<string, typeof KNOWN>> = {
   createWebhook: { url: fc.constantFrom('https://example.com/hooks', 'http://127.0.0.1:9/hooks') },
   updateWebhook: { url: fc.constantFrom(undefined, 'https://example.com/other') },
   replayWebhook: { after: fc.nat({ max: 3 }) },
+  readUsageReport: {
+    from: fc.constantFrom('2026-01-01', '2026-01-02'),
+    until: fc.constantFrom('2026-01-03', '2026-12-31'),
+    creatorIds: fc.constantFrom(undefined, []),
+  },
   readOrganizationRetention: { organizationId: reference('organizationId') },
   updateOrganizationRetention: { organizationId: reference('organizationId') },
   exportOrganization: { organizationId: reference('organizationId') },

@@ -191,6 +191,11 @@ const CASES: Record<string, () => Promise<void>> = {
     });
     expect([page.status, page.body.items.length]).toEqual([200, 3]);
   },
+  "sums of the usage of the user's sessions: stay, without creator": async () => {
+    const counts =
+      'select creator_id, sum(sessions)::int as sessions from usage_sum where agent is null group by creator_id';
+    expect(await rows(counts)).toContainEqual({ creator_id: null, sessions: 2 });
+  },
   'personal MCP connections, with secrets and tokens: deleted': async () => {
     expect(await tablesThatContain(ids.personal)).toEqual(['audit_entry']);
     expect(await count('select 1 from mcp_connection where id = $1', ids.colleagues)).toBe(1);

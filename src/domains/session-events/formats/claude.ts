@@ -11,7 +11,9 @@ import {
   errorText,
   integerOf,
   listOf,
+  MAX_MODEL_NAME,
   mediaText,
+  modelOf,
   partDraft,
   textDraft,
   nameOf,
@@ -126,7 +128,9 @@ const assistant: Convert = (line, memory) => {
   const error = errorText(line['error']);
   if (error !== undefined) drafts.push({ name: 'error', scope, accumulatedText: error });
   memory.remember('messages', scope.parentToolUseId ?? '', { id, blocks: first + blocks.length });
-  return withUsage(drafts, objectOf(line['message'])['usage'], { id, scope, memory });
+  const { usage, model } = objectOf(line['message']);
+  if (scope.kind === 'foreground' && modelOf(model) !== undefined) memory.set('model', modelOf(model));
+  return withUsage(drafts, usage, { id, scope, memory, model: modelOf(model) });
 };
 
 function tokensOf(usage: JsonObject): TokenUsage {
@@ -140,19 +144,22 @@ function tokensOf(usage: JsonObject): TokenUsage {
   };
 }
 
+interface Reported {
+  readonly id: string;
+  readonly scope: Scope;
+  readonly memory: FormatMemory;
+  readonly model?: string | undefined;
+}
+
 /** Adds what a message reports. The totals that follow add the rest; without them, as when the agent was ended, this is the sum. */
-function withUsage(
-  drafts: readonly Draft[],
-  usage: unknown,
-  { id, scope, memory }: { readonly id: string; readonly scope: Scope; readonly memory: FormatMemory },
-): readonly Draft[] {
+function withUsage(drafts: readonly Draft[], usage: unknown, { id, scope, memory, model }: Reported): readonly Draft[] {
   if (id === '' || id.length > MAX_RUN) return drafts;
   const added = addedByMessage(memory, id, tokensOf(objectOf(usage)));
   if (!Object.values(added).some(Boolean)) return drafts;
   countTokens(memory, added);
   if (scope.kind === 'foreground') countTokens(memory, added, 'counted of main');
   const [first = { source: 'assistant', scope }, ...others] = drafts;
-  return [{ ...first, usage: added }, ...others];
+  return [{ ...first, usage: { ...added, model } }, ...others];
 }
 
 const user: Convert = (line, memory) => {
@@ -177,7 +184,9 @@ const streamEvent: Convert = (line, memory) => {
   const name = nameOf(event['type']) ?? 'stream_event';
   const frame: Draft = { name, source: 'assistant', scope, delivery: 'realtime' };
   if (name === 'message_start') {
-    const id = textOf(objectOf(event['message'])['id']) ?? '';
+    const { id: given, model } = objectOf(event['message']);
+    const id = textOf(given) ?? '';
+    if (scope.kind === 'foreground' && modelOf(model) !== undefined) memory.set('model', modelOf(model));
     memory.remember('messages', scope.parentToolUseId ?? '', { id, blocks: 0 });
     return [frame];
   }
@@ -186,7 +195,8 @@ const streamEvent: Convert = (line, memory) => {
   const place = `${id}:${index ?? 0}`;
   const draft = { ...frame, ...(index !== undefined && { index }) };
   if (name === 'content_block_start') return [blockStart(objectOf(event['content_block']), place, draft, memory)];
-  if (name === 'message_delta') return withUsage([draft], event['usage'], { id, scope, memory });
+  const model = scope.kind === 'foreground' ? modelOf(memory.get('model')) : undefined;
+  if (name === 'message_delta') return withUsage([draft], event['usage'], { id, scope, memory, model });
   return [name === 'content_block_delta' ? blockDelta(objectOf(event['delta']), place, draft, memory) : draft];
 };
 
@@ -253,6 +263,7 @@ const turnResult: Convert = (line, memory) => {
         ...turnUsage(line, memory),
         turns: amountOf(line['num_turns']),
         durationMs: amountOf(line['duration_ms']),
+        model: modelOf(memory.get('model')),
       },
     },
   ];
@@ -272,14 +283,38 @@ function turnUsage(line: JsonObject, memory: FormatMemory): UsageDraft {
   const isKnown = objectOf(memory.get('totals'))['run'] === run;
   const countsFromZero = isNewProcess(line, memory);
   const known = objectOf(isKnown && !countsFromZero ? memory.get('totals') : undefined);
-  memory.set('totals', { run, ...totals, apiMs: amountOf(line['duration_api_ms']) });
+  const costs = costsOf(objectOf(line['modelUsage']));
+  memory.set('totals', { run, ...totals, costs, apiMs: amountOf(line['duration_api_ms']) });
   const isBaseline = memory.get('resumed') === true && !isKnown;
   const turn = tokensOf(objectOf(line['usage']));
   const { costUsd, ...added } = increaseOf(known, totals);
   const isWhole = models.length > 0 && !isBaseline;
   const ofMain = remainingTokens(memory, turn, 'counted of main');
   const rest = remainingTokens(memory, added);
-  return { ...(isWhole ? rest : ofMain), costUsd: isBaseline ? undefined : costUsd };
+  return {
+    ...(isWhole ? rest : ofMain),
+    costUsd: isBaseline ? undefined : costUsd,
+    ...(!isBaseline && Object.keys(costs).length > 0 && { costByModel: addedCosts(objectOf(known['costs']), costs) }),
+  };
+}
+
+function costsOf(models: JsonObject): Readonly<Record<string, number>> {
+  const costs = Object.entries(models).flatMap(([model, usage]): [string, number][] => {
+    const cost = amountOf(objectOf(usage)['costUSD']);
+    return cost && model.length <= MAX_MODEL_NAME ? [[model, cost]] : [];
+  });
+  return Object.fromEntries(costs.slice(0, MAX_MODELS));
+}
+const MAX_MODELS = 20;
+
+/** What cumulative costs add to those that were reported before. */
+function addedCosts(before: JsonObject, costs: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(
+    Object.entries(costs).map(([model, now]) => {
+      const last = amountOf(before[model]) ?? 0;
+      return [model, now >= last ? now - last : now];
+    }),
+  );
 }
 
 function modelTotals(models: readonly JsonObject[]): TokenUsage {

@@ -4,6 +4,7 @@ import {
   type Format,
   type JsonObject,
   amountOf,
+  modelOf,
   contentText,
   errorText,
   listOf,
@@ -100,6 +101,7 @@ const usage: Read = (data) => [
       outputTokens: amountOf(data['outputTokens']),
       cachedInputTokens: amountOf(data['cacheReadTokens']),
       cacheWriteTokens: amountOf(data['cacheWriteTokens']),
+      model: modelOf(data['model']),
     },
   },
 ];

@@ -47,6 +47,10 @@ export interface UsageDraft extends TokenUsage {
   readonly costUsd?: number | undefined;
   readonly turns?: number | undefined;
   readonly durationMs?: number | undefined;
+  /** The model that has used it. */
+  readonly model?: string | undefined;
+  /** The cost of several models, which together are at most `costUsd`. The rest is that of `model`. */
+  readonly costByModel?: Readonly<Record<string, number>> | undefined;
 }
 
 export interface Format {
@@ -85,6 +89,12 @@ export function textOf(value: unknown): string | undefined {
 export function nameOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
+
+/** The name of a model, cut. */
+export function modelOf(value: unknown): string | undefined {
+  return nameOf(value)?.slice(0, MAX_MODEL_NAME).toWellFormed();
+}
+export const MAX_MODEL_NAME = 200;
 
 /** A number that can be counted; undefined for anything else. */
 export function amountOf(value: unknown): number | undefined {

@@ -4,6 +4,7 @@ import {
   type Draft,
   type Format,
   amountOf,
+  modelOf,
   errorText,
   partDraft,
   textDraft,
@@ -74,6 +75,7 @@ const result: Convert = (line, memory) => {
         cachedInputTokens: amountOf(stats['cached']),
         turns: 1,
         durationMs: amountOf(stats['duration_ms']),
+        model: modelOf(memory.get('model')),
       },
     },
   ];
@@ -91,7 +93,10 @@ export const gemini: Format = {
   provider: 'google',
   repeatsEnd: true,
   types: {
-    init: (_, memory) => [...closed(memory), {}],
+    init: ({ model }, memory) => {
+      memory.set('model', modelOf(model));
+      return [...closed(memory), {}];
+    },
     message: said,
     tool_use: toolUse,
     tool_result: toolResult,

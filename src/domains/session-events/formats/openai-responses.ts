@@ -5,6 +5,7 @@ import {
   type Format,
   type JsonObject,
   amountOf,
+  modelOf,
   contentText,
   errorText,
   integerOf,
@@ -137,6 +138,7 @@ const ended: Convert = (line, memory) => {
         cachedInputTokens: amountOf(objectOf(usage['input_tokens_details'])['cached_tokens']),
         cacheWriteTokens: amountOf(objectOf(usage['input_tokens_details'])['cache_write_tokens']),
         turns: 1,
+        model: modelOf(response['model']),
       },
     },
   ];

@@ -5,6 +5,7 @@ import {
   type JsonObject,
   type TokenUsage,
   amountOf,
+  modelOf,
   contentText,
   errorText,
   integerOf,
@@ -80,7 +81,10 @@ const messageEnd: Convert = (line, memory) => {
   const error = errorText(message['errorMessage']);
   if (error !== undefined) drafts.push({ name: 'error', accumulatedText: error });
   const [first = { source }, ...others] = drafts;
-  return [{ ...first, usage: { ...tokensOf(message['usage']), turns: 1 } }, ...others];
+  return [
+    { ...first, usage: { ...tokensOf(message['usage']), turns: 1, model: modelOf(message['model']) } },
+    ...others,
+  ];
 };
 
 function tokensOf(value: unknown): TokenUsage & { readonly costUsd: number | undefined } {

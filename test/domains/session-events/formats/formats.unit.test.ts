@@ -49,7 +49,7 @@ test('what real agents wrote is understood', async () => {
     assistant | msg_fake_1:0 | content_block_delta | + "I will look "
     assistant | msg_fake_1:0 | content_block_delta | + "at the files"
     assistant | msg_fake_1:0 | content_block_delta | + "."
-    assistant | msg_fake_1:0 | assistant | "I will look at the files." | {"inputTokens":11,"outputTokens":1,"cachedInputTokens":3,"cacheWriteTokens":0}
+    assistant | msg_fake_1:0 | assistant | "I will look at the files." | {"inputTokens":11,"outputTokens":1,"cachedInputTokens":3,"cacheWriteTokens":0,"model":"claude-opus-5-5"}
     assistant | toolu_fake_1 | content_block_start | Bash | {"status":"running"}
     assistant | toolu_fake_1 | content_block_delta | Bash | + "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
     assistant | toolu_fake_1 | assistant | Bash | {"status":"running"} | "{\\"command\\":\\"ls; exit 3\\",\\"description\\":\\"List files\\"}"
@@ -60,9 +60,9 @@ test('what real agents wrote is understood', async () => {
     assistant | - | content_block_start
     assistant | msg_fake_2:0 | content_block_delta | + "There is one"
     assistant | msg_fake_2:0 | content_block_delta | + " file. Done."
-    assistant | msg_fake_2:0 | assistant | "There is one file. Done." | {"inputTokens":11,"outputTokens":1,"cachedInputTokens":3,"cacheWriteTokens":0}
+    assistant | msg_fake_2:0 | assistant | "There is one file. Done." | {"inputTokens":11,"outputTokens":1,"cachedInputTokens":3,"cacheWriteTokens":0,"model":"claude-opus-5-5"}
     assistant | - | message_stop
-    assistant | b6363c38-0000-4000-8000-000000000000 | result | {"inputTokens":0,"outputTokens":38,"cachedInputTokens":0,"cacheWriteTokens":0,"costUsd":0.0008892,"turns":2,"durationMs":1282}
+    assistant | b6363c38-0000-4000-8000-000000000000 | result | {"inputTokens":0,"outputTokens":38,"cachedInputTokens":0,"cacheWriteTokens":0,"costUsd":0.0008892,"turns":2,"durationMs":1282,"model":"claude-opus-5-5"}
 
     Codex 0.171.0
     system | - | thread.started
@@ -86,7 +86,7 @@ test('what real agents wrote is understood', async () => {
     assistant | message-3 | message | + "There is one "
     assistant | message-3 | message | + "file. Done."
     assistant | message-3 | message | "There is one file. Done."
-    system | - | {"inputTokens":28,"outputTokens":12,"cachedInputTokens":4,"turns":1,"durationMs":397}
+    system | - | {"inputTokens":28,"outputTokens":12,"cachedInputTokens":4,"turns":1,"durationMs":397,"model":"gemini-2.5-flash"}
 
     opencode 1.18.33
     system | - | step_start
@@ -138,7 +138,7 @@ test('gemini: parts of a message are joined, until something else comes in betwe
     assistant | message-3 | message | + "Gone."
     assistant | message-3 | message | "Gone."
     system | - | warning | "loop detected"
-    system | - | result | {"inputTokens":50,"outputTokens":20,"cachedInputTokens":10,"turns":1,"durationMs":4000}
+    system | - | result | {"inputTokens":50,"outputTokens":20,"cachedInputTokens":10,"turns":1,"durationMs":4000,"model":"gemini-x"}
     "
   `);
 });

@@ -16,18 +16,18 @@ test('claude-transcript: messages, subagents below their calls, usage once, note
     system | u2:0 | note | "<system-reminder>\\nBe brief.\\n</system-reminder>"
     user | u2:1 | "Please"
     system | u3:0 | note | "Caveat: the messages below are of a command"
-    assistant | m1:0 | assistant | commentary | "Look first." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    assistant | m1:0 | assistant | commentary | "Look first." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10,"model":"claude-opus-5-5"}
     assistant | m1:1 | assistant | "I will look."
     assistant | t1 | assistant | Bash | {"status":"running"} | "{\\"command\\":\\"exit 3\\"}"
     tool | t1 | user | Bash | {"status":"error","output":"Exit code 3\\nbad","exitCode":3,"error":"Exit code 3"}
     user | x2:0 | queued_command | "And the tests"
-    assistant | t2 | assistant | Agent | {"status":"running"} | "{\\"prompt\\":\\"Look around\\"}" | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    assistant | t2 | assistant | Agent | {"status":"running"} | "{\\"prompt\\":\\"Look around\\"}" | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10,"model":"claude-opus-5-5"}
     assistant | t3 | assistant | Agent | {"status":"running"} | "{\\"prompt\\":\\"Look below\\"}"
     tool | t2 | user | Agent | {"status":"completed","output":"Launched"}
     user (subagent t2) | s1:0 | user | "Look around"
-    assistant (subagent t2) | m3:0 | assistant | "Two files." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    assistant (subagent t2) | m3:0 | assistant | "Two files." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10,"model":"claude-opus-5-5"}
     user (subagent t3) | s3:0 | user | "Look below"
-    assistant (subagent t3) | m4:0 | assistant | "None." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10}
+    assistant (subagent t3) | m4:0 | assistant | "None." | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10,"model":"claude-opus-5-5"}
     system | u6:0 | note | "<task-notification>\\n<task-id>a1</task-id>"
     system | - | repeated
     system | - | error | "API Error: 529"

@@ -1,0 +1,77 @@
+import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { filterType } from '../../core/graphql/derived-inputs.ts';
+import { enumOf } from '../../core/graphql/enums.ts';
+import { exposedWith, nullable } from '../../core/graphql/fields.ts';
+import { refusable } from '../../core/graphql/refusable.ts';
+import { inGraphQL } from '../../core/text/wording.ts';
+import { OrganizationType } from '../organizations/graphql/types.ts';
+import { USAGE_GROUPS, usageFilter, usageReportInput } from './input.ts';
+import { type UsageReport, type UsageRow, readUsageReport } from './operations.ts';
+import type { UsageAmounts } from './queries.ts';
+import { USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
+
+const { key: _key, label: _label, ...AMOUNT_TEXTS } = USAGE_ROW_TEXTS;
+
+const amount = nullable('Float');
+const AMOUNTS = {
+  sessions: amount,
+  failedSessions: amount,
+  turns: amount,
+  inputTokens: amount,
+  outputTokens: amount,
+  cachedInputTokens: amount,
+  costUsd: amount,
+  toolCalls: amount,
+  toolErrors: amount,
+  durationMs: amount,
+} as const;
+
+const UsageRowType = builder.objectRef<UsageRow>('UsageReportRow').implement({
+  description:
+    'What a day, an agent, a model, a project, a creator or a tool has used. Of the amounts each is null when nobody has reported it.',
+  fields: (t) => exposedWith(t, USAGE_ROW_TEXTS, { key: nullable('String'), label: 'String', ...AMOUNTS }),
+});
+
+const UsageTotalsType = builder.objectRef<UsageAmounts>('UsageReportTotals').implement({
+  description: 'The sums of all rows of a usage report. Each is null when nobody has reported it.',
+  fields: (t) => exposedWith(t, AMOUNT_TEXTS, AMOUNTS),
+});
+
+const UsageReportType = builder.objectRef<UsageReport>('UsageReport').implement({
+  description: 'What the sessions of an organization have used.',
+  fields: (t) => ({
+    rows: t.expose('rows', { type: [UsageRowType], description: USAGE_REPORT_TEXTS.rows }),
+    totals: t.expose('totals', { type: UsageTotalsType, description: USAGE_REPORT_TEXTS.totals }),
+  }),
+});
+
+const UsageGroupEnum = enumOf(
+  'UsageReportGroup',
+  'What each row of a usage report is about.',
+  USAGE_GROUPS,
+  (group) => `A ${group.toLowerCase()}.`,
+);
+const UsageFilterInput = filterType('UsageReportConditions', usageFilter, {
+  ids: { projectIds: 'Project', creatorIds: 'User' },
+  types: { projectIds: 'ID' },
+});
+
+builder.objectField(OrganizationType, 'usageReport', (t) =>
+  t.field({
+    type: UsageReportType,
+    description: inGraphQL(readUsageReport.declaration.description),
+    args: {
+      from: t.arg({ type: 'Date', required: true, description: 'The first day, in UTC.' }),
+      until: t.arg({
+        type: 'Date',
+        required: true,
+        description: 'The day after the last one, in UTC; at most 366 days after `from`.',
+      }),
+      groupBy: t.arg({ type: UsageGroupEnum, description: 'What each row is about. When absent, a day.' }),
+      filter: t.arg({ type: UsageFilterInput, description: 'When absent, everything is summed.' }),
+    },
+    validate: usageReportInput,
+    extensions: { ...OWN_STATEMENT, ...refusable(readUsageReport.access, { actingOrganization: true }) },
+    resolve: (_, args, context) => readUsageReport(context, args),
+  }),
+);

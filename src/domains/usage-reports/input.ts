@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { UserId } from '../../core/ids.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
+import { idSchema, rule, text } from '../../core/input/validation.ts';
+
+export const USAGE_GROUPS = ['DAY', 'AGENT', 'MODEL', 'PROJECT', 'CREATOR', 'TOOL'] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+export const MAX_DAYS = 366;
+
+const FROM = 'The first day, in UTC.';
+const UNTIL = 'The day after the last one, in UTC; at most 366 days after `from`.';
+/** PostgreSQL has no year 0. */
+const day = z.iso.date().refine((value) => !value.startsWith('0000'), 'must be between the years 1 and 9999');
+const groupBy = z.enum(USAGE_GROUPS);
+const GROUP_BY = 'What each row is about.';
+
+const name = text({ min: 1, max: 500 });
+const userId = idSchema<UserId>(z.uuid().toLowerCase());
+const anyOf = <Item extends z.core.$ZodType>(item: Item) => z.array(item).max(100).nullish();
+
+export const usageFilter = z
+  .strictObject({
+    agents: anyOf(name).describe('Of any of these agents.'),
+    models: anyOf(name).describe('Of any of these models. Sessions and tool calls are not counted by model.'),
+    projectIds: anyOf(name).describe('Of sessions in any of these projects.'),
+    creatorIds: anyOf(userId).describe('Of sessions that any of these users have created.'),
+  })
+  .describe('Conditions on what is summed. All that are given must be met; one with an empty list matches nothing.');
+export type UsageFilter = z.output<typeof usageFilter>;
+
+interface Days {
+  readonly from: string;
+  readonly until: string;
+}
+
+const inOrder = ({ from, until }: Days) => from < until;
+const NOT_IN_ORDER = { path: ['until'], ...rule('CONFLICTING', 'must be after from') };
+const isShort = ({ from, until }: Days) => Date.parse(until) - Date.parse(from) <= MAX_DAYS * DAY_MS;
+const NOT_SHORT = {
+  path: ['until'],
+  ...rule('TOO_MANY', `must be at most ${MAX_DAYS} days after from`, MAX_DAYS),
+};
+
+export const usageReportInput = z
+  .strictObject({
+    from: day.describe(FROM),
+    until: day.describe(UNTIL),
+    groupBy: groupBy.nullish().describe(GROUP_BY),
+    filter: usageFilter.nullish(),
+  })
+  .refine(inOrder, NOT_IN_ORDER)
+  .refine(isShort, NOT_SHORT);
+export type UsageReportInput = z.output<typeof usageReportInput>;
+
+const repeated = <Item extends z.core.$ZodType>(item: Item, meaning: string) =>
+  z.array(item).max(100).optional().describe(`${meaning} Can be repeated, at most 100 times.`);
+
+/** The same as query parameters of REST; a condition with several values is repeated in the query. */
+export const usageReportParameters = z
+  .strictObject({
+    from: day.describe(FROM),
+    until: day.describe(UNTIL),
+    groupBy: groupBy.default('DAY').describe(GROUP_BY),
+    agents: repeated(name, 'Of this agent.'),
+    models: repeated(name, 'Of this model. Sessions and tool calls are not counted by model.'),
+    projectIds: repeated(name, 'Of sessions in this project.'),
+    creatorIds: repeated(userId, 'Of sessions that this user has created.'),
+  })
+  .refine(inOrder, NOT_IN_ORDER)
+  .refine(isShort, NOT_SHORT);

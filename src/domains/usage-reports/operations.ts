@@ -1,0 +1,76 @@
+import { requireOrganization } from '../../core/access.ts';
+import { type OperationContext, defineOperation } from '../../core/operation.ts';
+import { keysOf } from '../../core/keys-of.ts';
+import { isUuid } from '../../core/text/uuids.ts';
+import { PROJECTS, READ_SESSIONS } from '../sessions/public.ts';
+import { readVisibleUsers } from '../users/public.ts';
+import { type UsageGroup, type UsageReportInput, usageReportInput } from './input.ts';
+import { type Condition, REPORT_FIELDS, type SummedRow, type UsageAmounts, usageRows } from './queries.ts';
+
+export interface UsageRow extends UsageAmounts {
+  readonly key: string | null;
+  readonly label: string;
+}
+
+export interface UsageReport {
+  readonly rows: readonly UsageRow[];
+  readonly totals: UsageAmounts;
+}
+
+export const readUsageReport = defineOperation({
+  name: 'readUsageReport',
+  description:
+    'Sums what sessions have used: by day, agent, model, project, creator or tool. Sessions count on the day of their creation, failures on the day of the transition, all else on the day of recording; the days are in UTC. The sums stay when sessions are deleted. Administrators see all sums of the organization, members those of the sessions that they have created.',
+  access: READ_SESSIONS,
+  input: usageReportInput,
+  run: async (context, { from, until, groupBy: given, filter }: UsageReportInput): Promise<UsageReport> => {
+    const { id: organizationId, role } = requireOrganization(context.actor);
+    const groupBy = given ?? 'DAY';
+    const conditions: Partial<Record<Condition, readonly string[]>> = {};
+    for (const name of keysOf(filter ?? {})) if (filter?.[name] != null) conditions[name] = filter[name];
+    const shape = { groupBy, given: keysOf(conditions), isOwn: role !== 'admin' };
+    const { userId } = context.actor;
+    const sums = await context.sql.all(usageRows(shape, { ...conditions, organizationId, userId, from, until }));
+    const countsSessions = groupBy !== 'MODEL' && groupBy !== 'TOOL' && conditions.models === undefined;
+    const rows = sums.map((row) => withSessions(row, countsSessions));
+    const labels = await labelsOf(context, groupBy, rows);
+    return {
+      rows: rows.map(({ isRest, key, ...amounts }) =>
+        isRest
+          ? { key: 'other', label: 'other', ...amounts }
+          : { key, label: (key !== null && labels.get(key)) || (key ?? 'none'), ...amounts },
+      ),
+      totals: totalsOf(sums, conditions.models === undefined),
+    };
+  },
+});
+
+/** Sessions are counted and not reported, so that none are 0 where they are counted at all. */
+function withSessions<Row extends UsageAmounts>(row: Row, isCounted: boolean): Row {
+  const count = (amount: number | null) => (isCounted ? (amount ?? 0) : null);
+  return { ...row, sessions: count(row.sessions), failedSessions: count(row.failedSessions) };
+}
+
+function totalsOf(rows: readonly UsageAmounts[], countsSessions: boolean): UsageAmounts {
+  const totals = REPORT_FIELDS.map((field) => {
+    const amounts = rows.map((row) => row[field]).filter((amount) => amount !== null);
+    return [field, amounts.length === 0 ? null : amounts.reduce((sum, amount) => sum + amount, 0)];
+  });
+  // It has all fields.
+  return withSessions(Object.fromEntries(totals) as UsageAmounts, countsSessions);
+}
+
+async function labelsOf(
+  context: OperationContext,
+  groupBy: UsageGroup,
+  rows: readonly SummedRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const keys = rows.flatMap(({ key }) => (key === null ? [] : [key]));
+  if (groupBy === 'PROJECT') {
+    const projects = await PROJECTS.find(context, keys.filter(isUuid), ['name']);
+    return new Map(projects.map(({ id, name }) => [id, name]));
+  }
+  if (groupBy !== 'CREATOR') return new Map();
+  const users = await readVisibleUsers(context, keys, ['email']);
+  return new Map(users.flatMap(({ id, email }) => (email === null ? [] : [[id, email]])));
+}
