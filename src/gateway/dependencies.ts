@@ -111,7 +111,12 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const address: Dependencies['address'] = {};
   const outbound = openOutbound(options, { metrics, tracing });
-  const keys = createKeys({ sql: replicas ? createSql({ run: replicas.lookup }) : sql, replicas, now });
+  const keys = createKeys({
+    sql: replicas ? createSql({ run: replicas.lookup }) : sql,
+    replicas,
+    now,
+    sleepAfterDays: config.OIDC_KEYS_SLEEP_AFTER,
+  });
   const publicUrl = () => publicUrlOf({ config, address });
   return {
     config,

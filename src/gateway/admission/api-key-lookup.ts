@@ -8,6 +8,7 @@ import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type ApiKeyTables, LAST_USED_PRECISION, hashApiKey } from '../../domains/api-keys/public.ts';
+import type { IdentityTables } from '../../domains/identities/public.ts';
 import type { OrganizationTables } from '../../domains/organizations/public.ts';
 
 /** A credential, its user, and the organizations that it can act in. For a bound one that is only its own organization. */
@@ -17,7 +18,7 @@ export interface KnownKey {
   /** The key that a browser was signed in with; null for others. */
   readonly signedInWithId: ApiKeyId | null;
   /** Why the key is refused; null for a valid key. */
-  readonly refusal: 'key_revoked' | 'key_expired' | null;
+  readonly refusal: 'key_revoked' | 'key_expired' | 'key_asleep' | null;
   readonly userId: UserId;
   readonly scopes: ReadonlySet<Scope>;
   readonly isBound: boolean;
@@ -36,46 +37,48 @@ export interface ApiKeyLookup {
   readonly bySignIn: (id: ApiKeyId) => Promise<KnownKey | undefined>;
 }
 
-const db = queriesOn<ApiKeyTables & OrganizationTables>();
+const db = queriesOn<ApiKeyTables & OrganizationTables & IdentityTables>();
 
 interface Wanted {
   readonly wanted: readonly string[];
   readonly at: Date;
+  /** Keys of people with an identity who have not signed in since are refused; null refuses none. */
+  readonly awakeSince: Date | null;
 }
 /** A row of the lookup. `wanted` is what it was found by. */
 type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly wanted: string };
 
 type ValueOf = <Name extends keyof Wanted>(name: Name) => RawBuilder<Wanted[Name]>;
-type Tables = Readable<ApiKeyTables & OrganizationTables>;
+type Tables = Readable<ApiKeyTables & OrganizationTables & IdentityTables>;
 /** An expression builder for the row of a key. */
 type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
 
-const keys = (value: ValueOf, revokedAt = sql.ref<string | null>('k.revoked_at')) =>
+const keys = (value: ValueOf, sleep: boolean, revokedAt = sql.ref<string | null>('k.revoked_at')) =>
   db
     .selectFrom('api_key as k')
     .select(['k.id as keyId', 'k.user_id as userId', 'k.kind', 'k.signed_in_with_id as signedInWithId'])
     .select((eb) => [
       // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
       sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
-      refusalOf(eb, value, revokedAt).as('refusal'),
+      refusalOf(eb, value, { sleep, revokedAt }).as('refusal'),
       eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
       isStale(eb, value).as('isStale'),
       organizationsOf(eb).as('organizations'),
     ]);
 
 const BY = {
-  hash: (value: ValueOf) =>
-    keys(value)
+  hash: (value: ValueOf, sleep: boolean) =>
+    keys(value, sleep)
       .select((eb) => sql<string>`'\\x' || encode(${eb.ref('k.hash')}, 'hex')`.as('wanted'))
       .where((eb) => eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)),
-  id: (value: ValueOf) =>
-    keys(value)
+  id: (value: ValueOf, sleep: boolean) =>
+    keys(value, sleep)
       .select('k.id as wanted')
       .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
       .where('k.kind', '=', sql.lit('KEY')),
   signIn: (value: ValueOf) =>
     // One that has expired or signed out is unknown. A gateway of the version before revokes a key without its sign-ins.
-    keys(value, sql.ref('p.revoked_at'))
+    keys(value, false, sql.ref('p.revoked_at'))
       .leftJoin('api_key as p', 'p.id', 'k.signed_in_with_id')
       .select('k.id as wanted')
       .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
@@ -84,20 +87,39 @@ const BY = {
       .where((eb) => eb.or([eb('k.revoked_at', 'is', null), eb('p.revoked_at', 'is not', null)])),
 };
 
-const findKeys = (by: keyof typeof BY, withPosition: boolean) =>
+const findKeys = (by: keyof typeof BY, withPosition: boolean, sleep: boolean) =>
   prepared<Wanted>()((value) => {
-    const found: SelectQueryBuilder<Tables, never, KeyRow> = BY[by](value);
+    const found: SelectQueryBuilder<Tables, never, KeyRow> = BY[by](value, sleep);
     return withPosition ? found.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : found;
   });
 
-const refusalOf = (eb: OfKey, value: ValueOf, revokedAt: RawBuilder<string | null>) =>
-  eb
+const isAsleep = (eb: OfKey, value: ValueOf) => {
+  const last = eb
+    .selectFrom('identity as i')
+    .select((inner) => inner.fn.max('i.last_signed_in_at').as('at'))
+    .whereRef('i.user_id', '=', 'k.user_id');
+  return sql<boolean>`${last} < ${value('awakeSince')}::timestamptz`;
+};
+
+const refusalOf = (
+  eb: OfKey,
+  value: ValueOf,
+  { sleep, revokedAt }: { readonly sleep: boolean; readonly revokedAt: RawBuilder<string | null> },
+) => {
+  const refusal = eb
     .case()
     .when(sql<boolean>`${revokedAt} is not null`)
     .then(sql.lit('key_revoked' as const))
     .when(sql<boolean>`k.expires_at <= ${value('at')}::timestamptz`)
-    .then(sql.lit('key_expired' as const))
-    .end();
+    .then(sql.lit('key_expired' as const));
+  // Only with the setting, so that the lookup costs nothing without it.
+  return sleep
+    ? refusal
+        .when(isAsleep(eb, value))
+        .then(sql.lit('key_asleep' as const))
+        .end()
+    : refusal.end();
+};
 
 const isStale = (eb: OfKey, value: ValueOf) =>
   eb
@@ -137,19 +159,23 @@ export function createKeys({
   sql: reader,
   replicas,
   now,
+  sleepAfterDays = 0,
 }: {
   readonly sql: Sql;
   readonly replicas: Replicas | undefined;
   readonly now: () => Date;
+  /** Days without a sign-in after which the keys of a person with an identity are refused; 0 for never. */
+  readonly sleepAfterDays?: number;
 }): ApiKeyLookup {
+  const awakeSince = () => (sleepAfterDays === 0 ? null : new Date(now().getTime() - sleepAfterDays * DAY_MS));
   const options = { ...BATCH_PER_TICK, maxBatchSize: 1000 };
 
   /** `wantedOf` converts what callers know of a key to a parameter of the statement. */
   function lookup(by: keyof typeof BY, wantedOf: (given: string) => string = (id) => id) {
-    const find = findKeys(by, replicas !== undefined);
+    const find = findKeys(by, replicas !== undefined, sleepAfterDays > 0);
     const loader = new DataLoader(async (given: readonly string[]) => {
       const wanted = given.map(wantedOf);
-      const rows = await reader.all(find({ wanted: [...new Set(wanted)], at: now() }));
+      const rows = await reader.all(find({ wanted: [...new Set(wanted)], at: now(), awakeSince: awakeSince() }));
       const known = new Map(rows.map((row) => [row.wanted, toKnownKey(row)]));
       return wanted.map((each) => known.get(each));
     }, options);
@@ -162,6 +188,8 @@ export function createKeys({
     bySignIn: lookup('signIn'),
   };
 }
+
+const DAY_MS = 24 * 60 * 60 * 1000;
 
 function toKnownKey({ scopes, ...row }: KeyRow): KnownKey {
   return { ...row, scopes: new Set(scopes) };

@@ -18,12 +18,15 @@ export interface AuthenticationParts {
   readonly log: Pick<Logger, 'warn'>;
 }
 
+const ASLEEP =
+  'the owner of this key has not signed in with the identity provider for too long: sign in on the page /sign-in of this gateway, then try again';
+
 /** 401: the key is missing or invalid. Callers cannot see the difference; the audit log records what is known about the key. */
 export class RefusedKeyError extends DomainError {
   readonly known: KnownKey | undefined;
 
   constructor(known: KnownKey | undefined) {
-    const { message, headers } = unauthenticated();
+    const { message, headers } = unauthenticated(known?.refusal === 'key_asleep' ? ASLEEP : undefined);
     super('unauthenticated', message, { headers });
     this.known = known;
   }

@@ -30,7 +30,9 @@ export function noteRefusal(refusals: Refusals, error: unknown, operation: strin
   if (error instanceof DomainError && error.kind === 'rateLimited')
     refusals.set('rate_limited', { operation, message });
   const { refusal, keyId } = (error instanceof RefusedKeyError && error.known) || {};
-  if (refusal && keyId !== undefined) refusals.set(refusal, { operation, message, keyId });
+  // A key that sleeps is recorded as expired; the message says why.
+  const reason = refusal === 'key_asleep' ? 'key_expired' : refusal;
+  if (reason && keyId !== undefined) refusals.set(reason, { operation, message, keyId });
 }
 
 /** Fields of the log line of a request with refused operations: what was refused to whom, and why. */

@@ -189,6 +189,35 @@ describe('groups', () => {
   });
 });
 
+test('keys of a person with an identity who has not signed in for long are refused until they do', async () => {
+  const sleeping = await startTestGateway(
+    { ...issuer.env, OIDC_KEYS_SLEEP_AFTER: '30' },
+    { ...options, beside: gateway },
+  );
+  const { key } = await gateway.createKey({ email: person.email });
+  const { key: other } = await gateway.createKey();
+  const ask = (with_: string, where = sleeping) => where.rest('GET', '/v1/users/me', { key: with_ });
+  await signIn(person, sleeping);
+  const late = (days: number, ms = 0) => sleeping.setClock(new Date(Date.now() + days * 86_400_000 + ms));
+  late(29);
+  expect((await ask(key)).status).toBe(200);
+  late(31);
+  expect(await ask(key)).toMatchObject({
+    status: 401,
+    body: { error: expect.stringContaining('sign in on the page /sign-in') },
+  });
+  expect((await ask(other)).status).toBe(200);
+  expect((await ask(key, gateway)).status).toBe(200);
+  const form = await new CookieJar(sleeping).open('/sign-in', { method: 'POST', body: new URLSearchParams({ key }) });
+  expect(form.status).toBe(401);
+  await gateway.dependencies.sql.query('update identity set last_signed_in_at = $1 where subject = $2', [
+    new Date(Date.now() + 31 * 86_400_000),
+    person.sub,
+  ]);
+  expect((await ask(key)).status).toBe(200);
+  await sleeping.close();
+});
+
 test('a sign-in without other organizations ends with the removal from the organization', async () => {
   const signedIn = await signIn(person);
   const { user } = await viewerOf(signedIn);
