@@ -203,6 +203,7 @@ function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }): VNode {
   return html`<section class="panel" aria-labelledby="known-account">
     <h2 id="known-account">I have an account</h2>
     <${OneField} label="API key" type="password" value=${key} onChange=${setKey} button="Sign in" submit=${submit} />
+    <p><a href=${`/sign-in?next=${location.pathname}`}>Sign in without a key</a></p>
   </section>`;
 }
 

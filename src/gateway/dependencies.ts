@@ -111,12 +111,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
   const address: Dependencies['address'] = {};
   const outbound = openOutbound(options, { metrics, tracing });
-  const keys = createKeys({
-    sql: replicas ? createSql({ run: replicas.lookup }) : sql,
-    replicas,
-    now,
-    sleepAfterDays: config.OIDC_KEYS_SLEEP_AFTER,
-  });
+  const keys = openKeys({ config, sql, replicas, now });
   const publicUrl = () => publicUrlOf({ config, address });
   return {
     config,
@@ -126,15 +121,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     sql,
     replicas,
     keys,
-    browserSessions: new BrowserSessions({
-      secrets,
-      em: () => database.em.fork(),
-      notifier,
-      keys,
-      now,
-      newId: randomUUID,
-      publicUrl,
-    }),
+    browserSessions: new BrowserSessions({ secrets, database, notifier, keys, now, newId: randomUUID, publicUrl }),
     signInLinks: createSignInLinks({ now }),
     health,
     notifier,
@@ -159,6 +146,11 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     liveTails: openLiveTails({ notifier, sql, now, timing, bounds, log }),
     close: () => closeAll({ notifier, outbound, replicas, database, tracing }),
   };
+}
+
+function openKeys({ config, sql, replicas, now }: Pick<Dependencies, 'config' | 'sql' | 'replicas' | 'now'>) {
+  const reader = replicas ? createSql({ run: replicas.lookup }) : sql;
+  return createKeys({ sql: reader, replicas, now, sleepAfterDays: config.OIDC_KEYS_SLEEP_AFTER });
 }
 
 function openLiveTails({

@@ -20,7 +20,7 @@ const PLACE = { table: 'browser_sign_in', row: 'cookie', field: 'id' };
 
 interface Parts {
   readonly secrets: SecretBox;
-  readonly em: () => EntityManager;
+  readonly database: { readonly em: Pick<EntityManager, 'fork'> };
   readonly notifier: Pick<Notifier, 'publish'>;
   readonly keys: Pick<ApiKeyLookup, 'bySignIn'>;
   readonly now: () => Date;
@@ -64,9 +64,9 @@ export class BrowserSessions {
     known: KnownKey,
     request: SignInRequest,
   ): Promise<string> {
-    const { em, now } = this.#parts;
+    const { database, now } = this.#parts;
     const { keyId } = known;
-    await em().transactional(async (transaction) => {
+    await database.em.fork().transactional(async (transaction) => {
       if (!(await beginSignIn(transaction, { ...signIn, keyId, at: now() }))) throw unauthenticated();
       await recordAudit(transaction, this.#entry('signIn', known, request));
     });
@@ -77,8 +77,8 @@ export class BrowserSessions {
   async end(headers: HttpHeaders, request: SignInRequest): Promise<string> {
     const known = await this.find(headers);
     if (known && known.refusal === null) {
-      const { em, notifier, now } = this.#parts;
-      await em().transactional(async (transaction) => {
+      const { database, notifier, now } = this.#parts;
+      await database.em.fork().transactional(async (transaction) => {
         if (await endSignIn(transaction, known.keyId, now()))
           await recordAudit(transaction, this.#entry('signOut', known, request));
       });

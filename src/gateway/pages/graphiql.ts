@@ -3,7 +3,7 @@ import type { HttpAnswer } from '../../core/http/messages.ts';
 import { EXAMPLES, LATEST } from './browser/graphiql-examples.ts';
 import { SUBSCRIPTION_CLIENT, publishModules } from './browser-modules.ts';
 import { publishFromPackage, publishOwn } from './files.ts';
-import { HEADER_STYLE, type Visitor, header } from './header.ts';
+import { HEADER_STYLE, type HeaderSettings, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
 /**
@@ -11,7 +11,7 @@ import { layout } from './layout.ts';
  * completion work without a sign-in. Requests are authenticated with the sign-in cookie, or with headers that the user
  * enters.
  */
-export function graphiqlPage(visitor: Visitor): HttpAnswer {
+export function graphiqlPage(visitor: Visitor, settings: HeaderSettings): HttpAnswer {
   const { styles, scripts, main, modules } = (assets ??= publishAssets());
   const head = [
     ...[HEADER_STYLE, ...styles].map((address) => `<link rel="stylesheet" href="${address}">`),
@@ -19,7 +19,7 @@ export function graphiqlPage(visitor: Visitor): HttpAnswer {
     ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
-  const body = `${header('/graphql', visitor)}
+  const body = `${header('/graphql', visitor, settings)}
 <main id="graphiql" class="graphiql-page"><noscript>GraphiQL needs JavaScript. The API itself is at this address, by POST.</noscript></main>`;
   const html = layout({ title: 'GraphiQL – Workspace gateway', head, body, bodyClass: 'tool-page' });
   return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });

@@ -5,10 +5,15 @@ import { FAVICON, publishOwn } from './files.ts';
 /** The visitor of a page: the API key that the browser is signed in with, if any. */
 export type Visitor = Pick<KnownKey, 'isBound' | 'organizations'> | undefined;
 
+export interface HeaderSettings {
+  /** Whether keys sign browsers in. */
+  readonly keysSignIn: boolean;
+}
+
 export const HEADER_STYLE = publishOwn('header.css');
 
 /** The page header of GraphiQL and the reference: links to the other pages, and a field for the API key or the signed-in organization. */
-export function header(current: '/graphql' | '/docs', visitor: Visitor): string {
+export function header(current: '/graphql' | '/docs', visitor: Visitor, { keysSignIn }: HeaderSettings): string {
   const links = [
     ['/', 'Console'],
     ['/graphql', 'GraphiQL'],
@@ -23,8 +28,12 @@ export function header(current: '/graphql' | '/docs', visitor: Visitor): string 
   <h1 class="visually-hidden">${title}</h1>
   <a class="brand" href="/"><img src="${FAVICON}" alt="" width="24" height="24">Workspace gateway</a>
   <nav aria-label="Pages"><ul>${items}</ul></nav>
-  ${visitor ? signedIn(visitor) : signInForm(current)}
+  ${visitor ? signedIn(visitor) : keysSignIn ? signInForm(current) : signInLink(current)}
 </header>`;
+}
+
+function signInLink(current: string): string {
+  return `<p class="key"><a class="button" href="/sign-in?next=${current}">Sign in</a></p>`;
 }
 
 function signInForm(current: string): string {

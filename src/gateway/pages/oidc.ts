@@ -84,7 +84,7 @@ export async function completeOidc(visit: Visit, pages: OidcPages): Promise<Http
   const ended = { 'Set-Cookie': pages.endAttempt() };
   try {
     const { cookie, next, notice } = await pages.complete(visit);
-    return signedInPage(next, notice, cookie);
+    return signedInHere(next, notice, cookie);
   } catch (error) {
     return failed(error, visit, pages, ended);
   }
@@ -98,7 +98,7 @@ function nothing(): HttpAnswer {
  * The browser comes from another site, so it would not send the new cookie, which is `SameSite=Strict`, to the target of a redirect. It sends
  * it to the target of a link of this page, which it follows by itself unless there is something to read.
  */
-export function signedInPage(next: string, notice: string | undefined, cookie: string): HttpAnswer {
+export function signedInHere(next: string, notice: string | undefined, cookie: string): HttpAnswer {
   const target = escapeHtml(next);
   const html = smallPage(
     'Signed in',

@@ -2,21 +2,21 @@ import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts'
 import type { HttpAnswer } from '../../core/http/messages.ts';
 import { publishModules } from './browser-modules.ts';
 import { publishFromPackage, publishOwn } from './files.ts';
-import { HEADER_STYLE, type Visitor, header } from './header.ts';
+import { HEADER_STYLE, type HeaderSettings, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
 /**
  * The REST reference: Swagger UI for `/openapi.json`. Requests are authenticated with the sign-in cookie, or with a key
  * that the user enters.
  */
-export function referencePage(visitor: Visitor): HttpAnswer {
+export function referencePage(visitor: Visitor, settings: HeaderSettings): HttpAnswer {
   const { styles, bundle, main } = (assets ??= publishAssets());
   const head = [
     ...[HEADER_STYLE, ...styles].map((address) => `<link rel="stylesheet" href="${address}">`),
     `<script defer src="${bundle}"></script>`,
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
-  const body = `${header('/docs', visitor)}
+  const body = `${header('/docs', visitor, settings)}
 <div class="reference-page">
 <nav id="groups" aria-label="Groups of operations"><ul></ul></nav>
 <div id="reference"><noscript>The reference needs JavaScript. The same information is in the file <a href="/openapi.json">openapi.json</a>.</noscript></div>

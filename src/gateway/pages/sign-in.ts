@@ -12,7 +12,7 @@ import type { Sender } from '../admission/rate-limits.ts';
 import type { SignInLinks } from '../admission/sign-in-links.ts';
 import { publishModules } from './browser-modules.ts';
 import { smallPage } from './layout.ts';
-import { type OidcPages, beginOidc, completeOidc } from './oidc.ts';
+import { type OidcPages, beginOidc, completeOidc, signedInHere } from './oidc.ts';
 import type { Visit } from './visit.ts';
 
 export interface SignInDependencies {
@@ -95,7 +95,9 @@ async function redeem(visit: Visit, token: string, dependencies: SignInDependenc
   const keyId = dependencies.links.redeem(token);
   if (keyId === undefined) {
     const person = await dependencies.redeemLink(token, visit);
-    return person ? signedIn(person.next, person.cookie) : signInPage({ fault: WRONG_LINK }, dependencies);
+    return person
+      ? signedInHere(person.next, undefined, person.cookie)
+      : signInPage({ fault: WRONG_LINK }, dependencies);
   }
   const known = await dependencies.findKeyById(keyId, visit);
   return known
@@ -177,19 +179,17 @@ function signInPage(
   const html = smallPage(
     'Sign in',
     `<h1>Sign in</h1>
-${oidc.name === undefined ? '' : providerForm(oidc.name, next, keysSignIn)}
+${oidc.name === undefined ? '' : providerLink(oidc.name, next, keysSignIn)}
 ${keysSignIn ? keyForm({ fault, notice, next }, keyCommand) : shownNotices({ fault, notice })}`,
     signInScript(),
   );
   return answerHtml(html, { status, headers: status === 401 ? unauthenticated().headers : {} });
 }
 
-/** The button of the identity provider, before the form for a key. */
-function providerForm(name: string, next: string, hasMore: boolean): string {
-  return `<form method="get" action="/sign-in/oidc">
-  <input type="hidden" name="next" value="${escapeHtml(next)}">
-  <button class="button wide" type="submit" autofocus>Sign in with ${escapeHtml(name)}</button>
-</form>${hasMore ? '\n<p class="soft">Or with an API key:</p>' : ''}`;
+/** The button of the identity provider, before the form for a key. A link, because a form may not lead to another host. */
+function providerLink(name: string, next: string, hasMore: boolean): string {
+  const address = `/sign-in/oidc?next=${encodeURIComponent(next)}`;
+  return `<p><a class="button wide provider" href="${escapeHtml(address)}">Sign in with ${escapeHtml(name)}</a></p>${hasMore ? '\n<p class="soft">Or:</p>' : ''}`;
 }
 
 function shownNotices({ fault, notice }: Pick<Asked, 'fault' | 'notice'>): string {

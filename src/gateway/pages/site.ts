@@ -31,9 +31,13 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
   const signIn = createSignIn(signInDependencies);
   const schema = once(() => staticFile(printSchema(), 'text/plain; charset=utf-8'));
   const recorder = once(() => staticFile(recorderFile(), 'text/javascript; charset=utf-8'));
-  const graphiql = get('graphiql', async ({ headers }) => graphiqlPage(await signInDependencies.visitorOf(headers)));
+  const graphiql = get('graphiql', async ({ headers }) =>
+    graphiqlPage(await signInDependencies.visitorOf(headers), signInDependencies),
+  );
   const pages: Readonly<Record<string, SitePage>> = {
-    '/docs': get('docs', async ({ headers }) => referencePage(await signInDependencies.visitorOf(headers))),
+    '/docs': get('docs', async ({ headers }) =>
+      referencePage(await signInDependencies.visitorOf(headers), signInDependencies),
+    ),
     '/schema.graphql': get('schema', (request) => schema().answer(request)),
     '/record.mjs': get('recorder', (request) => recorder().answer(request)),
     '/favicon.ico': get('favicon', (request) => fileOrNothing(FAVICON, request)),
