@@ -35,6 +35,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       sendEventOccurrences: 'Sent occurrences',
       registerObjectIdentifiers: 'Registered identifiers',
       removeObjectIdentifiers: 'Removed identifiers',
+      deleteObjectOccurrences: 'Erased an object of events',
     },
   ],
   [

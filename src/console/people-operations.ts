@@ -1,6 +1,6 @@
 import { FAULT, LOCK_FAULT } from './operation-faults.ts';
 
-const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error deletedOrganizationId';
+const DELETION_JOB = 'id state createdAt runAfter startedAt finishedAt error deletedOrganizationId isOfObject';
 
 /** The operations about members, invitations, organizations and the own account. */
 export const PEOPLE_OPERATIONS = {

@@ -25,6 +25,9 @@ import { type FollowState, follow } from './streams.ts';
 
 type Viewer = Answers['Profile']['viewer'];
 type Organization = Viewer['organizations']['nodes'][number];
+const subjectOf = ({ deletedOrganizationId, isOfObject }: Job) =>
+  isOfObject ? 'Occurrences of an object' : deletedOrganizationId === null ? 'Your account' : 'An organization';
+
 type Job = NonNullable<Answers['DeletionJobs']['viewer']['deletionJobs']>['nodes'][number];
 
 const EDIT = async () => (await import('./profile-forms.ts')).EditProfile;
@@ -145,12 +148,9 @@ function Deletions({ list, mayCancel }: DeletionsProps): VNode {
       reload();
       return refusalOf(data?.cancelUserDeletion, faults);
     };
-    const isCancelable = mayCancel && job.deletedOrganizationId === null && job.state === 'QUEUED';
+    const isCancelable = mayCancel && job.deletedOrganizationId === null && !job.isOfObject && job.state === 'QUEUED';
     return html`<tr key=${job.id}>
-      <td class="wide">
-        ${job.deletedOrganizationId === null ? 'Your account' : 'An organization'}
-        ${job.error !== null && html`<div class="fault">${job.error}</div>`}
-      </td>
+      <td class="wide">${subjectOf(job)} ${job.error !== null && html`<div class="fault">${job.error}</div>`}</td>
       <td><${Badge} value=${job.state} /></td>
       <td><${Time} at=${job.createdAt} /></td>
       <td><${Time} at=${job.finishedAt ?? job.runAfter} /></td>

@@ -15,6 +15,7 @@ export const QUEUES = [
   'user-deletion',
   'organization-deletion',
   'event-purge',
+  'object-deletion',
   'session-purge',
   'retention',
   'maintenance',

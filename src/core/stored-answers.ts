@@ -7,8 +7,8 @@ import { listOf } from './postgres/reading/queries.ts';
 export const ERASED = '';
 
 /**
- * Erases the answers that are stored for idempotency keys, of requests that have changed these sessions, or whose answers have sessions beside
- * the changed object: they can have texts that were deleted. Their replay is refused.
+ * Erases the answers that are stored for idempotency keys, of requests that have changed these sessions, or whose answers have sessions, occurrences or
+ * registered identifiers beside the changed object: they can have texts that were deleted. Their replay is refused.
  */
 export async function eraseStoredAnswers(
   em: EntityManager,

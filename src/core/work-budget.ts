@@ -16,6 +16,8 @@ export const WORK = {
   /** Rows of a page of an exported file, and bytes of a page of its events. One page is in memory. */
   exportedRows: 100,
   exportedBytes: 256 * 1024,
+  /** Registered e-mail addresses and tokens of a contact whose occurrences one request deletes. */
+  erasedIdentifiers: 1_000,
   /** Items of a list whose items a schema describes, if it has no other bound. */
   items: 10_000,
   /** Properties and items of a body in all its objects and lists. */

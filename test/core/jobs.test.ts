@@ -101,6 +101,7 @@ describe('a queue', () => {
         { name: 'maintenance', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'mcp-refresh', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'mcp-token-revocation', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'object-deletion', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'organization-deletion', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'retention', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'session-purge', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },

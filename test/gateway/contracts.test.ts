@@ -87,6 +87,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/mcp-connections/:mcpConnectionId/authorize authorizeMcpConnection 200 | 400 401 403 404 409 413 415 429 500 502 503
     POST /v1/mcp-connections/:mcpConnectionId/mcp sendMcpMessage 200 | 400 401 403 404 409 413 429 500 502 503 504
     POST /v1/mcp-connections/:mcpConnectionId/tool-calls callMcpTool 200 | 400 401 403 404 409 413 415 429 500 502 503 504
+    POST /v1/object-occurrences/delete deleteObjectOccurrences 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/operation-manifests publishOperationManifest 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions createSession 201 | 400 401 403 404 409 413 415 429 500 503

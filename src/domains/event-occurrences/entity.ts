@@ -32,6 +32,11 @@ const EventOccurrenceSchema = defineEntity({
       where: 'email is not null',
     },
     {
+      name: 'event_occurrence_utk_index',
+      properties: ['definitionId', 'utk'],
+      where: 'utk is not null',
+    },
+    {
       name: 'event_occurrence_unmatched_index',
       properties: ['definitionId', 'occurredAt', 'id', 'unmatchedReason'],
       where: 'unmatched_reason is not null',
@@ -83,7 +88,10 @@ const ObjectIdentifierSchema = defineEntity({
     updatedAt: p.datetime(),
   },
   uniques: [{ name: 'object_identifier_id_unique', properties: ['id'] }],
-  indexes: [{ name: 'object_identifier_created_index', properties: ['organization', 'createdAt', 'id'] }],
+  indexes: [
+    { name: 'object_identifier_created_index', properties: ['organization', 'createdAt', 'id'] },
+    { name: 'object_identifier_object_index', properties: ['organization', 'objectType', 'objectId'] },
+  ],
 });
 
 /** Maps a value of a unique property to the record that has it. Custom matching uses it to link occurrences to records. */

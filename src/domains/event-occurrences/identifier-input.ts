@@ -5,14 +5,14 @@ import { primaryObjectOf } from '../event-definitions/public.ts';
 
 const MAX_IDENTIFIERS = 1000;
 
-const objectType = z
+export const objectType = z
   .string()
   .regex(/^[A-Za-z][A-Za-z0-9_]{0,99}$/, 'must be a letter, then at most 99 letters, digits or underscores')
   .transform(primaryObjectOf)
   .refine((value) => value !== 'NO_OBJECT', 'must not be NO_OBJECT, which has no records');
 const propertyName = text({ min: 1, max: 255 });
 const value = text({ min: 1, max: 500 });
-const objectId = text({ min: 1, max: 255 });
+export const objectId = text({ min: 1, max: 255 });
 
 export const objectIdentifier = z
   .strictObject({

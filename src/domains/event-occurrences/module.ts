@@ -9,8 +9,10 @@ import {
 } from './entity.ts';
 import { sentOccurrencesJob } from './feed-job.ts';
 import { deleteDefinitions, deleteIdentifiersOf } from './organization-deletion.ts';
+import { objectDeletionJob } from './object-deletion.ts';
 import { eventPurgeJob } from './purge.ts';
 import { eventOccurrenceRoutes } from './rest.ts';
+import { objectDeletionRoutes } from './rest-object-deletion.ts';
 import { deleteExpiredUuids } from './send-queries.ts';
 import { EventViolation } from './violation-entity.ts';
 import { deleteOldViolations } from './violation-queries.ts';
@@ -24,10 +26,15 @@ export const eventOccurrences = {
     SentOccurrenceCount,
     EventViolation,
   ],
-  graphql: () => Promise.all([import('./graphql/occurrences.ts'), import('./graphql/violations.ts')]),
-  routes: eventOccurrenceRoutes,
+  graphql: () =>
+    Promise.all([
+      import('./graphql/occurrences.ts'),
+      import('./graphql/object-deletion.ts'),
+      import('./graphql/violations.ts'),
+    ]),
+  routes: [...eventOccurrenceRoutes, ...objectDeletionRoutes],
   pages: [],
-  jobs: () => [eventPurgeJob, sentOccurrencesJob],
+  jobs: () => [eventPurgeJob, objectDeletionJob, sentOccurrencesJob],
   cleanups: { 'occurrence uuids': deleteExpiredUuids, 'event violations': deleteOldViolations },
   topics: [],
   deletionSteps: {

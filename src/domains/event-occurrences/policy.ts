@@ -7,6 +7,12 @@ export const READ_IDENTIFIERS: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],
   inOrganization: true,
 };
+/** Without a subscription too: it may have ended since the occurrences were sent. */
+export const DELETE_OBJECTS: Access = {
+  scopes: ['behavioral_events.event_definitions.read_write'],
+  inOrganization: true,
+  role: 'admin',
+};
 /** Counts of refused occurrences name events, properties and keys, but no values. */
 export const READ_VIOLATIONS: Access = {
   scopes: ['behavioral_events.event_definitions.read_write'],

@@ -4,6 +4,14 @@ import { columnNames } from '../../core/postgres/reading/queries.ts';
 import type { DeletionQuestionnaire } from './input.ts';
 import { DELETION_STATES, type DeletionState } from './states.ts';
 
+/** By what the occurrences of an object are found. */
+export interface ErasedObject {
+  readonly objectType: string;
+  readonly objectIds: readonly string[];
+  readonly emails: readonly string[];
+  readonly utks: readonly string[];
+}
+
 const DeletionJobSchema = defineEntity({
   name: 'DeletionJob',
   tableName: 'deletion_job',
@@ -12,10 +20,14 @@ const DeletionJobSchema = defineEntity({
     id: p.uuid().$type<DeletionJobId>().primary(),
     /** The user who requested the deletion. Not a foreign key, because the row stays when the user is deleted. */
     userId: p.uuid().$type<UserId>(),
-    /** The organization to delete; null for an account. Not a foreign key, because the row stays when the organization is deleted. */
+    /** The organization to delete, or that of the object; null for an account. Not a foreign key, because the row stays when the organization is deleted. */
     organizationId: p.uuid().$type<OrganizationId>().nullable(),
     /** The members of the organization when its deletion was requested; empty when the deletion is finished. */
     memberIds: p.json<string[]>().default('[]'),
+    /** Whether an object is to be deleted, with its occurrences. */
+    isOfObject: p.boolean().default(false),
+    /** That object; null when the deletion is finished, because its identifiers must not be kept. */
+    object: p.json<ErasedObject>().nullable(),
     state: p.enum(DELETION_STATES),
     questionnaire: p.json<DeletionQuestionnaire>().nullable(),
     /** Organizations without members, which are deleted with everything in them. */
@@ -39,7 +51,7 @@ const DeletionJobSchema = defineEntity({
   indexes: [{ name: 'deletion_job_user_index', properties: ['userId'] }],
 });
 
-/** The deletion of an account or of an organization. The row stays after the deletion. */
+/** The deletion of an account, an organization or an object. The row stays after the deletion. */
 export class DeletionJob extends DeletionJobSchema.class {
   isActive(): boolean {
     return this.state === 'queued' || this.state === 'running';
@@ -55,6 +67,7 @@ export class DeletionJob extends DeletionJobSchema.class {
     this.finishedAt = at;
     this.error = error;
     this.memberIds = [];
+    this.object = null;
   }
 
   recordLeft(organizationIds: readonly OrganizationId[]): void {

@@ -20,23 +20,27 @@ const DeletionJobStateEnum = enumOf('DeletionJobState', 'State of a deletion.', 
   queued:
     'The deletion waits for a worker. The deletion of an account also waits for the end of the grace period, and can be canceled until it runs.',
   running: 'The deletion is running and can no longer be canceled.',
-  done: 'The account or organization is deleted.',
+  done: 'The account, organization or object is deleted.',
   failed: 'The deletion was refused before it began. Nothing was deleted; `error` contains the reason.',
   cancelled: 'The user canceled the deletion. Nothing was deleted.',
 });
 
 export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
   description:
-    'The deletion of an account or of an organization. Only the user who requested it can see it. The deletion of an organization revokes its keys, so use an unbound key or a key of another organization to follow it.',
+    'The deletion of an account, of an organization, or of an object of events. Only the user who requested it can see it. The deletion of an organization revokes its keys, so use an unbound key or a key of another organization to follow it.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readDeletionJobs(context, uuidsOf(keys), selected),
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses: `deletionJobId`.' }),
     deletedOrganizationId: t.id({
       nullable: true,
-      description: 'Global id of the organization to delete. Null for an account.',
-      extensions: needs<DeletionJobRow>('organizationId'),
-      resolve: ({ organizationId }) => organizationId && toGlobalId('Organization', organizationId),
+      description: 'Global id of the organization to delete. Null for an account or an object.',
+      extensions: needs<DeletionJobRow>('organizationId', 'isOfObject'),
+      resolve: ({ organizationId, isOfObject }) =>
+        isOfObject ? null : organizationId && toGlobalId('Organization', organizationId),
+    }),
+    isOfObject: t.exposeBoolean('isOfObject', {
+      description: 'Whether the occurrences of an object are deleted (`deleteObjectOccurrences`).',
     }),
     ...exposed(t, {
       state: [DeletionJobStateEnum, 'State of the deletion.'],

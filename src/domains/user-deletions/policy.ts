@@ -7,12 +7,12 @@ import { organizationsAdministeredBy } from '../organizations/public.ts';
 /** Access for deleting the own account. No acting organization is required. */
 export const DELETE_USER: Access = { scopes: ['users.delete'], inOrganization: false };
 
-/** Access to deletions that the caller requested, of their account and of organizations. */
+/** Access to deletions that the caller requested. */
 export const READ_DELETION_JOBS: Access = {
   scopes: [],
   anyScopeOf: {
-    scopes: ['users.delete', 'organizations.write'],
-    name: 'deletions (`users.delete`, `organizations.write`)',
+    scopes: ['users.delete', 'organizations.write', 'behavioral_events.event_definitions.read_write'],
+    name: 'deletions (`users.delete`, `organizations.write`, `behavioral_events.event_definitions.read_write`)',
   },
   inOrganization: false,
 };

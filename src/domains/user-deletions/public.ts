@@ -1,7 +1,7 @@
 // What other nouns, the gateway and the operator use of user deletions.
 
 export { deleteContents, deleteRest, lockJob } from './deletion-operations.ts';
-export { DeletionJob } from './entity.ts';
+export { DeletionJob, type ErasedObject } from './entity.ts';
 export { listDeletionJobs } from './operations.ts';
 export { type DeletionJobRow, deletionJobRow } from './queries.ts';
 export { deletionJobTopic } from './topics.ts';

@@ -9,9 +9,11 @@ import type { DeletionJobFilter } from './input.ts';
 const db = queriesOn<DeletionTables>();
 
 /** A row has the selected columns only; without a selection it has all columns. */
-export type DeletionJobRow = Omit<RowOf<Readable<DeletionTables>['deletion_job']>, 'memberIds'>;
+export type DeletionJobRow = Omit<RowOf<Readable<DeletionTables>['deletion_job']>, 'memberIds' | 'object'>;
 
-const SHOWN = DELETION_JOB_COLUMNS.filter((name): name is keyof DeletionJobRow => name !== 'memberIds');
+const SHOWN = DELETION_JOB_COLUMNS.filter(
+  (name): name is keyof DeletionJobRow => name !== 'memberIds' && name !== 'object',
+);
 
 /** The deletions that the caller requested. */
 export const DELETION_JOBS = defineList<DeletionJobRow, DeletionJobFilter, 'CREATED_AT'>()(

@@ -128,8 +128,18 @@ function variablesOf({ document, operationName, variableValues }: ExecutionArgs)
   return Object.fromEntries(Object.entries(variableValues ?? {}).filter(([name]) => names.has(name)));
 }
 
-/** The types by which a document reaches the texts of a session. */
-const SESSION_TYPES = new Set(['Session', 'SessionConnection', 'SessionMatch', 'SessionMatchConnection', 'Node']);
+/** The types by which a document reaches what can be deleted: texts of sessions, occurrences and registered identifiers. */
+const SESSION_TYPES = new Set([
+  'Session',
+  'SessionConnection',
+  'SessionMatch',
+  'SessionMatchConnection',
+  'Node',
+  'EventOccurrence',
+  'EventOccurrenceConnection',
+  'ObjectIdentifier',
+  'ObjectIdentifierConnection',
+]);
 
 /** Whether a field of the document sends requests to other servers, whether one is never run again, and whether one gives other sessions than a payload's. */
 function marksOf(schema: GraphQLSchema, document: DocumentNode) {

@@ -12,6 +12,11 @@ const occurrences = (to: References) => ({ inputs: [occurrence(to)] });
 export const eventOccurrences: Cases = {
   sendEventOccurrence: { body: occurrence, target: 'EventDefinition' },
   sendEventOccurrences: { input: occurrences, body: occurrences, target: 'EventDefinition' },
+  deleteObjectOccurrences: {
+    input: () => ({ email: 'nobody@example.com' }),
+    body: () => ({ email: 'nobody@example.com' }),
+    creates: 'DeletionJob',
+  },
   registerObjectIdentifiers: {
     isOnlyInGraphQL: true,
     input: () => ({

@@ -210,6 +210,7 @@ export async function useEverything(given: Given) {
   good(await client.GET(`${occurrences}/event-types`));
   const ofEvent = { params: { path: { name: eventName } }, parseAs: 'text' } as const;
   good(await client.GET('/v1/event-definitions/{name}/occurrences/export', ofEvent));
+  good(await client.POST('/v1/object-occurrences/delete', { body: { email: 'ada@example.com' } }));
   good(await client.DELETE(byPath, { params: { path: propertyPath } }));
   const read = good(await client.GET(one, { params: { path } }));
   good(await client.DELETE(one, { params: { path } }));
