@@ -6,7 +6,6 @@ import { Rename } from './dialogs.ts';
 import { durationOf, usageWords } from './event-content.ts';
 import { useFilter } from './filters.ts';
 
-import { download } from './download.ts';
 import { HoldWords } from './hold-words.ts';
 import { refusalOf, useQuery, useTitleFocus } from './hooks.ts';
 import { html, visibleText } from './html.ts';
@@ -195,7 +194,10 @@ function Exports({ id }: { readonly id: string }): VNode {
     const path = `/v1/sessions/${id}/export?format=${format}`;
     // A link cannot name the organization of this tab; a request can.
     if (withOrganization(path) !== path)
-      return html`<${Action} label=${label} run=${() => download({ path, name: `session-${id}.${extension}` })} />`;
+      return html`<${Action}
+        label=${label}
+        run=${async () => (await import('./download.ts')).download({ path, name: `session-${id}.${extension}` })}
+      />`;
     return html`<a class="button small plain" href=${path} download>${label}</a>`;
   })}`;
 }

@@ -3,15 +3,17 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import { counted } from './event-content.ts';
 import { useFilter } from './filters.ts';
 import { html } from './html.ts';
+import { lazy } from './lazy.ts';
 import { recordingCommand } from './recording-command.ts';
 import { LoadMore } from './load-more.ts';
 import { Empty, Faults, Loading, Waiting } from './parts.ts';
 import { type LiveState, type Start, useSessionEvents } from './session-events.ts';
-import { FoundEvents } from './session-search.ts';
 import { usePlace } from './session-place.ts';
 import { type Search, TimelineHead } from './timeline-head.ts';
 import { TimelineItems, useItems } from './timeline-items.ts';
 import { eventInAddress, useWanted } from './wanted-event.ts';
+
+const FoundEvents = lazy(async () => (await import('./session-search.ts')).FoundEvents);
 
 const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
   loading: 'Loading…',

@@ -2,9 +2,11 @@ import type { VNode } from 'preact';
 import { type DiffLine, type Edit, editsOf, isPatch, patchLines } from './edits.ts';
 import { jsonOf } from './event-content.ts';
 import { html } from './html.ts';
+import { lazy } from './lazy.ts';
 import { Badge } from './parts.ts';
-import { WholeText } from './recorded-event.ts';
 import type { Message, Note, TimelineItem, ToolCall } from './timeline.ts';
+
+const WholeText = lazy(async () => (await import('./recorded-event.ts')).WholeText);
 
 /** What a timeline shows of an item. */
 export function bodyOf(item: TimelineItem, sessionId: string): VNode {

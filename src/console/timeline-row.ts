@@ -1,11 +1,13 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { html } from './html.ts';
+import { lazy } from './lazy.ts';
 import { memo } from './memo.ts';
-import { EventJson } from './recorded-event.ts';
 import { RedactEventsButton } from './redaction.ts';
 import { bodyOf } from './timeline-body.ts';
 import type { TimelineItem } from './timeline.ts';
+
+const EventJson = lazy(async () => (await import('./recorded-event.ts')).EventJson);
 
 interface RowProps {
   readonly item: TimelineItem;
