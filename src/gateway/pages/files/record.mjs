@@ -7,6 +7,16 @@
 //   node record.mjs -- codex exec --json "Fix the flaky test"
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
 //
+//   node record.mjs import                               sends what Claude Code, Codex and Gemini CLI have left on this machine, after a question
+//   node record.mjs install                              lets Claude Code and Codex call `sync` at the end of each turn; `uninstall` undoes it
+//
+// Options of import and sync
+//   FILE                   one transcript; --agent NAME only those of claude, codex or gemini
+//   --since 90d            only transcripts that were changed in this time: days (d), hours (h), or a date
+//   --exclude FOLDER       leaves out the work in a folder; can be repeated. A file .workspace-ignore in the folder does the same
+//   --public               the whole organization can read the sessions
+//   --dry-run              only says what would be sent; --yes sends without a question
+//
 // Options
 //   --title TEXT           title of the session; by default the agent and its prompt
 //   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat or auto; by default
@@ -46,6 +56,8 @@ import {
   textOf,
   UsageError,
 } from './recorder/common.mjs';
+import { runInstall, runUninstall } from './recorder/hooks.mjs';
+import { runImport, runSync } from './recorder/import.mjs';
 import { isRunning, runsIn, Spool } from './recorder/spool.mjs';
 /** @import { State } from './recorder/spool.mjs' */
 import { goesOn, programOf, titleOf } from './recorder/agents.mjs';
@@ -126,7 +138,12 @@ function helpText() {
   return `${comment.replace(/^#.*\n/, '').replaceAll(/^\/\/ ?/gm, '')}\n`;
 }
 
+/** @type {Readonly<Record<string, (args: string[]) => Promise<void>>>} */
+const COMMANDS = { import: runImport, sync: runSync, install: runInstall, uninstall: runUninstall };
+
 async function main() {
+  const [, , first = '', ...rest] = process.argv;
+  if (Object.hasOwn(COMMANDS, first)) return COMMANDS[first]?.(rest);
   const { command, resume, waitMs, help, ...options } = readArguments();
   if (help) return void process.stdout.write(helpText());
   if (resume !== undefined) return resumeRun(resume, waitMs);

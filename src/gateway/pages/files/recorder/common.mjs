@@ -1,5 +1,10 @@
 /** What the parts of the recorder have in common. */
 
+import * as fs from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+
 /** A batch has at most so many lines and bytes, as the gateway takes them. A longer line is sent alone, with its longest texts cut. */
 export const MAX_LINES = 10_000;
 export const MAX_BYTES = 4 * 1024 * 1024;
@@ -32,8 +37,22 @@ export const FORMATS = [
 /** Programs whose prompt is known. */
 export const AGENTS = new Set([...FORMATS, 'qwen']);
 AGENTS.delete('auto');
-export const GATEWAY = (process.env['GATEWAY'] ?? '').replace(/\/+$/, '');
-export const KEY = process.env['KEY'] ?? '';
+export const BASE = join(homedir(), '.workspace-recorder');
+export const SETTINGS = join(BASE, 'settings.json');
+/** @type {{ GATEWAY?: string, KEY?: string, since?: number }} what `install` has saved for the hooks */
+export const SAVED = process.argv[2] === 'sync' || process.argv[2] === 'import' ? readSettings() : {};
+export const GATEWAY = (process.env['GATEWAY'] ?? SAVED.GATEWAY ?? '').replace(/\/+$/, '');
+export const KEY = process.env['KEY'] ?? SAVED.KEY ?? '';
+
+function readSettings() {
+  try {
+    /** @type {{ GATEWAY?: string, KEY?: string, since?: number }} */
+    const settings = JSON.parse(fs.readFileSync(SETTINGS, 'utf8'));
+    return settings;
+  } catch {
+    return {};
+  }
+}
 
 /** @param {string} text */
 export const say = (text) => void process.stderr.write(`record: ${text}\n`);
@@ -54,4 +73,13 @@ export function settingsProblem() {
   if (!/^https?:\/\/./.test(GATEWAY) || !URL.canParse(GATEWAY))
     return 'the gateway cannot be reached: the variable GATEWAY must be an address such as https://gateway.example';
   return /^[\x21-\x7e]+$/.test(KEY) ? undefined : 'the variable KEY must be an API key, without spaces and line breaks';
+}
+
+/** @param {string} question @param {string} otherwise what to do where nobody can be asked */
+export async function isAgreed(question, otherwise) {
+  if (!process.stdin.isTTY) throw new UsageError(otherwise);
+  const asked = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await asked.question(`${question} [y/N] `);
+  asked.close();
+  return /^y(?:es)?$/i.test(answer.trim());
 }

@@ -41,12 +41,12 @@ export function reasonOf(error) {
 }
 
 /**
- * @param {string} path @param {string | Uint8Array<ArrayBuffer>} body @param {Record<string, string>} headers
+ * @param {string} path @param {string | Uint8Array<ArrayBuffer>} body @param {Record<string, string>} headers @param {string} [method]
  * @returns {Promise<{ id: string, htmlUrl: string } | undefined>} the answer, whose members are those of a session only where it is one
  * @throws Refusal, or Problem when sending again can help
  */
-export async function post(path, body, headers) {
-  const { status, headers: answered, text } = await answerOf(path, body, headers);
+export async function post(path, body, headers, method = 'POST') {
+  const { status, headers: answered, text } = await answerOf(path, body, headers, method);
   keepPace(answered);
   if (status >= 200 && status < 300) {
     /** @type {{ id: string, htmlUrl: string }} */
@@ -62,11 +62,11 @@ export async function post(path, body, headers) {
   throw new Refusal(status, message);
 }
 
-/** @param {string} path @param {string | Uint8Array<ArrayBuffer>} body @param {Record<string, string>} headers @throws Problem */
-export async function answerOf(path, body, headers) {
+/** @param {string} path @param {string | Uint8Array<ArrayBuffer>} body @param {Record<string, string>} headers @param {string} method @throws Problem */
+export async function answerOf(path, body, headers, method) {
   try {
     const response = await fetch(`${GATEWAY}${path}`, {
-      method: 'POST',
+      method,
       headers: { Authorization: `Bearer ${KEY}`, ...headers },
       body,
       signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),

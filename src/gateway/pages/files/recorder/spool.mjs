@@ -110,21 +110,9 @@ export class Spool {
   /** The lines that are next; undefined while there is no whole line. A batch that was begun keeps its end. */
   next() {
     const { sent, batch } = this.state;
-    if (batch !== undefined) return fitting(this.read(sent, batch - sent));
-    let bytes = this.read(sent, MAX_BYTES);
-    let end = endOfLines(bytes);
-    if (end === 0 && bytes.length === MAX_BYTES) {
-      bytes = this.read(sent, MAX_LINE_BYTES);
-      end = bytes.indexOf(10) + 1;
-      if (end === 0 && bytes.length === MAX_LINE_BYTES) end = endOfPart(bytes);
-    }
-    if (end === 0 && this.isComplete) end = bytes.length;
-    if (end === 0) return undefined;
-    const lines = fitting(bytes.subarray(0, end));
-    // A long line that cannot be made shorter.
-    if (lines.length > MAX_BYTES) end = endOfPart(bytes);
-    this.state.batch = sent + end;
-    return lines.subarray(0, end);
+    const next = nextBatch((position, length) => this.read(position, length), sent, batch, this.isComplete);
+    if (next) this.state.batch = next.end;
+    return next?.lines;
   }
 
   acknowledge() {
@@ -161,6 +149,28 @@ export class Spool {
     if (this.file !== undefined) fs.closeSync(this.file);
     if (this.folder !== undefined) fs.rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * The next lines after a position, and where they end; undefined while there is no whole line.
+ * @param {(position: number, length: number) => Buffer} read @param {number} sent
+ * @param {number | undefined} batch the end of a batch that was begun @param {boolean} isComplete
+ */
+export function nextBatch(read, sent, batch, isComplete) {
+  if (batch !== undefined) return { lines: fitting(read(sent, batch - sent)), end: batch };
+  let bytes = read(sent, MAX_BYTES);
+  let end = endOfLines(bytes);
+  if (end === 0 && bytes.length === MAX_BYTES) {
+    bytes = read(sent, MAX_LINE_BYTES);
+    end = bytes.indexOf(10) + 1;
+    if (end === 0 && bytes.length === MAX_LINE_BYTES) end = endOfPart(bytes);
+  }
+  if (end === 0 && isComplete) end = bytes.length;
+  if (end === 0) return undefined;
+  const lines = fitting(bytes.subarray(0, end));
+  // A long line that cannot be made shorter.
+  if (lines.length > MAX_BYTES) end = endOfPart(bytes);
+  return { lines: lines.subarray(0, end), end: sent + end };
 }
 
 /** Where the last whole line of a batch ends. @param {Uint8Array} bytes */

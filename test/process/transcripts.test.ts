@@ -1,0 +1,147 @@
+import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { claudeTranscript, codexRollout } from '../support/fixtures/transcript-lines.ts';
+import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
+import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
+import { RECORD, linesOf } from '../support/processes/recorder.ts';
+
+/** The recorder sends the transcripts that agents have left on disk, each once. */
+
+let gateway: ServedGateway;
+let key: string;
+let home: string;
+let project: string;
+beforeAll(async () => {
+  gateway = await startServedGateway({ RATE_LIMIT_PER_MINUTE: '0' });
+});
+afterAll(() => gateway.close());
+afterEach(endProcesses);
+beforeEach(async () => {
+  ({ key } = await gateway.createKey());
+  home = await temporaryDirectory();
+  project = join(home, 'work', 'shop');
+  await mkdir(project, { recursive: true });
+});
+
+async function record(...args: string[]) {
+  const env = { GATEWAY: gateway.url, KEY: key, HOME: home, CLAUDE_CONFIG_DIR: '', CODEX_HOME: '' };
+  const { child, output, exited } = start([...RECORD, ...args], env);
+  child.stdin.end();
+  return { code: await exited, ...output };
+}
+
+const textOf = (values: readonly object[]) => values.map((value) => `${JSON.stringify(value)}\n`).join('');
+const CLAUDE_ID = '7deb9c4a-fc75-4bd9-a319-8c300bf99c69';
+
+async function leave(path: string, values: readonly object[]): Promise<string> {
+  const file = join(home, path);
+  await mkdir(join(file, '..'), { recursive: true });
+  await writeFile(file, textOf(values));
+  return file;
+}
+const leaveClaude = (values: readonly object[], id = CLAUDE_ID) =>
+  leave(`.claude/projects/-work-shop/${id}.jsonl`, [{ type: 'last-prompt', cwd: project }, ...values]);
+
+interface Listed {
+  readonly id: string;
+  readonly title: string;
+  readonly createdAt: string;
+  readonly agent: string;
+  readonly visibility: string;
+  readonly project: { readonly name: string } | null;
+}
+async function sessions(): Promise<readonly Listed[]> {
+  const path = '/v1/sessions?orderBy=createdAt&sortOrder=ASC';
+  return (await gateway.rest<{ items: readonly Listed[] }>('GET', path, { key })).body.items;
+}
+const linesIn = async (title: string) => {
+  const found = (await sessions()).find((each) => each.title === title);
+  return linesOf(gateway, key, found?.id ?? '');
+};
+
+test('import sends what agents have left, in its place in time, and a second time nothing', async () => {
+  await leaveClaude(claudeTranscript);
+  await leave(`.claude/projects/-work-shop/${CLAUDE_ID}/subagents/agent-a9.jsonl`, [
+    { type: 'summary', summary: 'of a9' },
+  ]);
+  await leave(`.codex/sessions/2026/11/27/rollout-2026-11-27T20-52-36-${CLAUDE_ID}.jsonl`, codexRollout);
+  const dry = await record('import', '--dry-run');
+  expect(dry.stderr).toBe(
+    `record: 2 sessions, ${claudeTranscript.length + codexRollout.length + 2} lines, ${/[\d.]+ MiB/.exec(dry.stderr)?.[0]}; 0 texts look like credentials, which the gateway replaces\n`,
+  );
+  expect(await sessions()).toEqual([]);
+  expect(await record('import')).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
+  expect(await record('import', '--yes')).toMatchObject({ code: 0 });
+  const found = await sessions();
+  expect(found).toMatchObject([
+    {
+      title: 'Fix the rate',
+      createdAt: '2026-11-27T20:51:59.854Z',
+      agent: 'claude',
+      visibility: 'private',
+      project: { name: 'shop' },
+    },
+    { title: '<b>Fix</b> the rate', createdAt: '2026-11-27T20:52:36.953Z', agent: 'codex', project: { name: 'shop' } },
+  ]);
+  expect(JSON.stringify(found)).not.toContain(home);
+  expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 2);
+  const again = await record('import', '--yes');
+  expect(again.stderr).toMatch(/^record: 0 sessions, 0 lines/);
+  expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 2);
+});
+
+test('sync adds the end of a file that grew, and of one that was rewritten only what is new', async () => {
+  const file = await leaveClaude(claudeTranscript);
+  await record('sync');
+  const before = await linesIn('Fix the rate');
+  await appendFile(file, '{"type":"user","uuid":"n1","message":{"role":"user","content":"half');
+  await record('sync');
+  expect(await linesIn('Fix the rate')).toEqual(before);
+  await appendFile(file, ' a line"}}\n');
+  await record('sync');
+  const grown = await linesIn('Fix the rate');
+  expect(grown.slice(before.length)).toEqual([
+    '{"type":"user","uuid":"n1","message":{"role":"user","content":"half a line"}}',
+  ]);
+  const added = { type: 'summary', summary: 'Compacted' };
+  await writeFile(file, textOf([added, ...claudeTranscript.slice(5, 9)]));
+  await record('sync');
+  expect(await linesIn('Fix the rate')).toEqual([...grown, JSON.stringify(added)]);
+  expect(await sessions()).toHaveLength(1);
+});
+
+test('a transcript whose session was deleted, and those in folders that are left out, are not sent', async () => {
+  const file = await leaveClaude(claudeTranscript);
+  await record('sync');
+  const [found] = await sessions();
+  await gateway.rest('DELETE', `/v1/sessions/${found?.id}`, { key });
+  await appendFile(file, '{"type":"summary","summary":"more"}\n');
+  expect(await record('sync')).toMatchObject({ code: 0 });
+  await writeFile(join(home, 'work', '.workspace-ignore'), '');
+  await leaveClaude(claudeTranscript, 'left-out');
+  await record('sync');
+  expect(await sessions()).toEqual([]);
+});
+
+test('install adds hooks beside those of others, which end with 0 whatever happens; uninstall takes them out', async () => {
+  const hooks = { Stop: [{ hooks: [{ type: 'command', command: 'say done' }] }] };
+  const settings = await leave('.claude/settings.json', [{ model: 'opus', hooks }]);
+  const config = join(home, '.codex', 'config.toml');
+  await mkdir(join(home, '.codex'));
+  await writeFile(config, 'model = "gpt-5"\n[tools]\n');
+  expect(await record('install')).toMatchObject({ code: 2 });
+  expect(await record('install', '--yes')).toMatchObject({ code: 0 });
+  const installed = JSON.parse(await readFile(settings, 'utf8')) as {
+    hooks: typeof hooks & { SessionEnd: typeof hooks.Stop };
+  };
+  expect(installed.hooks.Stop).toHaveLength(2);
+  expect((await readFile(config, 'utf8')).split('\n')[0]).toMatch(/^notify = \["sh","-c",".*sync --hook/);
+  const command = installed.hooks.SessionEnd[0]?.hooks[0]?.command ?? '';
+  const hook = start(['sh', '-c', command.replace('record.mjs', 'gone.mjs')], { HOME: home });
+  expect([await hook.exited, hook.output]).toEqual([0, { stdout: '', stderr: '' }]);
+  await record('install', '--yes');
+  await record('uninstall', '--yes');
+  expect(JSON.parse(await readFile(settings, 'utf8'))).toEqual({ model: 'opus', hooks });
+  expect(await readFile(config, 'utf8')).toBe('model = "gpt-5"\n[tools]\n');
+});
