@@ -6,6 +6,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     'Sessions',
     {
       createSession: 'Created the session',
+      ensureSession: 'Created the session of an external id',
       updateSession: 'Changed the session',
       transitionSession: 'Changed the state',
       pinSession: 'Pinned or unpinned the session',
@@ -90,6 +91,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       createOrganization: 'Created the organization',
       updateOrganization: 'Changed the organization',
       updateOrganizationRetention: 'Changed the retention',
+      applyRetention: 'Deleted what is older than the retention',
       deleteOrganization: 'Deleted the organization',
       exportOrganization: 'Exported everything',
       setSubscription: 'Changed the subscription',
@@ -136,6 +138,9 @@ const SETTING: Readonly<Record<string, string>> = {
   recordPullRequest: 'as',
 };
 
+/** Operations whose detail is a text for people. */
+const WITH_TEXT = new Set(['applyRetention', 'deleteObjectOccurrences']);
+
 /** What an entry of the audit log says. A refused attempt can also name a field that was read. */
 export function changeOf({ operation, changedFields, refusal, detail }: Change): string {
   if (refusal !== null) return `Tried: ${wordsIn(operation)}`;
@@ -149,6 +154,7 @@ export function changeOf({ operation, changedFields, refusal, detail }: Change):
     return changedFields.length === 1 ? `${changed} to ${value}` : `${changed} (${value})`;
   }
   const words = WORDS[operation] ?? sentence(wordsIn(operation));
+  if (WITH_TEXT.has(operation) && detail !== null) return `${words}: ${detail}`;
   return value ? `${words} ${SETTING[operation] ?? 'to'} ${value}` : words;
 }
 

@@ -37,6 +37,7 @@ test('an entry says what was done, which fields changed, or what was refused', (
     said('updateWebhook', ['isEnabled'], null, 'true'),
     said('inviteOrganizationMember', null, null, 'admin'),
     said('completeMcpAuthorization'),
+    said('applyRetention', null, null, '2 sessions, 0 event occurrences, 5 audit log entries'),
     said('notYetKnown'),
   ]).toEqual([
     'Created the key',
@@ -50,6 +51,7 @@ test('an entry says what was done, which fields changed, or what was refused', (
     'Enabled',
     'Invited somebody as admin',
     'Completed an authorization',
+    'Deleted what is older than the retention: 2 sessions, 0 event occurrences, 5 audit log entries',
     'Not yet known',
   ]);
 });
