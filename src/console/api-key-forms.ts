@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
-import { run } from './api.ts';
+import { type Answer, run } from './api.ts';
+import type { Answers } from './operation-types.ts';
 import type { DialogProps } from './form-button.ts';
 import { SelectField, TextField, useField } from './form-fields.ts';
 import { FormDialog, useForm } from './form.ts';
@@ -87,11 +88,13 @@ function ScopesField({ scopes, textOf }: ScopesProps): VNode {
 interface CreateKeyProps extends DialogProps {
   readonly caller: CallingKey;
   readonly textOf: (scope: Scope) => ScopeText;
+  /** Whose key it becomes; undefined for the caller. */
+  readonly serviceAccount?: { readonly id: string; readonly name: string };
   readonly onCreated: (key: string) => void;
 }
 
 /** The form that creates an API key. */
-export function CreateKey({ caller, textOf, onCreated, onClose }: CreateKeyProps): VNode {
+export function CreateKey({ caller, textOf, serviceAccount, onCreated, onClose }: CreateKeyProps): VNode {
   const later = new Date(Date.now() + DEFAULT_DAYS * DAY_MS);
   const isLater = caller.expiresAt === null || new Date(caller.expiresAt) > later;
   const initial = {
@@ -103,9 +106,15 @@ export function CreateKey({ caller, textOf, onCreated, onClose }: CreateKeyProps
   };
   const form = useForm({
     initial,
-    send: ({ name, scopes, expiresAt, date, place }, { idempotencyKey }) => {
-      const input = { name, scopes, expiresAt: expiryOf(expiresAt, date), allOrganizations: place === 'all' };
-      return run('CreateApiKey', { input }, { idempotencyKey });
+    send: (
+      { name, scopes, expiresAt, date, place },
+      { idempotencyKey },
+    ): Promise<Answer<Answers['CreateApiKey'] | Answers['CreateServiceAccountApiKey']>> => {
+      const key = { name, scopes, expiresAt: expiryOf(expiresAt, date) };
+      if (!serviceAccount)
+        return run('CreateApiKey', { input: { ...key, allOrganizations: place === 'all' } }, { idempotencyKey });
+      const input = { ...key, serviceAccountId: serviceAccount.id };
+      return run('CreateServiceAccountApiKey', { input }, { idempotencyKey });
     },
     onDone: ({ key }) => {
       onClose();
@@ -115,7 +124,7 @@ export function CreateKey({ caller, textOf, onCreated, onClose }: CreateKeyProps
   const { expiresAt, date } = form.values;
   const never = caller.expiresAt === null ? 'Never' : 'With your own key';
   return html`<${FormDialog}
-    title="New API key"
+    title=${serviceAccount ? `New API key of ${serviceAccount.name}` : 'New API key'}
     submit="Create"
     form=${form}
     isBlocked=${expiresAt === 'date' && date === ''}
@@ -125,7 +134,7 @@ export function CreateKey({ caller, textOf, onCreated, onClose }: CreateKeyProps
     <${ScopesField} scopes=${caller.scopes} textOf=${textOf} />
     <${SelectField} name="expiresAt" label="Expires" choices=${[...EXPIRIES, ['none', never]]} />
     ${expiresAt === 'date' && html`<${TextField} name="date" label="Last day" type="date" isRequired />`}
-    <${SelectField} name="place" label="Valid in" choices=${PLACES} />
+    ${!serviceAccount && html`<${SelectField} name="place" label="Valid in" choices=${PLACES} />`}
   <//>`;
 }
 

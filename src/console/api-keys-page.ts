@@ -39,7 +39,7 @@ export function ApiKeysPage(): VNode {
   const empty = html`<${Empty}>There are no keys that you may see.<//>`;
   return html`<${PageFrame}
     title="API keys"
-    intro="A key acts for its user. It is shown once, when it is created."
+    intro="A key acts for its user or service account. It is shown once, when it is created."
     actions=${create}
   >
     ${secret !== undefined && html`<${Secret} key=${secret} label="The new key." value=${secret} />`}
@@ -74,7 +74,7 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
     <td class="wide">
       <strong>${key.name}</strong>${isOwn && html` <span class="badge">signed in with</span>`}
       <div class="soft">
-        <code>${key.preview}</code>${key.user?.id !== own?.user.id && html` of ${personOf(key.user)}`}
+        <code>${key.preview}</code>${key.owner?.id !== own?.user?.id && html` of ${personOf(key.owner)}`}
       </div>
     </td>
     <td class="wrap"><${Reach} organization=${key.organization} organizations=${own?.organizations?.nodes ?? []} /></td>

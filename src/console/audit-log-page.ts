@@ -93,6 +93,7 @@ const TYPES: Readonly<Record<string, string>> = {
   ApiKey: 'API key',
   McpServer: 'MCP connection',
   OrganizationInvitation: 'Invitation',
+  ServiceAccount: 'Service account',
   User: 'Person',
 };
 
@@ -128,6 +129,8 @@ function placeOf(target: Target): readonly [name?: string | null, path?: string]
       return [target.title, target.url];
     case 'Session':
       return [target.title, `/sessions/${target.databaseId}`];
+    case 'ServiceAccount':
+      return [target.displayName, '/members'];
     case 'User':
       return [target.ownName ?? target.address, '/members'];
     case 'Webhook':

@@ -1,3 +1,5 @@
+import { ACTOR } from './operation-faults.ts';
+
 /** The operations with which the console finds something; a part of `OPERATIONS`. */
 export const FINDING = {
   SessionSearch: `query SessionSearch($text: String!, $filter: SessionFilter, $first: Int!, $after: String) {
@@ -10,11 +12,14 @@ export const FINDING = {
   /** What the sessions and the audit log can be filtered by. */
   Agents: `query Agents { viewer { organization { id agents(first: 100) { nodes { name } } } } }`,
 
-  People: `query People { viewer { user { id } organization { id members(first: 100) { nodes { user { id name email } } } } } }`,
+  People: `query People($isAdministrator: Boolean!) { viewer { user { id } organization { id
+    members(first: 100) { nodes { user { id name email } } }
+    serviceAccounts(first: 100) @include(if: $isAdministrator) { nodes { id displayName } }
+  } } }`,
 
   History: `query History($id: ID!, $first: Int!, $after: String, $isRecording: Boolean) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: { targetIds: [$id], isRecording: $isRecording }) {
-      nodes { id databaseId occurredAt operation source changedFields detail refusal actor { id name email } }
+      nodes { id databaseId occurredAt operation source changedFields detail refusal actor { ${ACTOR} } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
@@ -43,7 +48,7 @@ export const FINDING = {
   AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
       nodes {
-        id databaseId occurredAt operation source targetType targetId targetLabel requestId refusal changedFields detail actor { id name email }
+        id databaseId occurredAt operation source targetType targetId targetLabel requestId refusal changedFields detail actor { ${ACTOR} }
         target {
           __typename
           ... on ApiKey { name preview }
@@ -53,7 +58,7 @@ export const FINDING = {
           ... on OrganizationInvitation { email }
           ... on PullRequest { title url }
           ... on Session { databaseId title }
-          ... on User { ownName: name address: email }
+          ... on ServiceAccount { displayName } ... on User { ownName: name address: email }
           ... on Webhook { databaseId url }
         }
       }

@@ -7,6 +7,7 @@ import { Invitations } from './invitations.ts';
 import type { Answers } from './operation-types.ts';
 import { Membership } from './membership.ts';
 import { Retention } from './retention.ts';
+import { ServiceAccounts } from './service-accounts.ts';
 import { Action, Empty, List, PageFrame, Time, personOf, roleName } from './parts.ts';
 import { follow } from './streams.ts';
 
@@ -34,10 +35,11 @@ export function MembersPage(): VNode {
     <${List}
       label="Members"
       list=${list}
-      row=${(row: Row) => rowOf(row, mayChange && row.node.user.id !== own?.user.id, list.reload)}
+      row=${(row: Row) => rowOf(row, mayChange && row.node.user.id !== own?.user?.id, list.reload)}
       empty=${html`<${Empty}>There are no members that you may see.<//>`}
       head=${HEAD}
     />
+    ${mayChange && html`<${ServiceAccounts} />`}
     ${own?.organization && html`<${Membership} organization=${own.organization} onDone=${membership.reload} />`}
     ${mayChange && html`<${Retention} />`}
   <//>`;

@@ -1,12 +1,12 @@
 import { FINDING } from './finding-operations.ts';
-import { FAULT, LOCK_FAULT } from './operation-faults.ts';
+import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from './people-operations.ts';
 import { RETENTION_OPERATIONS } from './retention-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
-  state { current } project { name } creator { id name email } hold { reason heldAt heldBy { id name email } }`;
+  state { current } project { name } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
 
 /** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
 const EVENT = 'databaseId createdAt eventType messageId eventDataJson(maxLength: 10000)';
@@ -19,7 +19,7 @@ const MCP_SERVER = `
 
 const API_KEY = `
   id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate
-  organization { id name } user { id name email }`;
+  organization { id name } owner { ${ACTOR} }`;
 
 const WEBHOOK = `
   id databaseId url types conditions { sessionStates } isEnabled disabledAt disabledReason cursor attempts nextAttemptAt failingSince disableAfter
@@ -221,7 +221,7 @@ export const OPERATIONS = {
 
   McpServerCalls: `query McpServerCalls($first: Int!, $after: String, $targetIds: [ID!]) {
     viewer { organization { id auditLog(first: $first, after: $after, filter: { operations: ["callMcpTool"], targetIds: $targetIds }) {
-      nodes { id occurredAt actor { id name email } apiKey { id name } toolCall { toolName sessionId outcome durationMs bytes } }
+      nodes { id occurredAt actor { ${ACTOR} } apiKey { id name } toolCall { toolName sessionId outcome durationMs bytes } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,

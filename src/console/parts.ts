@@ -48,10 +48,16 @@ export function Badge({ value }: { readonly value: string }): VNode {
   return html`<span class="badge ${TONES[value] ?? ''}">${wordsOf(value)}</span>`;
 }
 
-export function personOf(
-  user: { readonly name: string | null; readonly email: string | null } | null | undefined,
-): string {
-  return user?.name ?? user?.email ?? 'deleted account';
+/** What the console shows of a person, or of a service account. */
+type Author =
+  | { readonly name: string | null; readonly email: string | null }
+  | { readonly displayName: string }
+  | null
+  | undefined;
+
+export function personOf(author: Author): string {
+  if (author && 'displayName' in author) return `${author.displayName} (service account)`;
+  return author?.name ?? author?.email ?? 'deleted account';
 }
 
 export function Faults({ faults }: { readonly faults: readonly Fault[] }): VNode | null {

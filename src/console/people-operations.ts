@@ -101,6 +101,31 @@ export const PEOPLE_OPERATIONS = {
     revokeOrganizationInvitation(input: { invitationId: $id }) { __typename ${FAULT} }
   }`,
 
+  ServiceAccounts: `query ServiceAccounts($first: Int!, $after: String) {
+    viewer { organization { id serviceAccounts(first: $first, after: $after) {
+      nodes { id name role createdAt }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  CreateServiceAccount: `mutation CreateServiceAccount($input: CreateServiceAccountInput!) {
+    createServiceAccount(input: $input) { __typename ${FAULT} }
+  }`,
+
+  UpdateServiceAccount: `mutation UpdateServiceAccount($input: UpdateServiceAccountInput!) {
+    updateServiceAccount(input: $input) { __typename ${FAULT} }
+  }`,
+
+  DeleteServiceAccount: `mutation DeleteServiceAccount($id: ID!) {
+    deleteServiceAccount(input: { serviceAccountId: $id }) { __typename ${FAULT} }
+  }`,
+
+  CreateServiceAccountApiKey: `mutation CreateServiceAccountApiKey($input: CreateServiceAccountApiKeyInput!) {
+    createServiceAccountApiKey(input: $input) {
+      __typename ... on CreateServiceAccountApiKeyPayload { key } ${FAULT}
+    }
+  }`,
+
   AcceptInvitation: `mutation AcceptInvitation($token: String!) {
     acceptOrganizationInvitation(input: { token: $token }) {
       __typename ... on AcceptOrganizationInvitationPayload { organization { databaseId name } } ${FAULT}

@@ -8,7 +8,9 @@ import { html } from './html.ts';
 import { confirmDone } from './notices.ts';
 import type { Answers } from './operation-types.ts';
 
-type Viewer = Answers['Profile']['viewer'];
+type Loaded = Answers['Profile']['viewer'];
+/** People alone sign in. */
+type Viewer = Loaded & { readonly user: NonNullable<Loaded['user']> };
 
 interface ProfileProps extends DialogProps {
   readonly viewer: Viewer;

@@ -45,13 +45,13 @@ export function ProfilePage(): VNode {
     reload();
     jobs.reload();
   };
-  if (!viewer) {
+  if (!viewer?.user) {
     return html`<${PageFrame} title="Profile">
       <${Faults} faults=${faults} />${isLoading && html`<${Loading} paused=${paused} />`}
     <//>`;
   }
   const { user } = viewer;
-  const props = { viewer, onDone: changed };
+  const props = { viewer: { ...viewer, user }, onDone: changed };
   return html`<${PageFrame}
     title="Profile"
     actions=${mayChange && html`<${FormButton} label="Edit" load=${EDIT} props=${props} />`}

@@ -59,7 +59,9 @@ export type CredentialKind = (typeof CREDENTIAL_KINDS)[number];
 export interface Actor {
   /** The credential: a key, or the sign-in of a browser. */
   readonly keyId: ApiKeyId;
+  /** The account: of a person, or a service account. */
   readonly userId: UserId;
+  readonly isServiceAccount?: boolean;
   /** By default a key. */
   readonly kind?: CredentialKind;
   /** The key that a browser was signed in with. */
@@ -89,6 +91,8 @@ export interface Access {
   readonly anyScopeOf?: { readonly scopes: readonly Scope[]; readonly name: string };
   /** Whether the operation needs an acting organization; a caller without one gets 400. */
   readonly inOrganization: boolean;
+  /** Whether only people can do it, and service accounts cannot. */
+  readonly isForPeople?: true;
   /** The role that the caller needs in the organization. */
   readonly role?: 'admin';
   /** The subscription that the organization needs. */
@@ -102,10 +106,11 @@ export interface Access {
 }
 
 /** The requirements, as sentences for a description. */
-export function describeAccess({ scopes, anyScopeOf, role, subscription }: Access): Wording {
+export function describeAccess({ scopes, anyScopeOf, isForPeople, role, subscription }: Access): Wording {
   return sentences(
     scopes.map((scope) => `Needs the scope \`${scope}\`.`).join(' '),
     anyScopeOf ? `Needs any scope of ${anyScopeOf.name}.` : '',
+    isForPeople ? 'Only people can do this, not service accounts.' : '',
     role ? wording`Needs the role \`${enumValue(role)}\`.` : '',
     subscription?.description ?? '',
   );
@@ -121,12 +126,13 @@ export const ANYBODY: Access = { scopes: [], inOrganization: false };
  */
 export function requireAccess(
   actor: Actor,
-  { scopes, anyScopeOf, inOrganization, role, subscription }: Access,
+  { scopes, anyScopeOf, isForPeople, inOrganization, role, subscription }: Access,
   organizationId?: OrganizationId,
 ): void {
   for (const scope of scopes) requireScope(actor, scope);
   if (anyScopeOf && !anyScopeOf.scopes.some((scope) => actor.scopes.has(scope)))
     throw new ForbiddenError(`the API key lacks every scope of ${anyScopeOf.name}; one of them is enough`);
+  if (isForPeople) requirePerson(actor);
   if (!inOrganization) return;
   const organization = requireOrganization(actor, organizationId);
   if (role === 'admin') requireAdmin(actor);
@@ -142,6 +148,12 @@ export function hasAccess(actor: Actor, access: Access, organizationId?: Organiz
     if (error instanceof ForbiddenError || error instanceof ValidationError) return false;
     throw error;
   }
+}
+
+/** @throws ForbiddenError (403) for the key of a service account. */
+export function requirePerson({ isServiceAccount }: Actor): void {
+  if (isServiceAccount === true)
+    throw new ForbiddenError('only people can do this, and the API key is of a service account');
 }
 
 /** @throws ForbiddenError (403) if the key lacks the scope. */

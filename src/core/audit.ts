@@ -130,6 +130,7 @@ export const AUDITED_NODES = [
   'Organization',
   'OrganizationInvitation',
   'PullRequest',
+  'ServiceAccount',
   'Session',
   'User',
   'Webhook',

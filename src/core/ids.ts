@@ -20,6 +20,8 @@ export type OperationManifestId = Id<'OperationManifest'>;
 export type OrganizationId = Id<'Organization'>;
 export type ProjectId = Id<'Project'>;
 export type PullRequestId = Id<'PullRequest'>;
+/** An account like that of a person, so that both can be an author. */
+export type ServiceAccountId = UserId;
 export type SessionId = Id<'Session'>;
 export type UserId = Id<'User'>;
 export type WebhookDeliveryId = Id<'WebhookDelivery'>;

@@ -16,6 +16,7 @@ import { organizationDeletions } from '../domains/organization-deletions/module.
 import { organizations } from '../domains/organizations/module.ts';
 import { organizationExport } from '../domains/organization-export/module.ts';
 import { retention } from '../domains/retention/module.ts';
+import { serviceAccounts } from '../domains/service-accounts/module.ts';
 import { sessionEvents } from '../domains/session-events/module.ts';
 import { sessions } from '../domains/sessions/module.ts';
 import { usageReports } from '../domains/usage-reports/module.ts';
@@ -51,6 +52,8 @@ export const modules = complete([
   organizationExport,
   apiLifecycle,
   gatewayModule,
+  // Last, because its step deletes accounts that sessions and stored answers refer to.
+  serviceAccounts,
 ]);
 
 /** Does not compile as long as no module says whether stored answers about a kind of object can be replayed. */

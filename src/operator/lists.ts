@@ -105,6 +105,7 @@ export function listUsers(reader: Sql, organization: string | undefined) {
       .selectFrom('user_account as u')
       .select(['u.id as userId', 'u.email', 'u.name', memberships.as('organizations'), 'u.created_at as createdAt'])
       .select(positionOf('u').as('position'))
+      .where('u.service_organization_id', 'is', null)
       .where(organization === undefined ? sql<SqlBool>`true` : isMember)
       .where(after('u', position))
       .orderBy('u.created_at', 'desc')

@@ -51,6 +51,9 @@ function keyFromAnyId(value: unknown): unknown {
   return parseGlobalId(value)?.key ?? value;
 }
 
+/** The types of the union `Actor`, one of which `Actor` is among the types of inputs. */
+const ACTORS = ['User', 'ServiceAccount'];
+
 /** Replaces global ids of the given types by plain ids in these fields, which have one id or a list. `Node` is any type. */
 export function withPlainIds(value: unknown, types: Readonly<Record<string, string>>): unknown {
   if (!isObject(value)) return value;
@@ -61,7 +64,9 @@ export function withPlainIds(value: unknown, types: Readonly<Record<string, stri
 
 function plainIdOf(type: string | undefined, given: unknown): unknown {
   if (type === undefined) return given;
-  const keyOf = (id: unknown) => (type === 'Node' ? keyFromAnyId(id) : keyFromId(type, id));
+  const types = type === 'Actor' ? ACTORS : [type];
+  const keyOf = (id: unknown) =>
+    type === 'Node' ? keyFromAnyId(id) : types.reduce((key, each) => keyFromId(each, key), id);
   return Array.isArray(given) ? given.map(keyOf) : keyOf(given);
 }
 
@@ -87,5 +92,6 @@ export function idMessage(
 ): string | undefined {
   const type = types[field];
   if (type === undefined || more.length > 0 || !/^\d+$/.test(item)) return undefined;
-  return type === 'Node' ? 'must be an id' : `must be an id of the type ${type}`;
+  if (type === 'Node') return 'must be an id';
+  return `must be an id of the type ${type === 'Actor' ? ACTORS.join(' or ') : type}`;
 }

@@ -10,7 +10,10 @@ const ApiKeySchema = defineEntity({
   tableName: 'api_key',
   properties: {
     id: p.uuid().$type<ApiKeyId>().primary(),
+    /** The owner. */
     user: () => p.manyToOne(User).deleteRule('cascade'),
+    /** Whether the owner is a service account. Stored here too, so that the look-up of a key of a person reads nothing more. */
+    isOfServiceAccount: p.boolean().default(false),
     organization: () => p.manyToOne(Organization).nullable().deleteRule('cascade'),
     kind: p.enum(CREDENTIAL_KINDS).default('KEY'),
     /** The key that a browser was signed in with: the sign-in has its rights, and ends with it. */
@@ -34,7 +37,7 @@ const ApiKeySchema = defineEntity({
   ],
 });
 
-/** A credential of a user, in at most one organization: a secret key, or the sign-in of a browser. */
+/** A credential of a person, in at most one organization: a secret key, or the sign-in of a browser. A service account has keys of its organization. */
 export class ApiKey extends ApiKeySchema.class {
   isActive(at: Date): boolean {
     return this.revokedAt == null && (this.expiresAt == null || this.expiresAt > at);

@@ -10,6 +10,7 @@ import { SCOPES, SCOPE_DECLARATIONS } from '../../core/access.ts';
 import { referenceTo, resolveReference } from '../../core/graphql/references.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
+import { actorField } from '../organizations/graphql/actors.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { type OrganizationRow, readOrganizations } from '../organizations/public.ts';
 import { userField } from '../users/graphql.ts';
@@ -39,7 +40,7 @@ interface ShownApiKey extends ApiKeyRow {
 
 export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   description:
-    'A credential of a user. A bound key acts in one organization; an unbound key acts in any organization of its user. The secret is shown only once, when the key is created.',
+    'A credential of a user or a service account. A bound key acts in one organization; an unbound key acts in any organization of its user. The secret is shown only once, when the key is created.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({
@@ -53,7 +54,16 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
       revokedAt: nullable('DateTime'),
       createdAt: 'DateTime',
     }),
-    user: userField(t, 'userId', 'The user who owns the key. Null when that user has left the organization.'),
+    owner: actorField(
+      t,
+      'userId',
+      'The person or service account that owns the key. Null when that person has left the organization, and when the service account was deleted.',
+    ),
+    user: userField(
+      t,
+      'userId',
+      'The user who owns the key. Null when that user has left the organization, and for a key of a service account: `owner` has both.',
+    ),
     organization: t.field({
       type: OrganizationType,
       nullable: true,
@@ -79,7 +89,7 @@ export const apiKeyField = referenceTo(ApiKeyType, readApiKeys);
 
 export const API_KEY_LIST = listType(ApiKeyType, {
   of: 'API keys',
-  filter: filterType('ApiKeyFilter', apiKeyFilter, { ids: { userIds: 'User' } }),
+  filter: filterType('ApiKeyFilter', apiKeyFilter, { ids: { ownerIds: 'Actor', userIds: 'User' } }),
   conditions: 'Conditions on the keys. When absent, all active keys are listed.',
   fields: { CREATED_AT: 'Time of creation.', NAME: 'Name of the key.' },
   otherwise: { field: 'CREATED_AT', direction: 'DESC' },

@@ -35,24 +35,40 @@ export const createApiKey = defineOperation({
   input: createApiKeyInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { organizationId, allOrganizations, ...input }): Promise<CreatedApiKey> => {
-    const { actor, em, now } = context;
+    const { actor, em } = context;
+    const isOfServiceAccount = actor.isServiceAccount === true;
     const boundTo = allOrganizations ? null : (organizationId ?? requireOrganization(actor).id);
     if (actor.isBound && boundTo !== actor.organization?.id)
       throw new ForbiddenError('a key that is bound to an organization can create keys only for that organization');
-    const excess = input.scopes.filter((scope) => !actor.scopes.has(scope));
-    if (excess.length > 0)
-      throw new ForbiddenError(wording`scopes: a key cannot give scopes that it does not have: ${enumValues(excess)}`);
-    if (input.expiresAt && input.expiresAt <= now()) throw invalid('expiresAt', 'must be in the future', 'TOO_SMALL');
-    const expiresAt = await boundedExpiry(context, input.expiresAt);
-    await lockMaker(em, actor.userId);
-    if (boundTo !== null) await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
-    return issueApiKey(context, { ...input, expiresAt, userId: actor.userId, organizationId: boundTo });
+    const expiresAt = await requireNotStronger(context, input);
+    await lockOwner(em, actor.userId);
+    // The key of a service account is bound.
+    if (boundTo !== null && !isOfServiceAccount)
+      await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
+    const owner = { userId: actor.userId, isOfServiceAccount, organizationId: boundTo };
+    return issueApiKey(context, { ...input, ...owner, expiresAt });
   },
   target: ({ apiKey }) => targetOf(apiKey),
 });
 
+/**
+ * Checks that a new key is not stronger than the calling one.
+ * @returns its expiry. @throws ForbiddenError for a scope that the calling key lacks, and for a later expiry.
+ */
+export async function requireNotStronger(
+  context: OperationContext,
+  input: { readonly scopes: readonly Scope[]; readonly expiresAt?: Date | undefined },
+): Promise<Date | undefined> {
+  const excess = input.scopes.filter((scope) => !context.actor.scopes.has(scope));
+  if (excess.length > 0)
+    throw new ForbiddenError(wording`scopes: a key cannot give scopes that it does not have: ${enumValues(excess)}`);
+  if (input.expiresAt && input.expiresAt <= context.now())
+    throw invalid('expiresAt', 'must be in the future', 'TOO_SMALL');
+  return boundedExpiry(context, input.expiresAt);
+}
+
 /** The audit log entry of an unbound key belongs to no organization. */
-function targetOf(key: ApiKey): AuditTarget {
+export function targetOf(key: ApiKey): AuditTarget {
   return { type: 'ApiKey', id: key.id, organizationId: key.organization?.id ?? null, label: key.label() };
 }
 
@@ -71,8 +87,8 @@ async function boundedExpiry(
   return wanted ?? latest;
 }
 
-/** Locks the user, so that their keys are created one at a time and never while their account is being deleted. */
-async function lockMaker(em: EntityManager, userId: UserId): Promise<void> {
+/** Locks the account, so that its keys are created one at a time and never while it is being deleted. */
+async function lockOwner(em: EntityManager, userId: UserId): Promise<void> {
   if (!(await lockUser(em, userId))) throw unauthenticated();
 }
 
@@ -97,6 +113,7 @@ export async function issueApiKey(
   { em, now, newId }: Pick<OperationContext, 'em' | 'now' | 'newId'>,
   given: {
     readonly userId: UserId;
+    readonly isOfServiceAccount?: boolean;
     /** Null for an unbound key. */
     readonly organizationId: OrganizationId | null;
     readonly name: string;
@@ -104,12 +121,13 @@ export async function issueApiKey(
     readonly expiresAt?: Date | undefined;
   },
 ): Promise<CreatedApiKey> {
-  await lockMaker(em, given.userId);
+  await lockOwner(em, given.userId);
   await refuseTooMany(em, given, now());
   const key = generateApiKey();
   const apiKey = em.create(ApiKey, {
     id: newId(),
     user: given.userId,
+    isOfServiceAccount: given.isOfServiceAccount ?? false,
     organization: given.organizationId,
     name: given.name,
     hash: hashApiKey(key),
@@ -147,7 +165,11 @@ export async function issueApiKeyLike(
 
 async function refuseTooMany(
   em: EntityManager,
-  { userId, organizationId }: { userId: UserId; organizationId: OrganizationId | null },
+  {
+    userId,
+    organizationId,
+    isOfServiceAccount = false,
+  }: { userId: UserId; organizationId: OrganizationId | null; isOfServiceAccount?: boolean },
   at: Date,
 ): Promise<void> {
   const active = await em.count(ApiKey, {
@@ -158,10 +180,12 @@ async function refuseTooMany(
     $or: [{ expiresAt: null }, { expiresAt: { $gt: at } }],
   });
   if (active < MAX_ACTIVE_KEYS) return;
-  const whose = organizationId === null ? 'that are bound to no organization' : 'in an organization';
+  const whose = organizationId === null ? ' that are bound to no organization' : ' in an organization';
   throw new ConflictError(
     'LIMIT_REACHED',
-    `a user has at most ${MAX_ACTIVE_KEYS} active API keys ${whose}; revoke one first`,
+    isOfServiceAccount
+      ? `a service account has at most ${MAX_ACTIVE_KEYS} active API keys; revoke one first`
+      : `a user has at most ${MAX_ACTIVE_KEYS} active API keys${whose}; revoke one first`,
   );
 }
 

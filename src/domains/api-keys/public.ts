@@ -1,7 +1,7 @@
 // What other nouns, the gateway and the operator use of api keys.
 
 export { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
-export { createApiKeyInput } from './input.ts';
+export { createApiKeyInput, createServiceAccountApiKeyInput, listApiKeysInput } from './input.ts';
 export { hashApiKey, isWellFormedApiKey } from './key-format.ts';
 export {
   type CreatedApiKey,
@@ -9,12 +9,14 @@ export {
   issueApiKeyLike,
   listApiKeys,
   readApiKeys,
+  requireNotStronger,
   replaceUnusedKey,
   revokeKeysOfMember,
   revokeKeysOfOrganization,
+  targetOf as apiKeyTarget,
 } from './operations.ts';
 export { revokeAnyApiKey } from './operator-operations.ts';
-export { READ_API_KEYS } from './policy.ts';
+export { READ_API_KEYS, WRITE_API_KEYS } from './policy.ts';
 export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
 export { API_KEYS, apiKeyAnswer } from './queries.ts';
 export { beginPersonalSignIn, beginSignIn, endSignIn } from './sign-ins.ts';

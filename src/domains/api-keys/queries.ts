@@ -36,6 +36,7 @@ export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField
     organizationId: is('organizationId'),
     kind: { inText: (kind) => sql`k.kind = ${sql.lit(kind)}` },
     isActive: { inText: () => sql`k.revoked_at is null` },
+    ownerIds: oneOf('userId', 'uuid'),
     userIds: oneOf('userId', 'uuid'),
     search: containing('name'),
     ...between('created', 'createdAt'),
@@ -122,7 +123,7 @@ export async function readKeyVersions(
   { sql: reader, now }: Pick<OperationContext, 'sql' | 'now'>,
   ids: readonly ApiKeyId[],
 ): Promise<Map<ApiKeyId, string>> {
-  const memberships = sql<string>`(select string_agg(m.organization_id || m.role, ' ' order by m.organization_id) from membership m where m.user_id = k.user_id)`;
+  const memberships = sql<string>`(select string_agg(m.organization_id || m.role, ' ' order by m.organization_id) from (select organization_id, role from membership where user_id = k.user_id union all select service_organization_id, service_role from user_account where id = k.user_id and service_deleted_at is null and k.is_of_service_account) m)`;
   const rows = await reader.all(
     db
       .selectFrom('api_key as k')
@@ -136,6 +137,11 @@ export async function readKeyVersions(
 
 /** The fields of a key that REST and the export of the organization have. */
 export function apiKeyAnswer(row: ApiKeyRow) {
-  const { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt } = row;
-  return { id, name, preview, scopes, userId, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt };
+  const { id, name, preview, scopes, isOfServiceAccount, organizationId } = row;
+  const { expiresAt, lastUsedAt, revokedAt, createdAt } = row;
+  const owner = {
+    userId: isOfServiceAccount ? null : row.userId,
+    serviceAccountId: isOfServiceAccount ? row.userId : null,
+  };
+  return { id, name, preview, scopes, ...owner, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt };
 }

@@ -29,7 +29,7 @@ export async function requireStillReached(
   const key = await sql.primary.first(findKey({ id: keyId }));
   if (!key) return;
   if (key.userId !== actor.userId && !isWithin(reachedBy(actor), key)) throw notFound('API key');
-  if (operation !== 'createApiKey') return;
+  if (!['createApiKey', 'createServiceAccountApiKey'].includes(operation)) return;
   const isWider = actor.isBound === true && key.organizationId !== actor.organization?.id;
   const makerId = limitingKey(actor);
   const own = makerId === null ? undefined : await sql.primary.first(findKey({ id: makerId }));

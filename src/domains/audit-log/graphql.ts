@@ -18,7 +18,7 @@ import { apiKeyField } from '../api-keys/graphql.ts';
 import { READ_API_KEYS } from '../api-keys/public.ts';
 import { EVENT_DEFINITIONS } from '../event-definitions/public.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
-import { UserType } from '../users/graphql.ts';
+import { ActorType } from '../organizations/graphql/actors.ts';
 import { auditEntryFilter } from './input.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
 import type { AuditEntryRow } from './queries.ts';
@@ -88,9 +88,9 @@ const TEXTS = {
   target:
     'The changed object, as `node` finds it by `targetId`. Null like `targetId`, when the object has been deleted since, when the caller cannot read it, and for types that `node` does not find.',
   targetLabel:
-    'Name of the changed object at that time: of a person with the e-mail address, of an API key with its preview, of an invitation the invited address, of an event definition its name. It stays when the object is gone, and is null after the deletion of the account that it names, for other types, without the scope `api_keys.read` or `behavioral_events.event_definitions.read_write` for objects of these scopes, and for entries written before this field existed.',
+    'Name of the changed object at that time: of a person with the e-mail address, of an API key with its preview, of an invitation the invited address, of an event definition and a service account its name. It stays when the object is gone, and is null after the deletion of the account that it names, for other types, without the scope `api_keys.read` or `behavioral_events.event_definitions.read_write` for objects of these scopes, and for entries written before this field existed.',
   actor:
-    'The user who did it, also after they left the organization. Null for a deleted account, the command line and jobs.',
+    'Who did it: a person, also after they left the organization, or a service account. Null for a deleted account, the command line and jobs.',
   apiKey:
     'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key of another user.',
   requestIdOrigin:
@@ -152,12 +152,14 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       resolve: labelOf,
     }),
     actor: t.field({
-      type: UserType,
+      type: ActorType,
       nullable: true,
       description: TEXTS.actor,
-      extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt', 'userUpdatedAt'),
-      resolve: ({ userId: id, email, name, userCreatedAt: createdAt, userUpdatedAt: updatedAt }) =>
-        id !== null && createdAt !== null && updatedAt !== null ? { id, email, name, createdAt, updatedAt } : null,
+      extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt', 'userUpdatedAt', 'userRole'),
+      resolve: ({ userId: id, email, name, userCreatedAt: createdAt, userUpdatedAt: updatedAt, userRole: role }) =>
+        id !== null && createdAt !== null && updatedAt !== null
+          ? { id, email, name, createdAt, updatedAt, role }
+          : null,
     }),
     apiKey: apiKeyField(t, 'keyId', TEXTS.apiKey, READ_API_KEYS),
     requestId: t.exposeString('requestId', {
@@ -186,7 +188,7 @@ function entryKeyOf(key: string) {
 
 const AUDIT_ENTRY_LIST = listType(AuditEntryType, {
   of: 'audit log entries',
-  filter: filterType('AuditEntryFilter', auditEntryFilter, { ids: { actorIds: 'User', targetIds: 'Node' } }),
+  filter: filterType('AuditEntryFilter', auditEntryFilter, { ids: { actorIds: 'Actor', targetIds: 'Node' } }),
   conditions: 'Conditions on the entries. When absent, all entries are listed.',
   fields: { OCCURRED_AT: 'When the operation took place.' },
   otherwise: { field: 'OCCURRED_AT', direction: 'DESC' },

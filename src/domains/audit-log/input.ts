@@ -9,7 +9,7 @@ const anyOf = <Item extends z.core.$ZodType>(item: Item) => z.array(item).max(10
 /** Null is the same as absent. */
 export const auditEntryFilter = z
   .strictObject({
-    actorIds: anyOf(idSchema<UserId>()).describe('Of any of these users.'),
+    actorIds: anyOf(idSchema<UserId>()).describe('Of any of these people and service accounts.'),
     operations: anyOf(text({ max: 100 })).describe('Of any of these operations, such as `revokeApiKey`.'),
     isRefused: z
       .boolean()

@@ -6,18 +6,20 @@ import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import { type Readable, type RowOf, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
-import type { UserRow, UserTables } from '../users/public.ts';
+import type { ActorRow, UserRow, UserTables } from '../users/public.ts';
 import type { AuditEntryFilter } from './input.ts';
 
 const db = queriesOn<AuditTables & ApiKeyTables & UserTables>();
 
-/** An entry and the user who owns its key. The user is null for deleted accounts, the command line and jobs. */
+/** An entry and the account that owns its key. It is null for deleted accounts, the command line and jobs. */
 export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId'> {
   readonly userId: UserId | null;
   readonly email: UserRow['email'];
   readonly name: UserRow['name'];
   readonly userCreatedAt: UserRow['createdAt'] | null;
   readonly userUpdatedAt: UserRow['updatedAt'] | null;
+  /** Of a service account. */
+  readonly userRole: ActorRow['role'];
 }
 
 /** The columns of the user. PostgreSQL removes joins whose columns are not selected. */
@@ -27,6 +29,7 @@ const USER = {
   name: 'u.name',
   userCreatedAt: 'u.created_at',
   userUpdatedAt: 'u.updated_at',
+  userRole: 'u.service_role',
 } as const;
 
 interface AuditEntryConditions extends AuditEntryFilter {
@@ -40,7 +43,9 @@ export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OC
   db
     .selectFrom('audit_entry as a')
     .leftJoin('api_key as k', 'k.id', 'a.key_id')
-    .leftJoin('user_account as u', 'u.id', 'k.user_id'),
+    .leftJoin('user_account as u', (join) =>
+      join.onRef('u.id', '=', 'k.user_id').on('u.service_deleted_at', 'is', null),
+    ),
   {
     name: () => 'AUDIT_ENTRY',
     alias: 'a',

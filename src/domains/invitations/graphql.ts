@@ -46,7 +46,7 @@ const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
     invitedBy: userField(
       t,
       'inviterId',
-      'The administrator who created the invitation. Null when that user is no longer a member of the organization that the request acts in.',
+      'The administrator who created the invitation. Null when that user is no longer a member of the organization that the request acts in, and for a service account.',
     ),
     viewerCanRevoke: t.boolean({
       description:

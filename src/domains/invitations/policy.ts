@@ -8,7 +8,7 @@ import { ADMINISTER_ORGANIZATION, mayAdminister } from '../organizations/public.
 export const MANAGE_INVITATIONS: Access = ADMINISTER_ORGANIZATION;
 export const READ_INVITATIONS: Access = { ...READ_MEMBERS, role: 'admin' };
 /** No acting organization is required to join an organization. */
-export const ACCEPT_INVITATIONS: Access = { scopes: ['organizations.write'], inOrganization: false };
+export const ACCEPT_INVITATIONS: Access = { scopes: ['organizations.write'], isForPeople: true, inOrganization: false };
 
 /** Access to the open invitations of the caller's own e-mail address. */
 export const READ_OWN_INVITATIONS: Access = ACCEPT_INVITATIONS;

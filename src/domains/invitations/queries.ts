@@ -37,7 +37,16 @@ function isOpen(at: string | RawBuilder<string>) {
       .whereRef('a.user_id', '=', 'i.inviter_id')
       .where('a.role', '=', 'admin')
       .offset(sql.lit(0));
-    return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at), eb.exists(inviter)]);
+    const program = eb
+      .selectFrom('user_account as s')
+      .select('s.id')
+      .whereRef('s.id', '=', 'i.inviter_id')
+      .whereRef('s.service_organization_id', '=', 'i.organization_id')
+      .where('s.service_role', '=', 'admin')
+      .where('s.service_deleted_at', 'is', null)
+      .offset(sql.lit(0));
+    const isInvited = eb.or([eb.exists(inviter), eb.exists(program)]);
+    return eb.and([eb('i.first_key_id', 'is', null), eb('i.expires_at', '>', at), isInvited]);
   };
 }
 

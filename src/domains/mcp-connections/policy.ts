@@ -54,9 +54,11 @@ export function mayManage(actor: Actor, { visibility }: Pick<Ownership, 'visibil
   return hasAccess(actor, WRITE_MCP_CONNECTIONS) && manages(requireOrganization(actor), visibility);
 }
 
-/** @throws ForbiddenError when the caller cannot manage connections of this visibility. */
+/** @throws ForbiddenError when the caller cannot manage connections of this visibility: service accounts have no personal ones. */
 export function requireManager(actor: Actor, visibility: Visibility): ActingOrganization {
   const organization = requireOrganization(actor);
+  if (visibility === 'personal' && actor.isServiceAccount === true)
+    throw new ForbiddenError('a service account has no personal MCP connections; use a shared one');
   if (!manages(organization, visibility))
     throw new ForbiddenError('only an administrator of the organization can manage shared MCP connections');
   return organization;

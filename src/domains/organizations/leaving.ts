@@ -1,3 +1,4 @@
+import { endServiceAccounts } from '../users/public.ts';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
@@ -114,12 +115,13 @@ export async function leaveOrganizations(
     .returning('o.id')
     .execute();
   const gone = new Set(emptied.map(({ id }) => id));
+  await endServiceAccounts(em, [...gone]);
   return { emptied: [...gone], others: ids.filter((id) => !gone.has(id)) };
 }
 
 /**
- * Ends all memberships of an organization and clears its slug and creator. Nobody can access it then, and nobody owns it.
- * @returns the ids of the former members.
+ * Ends all memberships and service accounts of an organization and clears its slug and creator. Nobody can access it then, and nobody owns it.
+ * @returns the ids of all who could.
  */
 export async function emptyOrganization(em: EntityManager, organizationId: OrganizationId): Promise<UserId[]> {
   const db = tablesOf(em);
@@ -129,7 +131,7 @@ export async function emptyOrganization(em: EntityManager, organizationId: Organ
     .returning('user_id as id')
     .execute();
   await db.updateTable('organization').set({ slug: null, creator_id: null }).where('id', '=', organizationId).execute();
-  return members.map(({ id }) => id);
+  return [...members.map(({ id }) => id), ...(await endServiceAccounts(em, [organizationId]))];
 }
 
 /** Deletes an organization and all rows that refer to it by a cascading foreign key. */

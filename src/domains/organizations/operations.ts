@@ -5,12 +5,13 @@ import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-versi
 import { ANYBODY } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import type { AuditTarget } from '../../core/audit.ts';
-import type { UserId } from '../../core/ids.ts';
+import type { OrganizationId, UserId } from '../../core/ids.ts';
+import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type Columns, ifKnown } from '../../core/postgres/reading/columns.ts';
 import { Organization } from './entity.ts';
-import { type OrganizationReference, updateOrganizationInput } from './input.ts';
+import { type OrganizationFilter, type OrganizationReference, updateOrganizationInput } from './input.ts';
 import { ADMINISTER_ORGANIZATION } from './policy.ts';
-import { ORGANIZATIONS, type OrganizationRow } from './queries.ts';
+import { type OrganizationOrderField, type OrganizationRow, organizationsOf } from './queries.ts';
 
 /** The audit log entry belongs to the organization that was created or changed. */
 function targetOf({ id }: Organization): AuditTarget {
@@ -74,7 +75,13 @@ export const updateOrganization = defineOperation({
 });
 
 /** The organizations with these ids that the caller is a member of. A bound key sees only its own organization. */
-export const readOrganizations = ORGANIZATIONS.find;
+export function readOrganizations(
+  context: OperationContext,
+  ids: readonly OrganizationId[],
+  selected?: Columns<OrganizationRow>,
+): Promise<OrganizationRow[]> {
+  return organizationsOf(context.actor).find(context, ids, selected);
+}
 
 /** One organization of the caller, by id or slug; undefined when it does not exist or the caller is not a member. */
 export async function readOrganization(
@@ -82,8 +89,8 @@ export async function readOrganization(
   { id, slug }: OrganizationReference,
   selected?: Columns<OrganizationRow>,
 ): Promise<OrganizationRow | undefined> {
-  if (id !== undefined) return (await ORGANIZATIONS.find(context, [id], selected))[0];
-  return slug === undefined ? undefined : (await ORGANIZATIONS.all(context, { slug }, selected))[0];
+  if (id !== undefined) return (await readOrganizations(context, [id], selected))[0];
+  return slug === undefined ? undefined : (await organizationsOf(context.actor).all(context, { slug }, selected))[0];
 }
 
 /** The acting organization. It is read only when columns are selected that the lookup of the API key has not read already. */
@@ -95,7 +102,7 @@ export async function readActingOrganization(
   if (!organization) return undefined;
   const { role: _, ...known } = organization;
   return (
-    ifKnown<OrganizationRow>(known, selected) ?? (await ORGANIZATIONS.find(context, [organization.id], selected))[0]
+    ifKnown<OrganizationRow>(known, selected) ?? (await readOrganizations(context, [organization.id], selected))[0]
   );
 }
 
@@ -104,5 +111,6 @@ export const listOrganizations = defineOperation({
   description:
     'Lists the organizations that the key can act in. An unbound key lists all organizations of its user, a bound key only its own.',
   access: ANYBODY,
-  run: ORGANIZATIONS.read,
+  run: (context, asked: Asked<OrganizationFilter, OrganizationOrderField>, selected?: Columns<OrganizationRow>) =>
+    organizationsOf(context.actor).read(context, asked, selected),
 });

@@ -4,7 +4,11 @@ import { type Access, type ActingOrganization, type Actor, hasAccess, requireOrg
 import type { Reach } from '../../core/postgres/reading/reach.ts';
 
 /** No acting organization is required to create an organization. */
-export const CREATE_ORGANIZATIONS: Access = { scopes: ['organizations.write'], inOrganization: false };
+export const CREATE_ORGANIZATIONS: Access = {
+  scopes: ['organizations.write'],
+  isForPeople: true,
+  inOrganization: false,
+};
 export const ADMINISTER_ORGANIZATION: Access = { scopes: ['organizations.write'], inOrganization: true, role: 'admin' };
 
 /**

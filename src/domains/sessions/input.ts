@@ -266,7 +266,7 @@ export const sessionFilter = z
     projectIds: anyOf(projectId).describe(
       'Sessions in any of these projects, each by its `id`, its `databaseId`, or the free text in `projectId`.',
     ),
-    creatorIds: anyOf(userId).describe('Sessions created by any of these users.'),
+    creatorIds: anyOf(userId).describe('Sessions created by any of these people and service accounts.'),
     agents: anyOf(shortText).describe('Sessions of any of these agents.'),
     isPinned: isPinned.nullish(),
     isHeld: isHeld.nullish(),

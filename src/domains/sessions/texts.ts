@@ -62,7 +62,8 @@ export const USAGE_TEXTS = {
 
 export const HOLD_TEXTS = {
   reason: 'Why the session is held, 1 to 1000 characters.',
-  heldBy: 'Who holds it. Null when that account was deleted.',
+  heldBy:
+    'Who holds it. Null when that account was deleted. For a service account, GraphQL answers null and REST its id.',
   heldAt: 'Since when it is held.',
 } as const;
 

@@ -5,7 +5,7 @@ import type { Access } from '../../core/access.ts';
 import { organizationsAdministeredBy } from '../organizations/public.ts';
 
 /** Access for deleting the own account. No acting organization is required. */
-export const DELETE_USER: Access = { scopes: ['users.delete'], inOrganization: false };
+export const DELETE_USER: Access = { scopes: ['users.delete'], isForPeople: true, inOrganization: false };
 
 /** Access to deletions that the caller requested. */
 export const READ_DELETION_JOBS: Access = {

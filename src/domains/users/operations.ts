@@ -2,15 +2,22 @@ import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { ConflictError, unauthenticated } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
-import type { UserId } from '../../core/ids.ts';
-import { ANYBODY, hasAccess, requireAccess } from '../../core/access.ts';
+import type { OrganizationId, ServiceAccountId, UserId } from '../../core/ids.ts';
+import { hasAccess, requireAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
-import type { Readable } from '../../core/postgres/reading/queries.ts';
+import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { User, type UserTables } from './entity.ts';
 import { readViewerInput, updateViewerInput } from './input.ts';
-import { READ_PEOPLE, UPDATE_VIEWER } from './policy.ts';
-import { type UserRow, findUsers } from './queries.ts';
+import { READ_PEOPLE, READ_VIEWER, UPDATE_VIEWER } from './policy.ts';
+import {
+  type ActorRow,
+  type ServiceAccountRow,
+  type UserRow,
+  findActors,
+  findUsers,
+  isServiceAccount,
+} from './queries.ts';
 
 /**
  * The users with these ids that the caller can see: themselves and other members of the acting organization.
@@ -24,6 +31,27 @@ export async function readUsers(
   const { actor } = context;
   if (ids.some((id) => id !== actor.userId)) requireAccess(actor, READ_PEOPLE);
   return findUsers(context, ids, selected);
+}
+
+/** The authors with these ids that the caller can see: people as in `readUsers`, and service accounts of the acting organization. */
+export async function readActors(
+  context: OperationContext,
+  ids: readonly UserId[],
+  selected?: Columns<ActorRow>,
+): Promise<ActorRow[]> {
+  if (ids.some((id) => id !== context.actor.userId)) requireAccess(context.actor, READ_PEOPLE);
+  return findActors(context, ids, selected);
+}
+
+/** The service accounts with these ids that `readActors` finds. Without a scope of the workspace API only the caller itself. */
+export async function readServiceAccounts(
+  context: OperationContext,
+  ids: readonly ServiceAccountId[],
+  selected?: Columns<ActorRow>,
+): Promise<ServiceAccountRow[]> {
+  const { actor } = context;
+  const visible = hasAccess(actor, READ_PEOPLE) ? ids : ids.filter((id) => id === actor.userId);
+  return (await findActors(context, visible, selected)).filter(isServiceAccount);
 }
 
 /** Like `readUsers`, but leaves out other users instead of throwing when the key has no scope of the workspace API. */
@@ -40,7 +68,7 @@ export function readVisibleUsers(
 export const readViewer = defineOperation({
   name: 'readViewer',
   description: 'Reads the user who owns the API key.',
-  access: ANYBODY,
+  access: READ_VIEWER,
   input: readViewerInput,
   run: async (context): Promise<UserRow> => {
     const [user] = await findUsers(context, [context.actor.userId]);
@@ -79,16 +107,17 @@ export async function findOrCreateUser(
 }
 
 /**
- * Locks the user until the transaction ends. `forDeletion` also waits for transactions that insert rows referring to
+ * Locks the account until the transaction ends. `forDeletion` also waits for transactions that insert rows referring to
  * the user, and blocks new ones.
- * @returns whether the user exists.
+ * @returns whether the account exists.
  */
 export async function lockUser(em: EntityManager, userId: UserId, { forDeletion = false } = {}): Promise<boolean> {
   const query = em
     .getKysely<Readable<UserTables>>()
     .selectFrom('user_account')
     .select(sql.lit(1).as('found'))
-    .where('id', '=', userId);
+    .where('id', '=', userId)
+    .where('service_deleted_at', 'is', null);
   return (await (forDeletion ? query.forUpdate() : query.forNoKeyUpdate()).execute()).length > 0;
 }
 
@@ -100,4 +129,37 @@ export async function forgetPerson(em: EntityManager, userId: UserId): Promise<v
 /** Deletes a user and all rows that refer to it by a cascading foreign key. */
 export async function deleteUserRow(em: EntityManager, userId: UserId): Promise<void> {
   await em.nativeDelete(User, { id: userId });
+}
+
+/** Deletes the service accounts of organizations that end, in the caller's transaction. @returns their ids. */
+export async function endServiceAccounts(
+  em: EntityManager,
+  organizationIds: readonly OrganizationId[],
+): Promise<ServiceAccountId[]> {
+  if (organizationIds.length === 0) return [];
+  const ended = await em
+    .getKysely<Readable<UserTables>>()
+    .updateTable('user_account')
+    .set({ name: null, service_deleted_at: sql`current_timestamp` })
+    .where('service_organization_id', '=', anyOf('uuid', organizationIds))
+    .where('service_deleted_at', 'is', null)
+    .returning('id')
+    .execute();
+  return ended.map(({ id }) => id);
+}
+
+/** Deletes a batch of the rows of the service accounts of an organization that is deleted. @returns their ids. */
+export async function deleteServiceAccountRows(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  batch: number,
+): Promise<ServiceAccountId[]> {
+  const tables = em.getKysely<Readable<UserTables>>();
+  const some = tables
+    .selectFrom('user_account')
+    .select('id')
+    .where('service_organization_id', '=', organizationId)
+    .limit(batch);
+  const deleted = await tables.deleteFrom('user_account').where('id', 'in', some).returning('id').execute();
+  return deleted.map(({ id }) => id);
 }

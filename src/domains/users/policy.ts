@@ -7,5 +7,8 @@ export const READ_PEOPLE: Access = {
   inOrganization: false,
 };
 
+/** Access to the own account, which a service account reads as `Viewer.actor`. */
+export const READ_VIEWER: Access = { scopes: [], isForPeople: true, inOrganization: false };
+
 /** Access for changing the own name. */
-export const UPDATE_VIEWER: Access = { scopes: ['organizations.write'], inOrganization: false };
+export const UPDATE_VIEWER: Access = { scopes: ['organizations.write'], isForPeople: true, inOrganization: false };

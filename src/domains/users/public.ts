@@ -1,6 +1,18 @@
 // What other nouns, the gateway and the operator use of users.
 
 export { User, type UserTables } from './entity.ts';
-export { deleteUserRow, findOrCreateUser, forgetPerson, lockUser, readUsers, readVisibleUsers } from './operations.ts';
+export {
+  deleteServiceAccountRows,
+  deleteUserRow,
+  endServiceAccounts,
+  findOrCreateUser,
+  forgetPerson,
+  lockUser,
+  readActors,
+  readServiceAccounts,
+  readUsers,
+  readVisibleUsers,
+} from './operations.ts';
+export { SERVICE_ACCOUNT_TEXTS } from './texts.ts';
 export { READ_PEOPLE } from './policy.ts';
-export type { UserRow } from './queries.ts';
+export { type ActorRow, type ServiceAccountRow, type UserRow, isServiceAccount } from './queries.ts';

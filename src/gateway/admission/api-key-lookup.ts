@@ -2,7 +2,7 @@ import DataLoader from 'dataloader';
 import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
-import type { ActingOrganization, CredentialKind, Scope } from '../../core/access.ts';
+import type { ActingOrganization, CredentialKind, Role, Scope } from '../../core/access.ts';
 import { BATCH_PER_TICK } from '../../core/batch-per-tick.ts';
 import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
@@ -10,6 +10,7 @@ import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { type ApiKeyTables, LAST_USED_PRECISION, hashApiKey } from '../../domains/api-keys/public.ts';
 import type { IdentityTables } from '../../domains/identities/public.ts';
 import type { OrganizationTables } from '../../domains/organizations/public.ts';
+import type { UserTables } from '../../domains/users/public.ts';
 
 /** A credential, its user, and the organizations that it can act in. For a bound one that is only its own organization. */
 export interface KnownKey {
@@ -19,7 +20,9 @@ export interface KnownKey {
   readonly signedInWithId: ApiKeyId | null;
   /** Why the key is refused; null for a valid key. */
   readonly refusal: 'key_revoked' | 'key_expired' | 'key_asleep' | null;
+  /** The owner. */
   readonly userId: UserId;
+  readonly isServiceAccount: boolean;
   readonly scopes: ReadonlySet<Scope>;
   readonly isBound: boolean;
   /** Whether `lastUsedAt` is more than a minute old. */
@@ -37,7 +40,7 @@ export interface ApiKeyLookup {
   readonly bySignIn: (id: ApiKeyId) => Promise<KnownKey | undefined>;
 }
 
-const db = queriesOn<ApiKeyTables & OrganizationTables & IdentityTables>();
+const db = queriesOn<ApiKeyTables & OrganizationTables & UserTables & IdentityTables>();
 
 interface Wanted {
   readonly wanted: readonly string[];
@@ -49,14 +52,15 @@ interface Wanted {
 type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly wanted: string };
 
 type ValueOf = <Name extends keyof Wanted>(name: Name) => RawBuilder<Wanted[Name]>;
-type Tables = Readable<ApiKeyTables & OrganizationTables & IdentityTables>;
+type Tables = Readable<ApiKeyTables & OrganizationTables & UserTables & IdentityTables>;
 /** An expression builder for the row of a key. */
 type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
 
 const keys = (value: ValueOf, sleep: boolean, revokedAt = sql.ref<string | null>('k.revoked_at')) =>
   db
     .selectFrom('api_key as k')
-    .select(['k.id as keyId', 'k.user_id as userId', 'k.kind', 'k.signed_in_with_id as signedInWithId'])
+    .select(['k.id as keyId', 'k.user_id as userId', 'k.is_of_service_account as isServiceAccount'])
+    .select(['k.kind', 'k.signed_in_with_id as signedInWithId'])
     .select((eb) => [
       // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
       sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
@@ -129,21 +133,43 @@ const isStale = (eb: OfKey, value: ValueOf) =>
     ])
     .$castTo<boolean>();
 
+/** The organizations of a person, or of a service account. Only one of the subqueries is executed. */
 const organizationsOf = (eb: OfKey) =>
+  eb
+    .case()
+    .when('k.is_of_service_account', '=', sql.lit(false))
+    .then(ofPerson(eb))
+    .else(ofServiceAccount(eb))
+    .end()
+    .$notNull();
+
+const found = (role: RawBuilder<Role | null>) => {
+  const organization = jsonBuildObject({
+    id: sql.ref('o.id'),
+    name: sql.ref('o.name'),
+    slug: sql.ref('o.slug'),
+    number: sql.ref('o.number'),
+    role,
+    subscriptions: sql.ref('o.subscriptions'),
+  });
+  return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
+};
+
+const ofServiceAccount = (eb: OfKey) =>
+  eb
+    .selectFrom('user_account as a')
+    .innerJoin('organization as o', 'o.id', 'a.service_organization_id')
+    .select(found(sql.ref('a.service_role')))
+    .whereRef('a.id', '=', 'k.user_id')
+    .where('a.service_deleted_at', 'is', null)
+    .$asScalar()
+    .$notNull();
+
+const ofPerson = (eb: OfKey) =>
   eb
     .selectFrom('membership as m')
     .innerJoin('organization as o', 'o.id', 'm.organization_id')
-    .select((inner) => {
-      const organization = jsonBuildObject({
-        id: inner.ref('o.id'),
-        name: inner.ref('o.name'),
-        slug: inner.ref('o.slug'),
-        number: inner.ref('o.number'),
-        role: inner.ref('m.role'),
-        subscriptions: inner.ref('o.subscriptions'),
-      });
-      return sql<KnownKey['organizations']>`coalesce(json_agg(${organization}), '[]')`.as('found');
-    })
+    .select(found(sql.ref('m.role')))
     .whereRef('m.user_id', '=', 'k.user_id')
     .where((inner) =>
       inner.or([inner('k.organization_id', 'is', null), inner('o.id', '=', inner.ref('k.organization_id'))]),

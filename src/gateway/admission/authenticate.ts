@@ -57,6 +57,7 @@ export async function authenticate(
   return {
     keyId: known.keyId,
     userId: known.userId,
+    isServiceAccount: known.isServiceAccount,
     kind: known.kind,
     signedInWithId: known.signedInWithId,
     scopes: known.scopes,

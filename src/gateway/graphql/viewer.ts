@@ -13,27 +13,37 @@ import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys
 import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
 import { listOwnInvitations } from '../../domains/invitations/public.ts';
 import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-filter.ts';
+import { ActorType, selectedOfActor } from '../../domains/organizations/graphql/actors.ts';
 import { OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import { type OrganizationRow, listOrganizations, readActingOrganization } from '../../domains/organizations/public.ts';
 import { DELETION_JOB_LIST } from '../../domains/user-deletions/graphql.ts';
 import { listDeletionJobs } from '../../domains/user-deletions/public.ts';
 import { UserType } from '../../domains/users/graphql.ts';
-import { type UserRow, readUsers } from '../../domains/users/public.ts';
+import { type UserRow, readActors, readUsers } from '../../domains/users/public.ts';
 
 /** The caller, and the entry point to everything that the key can access. It is not in a domain module, because it uses several. */
 const ViewerType = builder.objectRef<Actor>('Viewer').implement({
-  description: 'The caller: user, API key, and the organization that the request acts in.',
+  description: 'The caller: a person or a service account, the API key, and the organization that the request acts in.',
   fields: (t) => ({
     id: t.id({
       description:
         'Opaque id of this caller, by which clients cache it: the same for each request of one key in one organization. `node` does not find it, because a request has one viewer.',
       resolve: ({ keyId, organization }) => toGlobalId('Viewer', `${keyId}:${organization?.id ?? ''}`),
     }),
+    actor: t.field({
+      type: ActorType,
+      description: 'The person or service account that owns the key.',
+      extensions: OWN_STATEMENT,
+      resolve: async ({ userId }, _, context, info) =>
+        found((await readActors(context, [userId], selectedOfActor(info)))[0]),
+    }),
     user: t.field({
       type: UserType,
-      description: 'The user who owns the key.',
+      nullable: true,
+      description: 'The user who owns the key. Null for the key of a service account: `actor` has both.',
       extensions: OWN_STATEMENT,
-      resolve: async ({ userId }, _, context, info) => {
+      resolve: async ({ userId, isServiceAccount }, _, context, info) => {
+        if (isServiceAccount === true) return null;
         const selected = selectedColumns<UserRow>(info, 'User');
         return found(ifKnown({ id: userId }, selected) ?? (await readUsers(context, [userId], selected))[0]);
       },

@@ -48,6 +48,8 @@ const WRONG_KEY = 'That key does not work: it is mistyped, expired or revoked. C
 const WRONG_LINK =
   'This link does not work any more. It signs in once, within 10 minutes. Sign in otherwise, or ask for another link.';
 const NO_KEYS = 'API keys do not sign browsers in here. Sign in with your identity provider.';
+const SERVICE_ACCOUNT =
+  'That key is of a service account, which cannot sign in. Send it with requests of programs, and sign in with a key of yours.';
 const FOREIGN_FORM = 'Sign in on this page, not from another site.';
 
 /** Signs browsers in with an API key or a one-time link, and signs them out. */
@@ -113,12 +115,15 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
   const text = await readText(request, WORK.keylessBytes);
   const given = isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text);
   const { key, next } = parseInput(signInInput, given);
-  if (!dependencies.keysSignIn && !isForm) throw new ForbiddenError(NO_KEYS);
-  if (!dependencies.keysSignIn) return signInPage({ fault: NO_KEYS, status: 403 }, dependencies);
-  const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);
   const target = localPath(next ?? '/');
-  if (!known && !isForm) throw unauthenticated(WRONG_KEY);
-  if (!known) return signInPage({ fault: WRONG_KEY, next: target }, dependencies);
+  const refused = (fault: string, refusal: Error, status: number): HttpAnswer => {
+    if (!isForm) throw refusal;
+    return signInPage({ fault, next: target, status }, dependencies);
+  };
+  if (!dependencies.keysSignIn) return refused(NO_KEYS, new ForbiddenError(NO_KEYS), 403);
+  const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);
+  if (!known) return refused(WRONG_KEY, unauthenticated(WRONG_KEY), 401);
+  if (known.isServiceAccount) return refused(SERVICE_ACCOUNT, new ForbiddenError(SERVICE_ACCOUNT), 403);
   const cookie = await signIn(known, visit, dependencies);
   return isForm ? signedIn(target, cookie) : answerWith(null, { status: 204, headers: { 'Set-Cookie': cookie } });
 }

@@ -44,7 +44,15 @@ export const TAGS: readonly { readonly name: string; readonly description: strin
     name: 'Organizations',
     description: 'Tenants. Objects of another organization are invisible: their ids answer 404, never 403.',
   },
-  { name: 'API keys', description: 'API keys of users. The key itself is shown only once, when it is created.' },
+  {
+    name: 'Service accounts',
+    description:
+      'Accounts of an organization for programs, such as its CI. They have API keys and a role, are no members, and stay when the people who made them leave. Only administrators manage them.',
+  },
+  {
+    name: 'API keys',
+    description: 'API keys of users and service accounts. The key itself is shown only once, when it is created.',
+  },
   { name: 'Users', description: 'The account of the caller.' },
   {
     name: 'Social publishing (deprecated)',

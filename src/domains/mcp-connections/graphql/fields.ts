@@ -39,7 +39,7 @@ export function identityFields(t: Fields) {
     owner: userField(
       t,
       'ownerId',
-      'The user who created the connection, and who owns it when it is personal. Null when that user deleted their account or left the organization.',
+      'The user who created the connection, and who owns it when it is personal. Null when that user deleted their account or left the organization, and for a service account.',
     ),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the connection was created.' }),
     updatedAt: t.expose('updatedAt', {

@@ -131,10 +131,11 @@ async function mayStillManage(
     'authority.role': visibility === 'shared' ? 'admin' : 'member',
     'authority.at': at,
   });
+  if (!isAuthorized || (visibility === 'personal' && owner?.id !== userId)) return false;
+  if (keyId !== null) return true;
   // Without a key, the membership has not been checked.
-  const membership = isAuthorized && (await em.findOne(Membership, { organization: organization.id, user: userId }));
-  if (!membership) return false;
-  return visibility === 'shared' ? membership.role === 'admin' : owner?.id === userId;
+  const membership = await em.findOne(Membership, { organization: organization.id, user: userId });
+  return membership !== null && (visibility === 'personal' || membership.role === 'admin');
 }
 
 /**

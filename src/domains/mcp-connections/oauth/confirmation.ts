@@ -56,8 +56,9 @@ export async function answerCallback(context: PublicContext, callback: Callback)
     organization,
     connection,
     server: new URL(serverUrl ?? '').origin,
-    user: email ?? 'a deleted account',
-    userName: name,
+    // A service account has only a name.
+    user: email ?? name ?? 'a deleted account',
+    userName: email === null ? null : name,
   };
   return { kind: 'unconfirmed', asked, confirmation: await sealCallback(context, callback) };
 }

@@ -10,7 +10,7 @@ import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { McpServerType } from '../../mcp-connections/graphql/types.ts';
 import { READ_MCP_CONNECTIONS, readMcpConnections } from '../../mcp-connections/public.ts';
-import { userField } from '../../users/graphql.ts';
+import { actorField } from '../../organizations/graphql/actors.ts';
 import { ARTIFACTS } from '../artifact-queries.ts';
 import { htmlUrlOf, stateFlags } from '../computed-fields.ts';
 import { projectsOf } from '../project-queries.ts';
@@ -186,10 +186,10 @@ export function stateFields(t: Fields) {
 /** Fields about the creator and the rights of the caller. */
 export function peopleFields(t: Fields) {
   return {
-    creator: userField(
+    creator: actorField(
       t,
       'creatorId',
-      'The user who created the session. Null when that user deleted their account or left the organization.',
+      'Who created the session: a person or a service account. Null when that person deleted their account or left the organization, and when the service account was deleted.',
     ),
     viewerCanUpdate: t.boolean({
       description:

@@ -24,7 +24,7 @@ import {
 } from '../operations.ts';
 
 export const SessionFilterInput = filterType('SessionFilter', sessionFilter, {
-  ids: { projectIds: 'Project', creatorIds: 'User' },
+  ids: { projectIds: 'Project', creatorIds: 'Actor' },
   types: { projectIds: 'ID' },
 });
 const FILTER_ARGUMENT = {

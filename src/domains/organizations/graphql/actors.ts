@@ -1,0 +1,80 @@
+import type { GraphQLResolveInfo } from 'graphql';
+import { resolveBatched } from '../../../core/graphql/batches.ts';
+import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { exposedWith } from '../../../core/graphql/fields.ts';
+import { uuidsOf } from '../../../core/graphql/global-ids.ts';
+import { type FieldsOf, nodeType } from '../../../core/graphql/nodes.ts';
+import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
+import type { UserId } from '../../../core/ids.ts';
+import type { Columns } from '../../../core/postgres/reading/columns.ts';
+import { UserType } from '../../users/graphql.ts';
+import {
+  type ActorRow,
+  SERVICE_ACCOUNT_TEXTS,
+  type ServiceAccountRow,
+  isServiceAccount,
+  readActors,
+  readServiceAccounts,
+} from '../../users/public.ts';
+import { RoleEnum } from './types.ts';
+
+export const ServiceAccountType = nodeType<ServiceAccountRow>('ServiceAccount', {
+  description:
+    'An account of an organization for programs, such as its CI. It has API keys and a role, but is no member: it has no e-mail address, cannot sign in to the console, and stays when the people who made it leave. To read it, a key needs any scope of the workspace API.',
+  keyOf: ({ id }) => id,
+  load: (context, keys, selected) => readServiceAccounts(context, uuidsOf(keys), selected),
+  fields: (t) => ({
+    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
+    ...exposedWith(t, SERVICE_ACCOUNT_TEXTS, {
+      name: 'String',
+      role: RoleEnum,
+      createdAt: 'DateTime',
+      updatedAt: 'DateTime',
+    }),
+    displayName: t.string({
+      description: 'The name, as a field that people have too.',
+      extensions: needs<ServiceAccountRow>('name'),
+      resolve: ({ name }) => name,
+    }),
+  }),
+});
+
+export const ActorType = builder.unionType('Actor', {
+  description: 'Who has done something: a person, or a service account.',
+  types: [UserType, ServiceAccountType],
+  resolveType: (row) => (isServiceAccount(row) ? ServiceAccountType : UserType),
+});
+
+/** The columns that are selected of an author, whose role tells the types apart. */
+export function selectedOfActor(info: GraphQLResolveInfo): Columns<ActorRow> {
+  const ofUser = selectedColumns<ActorRow>(info, 'User');
+  const ofServiceAccount = selectedColumns<ActorRow>(info, 'ServiceAccount');
+  return ofUser && ofServiceAccount && [...new Set([...ofUser, ...ofServiceAccount, 'role' as const])];
+}
+
+/** The author with this id, read together with those of all other parents. Null if there is none that the caller may see. */
+export function resolveActor(
+  context: GraphQLContext,
+  info: GraphQLResolveInfo,
+  id: UserId | null,
+): Promise<ActorRow | null> | null {
+  if (id === null) return null;
+  const selected = selectedOfActor(info);
+  const load = async (ids: readonly string[]) =>
+    new Map((await readActors(context, ids, selected)).map((row) => [row.id, row]));
+  return resolveBatched({ context, info }, id, load, selected, null);
+}
+
+type AccountColumn<Row> = { [Name in keyof Row]: Row[Name] extends UserId | null ? Name : never }[keyof Row] & string;
+
+/** A field that refers to a person or a service account by a column with its id. */
+export function actorField<Row extends object>(t: FieldsOf<Row>, column: AccountColumn<Row>, description: string) {
+  return t.field({
+    type: ActorType,
+    nullable: true,
+    description,
+    extensions: { ...OWN_STATEMENT, ...needs<Row>(column) },
+    // The column has an id or null.
+    resolve: (row, _, context, info) => resolveActor(context, info, row[column] as UserId | null),
+  });
+}

@@ -1,0 +1,20 @@
+import { type Module, OPEN_TO_ROLE, SMALL_DELETION_BATCH, deletionStep } from '../../core/module.ts';
+import { deleteServiceAccountRows } from '../users/public.ts';
+import { serviceAccountRoutes } from './rest.ts';
+
+export const serviceAccounts = {
+  entities: [],
+  graphql: () => import('./graphql.ts'),
+  routes: serviceAccountRoutes,
+  pages: [],
+  jobs: () => [],
+  cleanups: {},
+  topics: [],
+  deletionSteps: {
+    ofUser: [],
+    ofOrganization: [
+      deletionStep('service accounts', ({ em }, { id }) => deleteServiceAccountRows(em, id, SMALL_DELETION_BATCH)),
+    ],
+  },
+  replays: { ServiceAccount: OPEN_TO_ROLE },
+} as const satisfies Module;

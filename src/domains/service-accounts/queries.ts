@@ -1,0 +1,39 @@
+import { requireOrganization } from '../../core/access.ts';
+import { defineList } from '../../core/postgres/reading/lists.ts';
+import { asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { ServiceAccountRow, User, UserTables } from '../users/public.ts';
+import type { ServiceAccountFilter } from './input.ts';
+
+const db = queriesOn<UserTables>();
+
+export type ServiceAccountOrderField = 'CREATED_AT' | 'NAME';
+
+const COLUMNS = ['id', 'email', 'name', 'role', 'createdAt', 'updatedAt'] as const;
+
+/** The service accounts of the acting organization. */
+export const SERVICE_ACCOUNTS = defineList<ServiceAccountRow, ServiceAccountFilter, ServiceAccountOrderField>()(
+  db.selectFrom('user_account as a'),
+  {
+    name: 'SERVICE_ACCOUNT',
+    alias: 'a',
+    columns: COLUMNS,
+    expressions: { role: 'a.service_role' },
+    // The role tells them from people.
+    always: ['role'],
+    reach: ({ actor }) => ({
+      all: { serviceOrganizationId: requireOrganization(actor).id, serviceDeletedAt: null },
+    }),
+    filter: ({ oneOf, containing, between }) => ({
+      roles: oneOf('role'),
+      search: containing('name'),
+      ...between('created', 'createdAt'),
+    }),
+    orders: { CREATED_AT: { createdAt: 'timestamptz' }, NAME: { name: 'text' } },
+    otherwise: { field: 'CREATED_AT', direction: 'ASC' },
+  },
+);
+
+/** The row of a service account that was just written. */
+export function serviceAccountRow({ id, email, name, serviceRole, createdAt, updatedAt }: User): ServiceAccountRow {
+  return asRow({ id, email, name: name ?? '', role: serviceRole ?? 'member', createdAt, updatedAt }, COLUMNS);
+}
