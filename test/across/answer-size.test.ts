@@ -222,7 +222,7 @@ describe('the answer of a write that would be too large is a success, without wh
     const [first, second] = [await createSession(gateway, key), await createSession(gateway, key)];
     await describeAll('x', 600_000, first);
     const field = (name: string, session: string) =>
-      `${name}: transitionSession(input: { sessionId: "${session}", state: CANCELLED }) { ... on TransitionSessionPayload { session { description ${name === 'a' ? 'creator { id } artifacts { nodes { id } }' : ''} } } }`;
+      `${name}: transitionSession(input: { sessionId: "${session}", state: CANCELLED }) { ... on TransitionSessionPayload { session { description ${name === 'a' ? 'creator { ... on Node { id } } artifacts { nodes { id } }' : ''} } } }`;
     const twice = `${field('a', first)} b: pinSession(input: { sessionId: "${first}" }) { ... on PinSessionPayload { session { description } } }`;
     const { data, errors } = await ask(`mutation { ${twice} ${field('c', second)} }`);
     expect(data).toMatchObject({ c: null });

@@ -32,6 +32,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
+    DELETE /v1/service-accounts/:serviceAccountId deleteServiceAccount 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/sessions/:sessionId deleteSession 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/sessions/:sessionId/hold releaseSession 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/users/:userId deleteUser 202 | 400 401 403 404 409 413 415 429 500 503
@@ -53,6 +54,8 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /v1/organizations listOrganizations 200 | 400 401 404 429 500 503
     GET /v1/organizations/:organizationId/export exportOrganization 200 | 400 401 403 404 409 429 500 503
     GET /v1/organizations/:organizationId/retention readOrganizationRetention 200 | 400 401 403 404 429 500 503
+    GET /v1/service-accounts listServiceAccounts 200 | 400 401 403 404 429 500 503
+    GET /v1/service-accounts/:serviceAccountId/api-keys listServiceAccountApiKeys 200 | 400 401 403 404 429 500 503
     GET /v1/session-search searchSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions listSessions 200 | 400 401 403 404 429 500 503
     GET /v1/sessions/:sessionId readSession 200 | 400 401 403 404 429 500 503
@@ -71,6 +74,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     PATCH /v1/mcp-connections/:mcpConnectionId updateMcpConnection 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/mcp-connections/:mcpConnectionId/settings updateMcpConnectionSettings 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/organizations/:organizationId/retention updateOrganizationRetention 200 | 400 401 403 404 409 413 415 429 500 503
+    PATCH /v1/service-accounts/:serviceAccountId updateServiceAccount 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/sessions/:sessionId updateSession 200 | 400 401 403 404 409 413 415 429 500 503
     PATCH /v1/webhooks/:webhookId updateWebhook 200 | 400 401 403 404 409 413 415 429 500 503
     POST /broadcast/v1/broadcasts createBroadcast 201 | 400 401 403 404 409 413 415 429 500 503
@@ -90,6 +94,8 @@ test('routes have the published methods, paths, operations and statuses', () => 
     POST /v1/object-occurrences/delete deleteObjectOccurrences 202 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/operation-manifests publishOperationManifest 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/organizations createOrganization 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/service-accounts createServiceAccount 201 | 400 401 403 404 409 413 415 429 500 503
+    POST /v1/service-accounts/:serviceAccountId/api-keys createServiceAccountApiKey 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions createSession 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/artifacts recordArtifact 201 | 400 401 403 404 409 413 415 429 500 503
     POST /v1/sessions/:sessionId/events appendSessionEvents 201 | 400 401 403 404 409 413 415 429 500 503

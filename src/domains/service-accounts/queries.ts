@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
 import { asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
@@ -23,8 +24,8 @@ export const SERVICE_ACCOUNTS = defineList<ServiceAccountRow, ServiceAccountFilt
     reach: ({ actor }) => ({
       all: { serviceOrganizationId: requireOrganization(actor).id, serviceDeletedAt: null },
     }),
-    filter: ({ oneOf, containing, between }) => ({
-      roles: oneOf('role'),
+    filter: ({ containing, between }) => ({
+      roles: (roles) => sql`a.service_role = any(${roles}::text[])`,
       search: containing('name'),
       ...between('created', 'createdAt'),
     }),

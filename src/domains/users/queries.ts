@@ -33,8 +33,8 @@ export function isServiceAccount(row: UserRow | ActorRow): row is ServiceAccount
   return 'role' in row && row.role !== null;
 }
 
-const isOfUser = (name: string): name is keyof UserRow => !name.startsWith('service');
-const SHOWN = USER_COLUMNS.filter(isOfUser);
+const SHOWN = USER_COLUMNS.filter((name): name is keyof UserRow => !name.startsWith('service'));
+const isOfUser = (name: string): name is keyof UserRow => SHOWN.some((each) => each === name);
 
 /** The people with these ids that the caller can see: themselves and the other members of the acting organization. */
 export function findUsers(
@@ -61,7 +61,7 @@ export function findActors(
   return reader.all(
     db
       .selectFrom('user_account as u')
-      .select(columns('u', withColumns<UserRow>(asked?.filter(isOfUser), SHOWN, 'id').filter(isOfUser)))
+      .select(columns('u', withColumns<UserRow>(asked?.filter(isOfUser), SHOWN, 'id')))
       .select('u.service_role as role')
       .where('u.id', '=', anyOf('uuid', ids))
       .where('u.service_deleted_at', 'is', null)

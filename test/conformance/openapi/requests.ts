@@ -82,6 +82,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   ...Object.fromEntries(
     [
       'apiKeyId',
+      'serviceAccountId',
       'userId',
       'sessionId',
       'artifactId',

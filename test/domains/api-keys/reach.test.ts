@@ -46,6 +46,7 @@ describe('which organization a new key acts in', () => {
         preview: expect.stringMatching(/^wgk_.{4}…..$/),
         scopes: ['social'],
         userId: person.userId,
+        serviceAccountId: null,
         organizationId: away.organizationId,
         expiresAt: null,
         lastUsedAt: null,

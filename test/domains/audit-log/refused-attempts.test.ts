@@ -31,7 +31,7 @@ interface Entry {
 }
 
 const FIELDS =
-  'operation source refusal detail targetType targetId apiKey { id } requestId requestIdOrigin actor { email } occurredAt';
+  'operation source refusal detail targetType targetId apiKey { id } requestId requestIdOrigin actor { ... on User { email } } occurredAt';
 
 async function refused(fields = 'operation refusal', filter: object = { isRefused: true }): Promise<Entry[]> {
   const query = `query($filter: AuditEntryFilter) { viewer { organization { auditLog(filter: $filter) { nodes { ${fields} } } } } }`;

@@ -36,7 +36,7 @@ interface Log {
     readonly endCursor: string | null;
   };
 }
-const FIELDS = `nodes { databaseId occurredAt source operation targetType targetId actor { email } apiKey { id } requestId } pageInfo { hasNextPage hasPreviousPage endCursor }`;
+const FIELDS = `nodes { databaseId occurredAt source operation targetType targetId actor { ... on User { email } } apiKey { id } requestId } pageInfo { hasNextPage hasPreviousPage endCursor }`;
 
 async function read(key: string, args: Record<string, unknown> = {}) {
   const { data, errors } = await gateway.graphql<{ viewer: { organization: { auditLog: Log } | null } }>(

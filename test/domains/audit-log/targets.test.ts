@@ -58,7 +58,7 @@ test('the target of an entry is the object, for each type that is a node; null w
   const { data } = await gateway.graphql<{ viewer: { organization: { auditLog: { nodes: object[] } } } }>(
     key,
     `{ viewer { organization { auditLog(filter: { operations: ["createSession"] }) { nodes {
-      id: target { id } session: target { ... on Session { title creator { databaseId } } ... on ApiKey { name } }
+      id: target { id } session: target { ... on Session { title creator { ... on User { databaseId } } } ... on ApiKey { name } }
     } } } } }`,
   );
   expect(data?.viewer.organization.auditLog.nodes).toEqual([

@@ -196,7 +196,7 @@ test('a held private session stays without its creator when that account is dele
   expect((await gateway.rest('DELETE', `/v1/users/${member.userId}`, { key: member.key, body: {} })).status).toBe(202);
   await runJobs(gateway);
   expect((await gateway.rest('GET', `/v1/sessions/${other}`, { key })).status).toBe(404);
-  const query = `query($id: ID!) { session(id: $id) { creator { id } hold { reason } } }`;
+  const query = `query($id: ID!) { session(id: $id) { creator { ... on Node { id } } hold { reason } } }`;
   expect((await gateway.graphql(key, query, { id: held })).data).toEqual({
     session: { creator: null, hold: { reason: 'Evidence' } },
   });

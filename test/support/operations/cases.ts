@@ -15,6 +15,7 @@ import { operationManifests } from '../../domains/operation-manifests/cases.ts';
 import { organizationDeletions } from '../../domains/organization-deletions/cases.ts';
 import { organizations } from '../../domains/organizations/cases.ts';
 import { retention } from '../../domains/retention/cases.ts';
+import { serviceAccounts } from '../../domains/service-accounts/cases.ts';
 import { sessionEvents } from '../../domains/session-events/cases.ts';
 import { sessions } from '../../domains/sessions/cases.ts';
 import { userDeletions } from '../../domains/user-deletions/cases.ts';
@@ -63,6 +64,7 @@ export const CASES: Cases = {
   ...memberships,
   ...invitations,
   ...apiKeys,
+  ...serviceAccounts,
   ...users,
   ...userDeletions,
   ...organizationDeletions,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { keyOfText } from '../../../src/core/graphql/global-ids.ts';
 import type { TestGateway } from '../fixtures/gateway.ts';
 import { invite } from '../fixtures/invitations.ts';
+import { createServiceAccount } from '../fixtures/service-accounts.ts';
 import { recordWebhook } from '../fixtures/webhooks.ts';
 import { recordSession } from '../fixtures/workspace.ts';
 import type { References } from './references.ts';
@@ -90,6 +91,7 @@ export async function recordObjects(
     callers: { admin, member, guest, deletedUser },
     userId: member.userId,
     apiKeyId: member.keyId,
+    serviceAccountId: (await createServiceAccount(gateway, key, { name: mark })).id,
     invitationId,
     invitationToken,
     guestInvitationId,

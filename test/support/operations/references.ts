@@ -15,6 +15,7 @@ export interface References {
   readonly slug: string;
   readonly userId: string;
   readonly apiKeyId: string;
+  readonly serviceAccountId: string;
   readonly invitationId: string;
   readonly sessionId: string;
   readonly artifactId: string;
@@ -49,6 +50,7 @@ export const OBJECTS: Readonly<Record<string, (to: References) => string>> = {
   AuditEntry: (to) => to.auditEntryKey,
   FeedEntry: (to) => to.feedEntryKey,
   ApiKey: (to) => to.apiKeyId,
+  ServiceAccount: (to) => to.serviceAccountId,
   OrganizationInvitation: (to) => to.invitationId,
   Session: (to) => to.sessionId,
   SessionSource: (to) => to.sessionId,

@@ -128,6 +128,16 @@ export async function useEverything(given: Given) {
   good(await client.POST(`${hookPath}/replay`, { ...ofHook, body: { after: 0 } }));
   const deliveries = good(await client.GET(`${hookPath}/deliveries`, ofHook));
   good(await client.DELETE(hookPath, ofHook));
+  const account = good(await client.POST('/v1/service-accounts', { body: { name: 'Builds' } }));
+  const ofAccount = { params: { path: { serviceAccountId: account.id } } };
+  const accountPath = '/v1/service-accounts/{serviceAccountId}';
+  good(await client.PATCH(accountPath, { ...ofAccount, body: { role: 'admin' } }));
+  good(
+    await client.POST(`${accountPath}/api-keys`, { ...ofAccount, body: { name: 'CI', scopes: ['sessions.record'] } }),
+  );
+  good(await client.GET(`${accountPath}/api-keys`, ofAccount));
+  good(await client.GET('/v1/service-accounts'));
+  good(await client.DELETE(accountPath, ofAccount));
   const published = good(
     await client.POST('/v1/operation-manifests', {
       body: { client: 'web', version: '1', operations: { name: '{ __typename }' } },
