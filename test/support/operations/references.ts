@@ -99,7 +99,7 @@ export function absentInstead<Given extends References>(to: Given, mark: string)
 
 /** The values of a path parameter that refer to the object; empty for an unknown parameter. */
 export function parameterValues(name: string, to: References): string[] {
-  if (name === 'eventName') return [...to.eventNames];
+  if (name === 'eventName' || name === 'name') return [...to.eventNames];
   const renamed = { propertyName: 'property', broadcast_guid: 'broadcastGuid', deliveryId: 'webhookDeliveryId' };
   const key = Object.entries(renamed).find(([parameter]) => parameter === name)?.[1] ?? name;
   const value: unknown = Object.entries(to).find(([reference]) => reference === key)?.[1];
