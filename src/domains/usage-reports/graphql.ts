@@ -52,7 +52,7 @@ const UsageGroupEnum = enumOf(
   (group) => `A ${group.toLowerCase()}.`,
 );
 const UsageFilterInput = filterType('UsageReportConditions', usageFilter, {
-  ids: { projectIds: 'Project', creatorIds: 'User' },
+  ids: { projectIds: 'Project', creatorIds: 'Actor' },
   types: { projectIds: 'ID' },
 });
 

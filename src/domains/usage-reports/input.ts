@@ -24,7 +24,7 @@ export const usageFilter = z
     agents: anyOf(name).describe('Of any of these agents.'),
     models: anyOf(name).describe('Of any of these models. Sessions and tool calls are not counted by model.'),
     projectIds: anyOf(name).describe('Of sessions in any of these projects.'),
-    creatorIds: anyOf(userId).describe('Of sessions that any of these users have created.'),
+    creatorIds: anyOf(userId).describe('Of sessions that any of these people and service accounts have created.'),
   })
   .describe('Conditions on what is summed. All that are given must be met; one with an empty list matches nothing.');
 export type UsageFilter = z.output<typeof usageFilter>;
@@ -65,7 +65,7 @@ export const usageReportParameters = z
     agents: repeated(name, 'Of this agent.'),
     models: repeated(name, 'Of this model. Sessions and tool calls are not counted by model.'),
     projectIds: repeated(name, 'Of sessions in this project.'),
-    creatorIds: repeated(userId, 'Of sessions that this user has created.'),
+    creatorIds: repeated(userId, 'Of sessions that this person or service account has created.'),
   })
   .refine(inOrder, NOT_IN_ORDER)
   .refine(isShort, NOT_SHORT);

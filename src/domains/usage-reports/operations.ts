@@ -3,7 +3,7 @@ import { type OperationContext, defineOperation } from '../../core/operation.ts'
 import { keysOf } from '../../core/keys-of.ts';
 import { isUuid } from '../../core/text/uuids.ts';
 import { PROJECTS, READ_SESSIONS } from '../sessions/public.ts';
-import { readVisibleUsers } from '../users/public.ts';
+import { readVisibleActors } from '../users/public.ts';
 import { type UsageGroup, type UsageReportInput, usageReportInput } from './input.ts';
 import { type Condition, REPORT_FIELDS, type SummedRow, type UsageAmounts, usageRows } from './queries.ts';
 
@@ -71,6 +71,11 @@ async function labelsOf(
     return new Map(projects.map(({ id, name }) => [id, name]));
   }
   if (groupBy !== 'CREATOR') return new Map();
-  const users = await readVisibleUsers(context, keys, ['email']);
-  return new Map(users.flatMap(({ id, email }) => (email === null ? [] : [[id, email]])));
+  const creators = await readVisibleActors(context, keys, ['email', 'name']);
+  return new Map(
+    creators.flatMap(({ id, email, name, role }) => {
+      const label = role === null ? email : name;
+      return label === null ? [] : [[id, label]];
+    }),
+  );
 }

@@ -7,7 +7,7 @@ const { cacheWriteTokens: _cacheWriteTokens, ...USED } = USAGE_TEXTS;
 export const USAGE_ROW_TEXTS = {
   key: 'The day, the name of the agent, model or tool, or the id of the project or creator. Null for what has none. The last of 1,000 rows is `other`, with the sum of all rows that are smaller.',
   label:
-    'The key as people read it: the name of a project, the e-mail address of a creator. The key where that is not known.',
+    'The key as people read it: the name of a project, the e-mail address of a creator, or the name of a service account. The key where that is not known.',
   sessions: 'Sessions that were created. Null where sessions are not counted: by model and by tool.',
   failedSessions: 'How often sessions have failed. Null where sessions are not counted: by model and by tool.',
   ...USED,

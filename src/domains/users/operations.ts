@@ -49,9 +49,17 @@ export async function readServiceAccounts(
   ids: readonly ServiceAccountId[],
   selected?: Columns<ActorRow>,
 ): Promise<ServiceAccountRow[]> {
+  return (await readVisibleActors(context, ids, selected)).filter(isServiceAccount);
+}
+
+/** Like `readActors`, but leaves out others instead of throwing when the key has no scope of the workspace API. */
+export function readVisibleActors(
+  context: OperationContext,
+  ids: readonly UserId[],
+  selected?: Columns<ActorRow>,
+): Promise<ActorRow[]> {
   const { actor } = context;
-  const visible = hasAccess(actor, READ_PEOPLE) ? ids : ids.filter((id) => id === actor.userId);
-  return (await findActors(context, visible, selected)).filter(isServiceAccount);
+  return findActors(context, hasAccess(actor, READ_PEOPLE) ? ids : ids.filter((id) => id === actor.userId), selected);
 }
 
 /** Like `readUsers`, but leaves out other users instead of throwing when the key has no scope of the workspace API. */

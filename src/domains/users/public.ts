@@ -11,7 +11,7 @@ export {
   readActors,
   readServiceAccounts,
   readUsers,
-  readVisibleUsers,
+  readVisibleActors,
 } from './operations.ts';
 export { SERVICE_ACCOUNT_TEXTS } from './texts.ts';
 export { READ_PEOPLE } from './policy.ts';
