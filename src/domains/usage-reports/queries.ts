@@ -20,7 +20,7 @@ export interface SummedRow extends UsageAmounts {
 }
 
 const GROUPS: Readonly<Record<UsageGroup, RawBuilder<string | null>>> = {
-  DAY: sql<string>`to_char(day, 'YYYY-MM-DD')`,
+  DAY: sql<string>`day`,
   AGENT: sql<string | null>`agent`,
   MODEL: sql<string | null>`model`,
   PROJECT: sql<string | null>`project_id`,
@@ -71,6 +71,7 @@ export const usageRows: (shape: Shape, values: Given) => Statement<SummedRow> = 
     .$if(isOwn, (query) => query.where('creator_id', '=', value('userId')))
     .$if(conditions.length > 0, (query) => query.where(sql<boolean>`${sql.join(conditions, sql` and `)}`))
     .groupBy(sql`1`);
+  const first = groupBy === 'DAY' ? sql`to_char(min(key), 'YYYY-MM-DD')` : sql`min(key)`;
   const isRest = sql<boolean>`total > ${sql.lit(MAX_ROWS)} and place >= ${sql.lit(MAX_ROWS)}`;
   return db
     .with('groups', () => groups)
@@ -83,7 +84,7 @@ export const usageRows: (shape: Shape, values: Given) => Statement<SummedRow> = 
     )
     .selectFrom('placed')
     .select([
-      sql<string | null>`case when bool_and(${isRest}) then null else min(key) end`.as('key'),
+      sql<string | null>`case when bool_and(${isRest}) then null else ${first} end`.as('key'),
       sql<boolean>`bool_and(${isRest})`.as('isRest'),
       ...REPORT_FIELDS.map((field) => sql<number | null>`sum(${columnsOf(field)})::${castOf(field)}`.as(field)),
     ])
