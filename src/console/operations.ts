@@ -29,6 +29,10 @@ const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
   options { value label description displayOrder hidden }`;
 
+const USAGE = 'key label sessions failedSessions costUsd inputTokens outputTokens toolCalls toolErrors';
+
+const WORKING = 'id databaseId title lastSeenAt';
+
 export const OPERATIONS = {
   ...FINDING,
 
@@ -332,6 +336,18 @@ export const OPERATIONS = {
 
   ...PEOPLE_OPERATIONS,
   ...RETENTION_OPERATIONS,
+
+  Overview: `query Overview($from: Date!, $until: Date!, $failedFrom: DateTime!) {
+    viewer { organization { id
+      days: usageReport(from: $from, until: $until, groupBy: DAY) {
+        rows { ${USAGE} } totals { sessions costUsd }
+      }
+      agents: usageReport(from: $from, until: $until, groupBy: AGENT) { rows { ${USAGE} } }
+      tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { ${USAGE} } }
+      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
+      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $failedFrom }) { totalCount nodes { ${WORKING} } }
+    } }
+  }`,
 
   Usage: `query Usage {
     viewer { organization { id name memberCount

@@ -21,6 +21,12 @@ export interface Section {
 
 const SECTIONS: readonly Section[] = [
   {
+    href: '/overview',
+    name: 'Overview',
+    scope: 'SESSIONS_READ',
+    list: async () => (await import('./overview-page.ts')).OverviewPage,
+  },
+  {
     href: '/sessions',
     name: 'Sessions',
     scope: 'SESSIONS_READ',

@@ -6,6 +6,7 @@ import { callWebhooks, deliver, receive } from '../support/fixtures/webhooks.ts'
 import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } from '../support/processes/browser.ts';
 
 const PAGES = [
+  ['/overview', 'Overview'],
   ['/sessions', 'Sessions'],
   ['/event-definitions', 'Event definitions'],
   ['/mcp-connections', 'MCP connections'],
