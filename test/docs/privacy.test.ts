@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeAll, expect, test } from 'vitest';
-import { define, send } from '../support/fixtures/event-occurrences.ts';
+import { define, send, stored } from '../support/fixtures/event-occurrences.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { runJobs } from '../support/processes/jobs.ts';
@@ -15,7 +15,8 @@ beforeAll(async () => {
 });
 afterEach(endProcesses);
 
-const SETTINGS = 'GATEWAY=http://127.0.0.1:4000 KEY=wgk_… ORGANIZATION=… SESSION=… USER_ID=… EVENT=signup\n';
+const SETTINGS =
+  'GATEWAY=http://127.0.0.1:4000 KEY=wgk_… ORGANIZATION=… SESSION=… USER_ID=… EVENT=signup EMAIL=jo@example.com\n';
 const TEXT = 'correct horse battery staple';
 
 /** The blocks of commands; the first sets the variables. */
@@ -35,7 +36,7 @@ test('the commands take data out, keep it for a limited time, redact, delete and
   expect(await send(gateway, 'REST', key, [occurrence])).toBeUndefined();
   const cwd = await temporaryDirectory();
   const [first, ...blocks] = await blocksOf(
-    `GATEWAY=${gateway.url} KEY=${key} ORGANIZATION=${organizationId} SESSION=${session} USER_ID=${userId} EVENT=${event}\n`,
+    `GATEWAY=${gateway.url} KEY=${key} ORGANIZATION=${organizationId} SESSION=${session} USER_ID=${userId} EVENT=${event} EMAIL=jo@example.com\n`,
   );
   const run = async (commands: readonly string[]) => {
     const { output, exited } = start(['sh', '-euc', [first, ...commands].join('\n')], {}, { cwd });
@@ -66,6 +67,7 @@ test('the commands take data out, keep it for a limited time, redact, delete and
   expect((await read(`/v1/sessions/${session}`)).status).toBe(404);
   await runJobs(gateway);
   expect(await rowsIn('session_event')).toBe(0);
+  expect(await stored(gateway, key, event)).toEqual([]);
 
   await run(blocks.slice(leaves));
   await runJobs(gateway);
