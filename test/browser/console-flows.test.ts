@@ -191,7 +191,7 @@ test('what can no longer be read leaves the list and ends its page, which says s
   await expect.poll(() => asked.filter((name) => name === 'Session')).toHaveLength(2);
   asked.length = 0;
   await mutate(site, admin.key, 'updateSession', { sessionId: id, visibility: 'PRIVATE' });
-  await page.getByText('There is no such session, or you cannot read it.').waitFor();
+  await page.getByText('This session was deleted, or you can no longer read it.').waitFor();
   await expect.poll(() => titles(list)).toEqual([]);
   // The next request of the page is the one of this click.
   await page.getByRole('link', { name: 'Usage', exact: true }).click();
