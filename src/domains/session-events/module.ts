@@ -1,6 +1,6 @@
 import type { Module } from '../../core/module.ts';
 import { SessionEvent, SessionEventBatch, SessionText } from './entity.ts';
-import { sessionPurgeJob } from './purge.ts';
+import { deleteOrphanedBatches, sessionPurgeJob } from './purge.ts';
 import { searchRoutes } from './rest-search.ts';
 import { sessionEventRoutes } from './rest.ts';
 
@@ -16,7 +16,7 @@ export const sessionEvents = {
   routes: [...sessionEventRoutes, ...searchRoutes],
   pages: [],
   jobs: () => [sessionPurgeJob],
-  cleanups: {},
+  cleanups: { 'batch ids of deleted sessions': deleteOrphanedBatches },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
   replays: {},

@@ -6,7 +6,7 @@ import { idSchema } from '../../core/input/validation.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import { DeletedSession } from '../sessions/public.ts';
+import { DeletedSession, type SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { deleteTexts } from './search-index.ts';
 
@@ -35,22 +35,57 @@ export const sessionPurgeJob = jobHandler({
   run: purgeSessions,
 });
 
+/**
+ * Deletes a batch of the batch ids of a session that is gone. A worker of an earlier release leaves them, because it expects a foreign key to
+ * delete them. Each hour of the day has its part of the session ids, so that a run reads a small range of the primary key.
+ */
+export async function deleteOrphanedBatches(em: EntityManager, at: Date, batch: number): Promise<number> {
+  const tables = em.getKysely<Readable<SessionEventTables & SessionTables>>();
+  const hour = at.getUTCHours();
+  const orphan = await tables
+    .selectFrom('session_event_batch as b')
+    .leftJoin('session as s', (join) =>
+      join.onRef('s.id', '=', 'b.session_id').onRef('s.organization_id', '=', 'b.organization_id'),
+    )
+    .select(['b.session_id as sessionId', 'b.organization_id as organizationId'])
+    .where(sql<boolean>`b.session_id >= ${firstIdOf(hour)}::uuid`)
+    .$if(hour < 23, (query) => query.where(sql<boolean>`b.session_id < ${firstIdOf(hour + 1)}::uuid`))
+    .where('s.id', 'is', null)
+    .limit(1)
+    .executeTakeFirst();
+  return orphan ? deleteBatchIds(em, orphan.sessionId, orphan.organizationId, batch) : 0;
+}
+
+const firstIdOf = (hour: number): string =>
+  `${Math.floor((hour * 256) / 24)
+    .toString(16)
+    .padStart(2, '0')}000000-0000-0000-0000-000000000000`;
+
 /** @returns how many rows were deleted; 0 when none are left. */
 async function purgeBatch(em: EntityManager, sessionId: SessionId, organizationId: OrganizationId): Promise<number> {
+  return (await deleteBatchIds(em, sessionId, organizationId, DELETION_BATCH)) + (await purgeEvents(em, sessionId));
+}
+
+async function deleteBatchIds(
+  em: EntityManager,
+  sessionId: SessionId,
+  organizationId: OrganizationId,
+  batch: number,
+): Promise<number> {
   const tables = em.getKysely<Readable<SessionEventTables>>();
   const some = tables
     .selectFrom('session_event_batch')
     .select('batch_id')
     .where('session_id', '=', sessionId)
     .where('organization_id', '=', organizationId)
-    .limit(DELETION_BATCH);
-  const batches = await tables
+    .limit(batch);
+  const { numDeletedRows } = await tables
     .deleteFrom('session_event_batch')
     .where('session_id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .where('batch_id', '=', sql<string>`any(array(${some}))`)
     .executeTakeFirst();
-  return Number(batches.numDeletedRows) + (await purgeEvents(em, sessionId));
+  return Number(numDeletedRows);
 }
 
 /** Ids of a session are consecutive, so a batch is a range of ids. */

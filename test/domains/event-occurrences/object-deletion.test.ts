@@ -4,6 +4,10 @@ import { toGlobalId } from '../../../src/core/graphql/global-ids.ts';
 import { type Input, define, register, send, stored } from '../../support/fixtures/event-occurrences.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { readOccurrencesByAllPaths } from '../../support/fixtures/read-paths.ts';
+import { recordFinishes } from '../../support/fixtures/deletion-jobs.ts';
+import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
+import { objectDeletionJob } from '../../../src/domains/event-occurrences/object-deletion.ts';
+import { workContext } from '../../../src/gateway/contexts.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
 /** Erasing an object: its occurrences and its registered identifiers. */
@@ -193,4 +197,40 @@ test('GraphQL answers the job, which the same key can follow', async () => {
   const scoped = await gateway.graphql(key, `{ deletionJob(id: "${queued?.id}") { ${job} } }`);
   expect(scoped.data).toEqual({ deletionJob: { ...queued, state: 'DONE' } });
   expect(await left(key, name)).toHaveLength(4);
+});
+
+test('a job that ends in the middle twice is finished once, by one of two workers', async () => {
+  const { key, name, organizationId } = await workspace();
+  const { deletionJobId } = (await erase(key, { email: 'ada@example.com' })).body;
+  const { signal } = new AbortController();
+  const context = { ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal };
+  const run = () => objectDeletionJob.run(context, { deletionJobId });
+  const countFinishes = await recordFinishes(gateway);
+  await rows(
+    `create function fail_for_test() returns trigger language plpgsql as $$ begin raise exception 'killed'; end $$`,
+  );
+  // Before the occurrences by token, after those by id and address; and then before the identifiers.
+  await rows(
+    `create trigger fail_for_test after delete on event_occurrence for each row when (old.utk is not null) execute function fail_for_test()`,
+  );
+  await expect(run()).rejects.toThrow('killed');
+  expect(await left(key, name)).toEqual(['ada-token', 'ada.lovelace@example.com', 'bob@example.com']);
+  await rows('drop trigger fail_for_test on event_occurrence');
+  await rows(
+    'create trigger fail_for_test after delete on object_identifier for each row execute function fail_for_test()',
+  );
+  await expect(run()).rejects.toThrow('killed');
+  await rows('drop trigger fail_for_test on object_identifier');
+  // Both workers have begun, and delete the same rows.
+  const held = 'select 1 from object_identifier where organization_id = ? for update';
+  await whileLocked(gateway, held, [organizationId], async (release) => {
+    const runs = [run(), run()];
+    await untilWaitingForLock(gateway, runs.length);
+    await release();
+    await Promise.all(runs);
+  });
+  expect(await countFinishes(deletionJobId)).toBe(1);
+  expect(await left(key, name)).toEqual(['ada.lovelace@example.com', 'bob@example.com']);
+  await runJobs(gateway);
+  expect(await countFinishes(deletionJobId)).toBe(1);
 });
