@@ -1,6 +1,8 @@
 import type { VNode } from 'preact';
+import { useAdministration } from './caller.ts';
 import { UNMATCHED_WORDS } from './event-matching.ts';
 import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
+import { FormButton } from './form-button.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
@@ -13,6 +15,7 @@ type Occurrence = NonNullable<
 >['nodes'][number];
 
 const HEAD = ['When', 'Object', 'Properties'];
+const ERASE = async () => (await import('./object-erasure-forms.ts')).EraseObject;
 
 /** The occurrences of a definition, latest first, by the value of a property if one is chosen. */
 export function EventOccurrences({ definition }: { readonly definition: Definition }): VNode {
@@ -21,6 +24,7 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
   const [value, setValue] = useFilter('value');
   const [record, setRecord] = useFilter('record');
   const wanted = useSettled(value);
+  const mayErase = useAdministration();
   const filter = {
     ...(property && wanted && { properties: [{ name: property, value: wanted }] }),
     ...(isReason(record) && { unmatchedReasons: [record] }),
@@ -45,6 +49,7 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
         ${unmatchedReason && html`<div class="soft">${UNMATCHED_WORDS[unmatchedReason]}</div>`}
       </td>
       <td class="wide">${valuesShown(values)}</td>
+      ${mayErase && html`<td class="end">${eraseButton(definition, objectId, email)}</td>`}
     </tr>`;
   const isOffered = isFiltered || property !== '' || record !== '' || list.rows.length > 0;
   return html`${
@@ -54,7 +59,20 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
         ${definition.customMatchingId && html`<${ChoiceField} label="Record" value=${record} onChange=${setRecord} choices=${RECORDS} />`}
         ${property && html`<${ValueField} property=${properties.find((each) => each.name === property)} value=${value} onChange=${setValue} />`}
       <//>`
-    } <${List} label="Latest occurrences" list=${list} row=${row} empty=${empty} head=${HEAD} />`;
+    }
+    <${List}
+      label="Latest occurrences"
+      list=${list}
+      row=${row}
+      empty=${empty}
+      head=${mayErase ? [...HEAD, ''] : HEAD}
+    />`;
+}
+
+function eraseButton({ primaryObject, customObjectName }: Definition, objectId: string | null, email: string | null) {
+  if (objectId === null && email === null) return null;
+  const input = objectId === null ? { email } : { objectType: customObjectName ?? primaryObject, objectId };
+  return html`<${FormButton} label="Erase…" load=${ERASE} props=${{ input }} />`;
 }
 
 function isReason(value: string): value is keyof typeof UNMATCHED_WORDS {

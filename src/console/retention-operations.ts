@@ -41,4 +41,8 @@ export const RETENTION_OPERATIONS = {
   UpdateRetention: `mutation UpdateRetention($input: UpdateOrganizationRetentionInput!) {
     updateOrganizationRetention(input: $input) { __typename ${LOCK_FAULT} }
   }`,
+
+  DeleteObjectOccurrences: `mutation DeleteObjectOccurrences($input: DeleteObjectOccurrencesInput!) {
+    deleteObjectOccurrences(input: $input) { __typename ${FAULT} }
+  }`,
 } as const;

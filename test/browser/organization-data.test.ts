@@ -207,3 +207,26 @@ test('the occurrences of an event are exported as a file', async () => {
   await isGood(page, 'occurrences-export');
   expect(problems).toEqual([]);
 });
+
+test('an administrator erases the object of an occurrence; members have no such button', async () => {
+  const { key, organization } = await site.createKey();
+  await mutate(site, key, 'createEventDefinition', { label: 'Paid', primaryObject: 'CONTACT' });
+  await site.rest('POST', '/events/2026-03/send', {
+    key,
+    body: { eventName: 'paid', email: 'ann@example.com', properties: {} },
+  });
+  const { page } = await site.open('/event-definitions/paid', { key });
+  await press(page, 'Erase…');
+  await dialog(page).getByText('All occurrences of “').waitFor();
+  await isGood(page, 'object-erasure');
+  await press(page, 'Erase');
+  await page.getByText('The object is being erased.').waitFor();
+  await page.goto(`${site.url}/audit-log`);
+  await page.getByRole('cell', { name: /Erased an object of events: SHA-256 of/ }).waitFor();
+
+  const member = await site.createKey({ organization, role: 'member' });
+  const other = await site.open('/event-definitions/paid', { key: member.key });
+  await button(other.page, 'Export all…').waitFor();
+  await other.page.getByRole('table', { name: 'Latest occurrences' }).waitFor();
+  expect(await button(other.page, 'Erase…').count()).toBe(0);
+});
