@@ -31,8 +31,8 @@ export function ServiceAccounts(): VNode {
       serviceAccount: account,
       onCreated: (key: string) => setMade({ name: account.name, key }),
     };
-  return html`<section aria-labelledby="service-accounts">
-    <h2 id="service-accounts">Service accounts</h2>
+  return html`<div>
+    <h2>Service accounts</h2>
     <p class="soft">
       Accounts for programs, such as a CI. They have API keys, are no members, and stay when the people who made them
       leave.
@@ -46,7 +46,7 @@ export function ServiceAccounts(): VNode {
       empty=${html`<${Empty}>There are no service accounts yet.<//>`}
       head=${HEAD}
     />
-  </section>`;
+  </div>`;
 }
 
 const ROLE_QUESTIONS: Readonly<Record<Row['role'], (name: string) => string>> = {
