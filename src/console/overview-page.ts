@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { useScope } from './caller.ts';
+import { useAdministration, useScope } from './caller.ts';
 import { ChoiceField, momentOf, useFilter } from './filters.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -55,6 +55,8 @@ interface WorkProps {
 /** What runs now, and what needs a person. */
 function Work({ organization: { running, failed }, from }: WorkProps): VNode {
   const readsConnections = useScope('MCP_CONNECTIONS_READ');
+  const isAdministrator = useAdministration();
+  const readsWebhooks = useScope('WEBHOOKS_WRITE') && isAdministrator;
   return html`<div class="panels">
     <section class="panel" aria-labelledby="running">
       <h2 id="running">Runs now</h2>
@@ -66,7 +68,7 @@ function Work({ organization: { running, failed }, from }: WorkProps): VNode {
       <p class="figure"><a href=${sessionsOf({ state: 'FAILED', from })}>${amount(failed?.totalCount ?? null)}</a></p>
       <${Sessions} sessions=${failed?.nodes ?? []} empty="No session of this period has failed." />
     </section>
-    ${readsConnections && html`<${Connections} />`}
+    ${readsConnections && html`<${Connections} />`} ${readsWebhooks && html`<${Webhooks} />`}
   </div>`;
 }
 
@@ -94,6 +96,18 @@ function Connections(): VNode | null {
     <h2 id="waiting">Connections to authorize</h2>
     <ul class="plain-list">
       ${waiting.map(({ databaseId, name }) => html`<li key=${databaseId}><a href=${`/mcp-connections/${databaseId}`}>${name}</a></li>`)}
+    </ul>
+  </section>`;
+}
+
+function Webhooks(): VNode | null {
+  const { data } = useQuery('Webhooks', { first: 20 });
+  const disabled = (data?.viewer.organization?.webhooks?.nodes ?? []).filter(({ isEnabled }) => !isEnabled);
+  if (disabled.length === 0) return null;
+  return html`<section class="panel" aria-labelledby="disabled">
+    <h2 id="disabled">Disabled webhooks</h2>
+    <ul class="plain-list">
+      ${disabled.map(({ databaseId, url }) => html`<li key=${databaseId}><a href=${`/webhooks/${databaseId}`}>${url}</a></li>`)}
     </ul>
   </section>`;
 }
