@@ -69,7 +69,7 @@ export const OPERATIONS = {
   Session: `query Session($id: ID!) {
     session(id: $id) {
       ${SESSION_ROW} viewerCanDelete viewerCanHold
-      description(maxLength: 20000) baseBranch branchName targetBranch externalUrl
+      description(maxLength: 20000) baseBranch branchName targetBranch externalUrl source { agent id }
       diffSummary { additions deletions }
       usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
     }

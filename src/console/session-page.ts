@@ -217,10 +217,11 @@ function factsOf(session: Session): readonly (readonly [string, unknown])[] {
     ['Visibility', wordsOf(session.visibility)],
     ['Hold', session.hold && html`<${HoldWords} hold=${session.hold} />`],
     ['Branch', session.branchName],
+    ['Transcript', session.source && `${session.source.agent} ${session.source.id}`],
     ['Changes', session.diffSummary && `+${session.diffSummary.additions} −${session.diffSummary.deletions}`],
     ['Created', html`<${Time} at=${createdAt} />`],
     [hasEnded ? 'Finished' : 'Last recorded', html`<${Time} at=${lastSeenAt} />`],
-    ['Took', hasEnded && took > 0 ? durationOf(took) : undefined],
+    ['Took', hasEnded && took > 0 && !session.source ? durationOf(took) : undefined],
   ];
 }
 

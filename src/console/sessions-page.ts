@@ -104,7 +104,10 @@ export function SessionsPage(): VNode {
     ? html`<${Empty}>No session matches this filter.<//>`
     : html`<${Empty} command=${recordingCommand('-- codex exec --json "…"')}
         >No sessions yet.
-        ${mayCreate && 'Create one here, or record an agent with a key that has the scope sessions.record: '}<//
+        ${mayCreate && 'Create one here, or record an agent with a key that has the scope sessions.record. '}<a
+          href="/record"
+          >More ways to record</a
+        ><//
       >`;
   return html`<${PageFrame}
     title="Sessions"

@@ -8,6 +8,7 @@ import { VIEWS, accessibilityFindings, saveScreenshot, overflowOf, startSite } f
 const PAGES = [
   ['/overview', 'Overview'],
   ['/sessions', 'Sessions'],
+  ['/record', 'Record'],
   ['/event-definitions', 'Event definitions'],
   ['/mcp-connections', 'MCP connections'],
   ['/webhooks', 'Webhooks'],

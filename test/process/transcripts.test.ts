@@ -67,8 +67,9 @@ test('import sends what agents have left, in its place in time, and a second tim
   ]);
   await leave(`.codex/sessions/2026/11/27/rollout-2026-11-27T20-52-36-${CLAUDE_ID}.jsonl`, codexRollout);
   const dry = await record('import', '--dry-run');
-  expect(dry.stderr).toBe(
-    `record: 2 sessions, ${claudeTranscript.length + codexRollout.length + 2} lines, ${/[\d.]+ MiB/.exec(dry.stderr)?.[0]}; 0 texts look like credentials, which the gateway replaces\n`,
+  const lines = claudeTranscript.length + codexRollout.length + 2;
+  expect(dry.stderr.replace(/[\d.]+ MiB/, '… MiB')).toBe(
+    `record: 2 sessions, … MiB\nrecord: ${lines} lines; 0 texts look like credentials, which the gateway replaces\n`,
   );
   expect(await sessions()).toEqual([]);
   expect(await record('import')).toMatchObject({ code: 2, stderr: expect.stringContaining('add --yes') });
@@ -87,7 +88,7 @@ test('import sends what agents have left, in its place in time, and a second tim
   expect(JSON.stringify(found)).not.toContain(home);
   expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 2);
   const again = await record('import', '--yes');
-  expect(again.stderr).toMatch(/^record: 0 sessions, 0 lines/);
+  expect(again.stderr).toMatch(/^record: 0 sessions, 0.0 MiB\n$/);
   expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 2);
 });
 

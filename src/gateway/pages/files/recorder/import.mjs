@@ -87,12 +87,11 @@ const CREDENTIALS =
 
 /** What is to be sent of transcripts. @param {readonly Transcript[]} transcripts @param {Cursors} cursors */
 function measure(transcripts, cursors) {
-  let [lines, bytes, credentials] = [0, 0, 0];
+  let [lines, credentials] = [0, 0];
   const buffer = Buffer.alloc(CHUNK);
   for (const { path, size } of transcripts) {
     const file = fs.openSync(path, 'r');
     let at = Math.min(cursors.get(path)?.end ?? 0, size);
-    bytes += size - at;
     for (let count = 0; (count = fs.readSync(file, buffer, 0, CHUNK, at)) > 0; at += count) {
       const text = buffer.toString('latin1', 0, count);
       for (let end = text.indexOf('\n'); end !== -1; end = text.indexOf('\n', end + 1)) lines += 1;
@@ -100,8 +99,7 @@ function measure(transcripts, cursors) {
     }
     fs.closeSync(file);
   }
-  const sessions = new Set(transcripts.map(({ agent, sourceId }) => `${agent} ${sourceId}`)).size;
-  return { sessions, lines, bytes, credentials };
+  return { lines, credentials };
 }
 
 /** @param {number} bytes */
@@ -112,10 +110,14 @@ export async function runImport(args) {
   const options = readOptions(args);
   const cursors = new Cursors(options.spool);
   const due = dueTranscripts(options, cursors);
-  const { sessions, lines, bytes, credentials } = measure(due, cursors);
-  say(
-    `${sessions} sessions, ${lines} lines, ${inMib(bytes)}; ${credentials} texts look like credentials, which the gateway replaces`,
-  );
+  const bytes = due.reduce((sum, { path, size }) => sum + size - Math.min(size, cursors.get(path)?.end ?? 0), 0);
+  const sessions = new Set(due.map(({ agent, sourceId }) => `${agent} ${sourceId}`)).size;
+  say(`${sessions} sessions, ${inMib(bytes)}`);
+  // All of the files is read for the question only.
+  if (!options.yes || options['dry-run']) {
+    const { lines, credentials } = measure(due, cursors);
+    say(`${lines} lines; ${credentials} texts look like credentials, which the gateway replaces`);
+  }
   if (options['dry-run'] || due.length === 0) return;
   const problem = settingsProblem();
   if (problem !== undefined) throw new UsageError(problem);
