@@ -45,6 +45,13 @@ export const PEOPLE_OPERATIONS = {
     }
   }`,
 
+  SignIns: `query SignIns($first: Int!, $after: String) {
+    viewer { signIns(first: $first, after: $after) {
+      nodes { id name preview createdAt lastUsedAt expiresAt }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
   UpdateViewer: `mutation UpdateViewer($input: UpdateViewerInput!) {
     updateViewer(input: $input) { __typename ${LOCK_FAULT} }
   }`,

@@ -25,6 +25,7 @@ import { type FollowState, follow } from './streams.ts';
 
 type Viewer = Answers['Profile']['viewer'];
 type Organization = Viewer['organizations']['nodes'][number];
+type SignIn = NonNullable<Answers['SignIns']['viewer']['signIns']>['nodes'][number];
 const subjectOf = ({ deletedOrganizationId, isOfObject }: Job) =>
   isOfObject ? 'Occurrences of an object' : deletedOrganizationId === null ? 'Your account' : 'An organization';
 
@@ -39,6 +40,7 @@ export function ProfilePage(): VNode {
   const { data, faults, isLoading, paused, reload } = useQuery('Profile', {});
   const mayChange = useScope('ORGANIZATIONS_WRITE');
   const mayDelete = useScope('USERS_DELETE');
+  const seesSignIns = useScope('API_KEYS_READ');
   const jobs = usePages('DeletionJobs', { first: 20 }, ({ viewer }) => viewer.deletionJobs);
   const viewer = data?.viewer;
   const changed = () => {
@@ -65,6 +67,7 @@ export function ProfilePage(): VNode {
       ]}
     />
     <${Organizations} viewer=${viewer} mayCreate=${mayChange} />
+    ${seesSignIns && html`<${SignIns} currentId=${viewer.apiKey.id} />`}
     ${(mayChange || mayDelete) && jobs.rows.length > 0 && html`<${Deletions} list=${jobs} mayCancel=${mayDelete} />`}
     ${
       mayDelete &&
@@ -118,6 +121,37 @@ function NewOrganization({ made: { name, key } }: { readonly made: Separate }): 
     label=${`The organization “${name}” was created. Sign in with this key to open it.`}
     value=${key}
   />`;
+}
+
+/** Where this person is signed in, and how. */
+function SignIns({ currentId }: { readonly currentId: string }): VNode {
+  const list = usePages('SignIns', { first: 20 }, ({ viewer }) => viewer.signIns);
+  const mayEnd = useScope('API_KEYS_WRITE');
+  const row = ({ id, name, preview, createdAt, lastUsedAt, expiresAt }: SignIn) => {
+    const end = async () => {
+      const { data, faults } = await run('RevokeApiKey', { id });
+      list.reload();
+      return refusalOf(data?.revokeApiKey, faults);
+    };
+    return html`<tr key=${id}>
+      <td class="wide">
+        ${preview === '' ? name : `With the key “${name}”`}
+        ${id === currentId && html`<div class="soft">this browser</div>`}
+      </td>
+      <td><${Time} at=${createdAt} /></td>
+      <td>${lastUsedAt !== null && html`<${Time} at=${lastUsedAt} />`}</td>
+      <td>${expiresAt !== null && html`<${Time} at=${expiresAt} />`}</td>
+      <td class="end">${mayEnd && html`<${Action} label="Sign out" run=${end} />`}</td>
+    </tr>`;
+  };
+  return html`<h2>Sign-ins</h2>
+    <${List}
+      label="Sign-ins"
+      list=${list}
+      row=${row}
+      empty=${html`<${Empty}>No browser is signed in.<//>`}
+      head=${['Signed in', 'Since', 'Last used', 'Until', '']}
+    />`;
 }
 
 interface DeletionsProps {

@@ -38,6 +38,7 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
     deletionJobs: ['filter', 'orderBy'],
     invitations: ['filter', 'orderBy'],
     organizations: ['filter', 'orderBy'],
+    signIns: ['filter', 'orderBy'],
   },
   Webhook: {
     deliveries: ['filter', 'orderBy'],

@@ -6,7 +6,7 @@ import { mutation } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeQuery, nodeType } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
-import { SCOPES, SCOPE_DECLARATIONS } from '../../core/access.ts';
+import { CREDENTIAL_KINDS, SCOPES, SCOPE_DECLARATIONS } from '../../core/access.ts';
 import { referenceTo, resolveReference } from '../../core/graphql/references.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
@@ -26,6 +26,13 @@ export const ScopeEnum = enumOf(
   SCOPES,
   (scope) => `\`${scope}\`: ${SCOPE_DECLARATIONS[scope].description}`,
 );
+
+const CredentialKindEnum = enumOf('ApiKeyKind', 'What an API key is.', CREDENTIAL_KINDS, {
+  KEY: 'A secret key.',
+  SIGN_IN:
+    'The sign-in of a person in a browser, with a key or with an identity provider. It has no secret, and ends after 12 hours.',
+  OAUTH_GRANT: 'The grant of a person to a client.',
+});
 
 const MANAGERS =
   'true for its user and for administrators of the organization that it is bound to, with the scope `api_keys.write`. False once the key is revoked';
@@ -54,6 +61,10 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
       revokedAt: nullable('DateTime'),
       createdAt: 'DateTime',
     }),
+    kind: t.expose('kind', {
+      type: CredentialKindEnum,
+      description: 'What the row is: lists of keys have keys only, and `Viewer.signIns` has sign-ins.',
+    }),
     owner: actorField(
       t,
       'userId',
@@ -75,7 +86,7 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
     viewerCanUpdate: t.boolean({
       description: `Whether the caller can rename the key: ${MANAGERS}.`,
       extensions: needs<ApiKeyRow>('kind', 'organizationId', 'userId', 'revokedAt'),
-      resolve: (key, _, { actor }) => mayManage(actor, key),
+      resolve: (key, _, { actor }) => mayManage(actor, key, ['KEY']),
     }),
     viewerCanRevoke: t.boolean({
       description: `Whether the caller can revoke the key: ${MANAGERS}.`,

@@ -1,7 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { Asked } from '../../core/postgres/reading/lists.ts';
-import { type Scope, requireOrganization, requireScope } from '../../core/access.ts';
+import { type CredentialKind, type Scope, requireOrganization, requireScope } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
@@ -13,7 +13,7 @@ import { lockUser } from '../users/public.ts';
 import { ApiKey } from './entity.ts';
 import { type ApiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
-import { READ_API_KEYS, WRITE_API_KEYS, limitingKey, reachedBy } from './policy.ts';
+import { READ_API_KEYS, WRITE_API_KEYS, REVOCABLE, limitingKey, reachedBy } from './policy.ts';
 import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow, revokeKeys, unboundKeysOf } from './queries.ts';
 import { endSignInsOfOnly, endSignInsWith, publishRevocation } from './sign-ins.ts';
 
@@ -196,7 +196,7 @@ export const renameApiKey = defineOperation({
   input: renameApiKeyInput,
   errors: [NotFoundError],
   run: async (context, { apiKeyId, name }) => {
-    const key = await loadApiKey(context, apiKeyId);
+    const key = await loadApiKey(context, apiKeyId, ['KEY']);
     if (key.name === name) return unchanged(key);
     key.rename(name);
     return key;
@@ -206,12 +206,13 @@ export const renameApiKey = defineOperation({
 
 export const revokeApiKey = defineOperation({
   name: 'revokeApiKey',
-  description: 'Revokes an active API key. Every request that begins after the answer is refused with 401.',
+  description:
+    'Revokes an active API key, or ends the sign-in of a browser. Every request that begins after the answer is refused with 401.',
   access: WRITE_API_KEYS,
   input: revokeApiKeyInput,
   errors: [NotFoundError],
   run: async (context, { apiKeyId }) => {
-    const key = await loadApiKey(context, apiKeyId);
+    const key = await loadApiKey(context, apiKeyId, REVOCABLE);
     key.revoke(context.now());
     await endSignInsWith(context.em, key.id, context.now());
     return key;
@@ -224,11 +225,15 @@ export const revokeApiKey = defineOperation({
   },
 });
 
-async function loadApiKey({ em, actor }: OperationContext, id: ApiKeyId): Promise<ApiKey> {
+async function loadApiKey(
+  { em, actor }: OperationContext,
+  id: ApiKeyId,
+  kinds: readonly CredentialKind[],
+): Promise<ApiKey> {
   // The row is locked, so that of two concurrent revocations the second finds the key revoked.
   const key = await em.findOne(
     ApiKey,
-    { $and: [{ id, kind: 'KEY', revokedAt: null }, filterOf<ApiKey>(reachedBy(actor))] },
+    { $and: [{ id, kind: { $in: [...kinds] }, revokedAt: null }, filterOf<ApiKey>(reachedBy(actor))] },
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
   if (!key) throw notFound('API key');
@@ -283,6 +288,21 @@ export const listApiKeys = defineOperation({
       ...(includeRevoked !== true && { isActive: true as const }),
     };
     return API_KEYS.read(context, { ...asked, filter: listed, organizationId }, selected);
+  },
+});
+
+/** Other people's sign-ins are in no list. */
+export const listSignIns = defineOperation({
+  name: 'listSignIns',
+  description:
+    "The caller's open sign-ins in browsers: those without an organization, and those with a key of the organization that the request acts in. `revokeApiKey` ends one.",
+  access: READ_API_KEYS,
+  run: (context, { filter, ...asked }: Asked<ApiKeyFilter, ApiKeyOrderField>, selected?: Columns<ApiKeyRow>) => {
+    const { includeRevoked: _, ...conditions } = filter;
+    const { actor, now } = context;
+    const open = { kind: 'SIGN_IN' as const, isActive: true as const, openAt: now().toISOString() };
+    const own = { ...conditions, ...open, userIds: [actor.userId] };
+    return API_KEYS.read(context, { ...asked, filter: own }, selected);
   },
 });
 

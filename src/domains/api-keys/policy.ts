@@ -32,10 +32,16 @@ export function limitingKey({ kind, keyId, signedInWithId }: Actor): ApiKeyId | 
   return kind === 'SIGN_IN' ? (signedInWithId ?? null) : keyId;
 }
 
-/** Whether the caller can rename and revoke a key that they can see. */
+/** The kinds of credentials that `revokeApiKey` ends. */
+export const REVOCABLE: readonly CredentialKind[] = ['KEY', 'SIGN_IN'];
+
+/** Whether the caller can revoke a key or a sign-in that they can see; only keys are renamed. */
 export function mayManage(
   actor: Actor,
   { kind, revokedAt, ...key }: Ownership & { readonly kind: CredentialKind; readonly revokedAt: string | null },
+  kinds: readonly CredentialKind[] = REVOCABLE,
 ): boolean {
-  return kind === 'KEY' && revokedAt === null && hasAccess(actor, WRITE_API_KEYS) && isWithin(reachedBy(actor), key);
+  return (
+    kinds.includes(kind) && revokedAt === null && hasAccess(actor, WRITE_API_KEYS) && isWithin(reachedBy(actor), key)
+  );
 }

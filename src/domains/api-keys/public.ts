@@ -8,6 +8,7 @@ export {
   issueApiKey,
   issueApiKeyLike,
   listApiKeys,
+  listSignIns,
   readApiKeys,
   requireNotStronger,
   replaceUnusedKey,

@@ -23,6 +23,8 @@ interface ApiKeyConditions extends Omit<ApiKeyFilter, 'includeRevoked'> {
   /** Only keys that are bound to this organization. */
   readonly organizationId?: OrganizationId;
   readonly kind?: CredentialKind;
+  /** Only those that expire later. */
+  readonly openAt?: string;
   readonly isActive?: true;
 }
 
@@ -35,6 +37,7 @@ export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField
   filter: ({ is, oneOf, containing, between }) => ({
     organizationId: is('organizationId'),
     kind: { inText: (kind) => sql`k.kind = ${sql.lit(kind)}` },
+    openAt: (at) => sql`k.expires_at > ${at}::timestamptz`,
     isActive: { inText: () => sql`k.revoked_at is null` },
     ownerIds: oneOf('userId', 'uuid'),
     userIds: oneOf('userId', 'uuid'),

@@ -9,7 +9,7 @@ import { ifKnown } from '../../core/postgres/reading/columns.ts';
 import { selectedColumns } from '../../core/graphql/selection.ts';
 import { type Message, inGraphQL } from '../../core/text/wording.ts';
 import { API_KEY_LIST, ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
-import { type ApiKeyRow, listApiKeys, readApiKeys } from '../../domains/api-keys/public.ts';
+import { type ApiKeyRow, listApiKeys, listSignIns, readApiKeys } from '../../domains/api-keys/public.ts';
 import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
 import { listOwnInvitations } from '../../domains/invitations/public.ts';
 import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-filter.ts';
@@ -50,7 +50,8 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
     }),
     apiKey: t.field({
       type: ApiKeyType,
-      description: 'The API key of this request, or the one that the browser was signed in with.',
+      description:
+        'The API key of this request, or the one that the browser was signed in with. In a browser that is signed in without a key, the sign-in.',
       extensions: OWN_STATEMENT,
       resolve: async ({ keyId, signedInWithId, scopes }, _, context, info) => {
         const id = signedInWithId ?? keyId;
@@ -122,6 +123,7 @@ viewerList(
   listApiKeys,
   "API keys that the caller can see, newest first by default. Administrators see all keys of the organization that the request acts in, members their own. An unbound key also lists the caller's unbound keys.",
 );
+viewerList('signIns', API_KEY_LIST, listSignIns);
 viewerList('invitations', INVITATION_LIST, listOwnInvitations);
 viewerList('deletionJobs', DELETION_JOB_LIST, listDeletionJobs);
 

@@ -218,6 +218,50 @@ test('keys of a person with an identity who has not signed in for long are refus
   await sleeping.close();
 });
 
+test('a person sees the open sign-ins, and ends one; nobody else does', async () => {
+  const [one, other] = [await signIn(person), await signIn(person)];
+  const { userId, key } = await gateway.createKey({ email: person.email, organization: 'company' });
+  const fields =
+    'signIns(first: 5) { totalCount nodes { id name kind viewerCanUpdate viewerCanRevoke } } apiKey { id kind }';
+  interface SignIns {
+    readonly apiKey: { readonly id: string; readonly kind: string };
+    readonly signIns: { readonly nodes: readonly { readonly id: string }[] };
+  }
+  const shown = await one.jar.viewer<SignIns>(fields);
+  const signInRow = {
+    id: expect.any(String),
+    name: 'Sign-in with your company',
+    kind: 'SIGN_IN',
+    viewerCanUpdate: false,
+    viewerCanRevoke: true,
+  };
+  expect(shown).toEqual({
+    signIns: { totalCount: 2, nodes: [signInRow, signInRow] },
+    apiKey: { id: shown.signIns.nodes[1]?.id, kind: 'SIGN_IN' },
+  });
+  const end = (id: string, by: string) =>
+    gateway.rest('POST', '/graphql', {
+      key: by,
+      body: { query: `mutation { revokeApiKey(input: { apiKeyId: "${id}" }) { __typename } }` },
+    });
+  const current = shown.apiKey.id;
+  expect((await end(current, ownerKey)).body).toMatchObject({
+    data: { revokeApiKey: { __typename: 'NotFoundError' } },
+  });
+  const ended = await other.jar.open('/graphql', {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', Accept: 'application/json' },
+    body: JSON.stringify({ query: `mutation { revokeApiKey(input: { apiKeyId: "${current}" }) { __typename } }` }),
+  });
+  expect(await ended.json()).toMatchObject({ data: { revokeApiKey: { __typename: 'RevokeApiKeyPayload' } } });
+  expect((await one.jar.open('/v1/users/me')).status).toBe(401);
+  expect((await other.jar.open('/v1/users/me')).status).toBe(200);
+  expect(userId).toBeDefined();
+  expect((await gateway.rest('GET', '/v1/api-keys', { key })).body).toMatchObject({
+    items: [{ name: expect.any(String) }],
+  });
+});
+
 test('a sign-in without other organizations ends with the removal from the organization', async () => {
   const signedIn = await signIn(person);
   const { user } = await viewerOf(signedIn);
