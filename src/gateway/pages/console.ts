@@ -16,7 +16,7 @@ const PACKAGES = {
 };
 
 const SECTIONS =
-  /^\/(?:$|(?:sessions|record|event-definitions|mcp-connections|webhooks|api-keys|members|audit-log|usage|profile)(?:\/|$))/;
+  /^\/(?:$|(?:overview|sessions|record|event-definitions|mcp-connections|webhooks|api-keys|members|audit-log|usage|profile)(?:\/|$))/;
 /** The page for people who have no account yet. */
 const PUBLIC = '/invitations/accept';
 
