@@ -128,7 +128,8 @@ describe('an account', () => {
     const entries = await gateway.rest('POST', '/graphql', {
       key: ownerKey,
       body: {
-        query: '{ viewer { organization { auditLog(first: 3) { nodes { operation detail actor { email } } } } } }',
+        query:
+          '{ viewer { organization { auditLog(first: 3) { nodes { operation detail actor { ... on User { email } } } } } } }',
       },
     });
     expect(entries.body).toMatchObject({
