@@ -7,7 +7,7 @@ import { schema } from '../../src/gateway/schema.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
 import { MUTATION_CASES, missingCases, restRequestOf } from '../support/operations/cases.ts';
 import type { Recorded } from '../support/operations/recorded-organization.ts';
-import { canRefer, namesObject, selectionsOf } from '../support/operations/references.ts';
+import { canRefer, namesObject, selectionsOf, refersIn } from '../support/operations/references.ts';
 import {
   type Changes,
   type Combination,
@@ -152,7 +152,7 @@ const operationOf = (route: Exclude<AnyRoute, KeylessRoute>): Operation => ({
   name: `${route.method} ${route.path}`,
   writes: isWrite(route),
   inOrganization: route.access.inOrganization,
-  refers: /:(?!userId)/.test(route.path),
+  refers: refersIn(route.path.replace(':userId', '')),
   ask: ({ key, header }, to) => {
     const { path, body } = restRequestOf(route, to);
     const accepted = isRaw(route) && { Accept: 'application/json, text/event-stream' };

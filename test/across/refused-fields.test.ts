@@ -1,4 +1,12 @@
-import { type GraphQLField, getNamedType, isLeafType, isObjectType, isRequiredArgument } from 'graphql';
+import {
+  type GraphQLField,
+  getNamedType,
+  isLeafType,
+  isObjectType,
+  isRequiredArgument,
+  type GraphQLNamedType,
+  isEnumType,
+} from 'graphql';
 import { beforeAll, expect, test } from 'vitest';
 import { accessOf, refusalOf } from '../../src/core/graphql/refusable.ts';
 import { SCOPES, type Scope } from '../../src/core/access.ts';
@@ -122,8 +130,15 @@ async function callersOf({ field }: Refused): Promise<Caller[]> {
   return lacking;
 }
 
+function literalOf(type: GraphQLNamedType): string {
+  if (isEnumType(type)) return type.getValues()[0]?.name ?? '';
+  return type.name === 'Date' ? '"2026-01-01"' : '"x"';
+}
+
 function selectionOf(field: GraphQLField<unknown, unknown>): string {
-  const given = field.args.filter(isRequiredArgument).map(({ name }) => `${name}: "x"`);
+  const given = field.args
+    .filter(isRequiredArgument)
+    .map(({ name, type }) => `${name}: ${literalOf(getNamedType(type))}`);
   const call = given.length > 0 ? `${field.name}(${given.join(', ')})` : field.name;
   return isLeafType(getNamedType(field.type)) ? call : `${call} { __typename }`;
 }

@@ -77,7 +77,10 @@ test.each(ROUTE_CASES.filter(([, , route]) => !isKeyless(route)))('REST %s', asy
 const READS = routes.filter((route) => !isWrite(route) && !isKeyless(route));
 /** A GET without a session of the protocol. */
 const OTHER_STATUSES: Readonly<Record<string, number>> = { openMcpStream: 405 };
-const QUERY_STRINGS: Readonly<Record<string, string>> = { searchSessions: '?text=kept' };
+const QUERY_STRINGS: Readonly<Record<string, string>> = {
+  searchSessions: '?text=kept',
+  readUsageReport: '?from=2026-01-01&until=2026-12-31&groupBy=DAY',
+};
 
 test.each(READS.map((route) => [route.operationId, route] as const))('REST %s', async (name, route) => {
   const to = await asServiceAccount(workspace.kept);

@@ -124,11 +124,12 @@ test('fields for addresses have the type URL, fields for days the type Date, and
   ).toEqual(['SessionEventData.snapshotCreatedAt']);
 });
 
-test('a type has an id if and only if it implements Node, except the viewer, of which a request has one, and the tools, which only their server knows', () => {
+/** A request has one viewer. Only their server knows tools, and only the machine of the agent transcripts. */
+const NO_NODES: ReadonlySet<string> = new Set(['Viewer', 'McpTool', 'TranscriptSource']);
+
+test('a type has an id if and only if it implements Node, except the viewer and what others than the gateway name', () => {
   const node = objects.filter((type) => type.getInterfaces().some(({ name }) => name === 'Node'));
-  const withId = objects.filter(
-    (type) => type.getFields()['id'] !== undefined && !['Viewer', 'McpTool'].includes(type.name),
-  );
+  const withId = objects.filter((type) => type.getFields()['id'] !== undefined && !NO_NODES.has(type.name));
   expect(withId.map(({ name }) => name).toSorted()).toEqual(node.map(({ name }) => name).toSorted());
   const withDatabaseId = objects.filter((type) => type.getFields()['databaseId'] !== undefined);
   expect(node.map(({ name }) => name)).toEqual(expect.arrayContaining(withDatabaseId.map(({ name }) => name)));

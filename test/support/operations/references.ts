@@ -97,8 +97,13 @@ export function absentInstead<Given extends References>(to: Given, mark: string)
   return { ...(Object.fromEntries(replaced) as Given), feedEntryKey: `${to.organizationId}:999999` };
 }
 
+/** Whether a path names an object by its id or name. The source of a session is a text of the caller, by which nobody else finds it. */
+export const refersIn = (path: string) => /:(?!agent|sourceId)/.test(path);
+
 /** The values of a path parameter that refer to the object; empty for an unknown parameter. */
 export function parameterValues(name: string, to: References): string[] {
+  if (name === 'agent') return ['claude'];
+  if (name === 'sourceId') return [randomUUID()];
   if (name === 'eventName' || name === 'name') return [...to.eventNames];
   const renamed = { propertyName: 'property', broadcast_guid: 'broadcastGuid', deliveryId: 'webhookDeliveryId' };
   const key = Object.entries(renamed).find(([parameter]) => parameter === name)?.[1] ?? name;
