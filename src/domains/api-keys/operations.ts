@@ -295,13 +295,13 @@ export const listApiKeys = defineOperation({
 export const listSignIns = defineOperation({
   name: 'listSignIns',
   description:
-    "The caller's open sign-ins in browsers: those without an organization, and those with a key of the organization that the request acts in. `revokeApiKey` ends one.",
+    "The caller's sign-ins in browsers: those without an organization, and those with a key of the organization that the request acts in. Only open ones, unless `includeRevoked` is true. `revokeApiKey` ends one.",
   access: READ_API_KEYS,
   run: (context, { filter, ...asked }: Asked<ApiKeyFilter, ApiKeyOrderField>, selected?: Columns<ApiKeyRow>) => {
-    const { includeRevoked: _, ...conditions } = filter;
+    const { includeRevoked, ...conditions } = filter;
     const { actor, now } = context;
-    const open = { kind: 'SIGN_IN' as const, isActive: true as const, openAt: now().toISOString() };
-    const own = { ...conditions, ...open, userIds: [actor.userId] };
+    const open = includeRevoked ? {} : { isActive: true as const, openAt: now().toISOString() };
+    const own = { ...conditions, ...open, kind: 'SIGN_IN' as const, userIds: [actor.userId] };
     return API_KEYS.read(context, { ...asked, filter: own }, selected);
   },
 });
