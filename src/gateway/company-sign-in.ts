@@ -9,8 +9,8 @@ import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
 import { causesOf } from '../core/causes.ts';
 import { SecretError } from '../core/secrets/secrets.ts';
-import { beginPersonalSignIn } from '../domains/api-keys/public.ts';
-import { redeemSignInLink, signInIdentity, useState } from '../domains/identities/public.ts';
+import { apiKeyTopic, beginPersonalSignIn } from '../domains/api-keys/public.ts';
+import { redeemSignInLink, revokeLeftovers, signInIdentity, useState } from '../domains/identities/public.ts';
 import { User } from '../domains/users/public.ts';
 import type { SignInRequest } from './admission/browser-session.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
@@ -86,7 +86,7 @@ export class CompanySignIn {
 
   /** Completes the attempt of a browser. @throws LostAttemptError; OidcError; RefusedIdentityError */
   async complete(headers: HttpHeaders, answer: URLSearchParams, request: SignInRequest): Promise<SignedInPerson> {
-    const { sql, browserSessions, database, now, newId } = this.#dependencies;
+    const { sql, browserSessions, database, notifier, now, newId } = this.#dependencies;
     const { next, expiresAt, ...attempt } = await this.#attemptOf(headers);
     const states = answer.getAll('state');
     if (states.length !== 1 || !isEqual(states[0] ?? '', attempt.state)) throw new LostAttemptError('state');
@@ -94,10 +94,15 @@ export class CompanySignIn {
     const claims = await this.#required().complete(answer, attempt);
     const signIn = browserSessions.newSignIn();
     const settings = this.#settings();
-    const { user, notice, isDemoted } = await database.em
+    const { user, notice, isDemoted, revoked } = await database.em
       .fork()
       .transactional((em) => signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }));
-    if (isDemoted) await settleChanges(sql, [user.id]);
+    if (isDemoted || revoked) await settleChanges(sql, [user.id]);
+    if (revoked) {
+      const left = { userId: user.id, signInId: signIn.id, at: now() };
+      const more = await database.em.fork().transactional((em) => revokeLeftovers(em, left));
+      for (const keyId of [...revoked, ...more]) notifier.publish(apiKeyTopic(keyId));
+    }
     return { cookie: await browserSessions.cookieOf(signIn.id), next, notice };
   }
 

@@ -4,7 +4,7 @@ import { DomainError } from '../core/errors.ts';
 import type { OidcSettings } from '../core/oidc-settings.ts';
 import { type Outbound, OutboundError } from '../core/outbound/outbound.ts';
 import { WORK } from '../core/work-budget.ts';
-import type { Claims } from '../domains/identities/public.ts';
+import { type Claims, hasAddress, isOverflow, mergedClaims } from '../domains/identities/public.ts';
 
 /** What must be the same in the callback as when the attempt began. */
 export interface Attempt {
@@ -90,17 +90,18 @@ export class OidcClient {
       // The package compares it only where a token has several audiences.
       if (claims.azp !== undefined && claims.azp !== this.#parts.settings.clientId)
         throw new OidcError('untrusted', 'unexpected azp');
-      const isComplete = claims['email'] !== undefined && this.#hasGroups(claims);
-      if (isComplete || !configuration.serverMetadata().userinfo_endpoint) return claims;
+      if (this.#isComplete(claims) || !configuration.serverMetadata().userinfo_endpoint) return claims;
       // Some providers put only the subject into the token.
       const userinfo = await oidc.fetchUserInfo(configuration, tokens.access_token, claims.sub);
-      return { ...userinfo, ...claims };
+      return mergedClaims(claims, userinfo, this.#parts.settings.email);
     });
   }
 
-  #hasGroups(claims: object): boolean {
-    const { groupsClaim } = this.#parts.settings;
-    return groupsClaim === undefined || groupsClaim in claims || '_claim_names' in claims || 'hasgroups' in claims;
+  /** Whether the ID token says all that the sign-in needs. */
+  #isComplete(claims: Claims): boolean {
+    const { groupsClaim, email: trust } = this.#parts.settings;
+    if (!hasAddress(claims, trust)) return false;
+    return groupsClaim === undefined || Object.hasOwn(claims, groupsClaim) || isOverflow(claims, groupsClaim);
   }
 
   /** Concurrent requests share one discovery. Metadata that cannot be read again are used for another hour. */

@@ -95,7 +95,10 @@ export async function revokeKeys(
   {
     userId,
     organizationId,
-  }: { userId: UserId; organizationId?: OrganizationId } | { userId?: UserId; organizationId: OrganizationId },
+    except,
+  }: ({ userId: UserId; organizationId?: OrganizationId } | { userId?: UserId; organizationId: OrganizationId }) & {
+    except?: ApiKeyId;
+  },
   at: Date,
 ): Promise<ApiKeyId[]> {
   let revocation = em
@@ -105,6 +108,7 @@ export async function revokeKeys(
     .where('revoked_at', 'is', null);
   if (userId !== undefined) revocation = revocation.where('user_id', '=', userId);
   if (organizationId !== undefined) revocation = revocation.where('organization_id', '=', organizationId);
+  if (except !== undefined) revocation = revocation.where('id', '<>', except);
   return (await revocation.returning('id').execute()).map(({ id }) => id);
 }
 

@@ -51,15 +51,31 @@ export function nameOf({ name }: Claims): string | null {
 
 /** The groups of a person; undefined if the provider does not say, or says that there are too many to list. */
 export function groupsOf(claims: Claims, claim: string): readonly string[] | undefined {
-  const elsewhere = claims['_claim_names'];
-  const overflows = typeof elsewhere === 'object' && elsewhere !== null && Object.hasOwn(elsewhere, claim);
-  if (overflows || isTrue(claims['hasgroups'])) return undefined;
+  if (isOverflow(claims, claim)) return undefined;
   const groups = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
   if (typeof groups === 'string') return [groups];
   const isList = Array.isArray(groups) && groups.every((group) => typeof group === 'string');
   return isList ? groups : undefined;
 }
 
-function isTrue(value: unknown): boolean {
-  return value === true || value === 'true';
+/** Whether the provider says that there are too many groups to list. */
+export function isOverflow(claims: Claims, claim: string): boolean {
+  const { _claim_names: elsewhere, hasgroups } = claims;
+  const isElsewhere = typeof elsewhere === 'object' && elsewhere !== null && Object.hasOwn(elsewhere, claim);
+  return isElsewhere || hasgroups === true || hasgroups === 'true';
+}
+
+/** Whether an ID token says enough about the e-mail address, so that the userinfo endpoint is not asked for it. */
+export function hasAddress({ email, email_verified: verified }: Claims, trust: OidcSettings['email']): boolean {
+  return email != null && (verified != null || trust === 'trusted');
+}
+
+/**
+ * The claims of the ID token, and of the userinfo endpoint what the token lacks. The e-mail address and whether it is verified come from one
+ * of them, because they may speak of different addresses.
+ */
+export function mergedClaims(token: Claims, userinfo: Omit<Claims, 'sub'>, trust: OidcSettings['email']): Claims {
+  const isOfToken = hasAddress(token, trust) || (token['email'] != null && token['email'] !== userinfo['email']);
+  const { email, email_verified } = isOfToken ? token : userinfo;
+  return { ...userinfo, ...token, email, email_verified };
 }

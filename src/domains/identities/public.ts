@@ -1,6 +1,7 @@
 // What other nouns, the gateway and the operator use of identities.
 
-export { type Claims, RefusedIdentityError } from './claims.ts';
+export { type Claims, RefusedIdentityError, hasAddress, isOverflow, mergedClaims } from './claims.ts';
 export type { IdentityTables } from './entity.ts';
 export { type PersonSignedIn, signInIdentity } from './sign-in.ts';
+export { hasIdentity, revokeLeftovers } from './unproven-accounts.ts';
 export { createSignInLink, redeemSignInLink, useState } from './tokens.ts';

@@ -5,12 +5,13 @@ import { ConflictError } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { OidcSettings } from '../../core/oidc-settings.ts';
-import { beginPersonalSignIn } from '../api-keys/public.ts';
+import { beginPersonalSignIn, revokeKeys } from '../api-keys/public.ts';
 import { ensureMember } from '../memberships/public.ts';
 import { Membership, Organization } from '../organizations/public.ts';
 import { type User, findOrCreateUser, lockUser } from '../users/public.ts';
 import { type Claims, RefusedIdentityError, emailOf, groupsOf, nameOf } from './claims.ts';
 import { Identity } from './entity.ts';
+import { isUnproven } from './unproven-accounts.ts';
 
 /** Who signs in with the identity provider: which account, and with which role. */
 
@@ -27,6 +28,8 @@ export interface PersonSignedIn {
   readonly notice?: string;
   /** Whether the person has fewer rights than before. */
   readonly isDemoted: boolean;
+  /** The keys and sign-ins that were revoked, because nobody had proved that the account belongs to the person; undefined for other accounts. */
+  readonly revoked: readonly ApiKeyId[] | undefined;
 }
 
 /**
@@ -40,7 +43,7 @@ export async function signInIdentity(
 ): Promise<PersonSignedIn> {
   const { claims, settings, signIn } = given;
   const known = await findIdentity(em, settings.issuer, claims.sub);
-  const found = known ? { identity: known, how: undefined } : await joinIdentity(em, context, claims, settings);
+  const found = known ? asKnown(known) : await joinIdentity(em, context, claims, settings);
   const { user } = found.identity;
   if (user.email == null)
     throw new RefusedIdentityError(
@@ -59,15 +62,22 @@ export async function signInIdentity(
       auditEntry({ ...context, actor: { keyId: signIn.id, organization: undefined } }, operation, target),
     );
   const person = { type: 'User' as const, id: user.id, organizationId, label: user.label() ?? null };
-  if (found.how) await record('joinIdentity', { ...person, detail: `${found.how}: ${settings.issuer}` });
+  const { revoked } = found;
+  const ended = revoked?.length ? `; revoked ${revoked.length} credentials` : '';
+  if (found.how) await record('joinIdentity', { ...person, detail: `${found.how}: ${settings.issuer}${ended}` });
   if (roles.changed) await record('changeOrganizationMemberRole', { ...person, ...roles.changed });
   await record('signIn', { type: 'ApiKey', id: signIn.id, organizationId, label, detail: 'OIDC' });
-  return { user, isDemoted: roles.isDemoted, ...(roles.notice !== undefined && { notice: roles.notice }) };
+  const notice = [revoked?.length ? NOTICES.revokedKeys : '', roles.notice ?? '']
+    .filter((text) => text !== '')
+    .join(' ');
+  return { user, isDemoted: roles.isDemoted, revoked, ...(notice !== '' && { notice }) };
 }
 
 function findIdentity(em: EntityManager, issuer: string, subject: string): Promise<Identity | null> {
   return em.findOne(Identity, { issuer, subject }, { populate: ['user'], refresh: true });
 }
+
+const asKnown = (identity: Identity) => ({ identity, how: undefined, revoked: undefined });
 
 /** A new identity is joined to the account of its address once, or gets a new account. */
 async function joinIdentity(em: EntityManager, { now, newId }: Context, claims: Claims, settings: OidcSettings) {
@@ -76,13 +86,14 @@ async function joinIdentity(em: EntityManager, { now, newId }: Context, claims: 
   // Two first sign-ins of a person at once: the second waits, and finds what the first has joined.
   await lockUser(em, user.id);
   const meanwhile = await findIdentity(em, settings.issuer, claims.sub);
-  if (meanwhile) return { identity: meanwhile, how: undefined };
+  if (meanwhile) return asKnown(meanwhile);
   if (await em.findOne(Identity, { issuer: settings.issuer, user }))
     throw new RefusedIdentityError(
       'The account of your e-mail address is joined to another identity of this provider. Sign in with that one, or ask the operator of this gateway.',
     );
   if (isNew) user.name = nameOf(claims);
   const at = now();
+  const revoked = (await isUnproven(em, user.id)) ? await revokeKeys(em, { userId: user.id }, at) : undefined;
   const identity = em.create(Identity, {
     id: newId(),
     issuer: settings.issuer,
@@ -93,7 +104,7 @@ async function joinIdentity(em: EntityManager, { now, newId }: Context, claims: 
   });
   em.persist(identity);
   await em.flush();
-  return { identity, how: isNew ? ('created' as const) : ('joined' as const) };
+  return { identity, how: isNew ? ('created' as const) : ('joined' as const), revoked };
 }
 
 interface Roles {
@@ -143,6 +154,8 @@ async function applyRoles(
 }
 
 const NOTICES = {
+  revokedKeys:
+    'Your account was created with an invitation, so somebody else may have had its API keys. They no longer work, and its other sign-ins have ended. Create new keys.',
   unknownGroups:
     'Your identity provider did not list your groups, so your role has not changed. Ask its administrator to send the groups of this application only.',
   lastAdministrator:

@@ -7,6 +7,7 @@ import { ANYBODY, type Role, SCOPES, requireOrganization } from '../../core/acce
 import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
 import { type CreatedApiKey, issueApiKey, replaceUnusedKey } from '../api-keys/public.ts';
+import { hasIdentity } from '../identities/public.ts';
 import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
 import { Invitation } from './entity.ts';
@@ -220,6 +221,11 @@ async function acceptAgain(
   hash: Buffer,
 ): Promise<(AcceptedInvitation & CreatedApiKey) | undefined> {
   const invitation = await acceptedInvitationOf(em, hash, now());
+  if (invitation && (await hasIdentity(em, invitation.userId)))
+    throw new ConflictError(
+      'WRONG_STATE',
+      'the invitation was accepted, and its account is joined to an identity provider; sign in on the page /sign-in',
+    );
   const replaced = invitation && (await replaceUnusedKey(em, invitation.keyId));
   if (!replaced) return undefined;
   const organization = await em.findOneOrFail(Organization, { id: invitation.organizationId });

@@ -143,7 +143,14 @@ export async function acceptedInvitationOf(em: EntityManager, hash: Buffer, at: 
     .innerJoin('membership as m', (join) =>
       join.onRef('m.organization_id', '=', 'i.organization_id').onRef('m.user_id', '=', 'k.user_id'),
     )
-    .select(['i.id', 'i.email', 'i.organization_id as organizationId', 'i.role', 'k.id as keyId'])
+    .select([
+      'i.id',
+      'i.email',
+      'i.organization_id as organizationId',
+      'i.role',
+      'k.id as keyId',
+      'k.user_id as userId',
+    ])
     .where('i.hash', '=', hash)
     .where('i.expires_at', '>', at.toISOString())
     .executeTakeFirst();

@@ -12,6 +12,8 @@ export interface ForgingIssuer {
   tokenFor: (claims: JWTPayload) => Promise<string>;
   /** Changes of the claims of the next ID token. */
   claims: JWTPayload;
+  /** What the userinfo endpoint answers; undefined, without one. */
+  userinfo: object | undefined;
   /** What the token endpoint answers instead of tokens. */
   refusal: { readonly status: number; readonly body: object } | undefined;
   /** Signs with the published key, or with another one. */
@@ -37,6 +39,7 @@ export async function startForgingIssuer(): Promise<ForgingIssuer> {
     await forging.beforeAnswer();
     if (url === '/.well-known/openid-configuration') return { status: 200, body: metadata() };
     if (url === '/jwks') return { status: 200, body: { keys: [jwk] } };
+    if (url === '/userinfo' && forging.userinfo) return { status: 200, body: forging.userinfo };
     if (url !== '/token') return { status: 404, body: {} };
     const request = new URLSearchParams(body);
     forging.tokenRequests.push(request);
@@ -63,6 +66,7 @@ export async function startForgingIssuer(): Promise<ForgingIssuer> {
     code_challenge_methods_supported: ['S256'],
     id_token_signing_alg_values_supported: ['RS256'],
     authorization_response_iss_parameter_supported: true,
+    ...(forging.userinfo && { userinfo_endpoint: `${peer.origin}/userinfo` }),
     ...forging.metadata,
   });
   const forging: ForgingIssuer = {
@@ -78,6 +82,7 @@ export async function startForgingIssuer(): Promise<ForgingIssuer> {
     },
     metadata: {},
     claims: {},
+    userinfo: undefined,
     refusal: undefined,
     tokenFor: (claims) => forging.sign(claims),
     sign: (claims, { isForeign = false } = {}) =>
