@@ -301,7 +301,8 @@ export const listSignIns = defineOperation({
     const { includeRevoked, ...conditions } = filter;
     const { actor, now } = context;
     const open = includeRevoked ? {} : { isActive: true as const, openAt: now().toISOString() };
-    const own = { ...conditions, ...open, kind: 'SIGN_IN' as const, userIds: [actor.userId] };
+    const userIds = (conditions.userIds ?? [actor.userId]).filter((id) => id === actor.userId);
+    const own = { ...conditions, ...open, kind: 'SIGN_IN' as const, userIds };
     return API_KEYS.read(context, { ...asked, filter: own }, selected);
   },
 });
