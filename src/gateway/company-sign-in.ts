@@ -14,7 +14,7 @@ import { redeemSignInLink, revokeLeftovers, signInIdentity, useState } from '../
 import { User } from '../domains/users/public.ts';
 import type { SignInRequest } from './admission/browser-session.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
-import { type Attempt, OidcClient, OidcError } from './oidc-client.ts';
+import { type Attempt, OidcClient, isContradiction } from './oidc-client.ts';
 
 /** What the browser keeps of an attempt, encrypted. */
 const attemptContent = z.strictObject({
@@ -27,10 +27,18 @@ const attemptContent = z.strictObject({
 
 const PLACE = { table: 'sign_in_attempt', row: 'cookie', field: 'content' };
 const ATTEMPT_SECONDS = 10 * 60;
+/** Attempts of one browser at once, such as in several tabs. Each has a cookie. */
+const ATTEMPTS = 4;
 export const CALLBACK = '/sign-in/oidc/callback';
 
 /** The attempt is unknown to the browser, has expired, or was completed before. */
 export class LostAttemptError extends Error {}
+
+/** An attempt of a browser, and the name of its cookie. */
+export interface KnownAttempt {
+  readonly name: string;
+  readonly attempt: z.infer<typeof attemptContent>;
+}
 
 /** A person who has signed in: the cookies to set, where to go on, and what they should know. */
 export interface SignedInPerson {
@@ -61,8 +69,7 @@ export class CompanySignIn {
       const cause = [...causesOf(error)].at(-1);
       const why = cause instanceof Error ? cause.message.replaceAll(/\s+/g, ' ').slice(0, 300) : String(cause);
       const isRefused = [...causesOf(error)].some((each) => each instanceof OutboundError && !each.isTemporary);
-      if (isRefused || (error instanceof OidcError && error.failure !== 'unavailable'))
-        throw new ConfigurationError(`OIDC_ISSUER: ${why}`, { cause: error });
+      if (isRefused || isContradiction(error)) throw new ConfigurationError(`OIDC_ISSUER: ${why}`, { cause: error });
       this.#dependencies.log.warn(
         { err: error },
         'the identity provider cannot be reached; people cannot sign in with it yet',
@@ -71,7 +78,7 @@ export class CompanySignIn {
   }
 
   /** Begins an attempt. @returns the address of the provider, and the cookie of the attempt. @throws OidcError */
-  async begin(next: string): Promise<{ readonly location: string; readonly cookie: string }> {
+  async begin(headers: HttpHeaders, next: string): Promise<{ readonly location: string; readonly cookie: string }> {
     const { secrets, now } = this.#dependencies;
     const attempt: Attempt = {
       state: oidc.randomState(),
@@ -81,15 +88,17 @@ export class CompanySignIn {
     const location = await this.#required().begin(attempt);
     const expiresAt = now().getTime() + ATTEMPT_SECONDS * 1000;
     const sealed = await secrets.seal(JSON.stringify({ ...attempt, next, expiresAt }), PLACE);
-    return { location: location.href, cookie: this.#cookie(sealed, ATTEMPT_SECONDS) };
+    const cookie = this.#cookie(await this.#nameOfNext(headers, attempt.state), sealed, ATTEMPT_SECONDS);
+    return { location: location.href, cookie };
   }
 
   /** Completes the attempt of a browser. @throws LostAttemptError; OidcError; RefusedIdentityError */
-  async complete(headers: HttpHeaders, answer: URLSearchParams, request: SignInRequest): Promise<SignedInPerson> {
+  async complete(
+    { attempt: { next, expiresAt, ...attempt } }: KnownAttempt,
+    answer: URLSearchParams,
+    request: SignInRequest,
+  ): Promise<SignedInPerson> {
     const { sql, browserSessions, database, notifier, now, newId } = this.#dependencies;
-    const { next, expiresAt, ...attempt } = await this.#attemptOf(headers);
-    const states = answer.getAll('state');
-    if (states.length !== 1 || !isEqual(states[0] ?? '', attempt.state)) throw new LostAttemptError('state');
     if (!(await useState(sql, attempt.state, new Date(expiresAt)))) throw new LostAttemptError('used');
     const claims = await this.#required().complete(answer, attempt);
     const signIn = browserSessions.newSignIn();
@@ -125,24 +134,47 @@ export class CompanySignIn {
     return isDone ? { cookie: await browserSessions.cookieOf(signIn.id), next: '/' } : undefined;
   }
 
-  /** The cookie that ends the attempt of a browser. */
-  endAttempt(): string {
-    return this.#cookie('', 0);
+  /** The attempt of a browser that an answer of the provider belongs to. @throws LostAttemptError */
+  async attemptOf(headers: HttpHeaders, answer: URLSearchParams): Promise<KnownAttempt> {
+    const [state = '', ...others] = answer.getAll('state');
+    const attempts = await this.#attemptsOf(headers);
+    const known = attempts.find(({ attempt }) => isEqual(state, attempt.state));
+    if (!known || others.length > 0) throw new LostAttemptError('state');
+    return known;
   }
 
-  async #attemptOf(headers: HttpHeaders) {
+  /** The cookie that ends an attempt. */
+  endAttempt({ name }: KnownAttempt): string {
+    return this.#cookie(name, '', 0);
+  }
+
+  /** The open attempts of a browser. */
+  async #attemptsOf(headers: HttpHeaders): Promise<KnownAttempt[]> {
     const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim());
-    const sealed = pairs.find((pair) => pair.startsWith(`${this.#name}=`))?.slice(this.#name.length + 1);
-    const text = sealed
-      ? await this.#dependencies.secrets.open(sealed, PLACE).catch((error: unknown) => {
-          if (error instanceof SecretError) return undefined;
-          throw error;
-        })
-      : undefined;
-    if (text === undefined) throw new LostAttemptError('cookie');
-    const attempt = attemptContent.parse(JSON.parse(text));
-    if (attempt.expiresAt <= this.#dependencies.now().getTime()) throw new LostAttemptError('expired');
-    return attempt;
+    const attempts: KnownAttempt[] = [];
+    for (const name of this.#names) {
+      const sealed = pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
+      const text = sealed && (await this.#opened(sealed));
+      if (!text) continue;
+      const attempt = attemptContent.parse(JSON.parse(text));
+      if (attempt.expiresAt > this.#dependencies.now().getTime()) attempts.push({ name, attempt });
+    }
+    return attempts;
+  }
+
+  #opened(sealed: string): Promise<string | undefined> {
+    return this.#dependencies.secrets.open(sealed, PLACE).catch((error: unknown) => {
+      if (error instanceof SecretError) return undefined;
+      throw error;
+    });
+  }
+
+  /** The cookie of a new attempt: a free one, chosen by the state, since two tabs may begin at once; else that of the oldest attempt. */
+  async #nameOfNext(headers: HttpHeaders, state: string): Promise<string> {
+    const attempts = await this.#attemptsOf(headers);
+    const free = this.#names.filter((each) => attempts.every(({ name }) => name !== each));
+    const [oldest] = attempts.toSorted((one, other) => one.attempt.expiresAt - other.attempt.expiresAt);
+    return free[state.charCodeAt(0) % free.length] ?? oldest?.name ?? '';
   }
 
   #required(): OidcClient {
@@ -159,14 +191,15 @@ export class CompanySignIn {
     return publicUrlOf(this.#dependencies).startsWith('https:');
   }
 
-  get #name(): string {
-    return this.#isSecure ? '__Host-workspace_sign_in' : 'workspace_sign_in';
+  get #names(): readonly string[] {
+    const prefix = this.#isSecure ? '__Host-workspace_sign_in' : 'workspace_sign_in';
+    return Array.from({ length: ATTEMPTS }, (_, index) => `${prefix}_${index}`);
   }
 
   /** `Lax`, because the provider leads the browser to the callback. */
-  #cookie(value: string, maxAge: number): string {
+  #cookie(name: string, value: string, maxAge: number): string {
     const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax`;
-    return `${this.#name}=${value}; ${attributes}${this.#isSecure ? '; Secure' : ''}`;
+    return `${name}=${value}; ${attributes}${this.#isSecure ? '; Secure' : ''}`;
   }
 }
 

@@ -4,7 +4,7 @@ import { DomainError } from '../core/errors.ts';
 import type { OidcSettings } from '../core/oidc-settings.ts';
 import { type Outbound, OutboundError } from '../core/outbound/outbound.ts';
 import { WORK } from '../core/work-budget.ts';
-import { type Claims, hasAddress, isOverflow, mergedClaims } from '../domains/identities/public.ts';
+import { type Claims, hasAddress, isOverflow, isSubject, mergedClaims } from '../domains/identities/public.ts';
 
 /** What must be the same in the callback as when the attempt began. */
 export interface Attempt {
@@ -86,7 +86,7 @@ export class OidcClient {
       });
       const claims = tokens.claims();
       if (!claims) throw new OidcError('untrusted', 'no ID token');
-      if (claims.sub === '' || claims.sub.length > 255) throw new OidcError('untrusted', 'unexpected sub');
+      if (!isSubject(claims.sub)) throw new OidcError('untrusted', 'unexpected sub');
       // The package compares it only where a token has several audiences.
       if (claims.azp !== undefined && claims.azp !== this.#parts.settings.clientId)
         throw new OidcError('untrusted', 'unexpected azp');
@@ -166,24 +166,36 @@ export class OidcClient {
   }
 }
 
-const TIMEOUTS = new Set(['OAUTH_TIMEOUT', 'OAUTH_ABORT']);
-
 function failureOf(error: unknown): OidcFailure {
   if (error instanceof oidc.AuthorizationResponseError) return refusalOf(error.error);
-  if (error instanceof oidc.ResponseBodyError) {
-    if (error.status >= 500) return 'unavailable';
-    return error.error === 'invalid_grant' ? 'used' : 'misconfigured';
-  }
-  const causes = [...causesOf(error)];
-  if (causes.some((cause) => cause instanceof OutboundError || isServerError(cause) || isServerError(cause.cause)))
-    return 'unavailable';
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  return TIMEOUTS.has(code) ? 'unavailable' : 'untrusted';
+  const isAway = causesOf(error).some((cause) => cause instanceof OutboundError || TIMEOUTS.has(cause.name));
+  const status = statusOf(error) ?? 0;
+  if (isAway || status >= 500 || OVERLOADED.has(status)) return 'unavailable';
+  if (!(error instanceof oidc.ResponseBodyError)) return 'untrusted';
+  return error.error === 'invalid_grant' ? 'used' : 'misconfigured';
 }
 
-/** The package gives the answer as the cause. */
-function isServerError(cause: unknown): boolean {
-  return typeof cause === 'object' && cause !== null && 'status' in cause && Number(cause.status) >= 500;
+/** The names of the reasons of signals. */
+const TIMEOUTS = new Set(['TimeoutError', 'AbortError']);
+/** The provider did not wait for the request, or has refused one of too many. */
+const OVERLOADED = new Set([408, 429]);
+
+/** The status of the answer of the provider, which the package gives as a cause. */
+function statusOf(error: unknown): number | undefined {
+  const answers: unknown[] = causesOf(error).flatMap((cause) => [cause, cause.cause]);
+  for (const answer of answers)
+    if (typeof answer === 'object' && answer !== null && 'status' in answer) return Number(answer.status);
+  return undefined;
+}
+
+/** Errors of the package about metadata that it could not read. */
+const UNREADABLE = new Set(['OAUTH_PARSE_ERROR', 'OAUTH_RESPONSE_IS_NOT_JSON', 'OAUTH_RESPONSE_IS_NOT_CONFORM']);
+
+/** Whether the provider has answered that the settings are wrong: with metadata that contradict them, or with 404. */
+export function isContradiction(error: unknown): boolean {
+  if (!(error instanceof OidcError) || error.failure === 'unavailable') return false;
+  const isUnreadable = causesOf(error).some((cause) => 'code' in cause && UNREADABLE.has(String(cause.code)));
+  return !isUnreadable || statusOf(error) === 404;
 }
 
 function refusalOf(error: string): OidcFailure {

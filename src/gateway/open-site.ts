@@ -34,9 +34,14 @@ export function openSite(
     redeemLink: (token, visit) => company.redeem(token, visit),
     oidc: {
       name: company.settings?.name,
-      begin: (next) => company.begin(next),
-      complete: (visit) => company.complete(visit.request.headers, visit.url.searchParams, visit),
-      endAttempt: () => company.endAttempt(),
+      begin: (next, { request }) => company.begin(request.headers, next),
+      attemptOf: async ({ request, url: { searchParams: answer } }) => {
+        const attempt = await company.attemptOf(request.headers, answer);
+        return {
+          ended: company.endAttempt(attempt),
+          complete: (visit) => company.complete(attempt, answer, visit),
+        };
+      },
       countAttempt: (kind, { clientAddress }) => {
         if (!company.settings) throw notFound('identity provider');
         const excess = clientLimits.count(kind, clientAddress);

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { OidcSettings } from '../../core/oidc-settings.ts';
 import { ForbiddenError } from '../../core/errors.ts';
+import { personName } from '../users/public.ts';
 
 /** What the identity provider says about a person: claims of the ID token and of the userinfo endpoint. */
 export interface Claims {
@@ -44,9 +45,15 @@ export function emailOf(claims: Claims, { email: trust, domains }: Pick<OidcSett
   return normal;
 }
 
-/** The name that a new account gets. */
+/** The name that a new account gets; null if it is not one that people could give themselves. */
 export function nameOf({ name }: Claims): string | null {
-  return typeof name === 'string' && name.trim() !== '' ? name.trim().slice(0, 200) : null;
+  const valid = personName.safeParse(typeof name === 'string' ? name.trim() : undefined);
+  return valid.success ? valid.data : null;
+}
+
+/** Whether a `sub` has 1 to 255 characters without control characters, and can be stored. */
+export function isSubject(sub: string): boolean {
+  return sub.length <= 255 && sub.isWellFormed() && /^\P{Cc}+$/u.test(sub);
 }
 
 /** The groups of a person; undefined if the provider does not say, or says that there are too many to list. */

@@ -1,6 +1,6 @@
 // What other nouns, the gateway and the operator use of identities.
 
-export { type Claims, RefusedIdentityError, hasAddress, isOverflow, mergedClaims } from './claims.ts';
+export { type Claims, RefusedIdentityError, hasAddress, isOverflow, isSubject, mergedClaims } from './claims.ts';
 export type { IdentityTables } from './entity.ts';
 export { type PersonSignedIn, signInIdentity } from './sign-in.ts';
 export { hasIdentity, revokeLeftovers } from './unproven-accounts.ts';

@@ -1,6 +1,7 @@
 // What other nouns, the gateway and the operator use of users.
 
 export { User, type UserTables } from './entity.ts';
+export { personName } from './input.ts';
 export {
   deleteServiceAccountRows,
   deleteUserRow,

@@ -51,11 +51,15 @@ export const FAILURES = {
 export interface OidcPages {
   /** The name of the provider; undefined without one. */
   readonly name: string | undefined;
-  readonly begin: (next: string) => Promise<{ readonly location: string; readonly cookie: string }>;
-  readonly complete: (
-    visit: Visit,
-  ) => Promise<{ readonly cookie: string; readonly next: string; readonly notice?: string | undefined }>;
-  readonly endAttempt: () => string;
+  readonly begin: (next: string, visit: Visit) => Promise<{ readonly location: string; readonly cookie: string }>;
+  /** The attempt of the browser that the answer of the provider belongs to. It fails if there is none. */
+  readonly attemptOf: (visit: Visit) => Promise<{
+    /** The `Set-Cookie` header that ends it. */
+    readonly ended: string;
+    readonly complete: (
+      visit: Visit,
+    ) => Promise<{ readonly cookie: string; readonly next: string; readonly notice?: string | undefined }>;
+  }>;
   /** Which page a failure shows; undefined for other errors. It is logged. */
   readonly failureOf: (error: unknown, visit: Visit) => keyof typeof FAILURES | undefined;
   /** @throws DomainError (429) */
@@ -67,7 +71,7 @@ export async function beginOidc(visit: Visit, next: string, pages: OidcPages): P
   if (visit.request.method === 'HEAD') return nothing();
   pages.countAttempt('signInOidc', visit);
   try {
-    const { location, cookie } = await pages.begin(next);
+    const { location, cookie } = await pages.begin(next, visit);
     return answerWith(null, {
       status: 303,
       headers: { Location: location, 'Set-Cookie': cookie, 'Cache-Control': 'no-store' },
@@ -81,9 +85,12 @@ export async function beginOidc(visit: Visit, next: string, pages: OidcPages): P
 export async function completeOidc(visit: Visit, pages: OidcPages): Promise<HttpAnswer> {
   if (visit.request.method === 'HEAD') return nothing();
   pages.countAttempt('signInOidcCallback', visit);
-  const ended = { 'Set-Cookie': pages.endAttempt() };
+  let ended = {};
   try {
-    const { cookie, next, notice } = await pages.complete(visit);
+    const attempt = await pages.attemptOf(visit);
+    // Not for an answer that belongs to no attempt: another site can lead a browser here.
+    ended = { 'Set-Cookie': attempt.ended };
+    const { cookie, next, notice } = await attempt.complete(visit);
     return signedInHere(next, notice, cookie);
   } catch (error) {
     return failed(error, visit, pages, ended);

@@ -1,8 +1,12 @@
+import type { ServerResponse } from 'node:http';
 import { UnsecuredJWT } from 'jose';
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { ConfigurationError } from '../../../src/core/config.ts';
+import { CompanySignIn } from '../../../src/gateway/company-sign-in.ts';
 import { CALLBACK, CookieJar, begin, signInAs } from '../../support/fixtures/company-sign-in.ts';
 import { startTestGateway } from '../../support/fixtures/gateway.ts';
 import { type ForgingIssuer, startForgingIssuer } from '../../support/peers/forging-issuer.ts';
+import type { Peer } from '../../support/peers/mcp-server.ts';
 
 const issuer: ForgingIssuer = await startForgingIssuer();
 const gateway = await startTestGateway(issuer.env, { bounds: { requestsOfClient: Infinity } });
@@ -38,8 +42,16 @@ const outcomeOf = async (jar: CookieJar, response: Response) => ({
 /** The page with this title; nobody is signed in, and the attempt has ended. */
 const refused = (status: number, title: string) => ({
   page: [status, title],
-  set: ['workspace_sign_in=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'],
+  set: [expect.stringMatching(/^workspace_sign_in_\d=; Path=\/; Max-Age=0; HttpOnly; SameSite=Lax$/)],
   kept: [],
+  identities: 0,
+});
+
+/** The page of an answer that belongs to no open attempt; those of the browser stay. */
+const lost = (kept: readonly string[]) => ({
+  page: [400, 'This sign-in was not begun in this browser, or more than 10 minutes ago'],
+  set: [],
+  kept,
   identities: 0,
 });
 
@@ -60,6 +72,10 @@ describe('an ID token is refused', () => {
     ['that is not valid yet', () => ({ nbf: at() + 600 })],
     ['without a subject', () => ({ sub: undefined })],
     ['with an empty subject', () => ({ sub: '' })],
+    ['with a subject of 256 characters', () => ({ sub: 'x'.repeat(256) })],
+    ['with NUL in the subject', () => ({ sub: 'a\0b' })],
+    ['with a line break in the subject', () => ({ sub: 'a\nb' })],
+    ['with half of a character in the subject', () => ({ sub: 'a\uD800' })],
   ])('%s', async (_, change) => {
     const jar = new CookieJar(gateway);
     expect(await outcomeOf(jar, await signInAs(jar, issuer, { ...PERSON, ...change() }))).toEqual(
@@ -87,22 +103,18 @@ describe('an ID token is refused', () => {
 });
 
 describe('a callback is refused', () => {
-  const LOST = 'This sign-in was not begun in this browser, or more than 10 minutes ago';
-
   test('with the state of another browser, without a state, with two, and without a cookie; and nothing is sent to the provider', async () => {
     const [jar, other] = [new CookieJar(gateway), new CookieJar(gateway)];
     const [own, foreign] = [await begin(jar, issuer), await begin(other, issuer)];
-    const cookies = new Map(jar.cookies);
+    const kept = [...jar.cookies.keys()];
     issuer.tokenRequests.length = 0;
     const two = new URLSearchParams(own);
     two.append('state', own.get('state') ?? '');
     const none = new URLSearchParams({ code: 'one', iss: issuer.issuer });
-    for (const answer of [foreign, two, none]) {
-      for (const [name, value] of cookies) jar.cookies.set(name, value);
-      expect(await outcomeOf(jar, await jar.open(`${CALLBACK}?${answer}`))).toEqual(refused(400, LOST));
-    }
+    for (const answer of [foreign, two, none])
+      expect(await outcomeOf(jar, await jar.open(`${CALLBACK}?${answer}`))).toEqual(lost(kept));
     const empty = new CookieJar(gateway);
-    expect(await outcomeOf(empty, await empty.open(`${CALLBACK}?${own}`))).toEqual(refused(400, LOST));
+    expect(await outcomeOf(empty, await empty.open(`${CALLBACK}?${own}`))).toEqual(lost([]));
     expect(issuer.tokenRequests).toEqual([]);
   });
 
@@ -110,7 +122,7 @@ describe('a callback is refused', () => {
     const jar = new CookieJar(gateway);
     const answer = await begin(jar, issuer);
     gateway.setClock(new Date(Date.now() + 10 * 60_000 + 1));
-    expect(await outcomeOf(jar, await jar.open(`${CALLBACK}?${answer}`))).toEqual(refused(400, LOST));
+    expect(await outcomeOf(jar, await jar.open(`${CALLBACK}?${answer}`))).toEqual(lost([...jar.cookies.keys()]));
     gateway.setClock(undefined);
   });
 
@@ -151,6 +163,9 @@ describe('a callback is refused', () => {
     [401, { error: 'invalid_client' }, 502, 'Your identity provider does not accept this gateway'],
     [503, { error: 'server_error' }, 502, 'Your identity provider does not answer'],
     [503, {}, 502, 'Your identity provider does not answer'],
+    [408, {}, 502, 'Your identity provider does not answer'],
+    [429, {}, 502, 'Your identity provider does not answer'],
+    [429, { error: 'slow_down' }, 502, 'Your identity provider does not answer'],
     [200, {}, 502, UNTRUSTED],
     [302, {}, 502, UNTRUSTED],
   ])('when the token endpoint answers %i %o', async (tokenStatus, body, status, title) => {
@@ -158,6 +173,22 @@ describe('a callback is refused', () => {
     const jar = new CookieJar(gateway);
     expect(await outcomeOf(jar, await signInAs(jar, issuer, PERSON))).toEqual(refused(status, title));
   });
+});
+
+test('of five attempts in one browser, the newest four can be completed, in any order', async () => {
+  const jar = new CookieJar(gateway);
+  const answers: URLSearchParams[] = [];
+  for (let count = 0; count < 5; count += 1) {
+    gateway.setClock(new Date(Date.now() + count));
+    answers.push(await begin(jar, issuer, `/tab-${count}`));
+  }
+  gateway.setClock(undefined);
+  issuer.claims = { ...PERSON, sub: 'tabs', email: 'tabs@example.com' };
+  const pages = [];
+  for (const answer of answers.toReversed()) pages.push(await (await jar.open(`${CALLBACK}?${answer}`)).text());
+  const targets = pages.map((html) => /<a class="button wide next" href="([^"]*)"/.exec(html)?.[1]);
+  expect(targets).toEqual(['/tab-4', '/tab-3', '/tab-2', '/tab-1', undefined]);
+  await gateway.dependencies.sql.query('delete from identity', []);
 });
 
 test('of two callbacks at once one signs in, and none does later, although the provider would accept the code again', async () => {
@@ -199,4 +230,45 @@ test.each([
   expect(new URL(link, 'http://gateway.example').host).toBe('gateway.example');
   expect(link).toBe(target);
   expect(response.headers.get('content-security-policy')).toContain("script-src 'self'");
+});
+
+describe('at the start, discovery', () => {
+  const check = async (answer: Peer['handler'], outbound = {}) => {
+    const other = await startForgingIssuer();
+    other.peer.handler = answer;
+    const started = await startTestGateway(other.env, { beside: gateway, outbound });
+    const outcome = await new CompanySignIn(started.dependencies).check().then(
+      () => 'starts',
+      (error: unknown) => (error instanceof ConfigurationError ? 'stops' : error),
+    );
+    await started.close();
+    await other.stop();
+    return outcome;
+  };
+  const answerWith = (status: number, body: string, type: string) => (_: unknown, response: ServerResponse) =>
+    void response.writeHead(status, { 'Content-Type': type }).end(body);
+  const METADATA = { issuer: 'http://other.example', response_types_supported: ['code'] };
+
+  test.each<[string, number, string, string]>([
+    ['starts', 408, 'application/json', '{}'],
+    ['starts', 429, 'text/plain', 'slow down'],
+    ['starts', 500, 'text/plain', ''],
+    ['starts', 403, 'text/html', '<p>'],
+    ['starts', 200, 'text/html', '<p>Maintenance</p>'],
+    ['starts', 200, 'application/json', '{"issuer":'],
+    ['stops', 404, 'text/html', '<p>'],
+    ['stops', 200, 'application/json', JSON.stringify(METADATA)],
+  ])('%s the gateway when the provider answers %i with %s %j', async (outcome, status, type, body) => {
+    expect(await check(answerWith(status, body, type))).toBe(outcome);
+  });
+
+  test('starts the gateway when the provider stops in the middle of its answer', async () => {
+    const controller = new AbortController();
+    const handler: Peer['handler'] = (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' }).write('{"issuer":', () => {
+        controller.abort(new DOMException('late', 'TimeoutError'));
+      });
+    };
+    expect(await check(handler, { deadlineAfter: () => controller.signal })).toBe('starts');
+  });
 });

@@ -97,6 +97,18 @@ describe('an account', () => {
       expect(await viewerOf(await signIn({ ...person, ...change }))).toEqual(first);
   });
 
+  test.each<[string, unknown, string | null]>([
+    ['a name with spaces around it', '  Ada Lovelace ', 'Ada Lovelace'],
+    ['a name of 100 characters', '😀'.repeat(100), '😀'.repeat(100)],
+    ['a name of 101 characters', 'x'.repeat(101), null],
+    ['NUL', 'a\0b', null],
+    ['half of a character', 'a\uD800', null],
+    ['spaces', '  ', null],
+    ['an object', {}, null],
+  ])('is created with the rules of names for the claim name: %s', async (_, name, expected) => {
+    expect((await viewerOf(await signIn({ ...person, name }))).user.name).toBe(expected);
+  });
+
   test('that exists is joined to the first identity of its address, and keeps its roles and name', async () => {
     const { userId, organization } = await gateway.createKey({ email: person.email });
     const viewer = await viewerOf(await signIn(person));
