@@ -80,6 +80,8 @@ export type WorkContext = Pick<
 /** The configuration of operations. */
 export interface OperationSettings {
   readonly defaultSubscriptions: Subscriptions;
+  /** The slug of OIDC_ORGANIZATION, which only the operator gives to an organization. */
+  readonly reservedSlug: string | undefined;
   /** URL of the gateway for people and other servers, without a trailing slash. */
   readonly publicUrl: string;
   /** URL of the OAuth client metadata document, if it is not on the gateway. */

@@ -11,6 +11,7 @@ import { causesOf } from '../core/causes.ts';
 import { SecretError } from '../core/secrets/secrets.ts';
 import { apiKeyTopic, beginPersonalSignIn } from '../domains/api-keys/public.ts';
 import { redeemSignInLink, revokeLeftovers, signInIdentity, useState } from '../domains/identities/public.ts';
+import { Organization } from '../domains/organizations/public.ts';
 import { User } from '../domains/users/public.ts';
 import type { SignInRequest } from './admission/browser-session.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
@@ -63,6 +64,7 @@ export class CompanySignIn {
 
   /** Reads the metadata of the provider at the start. One that is away does not stop it. @throws ConfigurationError */
   async check(): Promise<void> {
+    await this.#checkOrganization();
     try {
       await this.#client?.check();
     } catch (error) {
@@ -75,6 +77,16 @@ export class CompanySignIn {
         'the identity provider cannot be reached; people cannot sign in with it yet',
       );
     }
+  }
+
+  async #checkOrganization(): Promise<void> {
+    const { database, log } = this.#dependencies;
+    const slug = this.settings?.organization;
+    if (slug === undefined || (await database.em.fork().count(Organization, { slug })) > 0) return;
+    log.warn(
+      { slug },
+      'the organization of OIDC_ORGANIZATION does not exist, so nobody joins it; create it with the command keys create',
+    );
   }
 
   /** Begins an attempt. @returns the address of the provider, and the cookie of the attempt. @throws OidcError */

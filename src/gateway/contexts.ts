@@ -109,6 +109,7 @@ function settingsOf(dependencies: Dependencies): OperationSettings {
   const { config } = dependencies;
   return {
     defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
+    reservedSlug: config.OIDC_ORGANIZATION,
     publicUrl: publicUrlOf(dependencies),
     clientMetadataUrl: config.CLIENT_METADATA_URL,
     userDeletionDelaySeconds: config.USER_DELETION_DELAY,

@@ -28,12 +28,18 @@ export async function insertOrganization(
     .getKysely()
     .selectNoFrom(sql`pg_advisory_xact_lock(${SLUG_LOCK})`.as('lock'))
     .execute();
+  if (slug !== undefined && slug === settings.reservedSlug)
+    throw new ConflictError(
+      'NAME_TAKEN',
+      `only the operator of this gateway can create the organization ${slug} (OIDC_ORGANIZATION); choose another slug`,
+      ['slug'],
+    );
   await requireRoomToOwn(em, actor.userId);
   const at = now();
   const organization = em.create(Organization, {
     id: newId(),
     name,
-    slug: slug ?? (await generateSlug(em, name)),
+    slug: slug ?? (await generateSlug(em, name, settings.reservedSlug)),
     logoUrl: null,
     subscriptions: settings.defaultSubscriptions,
     creator: actor.userId,
@@ -52,7 +58,7 @@ export const SLUG_CONFLICTS: Readonly<Record<string, (input: Pick<CreateOrganiza
       : nameTaken(slug, 'another organization', 'slug'),
 };
 
-async function generateSlug(em: EntityManager, name: string): Promise<string | null> {
+async function generateSlug(em: EntityManager, name: string, reserved: string | undefined): Promise<string | null> {
   const base = slugFromName(name);
   if (base === undefined) return null;
   const rows = await em
@@ -61,5 +67,8 @@ async function generateSlug(em: EntityManager, name: string): Promise<string | n
     .select('slug')
     .where(sql<boolean>`starts_with(slug, ${base.slice(0, 90)})`)
     .execute();
-  return firstFreeSlug(base, new Set(rows.flatMap(({ slug }) => slug ?? [])));
+  return firstFreeSlug(
+    base,
+    new Set([...rows.flatMap(({ slug }) => slug ?? []), ...(reserved === undefined ? [] : [reserved])]),
+  );
 }

@@ -41,7 +41,7 @@ type SitePageAnswer = (visit: Visit) => Promise<HttpAnswer>;
 
 const signInInput = z.strictObject({
   key: z.string().max(1000),
-  next: z.string().max(2000).optional(),
+  next: z.string().optional(),
 });
 
 const WRONG_KEY = 'That key does not work: it is mistyped, expired or revoked. Check it, or use another one.';
@@ -155,13 +155,17 @@ function json(text: string): unknown {
   }
 }
 
+/** Longer targets would not fit into the cookies of attempts to sign in. */
+const MAX_PATH = 2000;
+
 /** Converts the requested target to a path of this gateway, so that a link cannot redirect to another site. */
 function localPath(wanted: string): string {
   const base = 'http://gateway';
-  if (!wanted.startsWith('/') || !URL.canParse(wanted, base)) return '/';
+  if (wanted.length > MAX_PATH || !wanted.startsWith('/') || !URL.canParse(wanted, base)) return '/';
   const { origin, pathname, search, hash } = new URL(wanted, base);
   // Two leading slashes would mean another host.
-  return origin === base ? pathname.replace(/^\/+/, '/') + search + hash : '/';
+  const path = pathname.replace(/^\/+/, '/') + search + hash;
+  return origin === base && path.length <= MAX_PATH ? path : '/';
 }
 
 interface Asked {

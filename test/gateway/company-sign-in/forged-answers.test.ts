@@ -216,6 +216,9 @@ test.each([
   ['javascript:alert(1)', '/'],
   ['/"><script>alert(1)</script>', '/%22%3E%3Cscript%3Ealert(1)%3C/script%3E'],
   ['/a\r\nSet-Cookie: a=b', '/aSet-Cookie:%20a=b'],
+  [`/${'a'.repeat(1999)}`, `/${'a'.repeat(1999)}`],
+  [`/${'a'.repeat(2000)}`, '/'],
+  [`/${'ü'.repeat(1000)}`, '/'],
   ['', '/'],
 ])('the page after a sign-in leads to a page of the gateway only: next=%j', async (next, target) => {
   const jar = new CookieJar(gateway);
