@@ -51,7 +51,7 @@ test('the commands lead from an empty workspace to agents that use two servers, 
   expect([await run.exited, run.output.stderr]).toEqual([0, '']);
 
   const [, ofAgent = ''] = /^```\n(issues__search.*?)^```$/ms.exec(page) ?? [];
-  const [stored, ofPerson, ofRunner, ofCall = '', ofSession = '', ofPolicy = '', ...more] =
+  const [stored, ofPerson, ofRunner, ofCall = '', ofAll = '', ofSession = '', ofPolicy = '', ...more] =
     run.output.stdout.split('\n---\n');
   expect([stored, ofPerson, ofRunner, more]).toEqual([
     '',
@@ -64,10 +64,7 @@ test('the commands lead from an empty workspace to agents that use two servers, 
     isError: false,
     content: [{ type: 'text', text: '#2 The footer is cut' }],
   });
-  expect(document(ofSession)).toMatchObject({
-    result: {
-      tools: ['issues__search', 'issues__remove_all', 'wiki__search', 'wiki__remove_all'].map((name) => ({ name })),
-    },
-  });
+  const tools = ['issues__search', 'issues__remove_all', 'wiki__search', 'wiki__remove_all'].map((name) => ({ name }));
+  for (const list of [ofAll, ofSession]) expect(document(list)).toMatchObject({ result: { tools } });
   expect(document(ofPolicy)).toMatchObject({ toolPolicy: { mode: 'ONLY', names: ['search'] } });
 });
