@@ -45,10 +45,7 @@ export async function signInIdentity(
   const known = await findIdentity(em, settings.issuer, claims.sub);
   const found = known ? asKnown(known) : await joinIdentity(em, context, claims, settings);
   const { user } = found.identity;
-  if (user.email == null)
-    throw new RefusedIdentityError(
-      'Your account is being deleted. Ask an administrator for an invitation to begin anew.',
-    );
+  await requireAccount(em, user);
   found.identity.lastSignedInAt = context.now();
   const label = `Sign-in with ${settings.name}`;
   await beginPersonalSignIn(em, { ...signIn, user, name: label, at: context.now() });
@@ -73,6 +70,15 @@ export async function signInIdentity(
   return { user, isDemoted: roles.isDemoted, revoked, ...(notice !== '' && { notice }) };
 }
 
+/** Locks the account, and reads it again, because its deletion may have begun. @throws RefusedIdentityError */
+async function requireAccount(em: EntityManager, user: User): Promise<void> {
+  const isThere = (await lockUser(em, user.id)) && (await em.refresh(user));
+  if (!isThere || user.email == null)
+    throw new RefusedIdentityError(
+      'Your account is being deleted. Ask an administrator for an invitation to begin anew.',
+    );
+}
+
 function findIdentity(em: EntityManager, issuer: string, subject: string): Promise<Identity | null> {
   return em.findOne(Identity, { issuer, subject }, { populate: ['user'], refresh: true });
 }
@@ -84,7 +90,7 @@ async function joinIdentity(em: EntityManager, { now, newId }: Context, claims: 
   const email = emailOf(claims, settings);
   const { user, isNew } = await findOrCreateUser({ em, now, newId }, email);
   // Two first sign-ins of a person at once: the second waits, and finds what the first has joined.
-  await lockUser(em, user.id);
+  await requireAccount(em, user);
   const meanwhile = await findIdentity(em, settings.issuer, claims.sub);
   if (meanwhile) return asKnown(meanwhile);
   if (await em.findOne(Identity, { issuer: settings.issuer, user }))

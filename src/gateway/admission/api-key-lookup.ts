@@ -80,9 +80,9 @@ const BY = {
       .select('k.id as wanted')
       .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
       .where('k.kind', '=', sql.lit('KEY')),
-  signIn: (value: ValueOf) =>
+  signIn: (value: ValueOf, sleep: boolean) =>
     // One that has expired or signed out is unknown. A gateway of the version before revokes a key without its sign-ins.
-    keys(value, false, sql.ref('p.revoked_at'))
+    keys(value, sleep, sql.ref('p.revoked_at'))
       .leftJoin('api_key as p', 'p.id', 'k.signed_in_with_id')
       .select('k.id as wanted')
       .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
@@ -102,7 +102,8 @@ const isAsleep = (eb: OfKey, value: ValueOf) => {
     .selectFrom('identity as i')
     .select((inner) => inner.fn.max('i.last_signed_in_at').as('at'))
     .whereRef('i.user_id', '=', 'k.user_id');
-  return sql<boolean>`${last} < ${value('awakeSince')}::timestamptz`;
+  // A sign-in with a key sleeps like the key.
+  return sql<boolean>`((k.kind <> 'SIGN_IN' or k.signed_in_with_id is not null) and ${last} < ${value('awakeSince')}::timestamptz)`;
 };
 
 const refusalOf = (

@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { CookieJar, signInAs } from '../../support/fixtures/company-sign-in.ts';
 import { startTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaitingForLock } from '../../support/fixtures/locks.ts';
 import { type ForgingIssuer, startForgingIssuer } from '../../support/peers/forging-issuer.ts';
 
 const issuer: ForgingIssuer = await startForgingIssuer();
@@ -135,6 +136,18 @@ describe('an account', () => {
     expect(one?.user.email).toBe(person.email);
   });
 
+  test('whose deletion begins meanwhile refuses the sign-in', async () => {
+    const { user } = await viewerOf(await signIn(person));
+    const deletion = gateway.dependencies.database.em.fork();
+    await deletion.begin();
+    await deletion.execute('update user_account set email = null, name = null where id = ?', [user.databaseId]);
+    const refused = signIn(person);
+    await untilWaitingForLock(gateway, 1);
+    await deletion.commit();
+    const { status, html } = await refused;
+    expect([status, REFUSAL.exec(html)?.[1]]).toEqual([403, expect.stringMatching(/is being deleted/)]);
+  });
+
   test('with sign-ins, joins and roles in the audit log', async () => {
     await signIn({ ...person, groups: ['Admins'] });
     const entries = await gateway.rest('POST', '/graphql', {
@@ -210,7 +223,17 @@ test('keys of a person with an identity who has not signed in for long are refus
   const { key } = await gateway.createKey({ email: person.email });
   const { key: other } = await gateway.createKey();
   const ask = (with_: string, where = sleeping) => where.rest('GET', '/v1/users/me', { key: with_ });
-  await signIn(person, sleeping);
+  const personal = await signIn(person, sleeping);
+  const withKey = new CookieJar(sleeping);
+  await withKey.open('/sign-in', { method: 'POST', body: new URLSearchParams({ key }) });
+  const { sql } = gateway.dependencies;
+  const lastSignIn = (at: Date) =>
+    sql.query('update identity set last_signed_in_at = $1 where subject = $2', [at, person.sub]);
+  const open = async ({ jar }: { jar: CookieJar }) => (await jar.open('/v1/users/me')).status;
+  expect([await open({ jar: withKey }), await open(personal)]).toEqual([200, 200]);
+  await lastSignIn(new Date(Date.now() - 31 * 86_400_000));
+  expect([await open({ jar: withKey }), await open(personal)]).toEqual([401, 200]);
+  await lastSignIn(new Date());
   const late = (days: number, ms = 0) => sleeping.setClock(new Date(Date.now() + days * 86_400_000 + ms));
   late(29);
   expect((await ask(key)).status).toBe(200);
