@@ -131,7 +131,7 @@ test('a link to a session opens in the organization that has it; one to a foreig
   const { page: refused } = await site.open(`/sessions?organization=${foreign}`, {}, context);
   await refused.getByRole('heading', { name: 'Another organization', level: 1 }).waitFor();
   await refused.getByRole('button', { name: 'My organization' }).click();
-  await refused.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
+  await refused.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
 });
 
 test('a link to a webhook opens in the organization that has it, and the links of the page stay there', async () => {
