@@ -34,7 +34,12 @@ const SECTIONS: readonly Section[] = [
     find: 'FindSession',
     object: async () => (await import('./session-page.ts')).SessionPage,
   },
-  { href: '/record', name: 'Record', list: async () => (await import('./record-page.ts')).RecordPage },
+  {
+    href: '/record',
+    name: 'Record',
+    scope: 'SESSIONS_READ',
+    list: async () => (await import('./record-page.ts')).RecordPage,
+  },
   {
     href: '/event-definitions',
     name: 'Event definitions',

@@ -43,7 +43,8 @@ async function load(context: BrowserContext, path: string, sign: string): Promis
 /** The maximum size of each page in kB: on the first load, and when its files are cached. */
 const PAGES: readonly (readonly [path: string, sign: string, first: number, second: number])[] = [
   ['/sign-in', 'h1', 10, 5],
-  ['/', 'table', 106, 13],
+  ['/', 'main h2', 106, 13],
+  ['/sessions', 'table', 106, 13],
   [`/sessions/${sessionId}`, '.empty', 106, 13],
   ['/event-definitions', '.empty', 106, 13],
   ['/webhooks', '.empty', 106, 13],
