@@ -73,7 +73,9 @@ test('every migration can be applied to a database with data and reverted, and c
       expect(common(above, below), `${name} down`).toEqual(common(below, above));
       const schemaBelow = await schemaOf(gateway);
       await migrator.up({ to: name });
-      expect(common(await countsOf(gateway), below), `${name} up`).toEqual(below);
+      const again = await countsOf(gateway);
+      // A migration can make a view of a table.
+      expect(common(again, below), `${name} up`).toEqual(common(below, again));
       expect(await schemaOf(gateway), `${name} up again`).toEqual(schema);
       await migrator.down();
       expect(await schemaOf(gateway), `${name} down again`).toEqual(schemaBelow);

@@ -138,9 +138,9 @@ test('a value that is no id is refused with the type whose ids are accepted, in 
     await messageOf('auditLog(filter: { actorIds: ["x"], operations: [""] })'),
     await messageOf('eventViolations(filter: { eventDefinitionIds: ["x"] })'),
   ]).toEqual([
-    'filter.creatorIds.0: must be an id of the type User',
+    'filter.creatorIds.0: must be an id of the type User or ServiceAccount',
     'filter.targetIds.0: must be an id',
-    'filter.actorIds.0: must be an id of the type User',
+    'filter.actorIds.0: must be an id of the type User or ServiceAccount',
     'filter.eventDefinitionIds.0: must be an id of the type EventDefinition',
   ]);
   expect(await refusal('pinSession', { sessionId: 'x' })).toMatchObject({

@@ -93,7 +93,9 @@ export class Values {
           '2040-01-01T00:00:00Z',
         ]);
       case 'Date':
-        return this.isTame ? '2026-03-01' : this.pick(['2026-03-01', '2024-02-29', '0001-01-01', '9999-12-31']);
+        // A period ends after its first day.
+        if (this.isTame) return name === 'until' ? '2026-03-02' : '2026-03-01';
+        return this.pick(['2026-03-01', '2024-02-29', '0001-01-01', '9999-12-31']);
       case 'UUID':
         return this.pick(this.pools['uuid'] ?? []);
       case 'URL':

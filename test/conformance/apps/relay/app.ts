@@ -96,7 +96,7 @@ export function createApp(url: string, key: string, { overWebSocket = false } = 
       const { viewer } = await ask<sessionListQuery>(listQuery, { first });
       if (!viewer.organization) throw new Error('there is no organization');
       return {
-        email: viewer.user.email,
+        email: viewer.user?.email,
         count: read<sessionList_counts$data>(countsFragment, viewer.organization).counted.totalCount,
         ...pages<sessionList_row$data>(listFragment, viewer.organization, rowFragment),
       };
@@ -107,7 +107,7 @@ export function createApp(url: string, key: string, { overWebSocket = false } = 
       const fromStore = { fetchPolicy: 'store-or-network' } as const;
       const list = await fetchQuery<sessionListQuery>(environment, listQuery, { first }, fromStore).toPromise();
       const page = await fetchQuery<sessionPageQuery>(environment, pageQuery, { id, ...window }, fromStore).toPromise();
-      return [list?.viewer.user.email, page?.node?.__typename];
+      return [list?.viewer.user?.email, page?.node?.__typename];
     },
 
     create: (title: string, connectionId: string) =>
