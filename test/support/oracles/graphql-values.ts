@@ -20,6 +20,11 @@ export class EnumValue {
 /** Values for arguments and input fields, by name: ids of the caller's objects, of foreign objects, and of none. */
 export type Pools = Readonly<Record<string, readonly string[]>>;
 
+/** So many days from now. */
+function dayIn(days: number): string {
+  return new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString().slice(0, 10);
+}
+
 /** Random values of input types. Nearly all are valid for the schema, so that they reach the operations. */
 export class Values {
   readonly g: GeneratorValue;
@@ -93,8 +98,10 @@ export class Values {
           '2040-01-01T00:00:00Z',
         ]);
       case 'Date':
-        // A period ends after its first day.
-        if (this.isTame) return name === 'until' ? '2026-03-02' : '2026-03-01';
+        // A period has the day on which the workspace was made.
+        if (name === 'from' && this.isTame) return dayIn(-30);
+        if (name === 'until' && this.isTame) return dayIn(1);
+        if (this.isTame) return '2026-03-01';
         return this.pick(['2026-03-01', '2024-02-29', '0001-01-01', '9999-12-31']);
       case 'UUID':
         return this.pick(this.pools['uuid'] ?? []);
