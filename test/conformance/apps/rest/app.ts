@@ -67,6 +67,15 @@ export async function useEverything(given: Given) {
   );
   good(await client.DELETE(connectionPath, byId));
 
+  const imported = good(
+    await client.PUT('/v1/sessions/by-source/{agent}/{sourceId}', {
+      params: { path: { agent: 'claude', sourceId: 'transcript-1' } },
+      body: { title: 'Imported' },
+    }),
+  );
+  good(await client.DELETE('/v1/sessions/{sessionId}', { params: { path: { sessionId: imported.id } } }));
+  good(await client.GET('/v1/usage-report', { params: { query: { from: '2026-01-01', until: '2026-12-31' } } }));
+
   const begun = good(await client.POST('/v1/sessions', { body: { title: 'Begun', visibility: 'public' } }));
   const ofBegun = { params: { path: { sessionId: begun.id } } };
   const appended = good(
