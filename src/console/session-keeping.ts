@@ -28,7 +28,7 @@ export function SessionKeeping({ session, onChange }: Props): VNode {
     return refusalOf(data?.releaseSession, faults);
   };
   const question = 'Release the session? It can then be deleted and redacted again.';
-  // Who can delete it otherwise is told why it cannot be deleted while it is held.
+  // Whoever could delete it otherwise sees why it cannot be deleted while it is held.
   const isOffered = viewerCanDelete || (hold !== null && viewerCanUpdate);
   return html`${viewerCanHold && hold === null && html`<${FormButton} label="Hold…" load=${HOLD} props=${{ id, onChange }} />`}
   ${viewerCanHold && hold !== null && html`<${Action} label="Release" confirm=${question} run=${release} />`}

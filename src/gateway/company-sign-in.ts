@@ -8,12 +8,12 @@ import type { HttpHeaders } from '../core/http/messages.ts';
 import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
 import { causesOf } from '../core/causes.ts';
-import { SecretError } from '../core/secrets/secrets.ts';
 import { apiKeyTopic, beginPersonalSignIn } from '../domains/api-keys/public.ts';
 import { redeemSignInLink, revokeLeftovers, signInIdentity, useState } from '../domains/identities/public.ts';
 import { Organization } from '../domains/organizations/public.ts';
 import { User } from '../domains/users/public.ts';
 import type { SignInRequest } from './admission/browser-session.ts';
+import { cookieName, hasSecureCookies, openCookie, setCookie } from './admission/cookies.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import { type Attempt, OidcClient, isContradiction } from './oidc-client.ts';
 
@@ -162,23 +162,15 @@ export class CompanySignIn {
 
   /** The open attempts of a browser. */
   async #attemptsOf(headers: HttpHeaders): Promise<KnownAttempt[]> {
-    const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim());
+    const { secrets, now } = this.#dependencies;
     const attempts: KnownAttempt[] = [];
     for (const name of this.#names) {
-      const sealed = pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
-      const text = sealed && (await this.#opened(sealed));
-      if (!text) continue;
+      const text = await openCookie(secrets, headers, name, PLACE);
+      if (text === undefined) continue;
       const attempt = attemptContent.parse(JSON.parse(text));
-      if (attempt.expiresAt > this.#dependencies.now().getTime()) attempts.push({ name, attempt });
+      if (attempt.expiresAt > now().getTime()) attempts.push({ name, attempt });
     }
     return attempts;
-  }
-
-  #opened(sealed: string): Promise<string | undefined> {
-    return this.#dependencies.secrets.open(sealed, PLACE).catch((error: unknown) => {
-      if (error instanceof SecretError) return undefined;
-      throw error;
-    });
   }
 
   /** The cookie of a new attempt: a free one, chosen by the state, since two tabs may begin at once; else that of the oldest attempt. */
@@ -200,18 +192,16 @@ export class CompanySignIn {
   }
 
   get #isSecure(): boolean {
-    return publicUrlOf(this.#dependencies).startsWith('https:');
+    return hasSecureCookies(publicUrlOf(this.#dependencies));
   }
 
   get #names(): readonly string[] {
-    const prefix = this.#isSecure ? '__Host-workspace_sign_in' : 'workspace_sign_in';
-    return Array.from({ length: ATTEMPTS }, (_, index) => `${prefix}_${index}`);
+    return Array.from({ length: ATTEMPTS }, (_, index) => cookieName(`workspace_sign_in_${index}`, this.#isSecure));
   }
 
   /** `Lax`, because the provider leads the browser to the callback. */
   #cookie(name: string, value: string, maxAge: number): string {
-    const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax`;
-    return `${name}=${value}; ${attributes}${this.#isSecure ? '; Secure' : ''}`;
+    return setCookie(name, value, { maxAge, sameSite: 'Lax', isSecure: this.#isSecure });
   }
 }
 

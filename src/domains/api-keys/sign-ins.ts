@@ -3,6 +3,7 @@ import { SCOPES } from '../../core/access.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import { type User, lockUser } from '../users/public.ts';
 import { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
@@ -95,8 +96,6 @@ export async function publishRevocation(
   );
   for (const id of [keyId, ...signIns.map((signIn) => signIn.id)]) notifier.publish(apiKeyTopic(id));
 }
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** Deletes a batch of the sign-ins that have expired, when the audit log no longer names them. @returns how many were deleted. */
 export async function deleteOldSignIns(

@@ -5,7 +5,7 @@ import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { inGraphQL } from '../../core/text/wording.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
-import { USAGE_GROUPS, usageFilter, usageReportInput } from './input.ts';
+import { FROM, UNTIL, USAGE_GROUPS, usageFilter, usageReportInput } from './input.ts';
 import { type UsageReport, type UsageRow, readUsageReport } from './operations.ts';
 import type { UsageAmounts } from './queries.ts';
 import { USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
@@ -61,12 +61,8 @@ builder.objectField(OrganizationType, 'usageReport', (t) =>
     type: UsageReportType,
     description: inGraphQL(readUsageReport.declaration.description),
     args: {
-      from: t.arg({ type: 'Date', required: true, description: 'The first day, in UTC.' }),
-      until: t.arg({
-        type: 'Date',
-        required: true,
-        description: 'The day after the last one, in UTC; at most 366 days after `from`.',
-      }),
+      from: t.arg({ type: 'Date', required: true, description: FROM }),
+      until: t.arg({ type: 'Date', required: true, description: UNTIL }),
       groupBy: t.arg({ type: UsageGroupEnum, description: 'What each row is about. When absent, a day.' }),
       filter: t.arg({ type: UsageFilterInput, description: 'When absent, everything is summed.' }),
     },

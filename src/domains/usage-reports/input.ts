@@ -8,8 +8,8 @@ export type UsageGroup = (typeof USAGE_GROUPS)[number];
 
 export const MAX_DAYS = 366;
 
-const FROM = 'The first day, in UTC.';
-const UNTIL = 'The day after the last one, in UTC; at most 366 days after `from`.';
+export const FROM = 'The first day, in UTC.';
+export const UNTIL = 'The day after the last one, in UTC; at most 366 days after `from`.';
 /** PostgreSQL has no year 0. */
 const day = z.iso.date().refine((value) => !value.startsWith('0000'), 'must be between the years 1 and 9999');
 const groupBy = z.enum(USAGE_GROUPS);

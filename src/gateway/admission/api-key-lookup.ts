@@ -7,6 +7,7 @@ import { BATCH_PER_TICK } from '../../core/batch-per-tick.ts';
 import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type ApiKeyTables, LAST_USED_PRECISION, hashApiKey } from '../../domains/api-keys/public.ts';
 import type { IdentityTables } from '../../domains/identities/public.ts';
 import type { OrganizationTables } from '../../domains/organizations/public.ts';
@@ -215,8 +216,6 @@ export function createKeys({
     bySignIn: lookup('signIn'),
   };
 }
-
-const DAY_MS = 24 * 60 * 60 * 1000;
 
 function toKnownKey({ scopes, ...row }: KeyRow): KnownKey {
   return { ...row, scopes: new Set(scopes) };

@@ -5,9 +5,10 @@ import { unauthenticated } from '../../core/errors.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
 import type { Notifier } from '../../core/postgres/notifications.ts';
-import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
+import type { SecretBox } from '../../core/secrets/secrets.ts';
 import { apiKeyTopic, beginSignIn, endSignIn } from '../../domains/api-keys/public.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
+import { cookieName, hasSecureCookies, openCookie, setCookie } from './cookies.ts';
 
 /** How long a browser stays signed in. */
 export const SESSION_SECONDS = 12 * 60 * 60;
@@ -89,12 +90,7 @@ export class BrowserSessions {
 
   /** The sign-in that the cookie of a request names. It does not check where the request comes from. */
   async idOf(headers: HttpHeaders): Promise<ApiKeyId | undefined> {
-    const sealed = cookieOf(headers, this.#name);
-    if (!sealed) return undefined;
-    const text = await this.#parts.secrets.open(sealed, PLACE).catch((error: unknown) => {
-      if (error instanceof SecretError) return undefined;
-      throw error;
-    });
+    const text = await openCookie(this.#parts.secrets, headers, this.#name, PLACE);
     return text === undefined ? undefined : sessionContent.parse(JSON.parse(text)).signInId;
   }
 
@@ -131,23 +127,16 @@ export class BrowserSessions {
   }
 
   get #isSecure(): boolean {
-    return this.#parts.publicUrl().startsWith('https:');
+    return hasSecureCookies(this.#parts.publicUrl());
   }
 
-  /** With the prefix `__Host-`, subdomains and plain HTTP cannot set the cookie (RFC 6265bis, section 4.1.3.2). */
   get #name(): string {
-    return this.#isSecure ? '__Host-workspace_session' : 'workspace_session';
+    return cookieName('workspace_session', this.#isSecure);
   }
 
   #cookie(value: string, maxAge: number): string {
-    const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict`;
-    return `${this.#name}=${value}; ${attributes}${this.#isSecure ? '; Secure' : ''}`;
+    return setCookie(this.#name, value, { maxAge, sameSite: 'Strict', isSecure: this.#isSecure });
   }
-}
-
-function cookieOf(headers: HttpHeaders, name: string): string | undefined {
-  const pairs = (headers.get('cookie') ?? '').split(';').map((pair) => pair.trim());
-  return pairs.find((pair) => pair.startsWith(`${name}=`))?.slice(name.length + 1);
 }
 
 function hostOf(origin: string): string | undefined {

@@ -47,8 +47,8 @@ test('codex-rollout: items, calls with exit codes, and totals; events repeat not
     system | - | session_meta
     system | item-1 | note | "<permissions instructions>"
     system | item-2 | note | "Something new of the program"
-    system | item-3 | note | "<environment_context>\\n  <cwd>/work/shop</cwd>"
-    system | item-4 | note | "# AGENTS.md instructions for /work/shop"
+    system | item-3 | note | "<environment_context>\\n  <cwd>/srv/shop</cwd>"
+    system | item-4 | note | "# AGENTS.md instructions for /srv/shop"
     system | - | turn_context
     user | u1 | response_item | "<b>Fix</b> the rate"
     system | - | user_message

@@ -7,7 +7,7 @@ import { GATEWAY } from './common.mjs';
 
 /**
  * What was sent of a file: up to `end`; `batch` is where a batch ends that was begun. `mark` is the hash of the file's beginning, and of what is
- * before `end`, by which a file that grew is told from one that was rewritten.
+ * before `end`, by which a file that grew differs from one that was rewritten.
  * @typedef {{ end: number, size?: number, mtimeMs?: number, session?: string, batch?: number | undefined, mark?: string, isOpen?: boolean,
  *   isDeleted?: boolean, isRewritten?: boolean }} Cursor
  */

@@ -12,7 +12,7 @@ const MARK = '# workspace recorder';
 const claudeFile = () => join(process.env['CLAUDE_CONFIG_DIR'] || join(homedir(), '.claude'), 'settings.json');
 const codexFile = () => join(process.env['CODEX_HOME'] || join(homedir(), '.codex'), 'config.toml');
 const script = () => resolve(process.argv[1] ?? 'record.mjs');
-/** It starts a process of its own and ends at once; without the file, nothing happens. */
+/** It starts a separate process and ends at once; without the file, nothing happens. */
 const command = () => `"${process.execPath}" "${script()}" sync --hook >/dev/null 2>&1 </dev/null || true`;
 const notifyLine = () => `notify = ${JSON.stringify(['sh', '-c', command()])} ${MARK}`;
 
