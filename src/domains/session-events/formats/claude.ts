@@ -8,6 +8,7 @@ import {
   type UsageDraft,
   amountOf,
   contentText,
+  entryOf,
   errorText,
   integerOf,
   listOf,
@@ -122,7 +123,7 @@ const assistant: Convert = (line, memory) => {
   const drafts = blocks.flatMap((each, index) => {
     const block = objectOf(each);
     const type = textOf(block['type']) ?? '';
-    const convert = Object.hasOwn(BLOCKS, type) ? BLOCKS[type] : undefined;
+    const convert = entryOf(BLOCKS, type);
     return convert ? [convert({ block, itemId: `${id}:${first + index}`, scope, memory })] : [];
   });
   const error = errorText(line['error']);
@@ -218,7 +219,7 @@ const DELTAS: Readonly<Record<string, readonly [field: string, draft: Draft]>> =
 
 function blockDelta(delta: JsonObject, place: string, draft: Draft, memory: FormatMemory): Draft {
   const type = textOf(delta['type']) ?? '';
-  const [field, fields] = (Object.hasOwn(DELTAS, type) ? DELTAS[type] : undefined) ?? [];
+  const [field, fields] = entryOf(DELTAS, type) ?? [];
   const part = field === undefined ? undefined : textOf(delta[field]);
   if (part === undefined) return draft;
   const itemId = nameOf(memory.recall('calls', place)) ?? place;

@@ -5,6 +5,7 @@ import {
   type JsonObject,
   amountOf,
   contentText,
+  entryOf,
   errorText,
   listOf,
   nameOf,
@@ -112,7 +113,7 @@ const EVENTS: Readonly<Record<string, Read>> = {
 const agentEvent: Convert = (line, memory) => {
   const event = objectOf(line['event']);
   const name = nameOf(event['type']) ?? 'agent_event';
-  const read = Object.hasOwn(EVENTS, name) ? EVENTS[name] : undefined;
+  const read = entryOf(EVENTS, name);
   return (read?.(event, memory) ?? [{}]).map((draft) => ({ ...draft, name: draft.name ?? name }));
 };
 

@@ -6,6 +6,7 @@ import {
   type JsonObject,
   amountOf,
   contentText,
+  entryOf,
   errorText,
   listOf,
   nameOf,
@@ -127,7 +128,7 @@ const ITEMS: Readonly<Record<string, Item>> = {
 
 const convertItem = (item: JsonObject, memory: FormatMemory): readonly Draft[] => {
   const type = textOf(item['type']) ?? '';
-  return (Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined)?.(item, memory) ?? [{}];
+  return entryOf(ITEMS, type)?.(item, memory) ?? [{}];
 };
 
 /** The totals of the thread so far (14). Lines of events repeat what the items have, so that they add only these and errors. */
@@ -161,7 +162,7 @@ const event: Convert = ({ payload }, memory) => {
   const found = objectOf(payload);
   const type = textOf(found['type']) ?? '';
   const name = type === '' ? 'event_msg' : type;
-  const drafts = (Object.hasOwn(EVENTS, type) ? EVENTS[type] : undefined)?.(found, memory) ?? [{}];
+  const drafts = entryOf(EVENTS, type)?.(found, memory) ?? [{}];
   return drafts.map((draft) => ({ name, ...draft }));
 };
 

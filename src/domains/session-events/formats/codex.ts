@@ -6,6 +6,7 @@ import {
   type JsonObject,
   amountOf,
   contentText,
+  entryOf,
   errorText,
   integerOf,
   listOf,
@@ -135,7 +136,7 @@ const ofItem =
     const item = inSnakeCase(objectOf(line['item']));
     // Before 0.44 the type of an item was in `item_type`.
     const type = snake(textOf(item['type']) ?? textOf(item['item_type']) ?? '');
-    const convert = Object.hasOwn(ITEMS, type) ? ITEMS[type] : undefined;
+    const convert = entryOf(ITEMS, type);
     const id = nameOf(item['id']);
     return convert && id !== undefined ? convert({ item, itemId: itemIdOf(id, memory), stage, memory }) : [];
   };

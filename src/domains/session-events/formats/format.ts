@@ -69,6 +69,11 @@ export interface Format {
 /** Reads a line. `memory` has what was remembered of earlier lines, and is changed. */
 export type Convert = (line: JsonObject, memory: FormatMemory) => readonly Draft[];
 
+/** What a table has for a name that an agent wrote, which can also be the name of something that every object inherits. */
+export function entryOf<Value>(table: Readonly<Record<string, Value>>, name: string): Value | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
 /** The value as an object; an empty one if it is anything else. */
 export function objectOf(value: unknown): JsonObject {
   return isObject(value) ? value : {};
