@@ -5,8 +5,10 @@ import { type Config, ConfigurationError, readConfig } from './core/config.ts';
 import { STOP_SIGNALS, endProcess } from './core/end-process.ts';
 import type { JobWorker } from './core/jobs.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
-import { createDemoWorkspace } from './operator/demo-workspace.ts';
+import { DEMO_EMAIL, createDemoWorkspace } from './operator/demo-workspace.ts';
 import { welcome } from './operator/welcome.ts';
+import { createSignInLink } from './domains/identities/public.ts';
+import { workContext } from './gateway/contexts.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { CompanySignIn } from './gateway/company-sign-in.ts';
 import { startJobs } from './gateway/jobs.ts';
@@ -38,8 +40,8 @@ async function main(config: Config): Promise<void> {
     stopOnSignal(assembly, server, jobs);
     // Last, because its key is shown only once, so nothing may fail after it was created.
     const demo = assembly.embedded && (await createDemoWorkspace(assembly.dependencies));
-    const token = demo && assembly.dependencies.signInLinks.create(demo.keyId);
-    process.stdout.write(welcome(server.url, config, { key: demo?.key, token }));
+    const link = demo && (await createSignInLink(workContext(assembly.dependencies), DEMO_EMAIL));
+    process.stdout.write(welcome(server.url, config, { key: demo?.key, token: link?.token }));
   } catch (error) {
     await assembly.close();
     throw databaseFault(error, databaseVariable(config));

@@ -2,7 +2,6 @@ import { type HttpAnswer, type HttpRequest, answerWith } from '../core/http/mess
 import { readForm } from '../core/http/request-body.ts';
 import type { PublicPage } from '../core/http/route.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
-import type { RateLimits } from './admission/rate-limits.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
 import { createHealthPages } from './health-pages.ts';
@@ -16,11 +15,8 @@ import { publicPages } from './routes.ts';
 type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer> | undefined;
 
 /** Answers requests that need no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other paths. */
-export function createPages(
-  dependencies: Dependencies,
-  { limits, clientLimits }: { readonly limits: RateLimits | undefined; readonly clientLimits: ClientLimits },
-): AnswerPage {
-  const site = openSite(dependencies, { limits, clientLimits });
+export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
+  const site = openSite(dependencies, clientLimits);
   const openapi = createOpenApiFile();
   const plainPages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),

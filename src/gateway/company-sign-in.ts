@@ -1,17 +1,15 @@
 import { timingSafeEqual } from 'node:crypto';
 import * as oidc from 'openid-client';
 import { z } from 'zod';
-import { auditEntry, recordAudit } from '../core/audit.ts';
 import { settleChanges } from '../core/authority.ts';
 import { ConfigurationError } from '../core/config.ts';
 import type { HttpHeaders } from '../core/http/messages.ts';
 import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
 import { causesOf } from '../core/causes.ts';
-import { apiKeyTopic, beginPersonalSignIn } from '../domains/api-keys/public.ts';
-import { redeemSignInLink, revokeLeftovers, signInIdentity, useState } from '../domains/identities/public.ts';
+import { apiKeyTopic } from '../domains/api-keys/public.ts';
+import { revokeLeftovers, signInIdentity, signInWithLink, useState } from '../domains/identities/public.ts';
 import { Organization } from '../domains/organizations/public.ts';
-import { User } from '../domains/users/public.ts';
 import type { SignInRequest } from './admission/browser-session.ts';
 import { cookieName, hasSecureCookies, openCookie, setCookie } from './admission/cookies.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
@@ -48,7 +46,7 @@ export interface SignedInPerson {
   readonly notice?: string | undefined;
 }
 
-/** Signs people in without a key: with the identity provider, or with a link of the operator. */
+/** Signs people in without a key: with the identity provider, or with a one-time link. */
 export class CompanySignIn {
   readonly #dependencies: Dependencies;
   readonly #client: OidcClient | undefined;
@@ -113,37 +111,27 @@ export class CompanySignIn {
     const { sql, browserSessions, database, notifier, now, newId } = this.#dependencies;
     if (!(await useState(sql, attempt.state, new Date(expiresAt)))) throw new LostAttemptError('used');
     const claims = await this.#required().complete(answer, attempt);
-    const signIn = browserSessions.newSignIn();
     const settings = this.#settings();
-    const { user, notice, isDemoted, revoked } = await database.em
-      .fork()
-      .transactional((em) => signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }));
-    if (isDemoted || revoked) await settleChanges(sql, [user.id]);
+    const { userId, signInId, cookie, notice, isDemoted, revoked } = await browserSessions.start((em, signIn) =>
+      signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }),
+    );
+    if (isDemoted || revoked) await settleChanges(sql, [userId]);
     if (revoked) {
-      const left = { userId: user.id, signInId: signIn.id, at: now() };
+      const left = { userId, signInId, at: now() };
       const more = await database.em.fork().transactional((em) => revokeLeftovers(em, left));
       for (const keyId of [...revoked, ...more]) notifier.publish(apiKeyTopic(keyId));
     }
-    return { cookie: await browserSessions.cookieOf(signIn.id), next, notice };
+    return { cookie, next, notice };
   }
 
-  /** Signs in with a link of the operator. @returns undefined for a link that does not work. */
-  async redeem(token: string, request: SignInRequest): Promise<SignedInPerson | undefined> {
-    const { browserSessions, database, now, newId } = this.#dependencies;
-    const signIn = browserSessions.newSignIn();
-    const isDone = await database.em.fork().transactional(async (em) => {
-      const userId = await redeemSignInLink(em, token, now());
-      const user = userId === undefined ? null : await em.findOne(User, { id: userId });
-      if (user?.email == null) return false;
-      const name = 'Sign-in with a link of the operator';
-      await beginPersonalSignIn(em, { ...signIn, user, name, at: now() });
-      await em.flush();
-      const actor = { keyId: signIn.id, organization: undefined };
-      const target = { type: 'ApiKey' as const, id: signIn.id, organizationId: null, label: name, detail: 'LINK' };
-      await recordAudit(em, auditEntry({ now, newId, ...request, actor }, 'signIn', target));
-      return true;
-    });
-    return isDone ? { cookie: await browserSessions.cookieOf(signIn.id), next: '/' } : undefined;
+  /** Signs in with a one-time link. @returns the `Set-Cookie` header. @throws DomainError (401) for a link that does not work */
+  async redeem(token: string, request: SignInRequest): Promise<string> {
+    const { browserSessions, now, newId } = this.#dependencies;
+    const organization = this.settings?.organization;
+    const { cookie } = await browserSessions.start((em, signIn) =>
+      signInWithLink(em, { now, newId, ...request }, { token, organization, signIn }),
+    );
+    return cookie;
   }
 
   /** The attempt of a browser that an answer of the provider belongs to. @throws LostAttemptError */

@@ -28,7 +28,7 @@ import { UnreadAnswers } from './http/unread-answers.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
 import { BrowserSessions } from './admission/browser-session.ts';
-import { type SignInLinks, createSignInLinks } from './admission/sign-in-links.ts';
+import { type RateLimits, createRateLimits } from './admission/rate-limits.ts';
 import { versionsOf } from './topic-versions.ts';
 import { type Metrics, createMetrics } from './telemetry/metrics.ts';
 import { type Observers, countJobs, observeOutbound } from './telemetry/observe.ts';
@@ -47,7 +47,8 @@ export interface Dependencies {
   readonly replicas: Replicas | undefined;
   readonly keys: ApiKeyLookup;
   readonly browserSessions: BrowserSessions;
-  readonly signInLinks: SignInLinks;
+  /** Undefined without `RATE_LIMIT_PER_MINUTE`. */
+  readonly rateLimits: RateLimits | undefined;
   readonly health: DatabaseHealth;
   readonly notifier: Notifier;
   readonly appendQueue: KeyedQueue;
@@ -113,6 +114,8 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const outbound = openOutbound(options, { metrics, tracing });
   const keys = openKeys({ config, sql, replicas, now });
   const publicUrl = () => publicUrlOf({ config, address });
+  const rateLimits = createRateLimits({ config, sql, now, log, replicas, metrics });
+  const signInParts = { secrets, database, notifier, keys, rateLimits, now, newId: randomUUID, publicUrl };
   return {
     config,
     database,
@@ -121,8 +124,8 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     sql,
     replicas,
     keys,
-    browserSessions: new BrowserSessions({ secrets, database, notifier, keys, now, newId: randomUUID, publicUrl }),
-    signInLinks: createSignInLinks({ now }),
+    browserSessions: new BrowserSessions(signInParts),
+    rateLimits,
     health,
     notifier,
     appendQueue: createKeyedQueue(),

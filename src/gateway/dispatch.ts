@@ -6,7 +6,7 @@ import { isKeyless, isWrite } from '../core/http/route.ts';
 import { traced } from '../core/tracing/tracing.ts';
 import { type Admitted, admit } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
-import { type RateLimits, createRateLimits } from './admission/rate-limits.ts';
+import type { RateLimits } from './admission/rate-limits.ts';
 import { operationContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
@@ -30,9 +30,9 @@ interface DispatchParts {
 
 /** Passes each request to the handler of its path: a page, GraphQL, or REST. */
 export function createDispatch(dependencies: Dependencies, { cors, clientLimits }: DispatchParts): Dispatch {
-  const limits = createRateLimits(dependencies);
+  const { rateLimits: limits } = dependencies;
   const admitCaller = createAdmission(dependencies, limits);
-  const answerPage = createPages(dependencies, { limits, clientLimits });
+  const answerPage = createPages(dependencies, clientLimits);
   const graphql = createGraphQLApi(dependencies, limits);
   const answerGraphQL = createGraphQLDispatch(dependencies, { graphql, admitCaller });
   const answerMcp = createMcpDispatch(dependencies, { graphql, admitCaller });

@@ -2,7 +2,7 @@ import * as oidc from 'openid-client';
 import { causesOf } from '../core/causes.ts';
 import { DomainError } from '../core/errors.ts';
 import type { OidcSettings } from '../core/oidc-settings.ts';
-import { type Outbound, OutboundError } from '../core/outbound/outbound.ts';
+import { LargeAnswerError, type Outbound, OutboundError } from '../core/outbound/outbound.ts';
 import { WORK } from '../core/work-budget.ts';
 import { type Claims, hasAddress, isOverflow, isSubject, mergedClaims } from '../domains/identities/public.ts';
 
@@ -15,9 +15,9 @@ export interface Attempt {
 
 /**
  * Why a sign-in has failed: the provider is away or overloaded (`unavailable`), refuses the person (`denied`) or this gateway
- * (`misconfigured`), does not know the code any more (`used`), or sent what cannot be trusted (`untrusted`).
+ * (`misconfigured`), does not know the code any more (`used`), or sent what is too large (`tooLarge`) or cannot be trusted (`untrusted`).
  */
-export type OidcFailure = 'unavailable' | 'denied' | 'misconfigured' | 'used' | 'untrusted';
+export type OidcFailure = 'unavailable' | 'denied' | 'misconfigured' | 'used' | 'tooLarge' | 'untrusted';
 
 export class OidcError extends Error {
   readonly failure: OidcFailure;
@@ -168,11 +168,17 @@ export class OidcClient {
 
 function failureOf(error: unknown): OidcFailure {
   if (error instanceof oidc.AuthorizationResponseError) return refusalOf(error.error);
+  if (causesOf(error).some(isTooLarge)) return 'tooLarge';
   const isAway = causesOf(error).some((cause) => cause instanceof OutboundError || TIMEOUTS.has(cause.name));
   const status = statusOf(error) ?? 0;
   if (isAway || status >= 500 || OVERLOADED.has(status)) return 'unavailable';
   if (!(error instanceof oidc.ResponseBodyError)) return 'untrusted';
   return error.error === 'invalid_grant' ? 'used' : 'misconfigured';
+}
+
+/** Whether the body or the headers of an answer were too large. */
+function isTooLarge(cause: Error): boolean {
+  return cause instanceof LargeAnswerError || ('code' in cause && /^\w+_HEADERS?_OVERFLOW$/.test(String(cause.code)));
 }
 
 /** The names of the reasons of signals. */
@@ -193,7 +199,7 @@ const UNREADABLE = new Set(['OAUTH_PARSE_ERROR', 'OAUTH_RESPONSE_IS_NOT_JSON', '
 
 /** Whether the provider has answered that the settings are wrong: with metadata that contradict them, or with 404. */
 export function isContradiction(error: unknown): boolean {
-  if (!(error instanceof OidcError) || error.failure === 'unavailable') return false;
+  if (!(error instanceof OidcError) || ['unavailable', 'tooLarge'].includes(error.failure)) return false;
   const isUnreadable = causesOf(error).some((cause) => 'code' in cause && UNREADABLE.has(String(cause.code)));
   return !isUnreadable || statusOf(error) === 404;
 }

@@ -1,30 +1,28 @@
 import { keyCommand } from '../core/config.ts';
 import { notFound } from '../core/errors.ts';
 import { isWellFormedApiKey } from '../domains/api-keys/public.ts';
-import type { KnownKey } from './admission/api-key-lookup.ts';
 import { RefusedKeyError, canAct } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
-import type { RateLimits } from './admission/rate-limits.ts';
 import { CompanySignIn, LostAttemptError } from './company-sign-in.ts';
 import type { Dependencies } from './dependencies.ts';
 import { OidcError } from './oidc-client.ts';
-import type { Visit } from './pages/visit.ts';
 import { type Site, createSite } from './pages/site.ts';
 import { contracts } from './print-contracts.ts';
 
 /** Creates the pages of a gateway. Visitors are identified by the sign-in cookie. */
-export function openSite(
-  dependencies: Dependencies,
-  { limits, clientLimits }: { readonly limits: RateLimits | undefined; readonly clientLimits: ClientLimits },
-): Site {
-  const { browserSessions: sessions, signInLinks: links, keys } = dependencies;
+export function openSite(dependencies: Dependencies, clientLimits: ClientLimits): Site {
+  const { browserSessions: sessions, keys } = dependencies;
   const company = new CompanySignIn(dependencies);
   return createSite({
     sessions,
-    links,
     printSchema: contracts['schema.graphql'],
-    findKey: async (key, visit) => (isWellFormedApiKey(key) ? usable(await keys.byKey(key), visit) : undefined),
-    findKeyById: async (keyId, visit) => usable(await keys.byId(keyId), visit),
+    findKey: async (key, { onRefusal }) => {
+      const known = isWellFormedApiKey(key) ? await keys.byKey(key) : undefined;
+      if (known && canAct(known)) return known;
+      const refused = new RefusedKeyError(known);
+      onRefusal(refused, 'signIn');
+      return refused;
+    },
     visitorOf: async (headers) => {
       const known = await sessions.find(headers);
       return known && canAct(known) ? known : undefined;
@@ -57,12 +55,5 @@ export function openSite(
         return error.failure;
       },
     },
-    countSignIn: async (sender) => limits?.countRequest(sender),
   });
-}
-
-function usable(known: KnownKey | undefined, { onRefusal }: Visit): KnownKey | undefined {
-  if (known && canAct(known)) return known;
-  onRefusal(new RefusedKeyError(known), 'signIn');
-  return undefined;
 }

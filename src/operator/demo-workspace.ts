@@ -42,11 +42,13 @@ const DEMO_DEFINITIONS = [
   },
 ];
 
+export const DEMO_EMAIL = 'demo@example.com';
+
 /** Creates a small demo workspace. Returns undefined if there is already an organization. */
 export async function createDemoWorkspace(dependencies: Dependencies): Promise<IssuedKey | undefined> {
   const em = dependencies.database.em.fork();
   if ((await em.count(Organization)) > 0) return undefined;
-  const demo = { email: 'demo@example.com', organization: 'demo', name: 'Demo', allOrganizations: true };
+  const demo = { email: DEMO_EMAIL, organization: 'demo', name: 'Demo', allOrganizations: true };
   const issued = await issueKey(dependencies, demo);
   const organization = await em.findOneOrFail(Organization, { slug: demo.organization });
   const actor: Actor = {

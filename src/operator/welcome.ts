@@ -1,6 +1,6 @@
 import { type Config, keyCommand } from '../core/config.ts';
 import { VERSION } from '../core/version.ts';
-import { LINK_MINUTES } from '../gateway/admission/sign-in-links.ts';
+import { LINK_MINUTES } from '../domains/identities/public.ts';
 
 interface FirstStart {
   /** The key of the demo workspace, at the first start only. */

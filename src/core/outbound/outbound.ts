@@ -91,6 +91,9 @@ export class OutboundError extends TypeError {
   }
 }
 
+/** An answer that has more bytes than the request allows. */
+export class LargeAnswerError extends OutboundError {}
+
 interface Limits {
   readonly deadline: AbortSignal;
   readonly budget: Budget;
@@ -236,7 +239,7 @@ class CheckedOutbound implements Outbound {
         typeof undiciFetch
       >[1];
       const response = await undiciFetch(url.href, request);
-      const tooLarge = () => new OutboundError(`${url.host} answers with more than ${maxBytes} bytes`);
+      const tooLarge = () => new LargeAnswerError(`${url.host} answers with more than ${maxBytes} bytes`);
       return boundBody(response as unknown as Response, { maxBytes, budget, tooLarge, explain });
     } catch (error) {
       throw explain(error);

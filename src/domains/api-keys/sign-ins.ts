@@ -5,7 +5,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
-import { type User, lockUser } from '../users/public.ts';
+import type { User } from '../users/public.ts';
 import { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
 
 /** Sign-ins of browsers: credentials without a secret, which a cookie names. */
@@ -40,12 +40,11 @@ export async function beginSignIn(
   return signIn;
 }
 
-/** Creates the sign-in of a person without a key, in the caller's transaction. It has all rights of the person. */
-export async function beginPersonalSignIn(
+/** Creates the sign-in of a person without a key, in the caller's transaction, which has locked the account. It has all rights of the person. */
+export function beginPersonalSignIn(
   em: EntityManager,
   { at, ...given }: { id: ApiKeyId; user: User; name: string; at: Date; expiresAt: Date },
-): Promise<void> {
-  await lockUser(em, given.user.id);
+): void {
   em.persist(em.create(ApiKey, { ...given, kind: 'SIGN_IN', preview: '', scopes: [...SCOPES], createdAt: at }));
 }
 

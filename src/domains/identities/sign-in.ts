@@ -1,30 +1,24 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
+import type { AuditTarget } from '../../core/audit.ts';
 import type { Role } from '../../core/access.ts';
-import { ConflictError } from '../../core/errors.ts';
-import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
-import type { OperationContext } from '../../core/operation.ts';
+import { ConflictError, unauthenticated } from '../../core/errors.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { OidcSettings } from '../../core/oidc-settings.ts';
 import { beginPersonalSignIn, revokeKeys } from '../api-keys/public.ts';
 import { ensureMember } from '../memberships/public.ts';
 import { Membership, Organization } from '../organizations/public.ts';
-import { type User, findOrCreateUser, lockUser } from '../users/public.ts';
+import { User, findOrCreateUser, lockUser } from '../users/public.ts';
 import { type Claims, RefusedIdentityError, emailOf, groupsOf, nameOf } from './claims.ts';
 import { Identity } from './entity.ts';
+import { redeemSignInLink } from './tokens.ts';
+import { type NewSignIn, type SignInContext, recordSignIn, recordedIn } from './recorded-sign-ins.ts';
 import { isUnproven } from './unproven-accounts.ts';
 
 /** Who signs in with the identity provider: which account, and with which role. */
 
-type Context = Pick<OperationContext, 'now' | 'newId' | 'requestId' | 'requestIdOrigin'>;
-
-export interface NewSignIn {
-  readonly id: ApiKeyId;
-  readonly expiresAt: Date;
-}
-
 /** The outcome of a sign-in. A notice is for the page. */
-export interface PersonSignedIn {
-  readonly user: User;
+interface PersonSignedIn {
+  readonly userId: UserId;
   readonly notice?: string;
   /** Whether the person has fewer rights than before. */
   readonly isDemoted: boolean;
@@ -38,7 +32,7 @@ export interface PersonSignedIn {
  */
 export async function signInIdentity(
   em: EntityManager,
-  context: Context,
+  context: SignInContext,
   given: { readonly claims: Claims; readonly settings: OidcSettings; readonly signIn: NewSignIn },
 ): Promise<PersonSignedIn> {
   const { claims, settings, signIn } = given;
@@ -47,27 +41,46 @@ export async function signInIdentity(
   const { user } = found.identity;
   await requireAccount(em, user);
   found.identity.lastSignedInAt = context.now();
-  const label = `Sign-in with ${settings.name}`;
-  await beginPersonalSignIn(em, { ...signIn, user, name: label, at: context.now() });
+  const name = `Sign-in with ${settings.name}`;
+  beginPersonalSignIn(em, { ...signIn, user, name, at: context.now() });
   await em.flush();
   const roles = await applyRoles(em, { user, isNew: found.how === 'created', claims, settings, at: context.now() });
   await em.flush();
-  const organizationId = await recordedIn(em, user, settings);
-  const record = (operation: string, target: AuditTarget) =>
-    recordAudit(
-      em,
-      auditEntry({ ...context, actor: { keyId: signIn.id, organization: undefined } }, operation, target),
-    );
+  const organizationId = await recordedIn(em, user, settings.organization);
+  const record = (operation: string, target: AuditTarget) => recordSignIn(em, context, signIn, operation, target);
   const person = { type: 'User' as const, id: user.id, organizationId, label: user.label() ?? null };
   const { revoked } = found;
   const ended = revoked?.length ? `; revoked ${revoked.length} credentials` : '';
   if (found.how) await record('joinIdentity', { ...person, detail: `${found.how}: ${settings.issuer}${ended}` });
   if (roles.changed) await record('changeOrganizationMemberRole', { ...person, ...roles.changed });
-  await record('signIn', { type: 'ApiKey', id: signIn.id, organizationId, label, detail: 'OIDC' });
+  await record('signIn', { type: 'ApiKey', id: signIn.id, organizationId, label: name, detail: 'OIDC' });
   const notice = [revoked?.length ? NOTICES.revokedKeys : '', roles.notice ?? '']
     .filter((text) => text !== '')
     .join(' ');
-  return { user, isDemoted: roles.isDemoted, revoked, ...(notice !== '' && { notice }) };
+  return { userId: user.id, isDemoted: roles.isDemoted, revoked, ...(notice !== '' && { notice }) };
+}
+
+const WRONG_LINK =
+  'This link does not work any more. It signs in once, within 10 minutes. Sign in otherwise, or ask for another link.';
+
+/** Signs the person of a one-time link in, in the caller's transaction, which uses the link up. @throws DomainError (401) */
+export async function signInWithLink(
+  em: EntityManager,
+  context: SignInContext,
+  given: { readonly token: string; readonly organization: string | undefined; readonly signIn: NewSignIn },
+): Promise<{ readonly userId: UserId }> {
+  const { token, organization, signIn } = given;
+  const userId = await redeemSignInLink(em, token, context.now());
+  // The account is locked before it is read, because its deletion may have begun.
+  const user = userId !== undefined && (await lockUser(em, userId)) ? await em.findOne(User, { id: userId }) : null;
+  if (user?.email == null) throw unauthenticated(WRONG_LINK);
+  const name = 'Sign-in with a one-time link';
+  beginPersonalSignIn(em, { ...signIn, user, name, at: context.now() });
+  await em.flush();
+  const organizationId = await recordedIn(em, user, organization);
+  const target: AuditTarget = { type: 'ApiKey', id: signIn.id, organizationId, label: name, detail: 'LINK' };
+  await recordSignIn(em, context, signIn, 'signIn', target);
+  return { userId: user.id };
 }
 
 /** Locks the account, and reads it again, because its deletion may have begun. @throws RefusedIdentityError */
@@ -86,7 +99,7 @@ function findIdentity(em: EntityManager, issuer: string, subject: string): Promi
 const asKnown = (identity: Identity) => ({ identity, how: undefined, revoked: undefined });
 
 /** A new identity is joined to the account of its address once, or gets a new account. */
-async function joinIdentity(em: EntityManager, { now, newId }: Context, claims: Claims, settings: OidcSettings) {
+async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, claims: Claims, settings: OidcSettings) {
   const email = emailOf(claims, settings);
   const { user, isNew } = await findOrCreateUser({ em, now, newId }, email);
   // Two first sign-ins of a person at once: the second waits, and finds what the first has joined.
@@ -167,11 +180,3 @@ const NOTICES = {
   lastAdministrator:
     'You are no longer in a group of administrators, but the last administrator of the organization, so your role has not changed.',
 };
-
-/** The organization whose audit log has the sign-in: that of the settings, else the only one of the person. */
-async function recordedIn(em: EntityManager, user: User, settings: OidcSettings): Promise<OrganizationId | null> {
-  const memberships = await em.find(Membership, { user }, { populate: ['organization'], limit: 100 });
-  const own = memberships.find(({ organization }) => organization.slug === settings.organization);
-  const only = memberships.length === 1 ? memberships[0] : undefined;
-  return (own ?? only)?.organization.id ?? null;
-}

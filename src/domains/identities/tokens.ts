@@ -8,10 +8,11 @@ import { type Readable, queriesOn } from '../../core/postgres/reading/queries.ts
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { User } from '../users/public.ts';
 import { type IdentityTables, SignInToken } from './entity.ts';
+import { recordedIn } from './recorded-sign-ins.ts';
 
 const db = queriesOn<IdentityTables>();
 
-const LINK_MINUTES = 10;
+export const LINK_MINUTES = 10;
 
 function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
@@ -40,7 +41,8 @@ export async function createSignInLink(
     const token = randomBytes(32).toString('base64url');
     const expiresAt = new Date(now().getTime() + LINK_MINUTES * 60_000);
     transaction.persist(transaction.create(SignInToken, { hash: hashOf(token), user, expiresAt }));
-    const target = { type: 'User' as const, id: user.id, organizationId: null, label: user.label() ?? null };
+    const organizationId = await recordedIn(transaction, user);
+    const target = { type: 'User' as const, id: user.id, organizationId, label: user.label() ?? null };
     await recordAudit(transaction, operatorEntry({ now, newId }, 'createSignInLink', target));
     return { token, userId: user.id, expiresAt };
   });

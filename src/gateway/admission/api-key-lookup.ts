@@ -36,7 +36,6 @@ export interface KnownKey {
 /** Finds a key; undefined for an unknown key. */
 export interface ApiKeyLookup {
   readonly byKey: (key: string) => Promise<KnownKey | undefined>;
-  readonly byId: (id: ApiKeyId) => Promise<KnownKey | undefined>;
   /** The sign-in of a browser. */
   readonly bySignIn: (id: ApiKeyId) => Promise<KnownKey | undefined>;
 }
@@ -76,11 +75,6 @@ const BY = {
     keys(value, sleep)
       .select((eb) => sql<string>`'\\x' || encode(${eb.ref('k.hash')}, 'hex')`.as('wanted'))
       .where((eb) => eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)),
-  id: (value: ValueOf, sleep: boolean) =>
-    keys(value, sleep)
-      .select('k.id as wanted')
-      .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
-      .where('k.kind', '=', sql.lit('KEY')),
   signIn: (value: ValueOf, sleep: boolean) =>
     // One that has expired or signed out is unknown. A gateway of the version before revokes a key without its sign-ins.
     keys(value, sleep, sql.ref('p.revoked_at'))
@@ -212,7 +206,6 @@ export function createKeys({
 
   return {
     byKey: lookup('hash', (key) => `\\x${hashApiKey(key).toString('hex')}`),
-    byId: lookup('id'),
     bySignIn: lookup('signIn'),
   };
 }

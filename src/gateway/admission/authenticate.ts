@@ -30,6 +30,10 @@ export class RefusedKeyError extends DomainError {
     super('unauthenticated', message, { headers });
     this.known = known;
   }
+
+  get isAsleep(): boolean {
+    return this.known?.refusal === 'key_asleep';
+  }
 }
 
 /**

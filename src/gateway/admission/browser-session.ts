@@ -3,17 +3,20 @@ import { z } from 'zod';
 import { type RequestIdOrigin, auditEntry, recordAudit } from '../../core/audit.ts';
 import { unauthenticated } from '../../core/errors.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
+import type { ApiKeyId, UserId } from '../../core/ids.ts';
 import type { Notifier } from '../../core/postgres/notifications.ts';
+import { sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { SecretBox } from '../../core/secrets/secrets.ts';
 import { apiKeyTopic, beginSignIn, endSignIn } from '../../domains/api-keys/public.ts';
+import type { NewSignIn } from '../../domains/identities/public.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
 import { cookieName, hasSecureCookies, openCookie, setCookie } from './cookies.ts';
+import type { RateLimits } from './rate-limits.ts';
 
 /** How long a browser stays signed in. */
 export const SESSION_SECONDS = 12 * 60 * 60;
 
-/** The encrypted content of the cookie: the ids of the sign-in and of its key, never the key itself. */
+/** The encrypted content of the cookie: the ids of the sign-in and of its key (without one, its own), never the key itself. */
 const sessionContent = z.strictObject({ signInId: z.uuid(), keyId: z.uuid() });
 
 /** Cookies are bound to the table that sign-ins were in at first, so that they outlast upgrades. */
@@ -24,10 +27,17 @@ interface Parts {
   readonly database: { readonly em: Pick<EntityManager, 'fork'> };
   readonly notifier: Pick<Notifier, 'publish'>;
   readonly keys: Pick<ApiKeyLookup, 'bySignIn'>;
+  readonly rateLimits: Pick<RateLimits, 'countRequest'> | undefined;
   readonly now: () => Date;
   readonly newId: () => string;
   /** A function, because the URL is known only after the gateway listens. */
   readonly publicUrl: () => string;
+}
+
+/** Whom a sign-in is of, and the key that it was made with. */
+interface Begun {
+  readonly userId: UserId;
+  readonly keyId?: ApiKeyId;
 }
 
 /** The request that signs a browser in or out, for the audit log. */
@@ -48,30 +58,36 @@ export class BrowserSessions {
     this.#parts = parts;
   }
 
-  /** A new sign-in, which ends after 12 hours. */
-  newSignIn(): { readonly id: ApiKeyId; readonly expiresAt: Date } {
-    const { newId, now } = this.#parts;
-    return { id: newId(), expiresAt: new Date(now().getTime() + SESSION_SECONDS * 1000) };
-  }
-
-  /** The `Set-Cookie` header of a sign-in; for one without a key, `keyId` is its own id. */
-  async cookieOf(signInId: ApiKeyId, keyId = signInId): Promise<string> {
-    return this.#cookie(await this.#parts.secrets.seal(JSON.stringify({ signInId, keyId }), PLACE), SESSION_SECONDS);
-  }
-
-  /** Signs a browser in with a key. @returns the `Set-Cookie` header. @throws DomainError (401) for a key that was revoked meanwhile. */
-  async start(
-    signIn: ReturnType<BrowserSessions['newSignIn']>,
-    known: KnownKey,
-    request: SignInRequest,
-  ): Promise<string> {
-    const { database, now } = this.#parts;
-    const { keyId } = known;
-    await database.em.fork().transactional(async (transaction) => {
-      if (!(await beginSignIn(transaction, { ...signIn, keyId, at: now() }))) throw unauthenticated();
-      await recordAudit(transaction, this.#entry('signIn', known, request));
+  /**
+   * Signs a browser in for 12 hours, in whatever way: `begin` stores the sign-in in a transaction, which also counts it toward the limits of
+   * the person. If there are too many, nothing has changed.
+   * @throws DomainError (429)
+   */
+  async start<Result extends Begun>(
+    begin: (em: EntityManager, signIn: NewSignIn) => Promise<Result>,
+  ): Promise<Result & { readonly signInId: ApiKeyId; readonly cookie: string }> {
+    const { database, rateLimits, secrets, now, newId } = this.#parts;
+    const signIn = { id: newId(), expiresAt: new Date(now().getTime() + SESSION_SECONDS * 1000) };
+    const begun = await database.em.fork().transactional(async (em) => {
+      const result = await begin(em, signIn);
+      const sender = { keyId: signIn.id, userId: result.userId, kind: 'SIGN_IN' as const };
+      await rateLimits?.countRequest(sender, sqlWithin(em));
+      return result;
     });
-    return this.cookieOf(signIn.id, keyId);
+    const content = { signInId: signIn.id, keyId: begun.keyId ?? signIn.id };
+    const sealed = await secrets.seal(JSON.stringify(content), PLACE);
+    return { ...begun, signInId: signIn.id, cookie: this.#cookie(sealed, SESSION_SECONDS) };
+  }
+
+  /** Signs a browser in with a key. @returns the `Set-Cookie` header. @throws DomainError (401) for a key that was revoked meanwhile; 429 */
+  async startWithKey(known: KnownKey, request: SignInRequest): Promise<string> {
+    const { keyId, userId } = known;
+    const { cookie } = await this.start(async (em, signIn) => {
+      if (!(await beginSignIn(em, { ...signIn, keyId, at: this.#parts.now() }))) throw unauthenticated();
+      await recordAudit(em, this.#entry('signIn', known, request));
+      return { userId, keyId };
+    });
+    return cookie;
   }
 
   /** Signs the browser out that sent these headers. @returns the `Set-Cookie` header. */

@@ -6,6 +6,7 @@ import type { Actor } from '../../core/access.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { RateLimitTables } from './entity.ts';
 
@@ -14,10 +15,10 @@ export type Sender = Pick<Actor, 'keyId' | 'userId' | 'kind'>;
 
 export interface RateLimits {
   /**
-   * Counts a request. @returns the `RateLimit-*` headers of the answer.
+   * Counts a request, in the caller's transaction if there is one. @returns the `RateLimit-*` headers of the answer.
    * @throws DomainError (429 with `Retry-After`) when a limit of the minute is exceeded.
    */
-  countRequest(sender: Sender): Promise<Readonly<Record<string, string>>>;
+  countRequest(sender: Sender, transaction?: Sql): Promise<Readonly<Record<string, string>>>;
   /** Subtracts the cost of a GraphQL operation from the budgets of the minute. When too little is left, nothing is subtracted. */
   payCost(sender: Sender, cost: number): Promise<CostBudget>;
 }
@@ -160,10 +161,10 @@ class DatabaseRateLimits implements RateLimits {
     this.#costLimit = Math.max(LIMITS.cost, this.#limit * COST_PER_REQUEST);
   }
 
-  async countRequest(sender: Sender): Promise<Readonly<Record<string, string>>> {
+  async countRequest(sender: Sender, transaction?: Sql): Promise<Readonly<Record<string, string>>> {
     const limit = this.#limit;
     const minute = minuteOf(this.#parts.now());
-    const outcome = await this.#use(minute, sender, { requests: 1, cost: 0 });
+    const outcome = await this.#use(minute, sender, { requests: 1, cost: 0 }, transaction);
     const remaining = outcome.exceeded
       ? 0
       : Math.min(limit - outcome.own.requests, limit * KEYS_PER_USER - outcome.all.requests);
@@ -201,9 +202,9 @@ class DatabaseRateLimits implements RateLimits {
     };
   }
 
-  async #use(minute: Minute, sender: Sender, used: Used): Promise<Outcome> {
+  async #use(minute: Minute, sender: Sender, used: Used, writer = this.#parts.sql): Promise<Outcome> {
     this.#sweepNowAndThen(minute);
-    const { sql: writer, replicas } = this.#parts;
+    const { replicas } = this.#parts;
     const use = {
       ...used,
       ...countersOf(sender),

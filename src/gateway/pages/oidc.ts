@@ -35,6 +35,11 @@ export const FAILURES = {
     title: 'This sign-in was completed before, or took too long',
     text: 'Sign in again.',
   },
+  tooLarge: {
+    status: 502,
+    title: 'The answer of your identity provider is too large',
+    text: 'Ask its administrator to send fewer claims to this application, such as only the groups that are assigned to it.',
+  },
   untrusted: {
     status: 502,
     title: 'The answer of your identity provider cannot be trusted',

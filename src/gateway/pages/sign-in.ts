@@ -1,15 +1,12 @@
 import { z } from 'zod';
-import { ForbiddenError, unauthenticated } from '../../core/errors.ts';
+import { DomainError, ForbiddenError, unauthenticated } from '../../core/errors.ts';
 import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { readText } from '../../core/http/request-body.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
 import { parseInput } from '../../core/input/validation.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { BrowserSessions } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
-import type { Sender } from '../admission/rate-limits.ts';
-import type { SignInLinks } from '../admission/sign-in-links.ts';
 import { publishModules } from './browser-modules.ts';
 import { smallPage } from './layout.ts';
 import { type OidcPages, beginOidc, completeOidc, signedInHere } from './oidc.ts';
@@ -17,25 +14,21 @@ import type { Visit } from './visit.ts';
 
 export interface SignInDependencies {
   readonly sessions: BrowserSessions;
-  readonly links: SignInLinks;
   /** The key that a browser is signed in with. It does not check where the request comes from. */
   readonly visitorOf: (headers: HttpHeaders) => Promise<KnownKey | undefined>;
-  /** Finds a valid key; undefined for an unknown or invalid key, which is recorded. */
-  readonly findKey: (key: string, visit: Visit) => Promise<KnownKey | undefined>;
-  readonly findKeyById: (keyId: ApiKeyId, visit: Visit) => Promise<KnownKey | undefined>;
-  /** Counts a sign-in toward the limits of the user. @throws DomainError (429) */
-  readonly countSignIn: (sender: Sender) => Promise<unknown>;
+  /** Finds a valid key; the refusal of an unknown or invalid key, which is recorded. */
+  readonly findKey: (key: string, visit: Visit) => Promise<KnownKey | RefusedKey>;
   /** The command that creates a key, which the page shows. */
   readonly keyCommand: string;
   readonly oidc: OidcPages;
   /** Whether keys sign browsers in. */
   readonly keysSignIn: boolean;
-  /** Signs in with a link of the operator. */
-  readonly redeemLink: (
-    token: string,
-    visit: Visit,
-  ) => Promise<{ readonly cookie: string; readonly next: string } | undefined>;
+  /** Signs in with a one-time link. @returns the `Set-Cookie` header. @throws DomainError (401) for a link that does not work */
+  readonly redeemLink: (token: string, visit: Visit) => Promise<string>;
 }
+
+/** Why a key does not sign in. */
+type RefusedKey = DomainError & { readonly isAsleep: boolean };
 
 type SitePageAnswer = (visit: Visit) => Promise<HttpAnswer>;
 
@@ -45,8 +38,8 @@ const signInInput = z.strictObject({
 });
 
 const WRONG_KEY = 'That key does not work: it is mistyped, expired or revoked. Check it, or use another one.';
-const WRONG_LINK =
-  'This link does not work any more. It signs in once, within 10 minutes. Sign in otherwise, or ask for another link.';
+const ASLEEP_KEY =
+  'That key is asleep, because you have not signed in with your identity provider for too long. Sign in with it, and the key works again.';
 const NO_KEYS = 'API keys do not sign browsers in here. Sign in with your identity provider.';
 const SERVICE_ACCOUNT =
   'That key is of a service account, which cannot sign in. Send it with requests of programs, and sign in with a key of yours.';
@@ -94,17 +87,12 @@ async function redeem(visit: Visit, token: string, dependencies: SignInDependenc
   // A prefetch by the browser must not use up the link.
   if (method === 'HEAD' || /prefetch/.test(headers.get('sec-purpose') ?? ''))
     return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
-  const keyId = dependencies.links.redeem(token);
-  if (keyId === undefined) {
-    const person = await dependencies.redeemLink(token, visit);
-    return person
-      ? signedInHere(person.next, undefined, person.cookie)
-      : signInPage({ fault: WRONG_LINK }, dependencies);
+  try {
+    return signedInHere('/', undefined, await dependencies.redeemLink(token, visit));
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.kind !== 'unauthenticated') throw error;
+    return signInPage({ fault: error.message }, dependencies);
   }
-  const known = await dependencies.findKeyById(keyId, visit);
-  return known
-    ? signedIn('/', await signIn(known, visit, dependencies))
-    : signInPage({ fault: WRONG_LINK }, dependencies);
 }
 
 async function submit(visit: Visit, dependencies: SignInDependencies): Promise<HttpAnswer> {
@@ -116,23 +104,16 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
   const given = isForm ? Object.fromEntries(new URLSearchParams(text)) : json(text);
   const { key, next } = parseInput(signInInput, given);
   const target = localPath(next ?? '/');
-  const refused = (fault: string, refusal: Error, status: number): HttpAnswer => {
+  const refused = (refusal: DomainError): HttpAnswer => {
     if (!isForm) throw refusal;
-    return signInPage({ fault, next: target, status }, dependencies);
+    return signInPage({ fault: refusal.message, next: target, status: refusal.status }, dependencies);
   };
-  if (!dependencies.keysSignIn) return refused(NO_KEYS, new ForbiddenError(NO_KEYS), 403);
+  if (!dependencies.keysSignIn) return refused(new ForbiddenError(NO_KEYS));
   const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);
-  if (!known) return refused(WRONG_KEY, unauthenticated(WRONG_KEY), 401);
-  if (known.isServiceAccount) return refused(SERVICE_ACCOUNT, new ForbiddenError(SERVICE_ACCOUNT), 403);
-  const cookie = await signIn(known, visit, dependencies);
+  if (known instanceof DomainError) return refused(unauthenticated(known.isAsleep ? ASLEEP_KEY : WRONG_KEY));
+  if (known.isServiceAccount) return refused(new ForbiddenError(SERVICE_ACCOUNT));
+  const cookie = await dependencies.sessions.startWithKey(known, visit);
   return isForm ? signedIn(target, cookie) : answerWith(null, { status: 204, headers: { 'Set-Cookie': cookie } });
-}
-
-/** @returns the `Set-Cookie` header. */
-async function signIn(known: KnownKey, visit: Visit, { sessions, countSignIn }: SignInDependencies): Promise<string> {
-  const started = sessions.newSignIn();
-  await countSignIn({ keyId: started.id, userId: known.userId, kind: 'SIGN_IN' });
-  return sessions.start(started, known, visit);
 }
 
 function signedIn(next: string, cookie: string): HttpAnswer {
@@ -158,14 +139,15 @@ function json(text: string): unknown {
 /** Longer targets would not fit into the cookies of attempts to sign in. */
 const MAX_PATH = 2000;
 
-/** Converts the requested target to a path of this gateway, so that a link cannot redirect to another site. */
+/** Converts the requested target to a path of this gateway, so that a link cannot redirect to another site, or back to the sign-in without end. */
 function localPath(wanted: string): string {
   const base = 'http://gateway';
   if (wanted.length > MAX_PATH || !wanted.startsWith('/') || !URL.canParse(wanted, base)) return '/';
   const { origin, pathname, search, hash } = new URL(wanted, base);
   // Two leading slashes would mean another host.
   const path = pathname.replace(/^\/+/, '/') + search + hash;
-  return origin === base && path.length <= MAX_PATH ? path : '/';
+  const isSignIn = /^\/sign-in(?![^/?#])/.test(path);
+  return origin === base && path.length <= MAX_PATH && !isSignIn ? path : '/';
 }
 
 interface Asked {
@@ -202,7 +184,7 @@ function providerLink(name: string, next: string, hasMore: boolean): string {
 }
 
 function shownNotices({ fault, notice }: Pick<Asked, 'fault' | 'notice'>): string {
-  return `${fault ? `<p class="notice" id="fault" role="alert">${fault}</p>` : ''}
+  return `${fault ? `<p class="notice" id="fault" role="alert">${escapeHtml(fault)}</p>` : ''}
   ${notice ? `<p class="notice" role="status">${notice}</p>` : ''}`;
 }
 

@@ -175,6 +175,35 @@ describe('a callback is refused', () => {
   });
 });
 
+describe('an answer that is too large has a page that says what to do:', () => {
+  const PAGE = 'The answer of your identity provider is too large';
+  test('the tokens', async () => {
+    issuer.refusal = { status: 200, body: { id_token: 'x'.repeat(1024 * 1024) } };
+    const jar = new CookieJar(gateway);
+    const answered = await signInAs(jar, issuer, PERSON);
+    expect(await answered.clone().text()).toContain('send fewer claims');
+    expect(await outcomeOf(jar, answered)).toEqual(refused(502, PAGE));
+  });
+
+  test('the metadata, which do not stop the start', async () => {
+    const other = await startForgingIssuer();
+    const started = await startTestGateway(other.env, { beside: gateway });
+    for (const metadata of [{ claims_supported: ['x'.repeat(1024 * 1024)] }, { 'x-headers': true }]) {
+      const { handler } = other.peer;
+      if ('x-headers' in metadata)
+        other.peer.handler = (_request, response) =>
+          void response.writeHead(200, { 'X-Large': 'x'.repeat(64 * 1024) }).end('{}');
+      else other.metadata = metadata;
+      await new CompanySignIn(started.dependencies).check();
+      const response = await new CookieJar(started).open('/sign-in/oidc');
+      expect([response.status, await titleOf(response)]).toEqual([502, PAGE]);
+      other.peer.handler = handler;
+    }
+    await started.close();
+    await other.stop();
+  });
+});
+
 test('of five attempts in one browser, the newest four can be completed, in any order', async () => {
   const jar = new CookieJar(gateway);
   const answers: URLSearchParams[] = [];
@@ -220,6 +249,8 @@ test.each([
   [`/${'a'.repeat(2000)}`, '/'],
   [`/${'ü'.repeat(1000)}`, '/'],
   ['', '/'],
+  ['/sign-in/oidc?next=/sessions', '/'],
+  ['/.//sign-in', '/'],
 ])('the page after a sign-in leads to a page of the gateway only: next=%j', async (next, target) => {
   const jar = new CookieJar(gateway);
   const answer = await begin(jar, issuer, next);

@@ -245,7 +245,7 @@ test('keys of a person with an identity who has not signed in for long are refus
   expect((await ask(other)).status).toBe(200);
   expect((await ask(key, gateway)).status).toBe(200);
   const form = await new CookieJar(sleeping).open('/sign-in', { method: 'POST', body: new URLSearchParams({ key }) });
-  expect(form.status).toBe(401);
+  expect([form.status, await form.text()]).toEqual([401, expect.stringContaining('That key is asleep')]);
   await gateway.dependencies.sql.query('update identity set last_signed_in_at = $1 where subject = $2', [
     new Date(Date.now() + 31 * 86_400_000),
     person.sub,

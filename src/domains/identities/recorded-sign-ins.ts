@@ -1,0 +1,36 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
+import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { Membership } from '../organizations/public.ts';
+import type { User } from '../users/public.ts';
+
+/** Sign-ins of people in the audit log. */
+
+export type SignInContext = Pick<OperationContext, 'now' | 'newId' | 'requestId' | 'requestIdOrigin'>;
+
+/** A sign-in that begins. */
+export interface NewSignIn {
+  readonly id: ApiKeyId;
+  readonly expiresAt: Date;
+}
+
+/** Records what a sign-in has done. */
+export function recordSignIn(
+  em: EntityManager,
+  context: SignInContext,
+  { id }: NewSignIn,
+  operation: string,
+  target: AuditTarget,
+): Promise<void> {
+  const actor = { keyId: id, organization: undefined };
+  return recordAudit(em, auditEntry({ ...context, actor }, operation, target));
+}
+
+/** The organization whose audit log has the sign-in: the one with the slug if the person is in it, else their only one. */
+export async function recordedIn(em: EntityManager, user: User, slug?: string): Promise<OrganizationId | null> {
+  const memberships = await em.find(Membership, { user }, { populate: ['organization'], limit: 100 });
+  const own = slug === undefined ? undefined : memberships.find(({ organization }) => organization.slug === slug);
+  const only = memberships.length === 1 ? memberships[0] : undefined;
+  return (own ?? only)?.organization.id ?? null;
+}
