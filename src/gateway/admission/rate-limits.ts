@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import { type RawBuilder, sql } from 'kysely';
+import type { Logger } from 'pino';
+import type { Config } from '../../core/config.ts';
 import { DomainError } from '../../core/errors.ts';
 import type { UserId } from '../../core/ids.ts';
 import type { Actor } from '../../core/access.ts';
 import { databaseTrouble } from '../../core/postgres/failures.ts';
+import type { Replicas } from '../../core/postgres/health/replicas.ts';
 import { prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { Metrics } from '../telemetry/metrics.ts';
 import type { RateLimitTables } from './entity.ts';
 
 /** Who sent a request: a key, or a browser that is signed in. */
@@ -146,7 +149,14 @@ export function createRateLimits(parts: RateLimitParts): RateLimits | undefined 
   return parts.config.RATE_LIMIT_PER_MINUTE === 0 ? undefined : new DatabaseRateLimits(parts);
 }
 
-type RateLimitParts = Pick<Dependencies, 'config' | 'sql' | 'now' | 'log' | 'replicas' | 'metrics'>;
+interface RateLimitParts {
+  readonly config: Pick<Config, 'RATE_LIMIT_PER_MINUTE'>;
+  readonly sql: Sql;
+  readonly now: () => Date;
+  readonly log: Pick<Logger, 'warn'>;
+  readonly replicas: Pick<Replicas, 'canServeReads'> | undefined;
+  readonly metrics: Pick<Metrics, 'rateLimited'>;
+}
 
 class DatabaseRateLimits implements RateLimits {
   readonly #parts: RateLimitParts;
