@@ -36,6 +36,16 @@ export const SCOPE_DECLARATIONS = {
 export type Scope = keyof typeof SCOPE_DECLARATIONS;
 export const SCOPES = keysOf(SCOPE_DECLARATIONS);
 
+/** The scopes that people can grant to clients. */
+export const GRANTABLE_SCOPES: readonly Scope[] = [
+  'sessions.read',
+  'sessions.record',
+  'mcp_connections.read',
+  'mcp_connections.use',
+  'behavioral_events.event_definitions.read_write',
+  'analytics.behavioral_events.send',
+];
+
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
 
@@ -129,7 +139,7 @@ export function requireAccess(
   { scopes, anyScopeOf, isForPeople, inOrganization, role, subscription }: Access,
   organizationId?: OrganizationId,
 ): void {
-  for (const scope of scopes) requireScope(actor, scope);
+  requireScopes(actor, scopes);
   if (anyScopeOf && !anyScopeOf.scopes.some((scope) => actor.scopes.has(scope)))
     throw new ForbiddenError(`the API key lacks every scope of ${anyScopeOf.name}; one of them is enough`);
   if (isForPeople) requirePerson(actor);
@@ -156,9 +166,13 @@ export function requirePerson({ isServiceAccount }: Actor): void {
     throw new ForbiddenError('only people can do this, and the API key is of a service account');
 }
 
-/** @throws ForbiddenError (403) if the key lacks the scope. */
-export function requireScope(actor: Actor, scope: Scope): void {
-  if (!actor.scopes.has(scope)) throw new ForbiddenError(`the API key lacks the scope ${scope}`);
+/** @throws ForbiddenError (403) that names all scopes that the caller lacks. */
+export function requireScopes(actor: Actor, scopes: readonly Scope[]): void {
+  const missing = scopes.filter((scope) => !actor.scopes.has(scope));
+  if (missing.length === 0) return;
+  const credential = actor.kind === 'OAUTH_GRANT' ? 'grant' : 'API key';
+  const word = missing.length === 1 ? 'scope' : 'scopes';
+  throw new ForbiddenError(`the ${credential} lacks the ${word} ${missing.join(', ')}`, scopes);
 }
 
 /**

@@ -181,9 +181,12 @@ function describeAll(faults: readonly Fault[]): Message {
 
 export class ForbiddenError extends DomainError {
   static readonly kind = 'forbidden';
+  /** The scopes that are needed, if the caller lacks some of them. */
+  readonly scopes: readonly string[];
 
-  constructor(message: Message) {
+  constructor(message: Message, scopes: readonly string[] = []) {
     super(ForbiddenError.kind, message);
+    this.scopes = scopes;
   }
 }
 

@@ -7,12 +7,13 @@ import type { Exchange } from './exchange.ts';
 import { createHealthPages } from './health-pages.ts';
 import { openSite } from './open-site.ts';
 import type { SitePage } from './pages/site.ts';
+import { answerResourceMetadata } from './protected-resources.ts';
 import { publicContext } from './public-context.ts';
 import { createOpenApiFile } from './rest/openapi-file.ts';
 import { methodNotAllowed } from './rest/handler.ts';
 import { publicPages } from './routes.ts';
 
-type AnswerPage = (exchange: Exchange) => Promise<HttpAnswer> | undefined;
+type AnswerPage = (exchange: Exchange) => HttpAnswer | Promise<HttpAnswer> | undefined;
 
 /** Answers requests that need no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other paths. */
 export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
@@ -29,6 +30,11 @@ export function createPages(dependencies: Dependencies, clientLimits: ClientLimi
       ? { operation: url.pathname.slice(1), methods: { GET: () => plain(request) } }
       : site.find(request, url);
     if (page) return answerSitePage(page, exchange);
+    const metadata = answerResourceMetadata(exchange, dependencies);
+    if (metadata) {
+      exchange.operation = 'resourceMetadata';
+      return metadata;
+    }
     const publicPage = publicPages.find(({ path }) => path === url.pathname);
     return publicPage && answerPublicPage(publicPage, exchange, { dependencies, clientLimits });
   };

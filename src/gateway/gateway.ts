@@ -18,6 +18,7 @@ import { type Cors, createCors } from './http/cors.ts';
 import { answerRefusal, isMessage, readRefused } from './mcp/refusal.ts';
 import { errorPage } from './pages/error-page.ts';
 import { answerRestError } from './rest/handler.ts';
+import { challengeOf } from './protected-resources.ts';
 import { compact } from './http/send-response.ts';
 import { whileOpen } from './telemetry/observe.ts';
 
@@ -59,7 +60,12 @@ export function createGateway(dependencies: Dependencies): Gateway {
     } catch (error) {
       exchange.onRefusal(error, exchange.operation);
       if (isMessage(exchange)) await readRefused(exchange);
-      return answerError(toDomainError(error, exchange.log), exchange);
+      const failure = toDomainError(error, exchange.log);
+      const answer = answerError(failure, exchange);
+      const challenge = challengeOf(failure, exchange, dependencies);
+      return challenge === undefined
+        ? answer
+        : { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge } };
     }
   }
 

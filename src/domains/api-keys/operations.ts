@@ -1,7 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { Asked } from '../../core/postgres/reading/lists.ts';
-import { type CredentialKind, type Scope, requireOrganization, requireScope } from '../../core/access.ts';
+import { type CredentialKind, type Scope, requireOrganization, requireScopes } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { type AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
@@ -314,6 +314,6 @@ export async function readApiKeys(
   selected?: Columns<ApiKeyRow>,
 ): Promise<ApiKeyRow[]> {
   const { actor } = context;
-  if (ids.some((id) => id !== actor.keyId && id !== actor.signedInWithId)) requireScope(actor, 'api_keys.read');
+  if (ids.some((id) => id !== actor.keyId && id !== actor.signedInWithId)) requireScopes(actor, ['api_keys.read']);
   return API_KEYS.find(context, ids, selected);
 }

@@ -1,5 +1,5 @@
 import { ConflictError } from '../../core/errors.ts';
-import { requireScope } from '../../core/access.ts';
+import { requireScopes } from '../../core/access.ts';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { type CreatedApiKey, issueApiKeyLike } from '../api-keys/public.ts';
@@ -26,7 +26,7 @@ export const createOrganization = defineOperation({
   input: createOrganizationInput,
   errors: [ConflictError],
   run: async (context, input: CreateOrganizationInput): Promise<CreatedOrganization> => {
-    if (input.createApiKey) requireScope(context.actor, 'api_keys.write');
+    if (input.createApiKey) requireScopes(context.actor, ['api_keys.write']);
     const organization = await insertOrganization(context, input);
     return { organization, created: input.createApiKey ? await issueFirstKey(context, organization) : undefined };
   },

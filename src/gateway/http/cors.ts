@@ -24,6 +24,7 @@ const EXPOSED = [
   'Deprecation',
   'Link',
   'Location',
+  'Mcp-Session-Id',
 ].join(', ');
 
 const PREFLIGHT_HEADERS = {

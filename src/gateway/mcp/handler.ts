@@ -1,4 +1,5 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import { type Actor, requireScopes } from '../../core/access.ts';
 import { invalid } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
 import type { HttpAnswer, HttpRequest } from '../../core/http/messages.ts';
@@ -8,7 +9,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { VERSION } from '../../core/version.ts';
 import type { GraphQLCall } from '../graphql/execution.ts';
 import type { RunDocument } from '../graphql/handler.ts';
-import { type Tool, isListedFor } from './tools.ts';
+import { type Tool, isListedFor, scopesOfTools } from './tools.ts';
 import { errorResult, toToolResult } from './tool-result.ts';
 
 /** One request of an MCP client. */
@@ -46,11 +47,19 @@ export function createMcpApi(gateway: McpParts): McpApi {
     try {
       const body = await reading;
       if (Array.isArray(body)) throw invalid('', 'the body must be one JSON-RPC message, not a list');
+      requireGranted(gateway.tools, body, operation.actor);
       return await answer(request, body, { request, message: body, operation, ...parts });
     } finally {
       operation.budget.close();
     }
   };
+}
+
+/** A client asks for a larger grant when it is refused by the status. A key gets the error as the result of the tool. @throws ForbiddenError */
+function requireGranted(tools: McpParts['tools'], message: unknown, actor: Actor): void {
+  if (actor.kind !== 'OAUTH_GRANT' || !isObject(message) || message['method'] !== 'tools/call') return;
+  const tool = tools.get(String(isObject(message['params']) ? message['params']['name'] : ''));
+  if (tool && !isListedFor(tool, actor)) requireScopes(actor, scopesOfTools([tool]));
 }
 
 function serverFor({ tools, run, maxBytes }: McpParts, call: McpCall): Server {

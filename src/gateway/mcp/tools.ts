@@ -15,7 +15,7 @@ import {
   visit,
   visitWithTypeInfo,
 } from 'graphql';
-import type { Access, Actor } from '../../core/access.ts';
+import { type Access, type Actor, GRANTABLE_SCOPES, type Scope } from '../../core/access.ts';
 import { ConfigurationError } from '../../core/config.ts';
 import { accessOf } from '../../core/graphql/refusable.ts';
 import { schema } from '../schema.ts';
@@ -72,6 +72,16 @@ export function isListedFor({ access }: Tool, actor: Actor): boolean {
       scopes.every((scope) => actor.scopes.has(scope)) &&
       (!anyScopeOf || anyScopeOf.scopes.some((scope) => actor.scopes.has(scope))),
   );
+}
+
+/** The scopes that the tools need. Where one of several is enough, the first that can be granted. */
+export function scopesOfTools(tools: Iterable<Tool>): Scope[] {
+  const access = [...tools].flatMap((tool) => tool.access);
+  const scopes = new Set(access.flatMap((each) => each.scopes));
+  for (const { anyScopeOf: { scopes: alternatives } = { scopes: [] } } of access)
+    if (!alternatives.some((scope) => scopes.has(scope)))
+      for (const scope of alternatives.filter((each) => GRANTABLE_SCOPES.includes(each)).slice(0, 1)) scopes.add(scope);
+  return [...scopes];
 }
 
 function parsed(file: string, text: string): DocumentNode {

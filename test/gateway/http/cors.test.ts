@@ -32,7 +32,7 @@ const preflightFrom = (Origin: string, method = 'PATCH') => ({
   'Access-Control-Request-Headers': 'authorization, content-type',
 });
 const EXPOSED =
-  'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, WWW-Authenticate, Allow, Deprecation, Link, Location';
+  'X-Request-Id, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, Idempotent-Replayed, WWW-Authenticate, Allow, Deprecation, Link, Location, Mcp-Session-Id';
 const VARY = 'Accept, Authorization, Cookie, X-Organization-Id';
 const allowed = (origin: string, vary = `${VARY}, Origin`) => ({
   vary,

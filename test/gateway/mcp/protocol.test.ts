@@ -35,10 +35,7 @@ const call = (name: string, args: object = {}) => ({
 });
 
 test('without a valid key the answer is 401, before anything is read; other methods are 405 for callers with a key', async () => {
-  for (const key of ['', 'wgk_wrong']) {
-    const { status, headers } = await post('not JSON', { key });
-    expect([status, headers.get('WWW-Authenticate')]).toEqual([401, 'Bearer']);
-  }
+  for (const key of ['', 'wgk_wrong']) expect((await post('not JSON', { key })).status).toBe(401);
   const { key } = await gateway.createKey();
   for (const method of ['GET', 'DELETE', 'PUT']) {
     const refused = await gateway.fetch('/mcp', { method });
