@@ -75,6 +75,15 @@ export const OPERATIONS = {
     }
   }`,
 
+  SessionOutline: `query SessionOutline($id: ID!, $after: ID) {
+    session(id: $id) { id outline(after: $after) {
+      marks { firstId createdAt messages toolCalls failures failureId inputTokens outputTokens costUsd }
+      entries { eventId createdAt kind text }
+      tools { name calls failures durationMs firstId failureId }
+      models lastId hasMore
+    } }
+  }`,
+
   FollowSessionRow: `subscription FollowSessionRow($filter: SessionFilter) { sessionChange(filter: $filter) { __typename ... on SessionChanged { session { id } } ... on SessionLeft { sessionId } } }`,
 
   Artifacts: `query Artifacts($id: ID!, $after: String) {

@@ -46,6 +46,10 @@ export const WORK = {
   openTextBytes: 32 * 1024,
   /** Models and tools of one append whose usage is summed by name. */
   summedNames: 100,
+  /** Sums, entries, and names of tools and of models in a part of the outline of a session. */
+  outlineMarks: 100,
+  outlineEntries: 200,
+  outlineNames: 100,
   /** Events of an answer of another server. */
   events: 50_000,
   /** Pages of a list of another server. */

@@ -12,6 +12,7 @@ export const sessionEvents = {
       import('./graphql/search.ts'),
       import('./graphql/event-types.ts'),
       import('./graphql/redaction.ts'),
+      import('./graphql/outline.ts'),
     ]),
   routes: [...sessionEventRoutes, ...searchRoutes],
   pages: [],

@@ -61,6 +61,44 @@ export const MATCH_TEXTS = {
   text: 'Words in any order, and `"quoted phrases"`; case and accents are ignored.',
 } as const;
 
+export const OUTLINE_TEXTS = {
+  marks: 'Up to 100 sums of consecutive events, which together have all events of the part.',
+  entries: 'Turns and subagents, in the order of the events; at most 200.',
+  tools:
+    'The tools whose calls have ended, the first 100 by name. The calls of further ones are together in one with an empty name.',
+  models: 'The models that the events name, at most 100.',
+  lastId: 'The last event of the part, which is the `after` of the next one.',
+  hasMore: 'Whether events may follow.',
+} as const;
+
+export const OUTLINE_MARK_TEXTS = {
+  firstId: 'Id of the first of the events, as `SessionEvent.databaseId`.',
+  createdAt: 'When the first of them happened.',
+  messages: 'Messages of the user and of agents, without thinking.',
+  toolCalls: 'Tool calls that ended.',
+  failures: 'Events that report an error, as `SessionEventFilter.isError` finds them.',
+  failureId: 'Id of the first of these. Null when there is none.',
+  inputTokens: 'Tokens that were sent to models.',
+  outputTokens: 'Tokens that models wrote.',
+  costUsd: 'Cost in US dollars.',
+} as const;
+
+export const OUTLINE_ENTRY_TEXTS = {
+  eventId: 'Id of the event, as `SessionEvent.databaseId`.',
+  createdAt: SESSION_EVENT_TEXTS.createdAt,
+  kind: 'What begins here.',
+  text: 'The beginning of the message, or what the subagent is for, in one line of at most 120 characters. Empty when the events do not say it.',
+} as const;
+
+export const OUTLINE_TOOL_TEXTS = {
+  name: 'Name of the tool. Empty when the events do not name it.',
+  calls: 'Calls that ended.',
+  failures: 'Calls that failed.',
+  durationMs: 'How long the calls took that began and ended in the part, in milliseconds.',
+  firstId: 'Id of the event where the first of the calls began.',
+  failureId: 'Id of the event where the first of them failed. Null when none did.',
+} as const;
+
 export const APPENDED_TEXTS = {
   sessionId: SESSION_EVENT_TEXTS.sessionId,
   firstId: 'Id of the first event of the batch.',
