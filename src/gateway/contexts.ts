@@ -7,7 +7,7 @@ import { createSql } from '../core/postgres/reading/sql.ts';
 import type { LoopContext } from '../domains/webhooks/public.ts';
 import { authenticate } from './admission/authenticate.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
-import type { Origin } from './exchange.ts';
+import { type Origin, pathOf } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 
 /** Creates the contexts of operations, for each request, job or other work. */
@@ -26,7 +26,8 @@ export function operationContext(
     notifier: dependencies.notifier,
     appendQueue: dependencies.appendQueue,
     actor,
-    authenticateAgain: async () => (request ? authenticate(request.headers, dependencies) : actor),
+    authenticateAgain: async () =>
+      request ? authenticate({ headers: request.headers, path: pathOf(request) }, dependencies) : actor,
     settleChanges: (userIds) => settleChanges(dependencies.sql, userIds),
     toDomainError: (error) => toDomainError(error, dependencies.log.child({ requestId })),
     requestId,

@@ -63,6 +63,8 @@ export interface Dependencies {
   readonly mcpTools: ReadonlyMap<string, Tool>;
   /** Address on which the gateway listens, set when it listens. With `PORT=0` the port is not known before. */
   readonly address: { url?: string };
+  /** See {@link publicUrlOf}. */
+  readonly publicUrl: () => string;
   readonly log: Logger;
   readonly metrics: Metrics;
   /** Undefined unless tracing is configured. */
@@ -138,6 +140,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     mcpTools: createTools(await readMcpDocuments(config.MCP_DOCUMENTS), { mutations: config.MCP_MUTATIONS }),
     idempotency: new Idempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
     address,
+    publicUrl,
     log,
     metrics,
     tracing,

@@ -53,7 +53,8 @@ export function createDispatch(dependencies: Dependencies, { cors, clientLimits 
 /** Checks the caller before the body is read: authentication (401), then the rate limit (429), then unknown paths (404, 405). */
 function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
   return async (exchange, badPath) => {
-    const admitted = await admit(requestOf(exchange), dependencies, async (sender) => {
+    const asked = { request: requestOf(exchange), path: exchange.url.pathname };
+    const admitted = await admit(asked, dependencies, async (sender) => {
       exchange.keyId = sender.keyId;
       exchange.userId = sender.userId;
       exchange.limitHeaders = await limits?.countRequest(sender);
@@ -65,7 +66,7 @@ function createAdmission(dependencies: Dependencies, limits: RateLimits | undefi
 }
 
 /** Clients of the event API from version 2026-09 on send the key in the header `private-app`. */
-function requestOf({ request, url }: Exchange): Parameters<typeof admit>[0] {
+function requestOf({ request, url }: Exchange): Parameters<typeof admit>[0]['request'] {
   const key = request.headers.get('private-app');
   if (key === null || request.headers.has('authorization') || !isEventPath(url.pathname)) return request;
   const { headers, body } = request;

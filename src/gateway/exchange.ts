@@ -44,9 +44,8 @@ export class Exchange {
     const given = requestIdOf(request.headers);
     this.request = request;
     this.url = new URL(request.url);
-    // GraphQL has one address, which some clients write with a slash at the end.
-    if (this.url.pathname === '/graphql/') this.url.pathname = '/graphql';
-    else if (this.url.pathname.endsWith('/mcp/')) this.url.pathname = withoutMcpSlash(this.url.pathname);
+    const path = withoutSlash(this.url.pathname);
+    if (path !== this.url.pathname) this.url.pathname = path;
     this.requestId = given ?? randomUUID();
     this.requestIdOrigin = given === undefined ? 'gateway' : 'client';
     this.#parts = parts;
@@ -62,6 +61,16 @@ export class Exchange {
   get log(): Logger {
     return (this.#log ??= this.#parts.log.child({ requestId: this.requestId, traceId: this.#traceId }));
   }
+}
+
+/** GraphQL and MCP have addresses that some clients write with a slash at the end. */
+function withoutSlash(path: string): string {
+  return path === '/graphql/' ? '/graphql' : withoutMcpSlash(path);
+}
+
+/** The path of a request, as an exchange has it. */
+export function pathOf({ url }: Pick<HttpRequest, 'url'>): string {
+  return withoutSlash(new URL(url).pathname);
 }
 
 /** The address of the client that has sent a request, or has opened a WebSocket; undefined for calls within the process. */

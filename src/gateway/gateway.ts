@@ -114,7 +114,7 @@ function socketParts(dependencies: Dependencies): Omit<SocketParts, 'answer' | '
   return {
     take: (upgrade) => limits.take(addressOfClient(upgrade, config)),
     isAdmitted: (headers) =>
-      authenticate(headers, dependencies).then(
+      authenticate({ headers, path: '/graphql' }, dependencies).then(
         () => true,
         (error: unknown) => !(error instanceof DomainError) || error.status >= 500,
       ),

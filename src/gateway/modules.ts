@@ -11,6 +11,7 @@ import { invitations } from '../domains/invitations/module.ts';
 import { mcpConnections } from '../domains/mcp-connections/module.ts';
 import { mcpUse } from '../domains/mcp-use/module.ts';
 import { memberships } from '../domains/memberships/module.ts';
+import { oauthGrants } from '../domains/oauth-grants/module.ts';
 import { operationManifests } from '../domains/operation-manifests/module.ts';
 import { organizationDeletions } from '../domains/organization-deletions/module.ts';
 import { organizations } from '../domains/organizations/module.ts';
@@ -34,6 +35,7 @@ export const modules = complete([
   apiKeys,
   users,
   identities,
+  oauthGrants,
   userDeletions,
   organizationDeletions,
   mcpConnections,

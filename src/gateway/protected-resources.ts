@@ -2,6 +2,7 @@ import { GRANTABLE_SCOPES, type Scope } from '../core/access.ts';
 import { type DomainError, ForbiddenError, STATUS_OF } from '../core/errors.ts';
 import { isMcpAddress } from '../core/http/mcp-addresses.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../core/http/messages.ts';
+import { RECORDING_RESOURCE, resourceOf } from '../core/http/oauth-resources.ts';
 import { USE_MCP_CONNECTIONS, USE_SESSION_CONNECTIONS } from '../domains/mcp-use/public.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
@@ -12,25 +13,16 @@ import { scopesOfTools } from './mcp/tools.ts';
  * path alone, so that it is the same for objects that do not exist.
  */
 
-/** The resource of the recorder has all paths below it, except those of MCP clients. */
-const RECORDING = '/v1/sessions';
-
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 type ResourceParts = Pick<Dependencies, 'config' | 'address' | 'mcpTools'>;
 
-/** The path of the resource that a request belongs to; undefined where grants are not accepted. */
-function resourceOf(path: string): string | undefined {
-  if (isMcpAddress(path)) return path;
-  return path === RECORDING || path.startsWith(`${RECORDING}/`) ? RECORDING : undefined;
-}
-
 /** The scopes that a resource can use; undefined if there is no resource with the path. */
 function scopesOfResource(path: string, { mcpTools }: Pick<Dependencies, 'mcpTools'>): readonly Scope[] | undefined {
-  if (path === RECORDING) return ['sessions.record', 'sessions.read'];
+  if (path === RECORDING_RESOURCE) return ['sessions.record', 'sessions.read'];
   if (!isMcpAddress(path)) return undefined;
   if (path === '/mcp') return scopesOfTools(mcpTools.values()).filter((scope) => GRANTABLE_SCOPES.includes(scope));
-  return (path.startsWith(`${RECORDING}/`) ? USE_SESSION_CONNECTIONS : USE_MCP_CONNECTIONS).scopes;
+  return (path.startsWith(`${RECORDING_RESOURCE}/`) ? USE_SESSION_CONNECTIONS : USE_MCP_CONNECTIONS).scopes;
 }
 
 const ANY_ORIGIN = { 'Access-Control-Allow-Origin': '*' } as const;

@@ -20,7 +20,10 @@ beforeAll(async () => {
   const admin = await gateway.createKey();
   const member = await gateway.createKey({ organization: admin.organization, role: 'member' });
   const contextOf = async ({ key }: { key: string }) => {
-    const actor = await authenticate(new Headers({ Authorization: `Bearer ${key}` }), gateway.dependencies);
+    const actor = await authenticate(
+      { headers: new Headers({ Authorization: `Bearer ${key}` }), path: '/v1/sessions' },
+      gateway.dependencies,
+    );
     return operationContext(gateway.dependencies, actor, { requestId: 'r1' });
   };
   contexts = { admin: await contextOf(admin), member: await contextOf(member) };

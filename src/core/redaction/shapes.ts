@@ -14,8 +14,8 @@ const PASSWORD = String.raw`(?!\d{1,5}[?#,;&|]|\$[A-Z_]|\*+@)[^\s\/"'\`<>\\()[\]
 const USER_INFO = String.raw`:(?:\\{0,7}\/){2}(?<secret>${USER}:${PASSWORD})(?=@)`;
 
 export const SHAPES: readonly RegExp[] = [
-  // Keys, invitations and webhook secrets of this gateway.
-  /wgk_[0-9A-Za-z]{20,}/g,
+  // Keys, tokens of grants, invitations and webhook secrets of this gateway.
+  /wg[kor]_[0-9A-Za-z]{20,}/g,
   /wgi_[0-9A-Za-z_-]{20,}/g,
   /whsec_[0-9A-Za-z+/=_-]{20,}/g,
   new RegExp(String.raw`${AUTHORIZATION}(?:${SCHEMES})\s{1,8}(?<secret>(?![$<{])[^\s"'\\,;]{8,})`, 'gi'),
@@ -45,7 +45,7 @@ export const PRIVATE_KEY =
  */
 export const MAY_HAVE_CREDENTIAL = new RegExp(
   [
-    String.raw`wgk_|wgi_|whsec_|A(?:KI|SI)A[0-9A-Z]{16}|AIza|sk-(?:ant|proj|svcacct|admin|or)-|T3BlbkFJ|gh[pousr]_|github_pat_|xox[a-z]-|xapp-`,
+    String.raw`wg[kior]_|whsec_|A(?:KI|SI)A[0-9A-Z]{16}|AIza|sk-(?:ant|proj|svcacct|admin|or)-|T3BlbkFJ|gh[pousr]_|github_pat_|xox[a-z]-|xapp-`,
     String.raw`-----BEGIN|SG\.|glpat-|glc_|glsa_|gsk_|hf_|lin_api_|ntn_|ops_ey|hv[sbr]\.|vc[iparck]_|dapi[0-9A-Fa-f]{8}|dckr_pat_|figd_`,
     String.raw`cf(?:k|ut|at)_|tskey-|shp(?:pa|ca|at|ss)_|[sr]k_(?:live|test)_|npm_\w{36}`,
     String.raw`(?i:secret_?access_?key|authorization|api-key|auth-token|private-token|hooks\.slack\.com|${USER_INFO})`,

@@ -16,10 +16,10 @@ const ApiKeySchema = defineEntity({
     isOfServiceAccount: p.boolean().default(false),
     organization: () => p.manyToOne(Organization).nullable().deleteRule('cascade'),
     kind: p.enum(CREDENTIAL_KINDS).default('KEY'),
-    /** The key that a browser was signed in with: the sign-in has its rights, and ends with it. */
+    /** The key that a browser was signed in with: the sign-in, and the grants made with it, have its rights, and end with it. */
     signedInWith: () => p.manyToOne(ApiKey).nullable().deleteRule('cascade'),
     name: p.text(),
-    /** SHA-256 of the secret, which itself is never stored. A sign-in has none. */
+    /** SHA-256 of the secret, which itself is never stored. A sign-in has none, and a grant has tokens instead. */
     hash: p.blob().nullable(),
     preview: p.text(),
     scopes: p.array<Scope>(),
@@ -34,10 +34,11 @@ const ApiKeySchema = defineEntity({
     { name: 'api_key_user_index', properties: ['user'] },
     { name: 'api_key_signed_in_with_index', properties: ['signedInWith'], where: 'signed_in_with_id is not null' },
     { name: 'api_key_sign_in_expiry_index', properties: ['expiresAt'], where: `kind = 'SIGN_IN'` },
+    { name: 'api_key_grant_expiry_index', properties: ['expiresAt'], where: `kind = 'OAUTH_GRANT'` },
   ],
 });
 
-/** A credential of a person, in at most one organization: a secret key, or the sign-in of a browser. A service account has keys of its organization. */
+/** A credential of a person, in at most one organization: a secret key, the sign-in of a browser, or a grant to a client. A service account has keys of its organization. */
 export class ApiKey extends ApiKeySchema.class {
   isActive(at: Date): boolean {
     return this.revokedAt == null && (this.expiresAt == null || this.expiresAt > at);
@@ -45,7 +46,7 @@ export class ApiKey extends ApiKeySchema.class {
 
   /** For the audit log. */
   label(): string {
-    return `${this.name} (${this.preview})`;
+    return this.preview === '' ? this.name : `${this.name} (${this.preview})`;
   }
 
   revoke(at: Date): void {

@@ -31,7 +31,7 @@ const CredentialKindEnum = enumOf('ApiKeyKind', 'What an API key is.', CREDENTIA
   KEY: 'A secret key.',
   SIGN_IN:
     'The sign-in of a person in a browser, with a key or with an identity provider. It has no secret, and ends after 12 hours.',
-  OAUTH_GRANT: 'The grant of a person to a client.',
+  OAUTH_GRANT: 'The grant of a person to a client, which has access tokens instead of a secret.',
 });
 
 const MANAGERS =

@@ -207,7 +207,7 @@ export const renameApiKey = defineOperation({
 export const revokeApiKey = defineOperation({
   name: 'revokeApiKey',
   description:
-    'Revokes an active API key, or ends the sign-in of a browser. Every request that begins after the answer is refused with 401.',
+    'Revokes an active API key, or ends the sign-in of a browser or the grant of a client. Every request that begins after the answer is refused with 401.',
   access: WRITE_API_KEYS,
   input: revokeApiKeyInput,
   errors: [NotFoundError],

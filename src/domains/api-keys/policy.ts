@@ -1,5 +1,5 @@
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import { type Access, type Actor, type CredentialKind, hasAccess } from '../../core/access.ts';
+import { type Access, type Actor, CREDENTIAL_KINDS, type CredentialKind, hasAccess } from '../../core/access.ts';
 import { type Reach, isWithin } from '../../core/postgres/reading/reach.ts';
 
 /** No acting organization is required, because an unbound key can read and change the unbound keys of its user without one. */
@@ -33,9 +33,9 @@ export function limitingKey({ kind, keyId, signedInWithId }: Actor): ApiKeyId | 
 }
 
 /** The kinds of credentials that `revokeApiKey` ends. */
-export const REVOCABLE: readonly CredentialKind[] = ['KEY', 'SIGN_IN'];
+export const REVOCABLE: readonly CredentialKind[] = CREDENTIAL_KINDS;
 
-/** Whether the caller can revoke a key or a sign-in that they can see; only keys are renamed. */
+/** Whether the caller can revoke a credential that they can see; only keys are renamed. */
 export function mayManage(
   actor: Actor,
   { kind, revokedAt, ...key }: Ownership & { readonly kind: CredentialKind; readonly revokedAt: string | null },

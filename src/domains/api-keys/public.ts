@@ -2,7 +2,7 @@
 
 export { ApiKey, type ApiKeyTables, apiKeyTopic } from './entity.ts';
 export { createApiKeyInput, createServiceAccountApiKeyInput, listApiKeysInput } from './input.ts';
-export { hashApiKey, isWellFormedApiKey } from './key-format.ts';
+export { generateSecret, hashApiKey, isWellFormedApiKey, isWellFormedSecret } from './key-format.ts';
 export {
   type CreatedApiKey,
   issueApiKey,

@@ -10,6 +10,7 @@ import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type ApiKeyTables, LAST_USED_PRECISION, hashApiKey } from '../../domains/api-keys/public.ts';
 import type { IdentityTables } from '../../domains/identities/public.ts';
+import type { OAuthTables } from '../../domains/oauth-grants/public.ts';
 import type { OrganizationTables } from '../../domains/organizations/public.ts';
 import type { UserTables } from '../../domains/users/public.ts';
 
@@ -19,6 +20,8 @@ export interface KnownKey {
   readonly kind: CredentialKind;
   /** The key that a browser was signed in with; null for others. */
   readonly signedInWithId: ApiKeyId | null;
+  /** The address that an access token is for; null for others. */
+  readonly resource: string | null;
   /** Why the key is refused; null for a valid key. */
   readonly refusal: 'key_revoked' | 'key_expired' | 'key_asleep' | null;
   /** The owner. */
@@ -36,11 +39,13 @@ export interface KnownKey {
 /** Finds a key; undefined for an unknown key. */
 export interface ApiKeyLookup {
   readonly byKey: (key: string) => Promise<KnownKey | undefined>;
+  /** The grant of an access token; undefined for one that has expired. */
+  readonly byAccessToken: (token: string) => Promise<KnownKey | undefined>;
   /** The sign-in of a browser. */
   readonly bySignIn: (id: ApiKeyId) => Promise<KnownKey | undefined>;
 }
 
-const db = queriesOn<ApiKeyTables & OrganizationTables & UserTables & IdentityTables>();
+const db = queriesOn<ApiKeyTables & OrganizationTables & UserTables & IdentityTables & OAuthTables>();
 
 interface Wanted {
   readonly wanted: readonly string[];
@@ -52,7 +57,7 @@ interface Wanted {
 type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly wanted: string };
 
 type ValueOf = <Name extends keyof Wanted>(name: Name) => RawBuilder<Wanted[Name]>;
-type Tables = Readable<ApiKeyTables & OrganizationTables & UserTables & IdentityTables>;
+type Tables = Readable<ApiKeyTables & OrganizationTables & UserTables & IdentityTables & OAuthTables>;
 /** An expression builder for the row of a key. */
 type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
 
@@ -60,7 +65,7 @@ const keys = (value: ValueOf, sleep: boolean, revokedAt = sql.ref<string | null>
   db
     .selectFrom('api_key as k')
     .select(['k.id as keyId', 'k.user_id as userId', 'k.is_of_service_account as isServiceAccount'])
-    .select(['k.kind', 'k.signed_in_with_id as signedInWithId'])
+    .select('k.kind')
     .select((eb) => [
       // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
       sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
@@ -70,15 +75,30 @@ const keys = (value: ValueOf, sleep: boolean, revokedAt = sql.ref<string | null>
       organizationsOf(eb).as('organizations'),
     ]);
 
+const NO_SIGN_IN = sql<ApiKeyId | null>`null::uuid`.as('signedInWithId');
+const NO_RESOURCE = sql<string | null>`null::text`.as('resource');
+
 const BY = {
   hash: (value: ValueOf, sleep: boolean) =>
     keys(value, sleep)
+      .select([NO_SIGN_IN, NO_RESOURCE])
       .select((eb) => sql<string>`'\\x' || encode(${eb.ref('k.hash')}, 'hex')`.as('wanted'))
       .where((eb) => eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)),
+  token: (value: ValueOf, sleep: boolean) =>
+    keys(value, sleep)
+      .innerJoin('oauth_artifact as t', 't.key_id', 'k.id')
+      .innerJoin('oauth_grant as g', 'g.key_id', 'k.id')
+      // The key that the person was signed in with is not used with the grant.
+      .select([NO_SIGN_IN, 'g.resource'])
+      .select((eb) => sql<string>`'\\x' || encode(${eb.ref('t.hash')}, 'hex')`.as('wanted'))
+      .where((eb) => eb('t.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`))
+      .where('t.kind', '=', sql.lit('AccessToken'))
+      .where(sql<boolean>`t.expires_at > ${value('at')}::timestamptz`),
   signIn: (value: ValueOf, sleep: boolean) =>
     // One that has expired or signed out is unknown. A gateway of the version before revokes a key without its sign-ins.
     keys(value, sleep, sql.ref('p.revoked_at'))
       .leftJoin('api_key as p', 'p.id', 'k.signed_in_with_id')
+      .select(['k.signed_in_with_id as signedInWithId', NO_RESOURCE])
       .select('k.id as wanted')
       .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`))
       .where('k.kind', '=', sql.lit('SIGN_IN'))
@@ -204,8 +224,10 @@ export function createKeys({
     return (given: string) => loader.load(given);
   }
 
+  const hashed = (secret: string) => `\\x${hashApiKey(secret).toString('hex')}`;
   return {
-    byKey: lookup('hash', (key) => `\\x${hashApiKey(key).toString('hex')}`),
+    byKey: lookup('hash', hashed),
+    byAccessToken: lookup('token', hashed),
     bySignIn: lookup('signIn'),
   };
 }

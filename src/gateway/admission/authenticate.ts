@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
+import { resourceOf } from '../../core/http/oauth-resources.ts';
 import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { ActingOrganization, Actor } from '../../core/access.ts';
-import { isWellFormedApiKey, noteKeyUse } from '../../domains/api-keys/public.ts';
+import { isWellFormedApiKey, isWellFormedSecret, noteKeyUse } from '../../domains/api-keys/public.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
 import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
@@ -13,6 +14,8 @@ import type { BrowserSessions } from './browser-session.ts';
 export interface AuthenticationParts {
   readonly keys: ApiKeyLookup;
   readonly browserSessions: BrowserSessions;
+  /** The public address of the gateway, which the resources of access tokens begin with. */
+  readonly publicUrl: () => string;
   readonly sql: Sql;
   readonly now: () => Date;
   readonly log: Pick<Logger, 'warn'>;
@@ -36,6 +39,12 @@ export class RefusedKeyError extends DomainError {
   }
 }
 
+/** What a caller is found by. The path decides which access tokens are accepted. */
+export interface AuthenticatedRequest {
+  readonly headers: HttpHeaders;
+  readonly path: string;
+}
+
 /**
  * Finds the caller by the `Authorization` header (RFC 6750, section 2.1), or without it by the cookie of a signed-in
  * browser. Missing, malformed, unknown, expired and revoked keys get the same answer; a malformed key costs no query.
@@ -44,12 +53,12 @@ export class RefusedKeyError extends DomainError {
  * @throws DomainError (401); ValidationError (400) or NotFoundError (404) for `X-Organization-Id`, see `chooseOrganization`.
  */
 export async function authenticate(
-  headers: HttpHeaders,
+  { headers, path }: AuthenticatedRequest,
   parts: AuthenticationParts,
   onKey?: (sender: Sender) => Promise<void>,
 ): Promise<Actor> {
   const { sql, now, log } = parts;
-  const known = await findCaller(headers, parts);
+  const known = await findCaller({ headers, path }, parts);
   if (!known || !canAct(known)) throw new RefusedKeyError(known);
   await onKey?.(known);
   // Not while the primary is away, when `position` is null. A failure does not refuse the request: a database without
@@ -84,25 +93,26 @@ export interface Admitted {
  * @throws like `authenticate`; the second time also ForbiddenError when the caller is no longer a member of the organization.
  */
 export async function admit(
-  request: Pick<HttpRequest, 'headers' | 'body' | 'hasArrived'>,
+  { request, path }: { readonly request: Pick<HttpRequest, 'headers' | 'body' | 'hasArrived'>; readonly path: string },
   parts: AuthenticationParts,
   onKey: (sender: Sender) => Promise<void>,
 ): Promise<Admitted> {
+  const caller = { headers: request.headers, path };
   const [actor, hasBodyArrived] = await Promise.all([
-    authenticate(request.headers, parts, onKey),
+    authenticate(caller, parts, onKey),
     // The lookup is sent in this phase of the event loop or later. A body that is complete by the next phase is not newer than the rights.
     request.body === null || inNextPhase(() => request.hasArrived === true),
   ]);
-  return { actor, whenRead: hasBodyArrived ? () => actor : () => findAgain(request.headers, parts) };
+  return { actor, whenRead: hasBodyArrived ? () => actor : () => findAgain(caller, parts) };
 }
 
 function inNextPhase<Result>(look: () => Result): Promise<Result> {
   return new Promise((resolve) => setImmediate(() => resolve(look())));
 }
 
-async function findAgain(headers: HttpHeaders, parts: AuthenticationParts): Promise<Actor> {
+async function findAgain(request: AuthenticatedRequest, parts: AuthenticationParts): Promise<Actor> {
   try {
-    return await authenticate(headers, parts);
+    return await authenticate(request, parts);
   } catch (error) {
     if (error instanceof NotFoundError) throw new ForbiddenError('you are no longer a member of the organization');
     throw error;
@@ -110,14 +120,19 @@ async function findAgain(headers: HttpHeaders, parts: AuthenticationParts): Prom
 }
 
 async function findCaller(
-  headers: HttpHeaders,
-  { keys, browserSessions }: AuthenticationParts,
+  { headers, path }: AuthenticatedRequest,
+  { keys, browserSessions, publicUrl }: AuthenticationParts,
 ): Promise<KnownKey | undefined> {
   const authorization = headers.get('authorization');
   if (authorization === null)
     return headers.has('cookie') ? findSignedIn(headers, { keys, browserSessions }) : undefined;
   const key = /^Bearer +(\S+) *$/i.exec(authorization)?.[1];
-  return key === undefined || !isWellFormedApiKey(key) ? undefined : keys.byKey(key);
+  if (key === undefined) return undefined;
+  if (isWellFormedApiKey(key)) return keys.byKey(key);
+  if (!isWellFormedSecret('accessToken', key)) return undefined;
+  const grant = await keys.byAccessToken(key);
+  const resource = resourceOf(path);
+  return resource !== undefined && grant?.resource === publicUrl() + resource ? grant : undefined;
 }
 
 async function findSignedIn(

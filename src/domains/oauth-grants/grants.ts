@@ -1,0 +1,137 @@
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { Scope } from '../../core/access.ts';
+import { ConflictError } from '../../core/errors.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
+import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
+import { DAY_MS } from '../../core/text/timestamps.ts';
+import { ApiKey, type ApiKeyTables } from '../api-keys/public.ts';
+import { lockUser } from '../users/public.ts';
+import { OAuthGrant, type OAuthTables } from './entity.ts';
+
+/** Grants: what a person has allowed a client. Each is a row of `api_key`, so that it ends like a key. */
+
+/** Maximum of active grants of a person in an organization. */
+const MAX_ACTIVE_GRANTS = 100;
+
+const db = queriesOn<ApiKeyTables & OAuthTables>();
+
+interface NewGrant {
+  readonly id: ApiKeyId;
+  readonly userId: UserId;
+  readonly organizationId: OrganizationId;
+  readonly scopes: readonly Scope[];
+  readonly clientId: string;
+  readonly clientName: string;
+  readonly clientHost: string | null;
+  readonly resource: string;
+  readonly redirectHost: string | null;
+  /** The key that the browser was signed in with; the grant ends with it. */
+  readonly signedInWithId: ApiKeyId | null;
+  readonly expiresAt: Date;
+}
+
+/**
+ * Creates a grant, in the caller's transaction. The caller has checked the rights of the person.
+ * @throws ConflictError when the maximum of active grants is reached.
+ */
+export async function createGrant(em: EntityManager, grant: NewGrant, at: Date): Promise<ApiKey | undefined> {
+  const { id, userId, organizationId, clientName, scopes, signedInWithId, expiresAt, ...client } = grant;
+  if (!(await lockUser(em, userId))) return undefined;
+  // A revocation of the key waits for this transaction, and then also ends the grant.
+  const active = { id: signedInWithId ?? id, revokedAt: null };
+  const key = signedInWithId ? await em.findOne(ApiKey, active, { lockMode: LockMode.PESSIMISTIC_READ }) : null;
+  if (signedInWithId !== null && !key) return undefined;
+  const others = { kind: 'OAUTH_GRANT' as const, user: userId, organization: organizationId, revokedAt: null };
+  if ((await em.count(ApiKey, { ...others, expiresAt: { $gt: at } })) >= MAX_ACTIVE_GRANTS)
+    throw new ConflictError(
+      'LIMIT_REACHED',
+      `a person has at most ${MAX_ACTIVE_GRANTS} connected apps in an organization; revoke one first`,
+    );
+  const created = em.create(ApiKey, {
+    id,
+    kind: 'OAUTH_GRANT',
+    user: userId,
+    organization: organizationId,
+    signedInWith: signedInWithId,
+    name: clientName,
+    preview: '',
+    scopes: [...scopes],
+    expiresAt: earlier(expiresAt, key?.expiresAt),
+    createdAt: at,
+  });
+  em.persist([created, em.create(OAuthGrant, { key: created, ...client })]);
+  return created;
+}
+
+function earlier(wanted: Date, latest: Date | null | undefined): Date {
+  return latest && latest < wanted ? latest : wanted;
+}
+
+/** Ends a grant, in the caller's transaction; `userId` only if it is of this person. @returns undefined if there is no such active grant. */
+export async function revokeGrant(
+  em: EntityManager,
+  { id, userId }: { readonly id: ApiKeyId; readonly userId?: UserId },
+  at: Date,
+): Promise<ApiKey | undefined> {
+  const wanted = { id, kind: 'OAUTH_GRANT' as const, revokedAt: null, ...(userId !== undefined && { user: userId }) };
+  const grant = await em.findOne(ApiKey, wanted, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  grant?.revoke(at);
+  return grant ?? undefined;
+}
+
+const connectedApps = prepared<{ userId: UserId; at: Date }>()((value) =>
+  db
+    .selectFrom('oauth_grant as g')
+    .innerJoin('api_key as k', 'k.id', 'g.key_id')
+    .select(['k.id', 'k.name', 'k.organization_id as organizationId', 'k.scopes'])
+    .select(['k.created_at as createdAt', 'k.last_used_at as lastUsedAt'])
+    .select(['g.client_id as clientId', 'g.client_host as clientHost'])
+    .select(['g.resource', 'g.redirect_host as redirectHost'])
+    .where('k.user_id', '=', value('userId'))
+    .where('k.revoked_at', 'is', null)
+    .where(sql<boolean>`k.expires_at > ${value('at')}::timestamptz`)
+    .orderBy('k.created_at', 'desc')
+    .orderBy('k.id', 'desc'),
+);
+
+/** The active grants of a person, newest first, at most {@link MAX_ACTIVE_GRANTS} in each organization. */
+export async function findConnectedApps(
+  { sql: reader, now }: { readonly sql: Sql; readonly now: () => Date },
+  userId: UserId,
+) {
+  return reader.all(connectedApps({ userId, at: now() }));
+}
+export type ConnectedAppRow = Awaited<ReturnType<typeof findConnectedApps>>[number];
+
+/** Deletes a batch of the grants that have expired, when the audit log no longer names them. @returns how many were deleted. */
+export async function deleteOldGrants(
+  em: EntityManager,
+  at: Date,
+  batch: number,
+  { auditRetentionDays }: { readonly auditRetentionDays: number },
+): Promise<number> {
+  if (auditRetentionDays === 0) return 0;
+  const tables = em.getKysely<Readable<ApiKeyTables>>();
+  const old = tables
+    .selectFrom('api_key')
+    .select('id')
+    .where('kind', '=', 'OAUTH_GRANT')
+    .where('expires_at', '<=', new Date(at.getTime() - auditRetentionDays * DAY_MS).toISOString())
+    .limit(batch);
+  const { numDeletedRows } = await tables.deleteFrom('api_key').where('id', 'in', old).executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** Deletes a batch of expired tokens, codes and registered clients. @returns how many were deleted. */
+export async function deleteExpiredArtifacts(em: EntityManager, at: Date, batch: number): Promise<number> {
+  const tables = em.getKysely<Readable<OAuthTables>>();
+  const expired = tables
+    .selectFrom('oauth_artifact')
+    .select('hash')
+    .where('expires_at', '<=', at.toISOString())
+    .limit(batch);
+  const { numDeletedRows } = await tables.deleteFrom('oauth_artifact').where('hash', 'in', expired).executeTakeFirst();
+  return Number(numDeletedRows);
+}

@@ -1,0 +1,15 @@
+import type { Module } from '../../core/module.ts';
+import { OAuthArtifact, OAuthGrant } from './entity.ts';
+import { deleteExpiredArtifacts, deleteOldGrants } from './grants.ts';
+
+export const oauthGrants = {
+  entities: [OAuthGrant, OAuthArtifact],
+  graphql: () => Promise.resolve(),
+  routes: [],
+  pages: [],
+  jobs: () => [],
+  cleanups: { 'OAuth tokens': deleteExpiredArtifacts, 'OAuth grants': deleteOldGrants },
+  topics: [],
+  deletionSteps: { ofUser: [], ofOrganization: [] },
+  replays: {},
+} as const satisfies Module;
