@@ -35,7 +35,7 @@ const CredentialKindEnum = enumOf('ApiKeyKind', 'What an API key is.', CREDENTIA
 });
 
 const MANAGERS =
-  'true for its user and for administrators of the organization that it is bound to, with the scope `api_keys.write`. False once the key is revoked';
+  'true for its user, and for a secret key for administrators of the organization that it is bound to, with the scope `api_keys.write`. False once the key is revoked';
 
 /**
  * A key. `organization` is set when the same request created the organization: the caller does not act in it yet, so a lookup would not
@@ -47,7 +47,7 @@ interface ShownApiKey extends ApiKeyRow {
 
 export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
   description:
-    'A credential of a user or a service account. A bound key acts in one organization; an unbound key acts in any organization of its user. The secret is shown only once, when the key is created.',
+    'A credential of a user or a service account. Sign-ins can be seen by their user alone. A bound key acts in one organization; an unbound key acts in any organization of its user. The secret is shown only once, when the key is created.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
   fields: (t) => ({

@@ -11,20 +11,20 @@ interface Ownership {
   /** Null for an unbound key. */
   readonly organizationId: OrganizationId | null;
   readonly userId: UserId;
+  readonly kind: CredentialKind;
 }
 
 /**
- * The keys that a caller can see: their own keys of the acting organization, for an administrator all keys of it, and
- * with an unbound key also their own unbound keys. Nobody can see the unbound keys of another user.
+ * The credentials that a caller can see: their own ones of the acting organization, for an administrator all secret keys of it, and
+ * with an unbound key also their own unbound ones. Nobody can see the unbound keys and the sign-ins of another user.
  */
 export function reachedBy({ userId, organization, isBound }: Actor): Reach<Ownership> {
   const unbound = { userId, organizationId: null };
   if (!organization) return { all: unbound };
-  const inOrganization = {
-    organizationId: organization.id,
-    ...(organization.role !== 'admin' && { userId }),
-  };
-  return isBound ? { all: inOrganization } : { all: {}, anyOf: [inOrganization, unbound] };
+  const { id: organizationId, role } = organization;
+  const seen: Partial<Ownership>[] = [{ organizationId, userId }];
+  if (role === 'admin') seen.push({ organizationId, kind: 'KEY' });
+  return isBound ? { all: { organizationId }, anyOf: seen } : { all: {}, anyOf: [...seen, unbound] };
 }
 
 /** The key whose expiry limits the keys that the caller creates: the calling key, or that of the sign-in; null without one. */
@@ -38,10 +38,13 @@ export const REVOCABLE: readonly CredentialKind[] = CREDENTIAL_KINDS;
 /** Whether the caller can revoke a credential that they can see; only keys are renamed. */
 export function mayManage(
   actor: Actor,
-  { kind, revokedAt, ...key }: Ownership & { readonly kind: CredentialKind; readonly revokedAt: string | null },
+  { revokedAt, ...key }: Ownership & { readonly revokedAt: string | null },
   kinds: readonly CredentialKind[] = REVOCABLE,
 ): boolean {
   return (
-    kinds.includes(kind) && revokedAt === null && hasAccess(actor, WRITE_API_KEYS) && isWithin(reachedBy(actor), key)
+    kinds.includes(key.kind) &&
+    revokedAt === null &&
+    hasAccess(actor, WRITE_API_KEYS) &&
+    isWithin(reachedBy(actor), key)
   );
 }

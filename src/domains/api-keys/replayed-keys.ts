@@ -12,7 +12,7 @@ const db = queriesOn<ApiKeyTables & OrganizationTables>();
 const findKey = prepared<{ id: ApiKeyId }>()((value) =>
   db
     .selectFrom('api_key')
-    .select(['user_id as userId', 'organization_id as organizationId', 'expires_at as expiresAt'])
+    .select(['user_id as userId', 'organization_id as organizationId', 'kind', 'expires_at as expiresAt'])
     .where('id', '=', value('id')),
 );
 

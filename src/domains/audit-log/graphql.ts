@@ -92,7 +92,7 @@ const TEXTS = {
   actor:
     'Who did it: a person, also after they left the organization, or a service account. Null for a deleted account, the command line and jobs.',
   apiKey:
-    'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key of another user.',
+    'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key or a sign-in of another user.',
   requestIdOrigin:
     'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
   changedFields:
