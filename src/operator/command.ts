@@ -1,6 +1,6 @@
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
 import { ROLES, SCOPES } from '../core/access.ts';
-import { FORMAT_NAMES, type FormatName } from '../domains/session-events/public.ts';
+import { FORMAT_NAMES, type FormatName, type TableEntry, memberTable } from '../domains/session-events/public.ts';
 import { isUuid } from '../core/text/uuids.ts';
 import {
   UsageError,
@@ -167,20 +167,22 @@ export const COMMANDS = {
     },
   },
   'events import': {
-    takes: '--session ID [--format FORMAT] FILE.ndjson',
+    takes: '--session ID [--format FORMAT] [--map TABLE] FILE.ndjson',
     summary: 'append the events of a file to a session; if it is interrupted, run it again to continue',
     details: [
       ['--session ID', 'the session that gets the events'],
       ['--format FORMAT', `the agent that has written the lines: ${FORMAT_NAMES.join(', ')}`],
+      ['--map TABLE', 'what the members of lines of the format jsonl mean, such as from:human=user,body.text=text'],
       ['FILE.ndjson', 'one event per line, or with --format one line of the agent; - reads standard input'],
     ],
-    parse: (args): { sessionId: string; path: string; format?: FormatName | undefined } => {
-      const options = { session: { type: 'string' }, format: { type: 'string' } } as const;
+    parse: (args): ImportedFile => {
+      const options = { session: { type: 'string' }, format: { type: 'string' }, map: { type: 'string' } } as const;
       const { values, positionals } = parse(args, options, 1);
       const session = required(values.session, '--session');
       const path = required(positionals[0], 'FILE');
       const format = values.format === undefined ? undefined : oneOf(FORMAT_NAMES, values.format, '--format');
-      return { sessionId: sessionIdOf(session), path, format };
+      const map = values.map === undefined ? undefined : tableOf(values.map, format);
+      return { sessionId: sessionIdOf(session), path, format, map };
     },
   },
   'events prune': {
@@ -263,6 +265,21 @@ export const COMMANDS = {
   },
   seed: { takes: '', summary: 'create the demo workspace in an empty database', details: [], parse: nothing },
 } as const satisfies Readonly<Record<string, Entry>>;
+
+interface ImportedFile {
+  readonly sessionId: string;
+  readonly path: string;
+  readonly format?: FormatName | undefined;
+  readonly map?: readonly TableEntry[] | undefined;
+}
+
+/** A table of members, for lines of the format that has one. */
+function tableOf(table: string, format: FormatName | undefined): readonly TableEntry[] {
+  if (format !== 'jsonl') throw new UsageError('--map: is only for --format jsonl');
+  const { data, error } = memberTable.safeParse(table);
+  if (error) throw new UsageError(`--map: ${error.issues[0]?.message}`);
+  return data;
+}
 
 export type CommandName = keyof typeof COMMANDS;
 type Parsed<Name extends CommandName> = { readonly name: Name } & Readonly<

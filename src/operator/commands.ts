@@ -133,7 +133,7 @@ function refuse(error: unknown): never {
 
 async function importEvents(
   dependencies: Dependencies,
-  { sessionId, path, format }: CommandOf<'events import'>,
+  { sessionId, path, format, map }: CommandOf<'events import'>,
   { progress, input, signal }: CommandStreams,
 ): Promise<object> {
   const actor = await findOperator(dependencies.sql, sessionId);
@@ -150,6 +150,7 @@ async function importEvents(
       sessionId,
       source: stream,
       format,
+      map,
       onProgress: (reached) => bar.update((latest = reached).bytes, note()),
     });
   } catch (error) {

@@ -3,6 +3,7 @@ import { EntitySchema } from '@mikro-orm/postgresql';
 import { expect, test } from 'vitest';
 import { FEED_TYPES } from '../../src/core/feed.ts';
 import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
+import { TABLE_ROLES } from '../../src/domains/session-events/formats/member-table.ts';
 import { recorderFile } from '../../src/gateway/pages/recorder-file.ts';
 import { modules } from '../../src/gateway/modules.ts';
 import { caseFaults } from '../support/completeness.ts';
@@ -24,10 +25,16 @@ test('the recorder knows every format of agents, and recognizes each by its line
   const known = [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name);
   expect(caseFaults(`FORMATS in ${RECORDER}`, known, FORMAT_NAMES)).toBe('');
   const recognized = listedIn(RECORDER, /^ {2}\['([\w-]+)', \/.*\/\],$/gm);
-  const named = FORMAT_NAMES.filter((name) => name !== 'auto');
+  const named = FORMAT_NAMES.filter((name) => !['auto', 'text', 'jsonl'].includes(name));
   expect(caseFaults(`SIGNS in ${RECORDER}`, recognized, named)).toBe('');
   const [help = ''] = listedIn(RECORDER, /--format FORMAT +(.*); by default/g);
   expect(caseFaults(`the comment about --format in ${RECORDER}`, help.split(/, | or /), FORMAT_NAMES)).toBe('');
+});
+
+test('the recorder knows every role of a table of members', () => {
+  const [list = ''] = listedIn(RECORDER, /^const ROLES = \[([^\]]*)\];$/gm);
+  const known = [...list.matchAll(/'(\w+)'/g)].map(([, name = '']) => name);
+  expect(caseFaults(`ROLES in ${RECORDER}`, known, TABLE_ROLES)).toBe('');
 });
 
 /** The names that a page does not mention, each with the file to edit. */
@@ -53,7 +60,7 @@ test('the pages that list something completely mention all of it', () => {
       'docs/feed.md',
       FEED_TYPES.map((type) => `\`${type}\``),
     ),
-    ...unmentioned('docs/record-a-session.md', FORMAT_NAMES),
+    ...unmentioned('docs/record-a-session.md', [...FORMAT_NAMES, ...TABLE_ROLES.map((name) => `\`${name}\``)]),
   ]).toEqual([]);
 });
 

@@ -72,6 +72,33 @@ test('a pipe: the lines are passed on, and the session is completed at its end',
   });
 });
 
+test('an agent that is not known: a table of members, also with names that are no ASCII, and a wrong one before the agent runs', async () => {
+  const given = ['{"wer":"mensch","größe":{"a,b":"Warum?"}}', 'plain', '{"n":1}'];
+  const { child, output, exited } = await record([
+    '--map',
+    'wer:mensch=user',
+    '--map',
+    'größe.a%2Cb=text',
+    '--',
+    'cat',
+  ]);
+  child.stdin.end(given.map((line) => `${line}\n`).join(''));
+  expect(await exited).toBe(0);
+  expect(await recorded(output.stderr)).toMatchObject({ agent: 'cat', lines: given });
+  const path = `/v1/sessions/${sessionOf(output.stderr)}/export?format=markdown`;
+  const answer = await gateway.fetch(path, { headers: { Authorization: `Bearer ${readKey}` } });
+  expect(await answer.text()).toMatch(/## User\n\n> Warum\?\n\n## Agent\n\n> plain\n\n## System\n\n> \{"n":1\}/);
+  for (const wrong of [
+    ['--map', 'a=spoken'],
+    ['--map', 'a'],
+    ['--format', 'codex', '--map', 'a=text'],
+  ]) {
+    const refused = await record([...wrong, '--', 'sh', '-c', 'echo ran']);
+    expect([await refused.exited, refused.output.stdout]).toEqual([2, '']);
+    expect(refused.output.stderr).toContain('--map: ');
+  }
+});
+
 test('the title is made of the agent and its prompt, never of options, their values and variables', async () => {
   const secret = 'kept0out0/of0titles';
   const folder = await temporaryDirectory();

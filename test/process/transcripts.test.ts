@@ -92,6 +92,21 @@ test('import sends what agents have left, in its place in time, and a second tim
   expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 2);
 });
 
+test('a file of an agent that is not known is imported as a table of members says', async () => {
+  const file = await leave('notes.jsonl', [{ who: 'human', said: 'Why?', at: '2026-11-20T10:00:00Z' }, { n: 1 }]);
+  const table = ['--map', 'who:human=user,said=text', '--map', 'at=time'];
+  expect(await record('import', '--map', 'a=text')).toMatchObject({ code: 2 });
+  expect(await record('import', file, '--agent', 'mine', ...table, '--yes')).toMatchObject({ code: 0 });
+  const [found] = await sessions();
+  expect(found).toMatchObject({ agent: 'mine' });
+  const path = `/v1/sessions/${found?.id}/events`;
+  const { body } = await gateway.rest<{ items: { createdAt: string; eventData: object }[] }>('GET', path, { key });
+  expect(body.items).toMatchObject([
+    { createdAt: '2026-11-20T10:00:00.000Z', eventData: { source: 'user', accumulatedText: 'Why?' } },
+    { eventData: { accumulatedText: '{"n":1}' } },
+  ]);
+});
+
 test('sync adds the end of a file that grew, and of one that was rewritten only what is new', async () => {
   const file = await leaveClaude(claudeTranscript);
   await record('sync');

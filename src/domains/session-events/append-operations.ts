@@ -9,6 +9,7 @@ import { type Appended, appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
 import { convertLines, linesOf } from './convert-lines.ts';
 import { type AppendSessionEventsInput, appendSessionEventsInput, appendSessionLinesInput } from './input.ts';
+import { TABLE } from './formats/jsonl.ts';
 import { redactDocuments } from '../../core/redaction/redact.ts';
 import { readMemory } from './read-memory.ts';
 import { usageOf } from './totals.ts';
@@ -46,7 +47,7 @@ export const appendSessionLines = defineOperation({
   access: RECORD_SESSIONS,
   input: appendSessionLinesInput,
   errors: [NotFoundError, ConflictError],
-  run: async (context, { sessionId, format, batchId, resumed, text }): Promise<AppendedEvents> => {
+  run: async (context, { sessionId, format, batchId, map, resumed, text }): Promise<AppendedEvents> => {
     const lines = await linesOf(text);
     if (lines.length === 0) return appendNothing(context, sessionId);
     const contentHash = createHash('sha256').update(`${format}\n${text}`).digest('base64url');
@@ -54,6 +55,7 @@ export const appendSessionLines = defineOperation({
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         const { lastId: after, memory } = await readMemory(context, sessionId);
         memory.set('resumed', resumed === 'true' ? true : undefined);
+        memory.set(TABLE, map);
         const given = await convertLines(format, lines, memory);
         // A secret counts once in all lines, because texts that grow have it again and again.
         const { events, redactedSecrets } = await redacted(context, given, () => 0);

@@ -100,12 +100,17 @@ export class LineConverter {
       (await this.#read(readContent(this.#format, this.#partsOf(line), json), drafts, share, maxEvents));
     if (read) return read;
     const usage = drafts?.find((draft) => draft.usage)?.usage;
+    const { otherLines: source }: Format = FORMATS[this.#format];
     // A line that is no JSON is a text of the program.
     const isPlain = !/^\s*(?:data:\s*)?[[{]/.test(line);
     const kept: Draft[] = [{ ...(isPlain && { source: 'assistant' as const }), ...(usage && { usage }) }];
     const isText = line.length <= MAX_PART || !isMostlyControl(line);
+    const shown = source && !isPlain ? [{ ...kept[0], source, accumulatedText: line }] : kept;
+    const content = keptContent(this.#format, this.#partsOf(line), json);
     const built =
-      (isText ? await this.#build(keptContent(this.#format, this.#partsOf(line), json), kept, share) : undefined) ??
+      (isText
+        ? ((await this.#build(content, shown, share)) ?? (await this.#build(content, kept, share)))
+        : undefined) ??
       (await this.#build(
         keptContent(this.#format, largeParts(Buffer.from(line).toString('base64')), json, 'base64'),
         kept,

@@ -17,7 +17,9 @@ import { MAX_BATCH } from './input.ts';
 import { append } from './append-operations.ts';
 import { LineConverter, withoutReturn } from './convert-lines.ts';
 import { FormatMemory } from './formats/format-memory.ts';
+import { TABLE } from './formats/jsonl.ts';
 import type { FormatName } from './formats/line-converter.ts';
+import type { TableEntry } from './formats/member-table.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables & OrganizationTables>();
 
@@ -68,16 +70,18 @@ export async function importSessionEvents(
     sessionId,
     source,
     format,
+    map,
     onProgress = () => undefined,
   }: {
     sessionId: SessionId;
     source: AsyncIterable<Uint8Array>;
     format?: FormatName | undefined;
+    map?: readonly TableEntry[] | undefined;
     onProgress?: (progress: ImportProgress) => void;
   },
 ): Promise<ImportedEvents> {
   const batch: Line[] = [];
-  const convert = format ? formatConverter(format) : parseLine;
+  const convert = format ? formatConverter(format, map) : parseLine;
   let [bytes, imported, skipped, lastId, redactedSecrets] = [0, 0, 0, 0, 0];
 
   async function store(): Promise<void> {
@@ -113,8 +117,13 @@ export async function importSessionEvents(
 }
 
 /** Converts the lines of an agent, in their order. */
-function formatConverter(format: FormatName): (line: TextLine) => Promise<RecordedEvent[]> {
-  const converter = new LineConverter(format, new FormatMemory());
+function formatConverter(
+  format: FormatName,
+  map: readonly TableEntry[] | undefined,
+): (line: TextLine) => Promise<RecordedEvent[]> {
+  const memory = new FormatMemory();
+  memory.set(TABLE, map);
+  const converter = new LineConverter(format, memory);
   return ({ text }) => converter.convert(withoutReturn(text));
 }
 

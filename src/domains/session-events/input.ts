@@ -5,6 +5,7 @@ import { idSchema, optional, rule, text, withDefault } from '../../core/input/va
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
 import { FORMAT_NAMES } from './formats/line-converter.ts';
+import { memberTable } from './formats/member-table.ts';
 import { listInput } from '../../core/input/lists.ts';
 import { sessionConditions } from '../sessions/public.ts';
 import { phrasesOf } from './search-text.ts';
@@ -47,13 +48,21 @@ export const appendSessionEventsInput = z.strictObject({
 export type AppendSessionEventsInput = z.output<typeof appendSessionEventsInput>;
 
 /** The lines of an agent, in a body of the media type `application/x-ndjson`. */
-export const appendSessionLinesInput = z.strictObject({
-  sessionId,
-  format: z.enum(FORMAT_NAMES).describe('The agent whose lines these are.'),
-  batchId,
-  resumed: z.enum(['true', 'false']).default('false').describe('Whether the agent goes on with an earlier run.'),
-  text: z.string(),
-});
+export const appendSessionLinesInput = z
+  .strictObject({
+    sessionId,
+    format: z.enum(FORMAT_NAMES).describe('The agent whose lines these are.'),
+    batchId,
+    map: optional(memberTable).describe(
+      'Only for the format `jsonl`: what its members mean, as `MEMBER=ROLE` or `MEMBER:VALUE=ROLE`, separated by commas.',
+    ),
+    resumed: z.enum(['true', 'false']).default('false').describe('Whether the agent goes on with an earlier run.'),
+    text: z.string(),
+  })
+  .refine(({ format, map }) => map === undefined || format === 'jsonl', {
+    path: ['map'],
+    ...rule('CONFLICTING', 'is only for the format jsonl'),
+  });
 
 export const EXPORT_FORMATS = ['ndjson', 'markdown'] as const;
 

@@ -6,6 +6,7 @@ export { findOperator, importSessionEvents } from './import.ts';
 export { appendSessionEvents } from './append-operations.ts';
 export { pruneSessionEvents } from './prune.ts';
 export { purgeSessions } from './purge.ts';
+export { memberTable, type TableEntry } from './formats/member-table.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';
 export { indexSessions } from './search-index.ts';
 export { cursorId, cursorSchema, idOf, relayCursorId } from './cursor.ts';

@@ -16,6 +16,7 @@ import { fileOf } from './rest-export.ts';
 import type { ListSessionEventsInput } from './input.ts';
 import { appendSessionEvents, appendSessionLines } from './append-operations.ts';
 import { FORMAT_NAMES } from './formats/line-converter.ts';
+import { TABLE_ROLES } from './formats/member-table.ts';
 import { listSessionEvents } from './operations.ts';
 import { eventToJson } from './rest-document.ts';
 import { toEventStream } from './rest-event-stream.ts';
@@ -75,6 +76,8 @@ const appendedDocument = documentOf(APPENDED_TEXTS, {
 const redactedDocument = documentOf(REDACTED_TEXTS, { redactedEvents: z.int(), redactedTexts: z.int() }).meta({
   id: 'Redaction',
 });
+
+const MAP_TEXT = `With the format \`jsonl\`, the parameter \`map\` says what the members of the lines mean, such as \`map="from:human=user,body.text=text"\`: \`MEMBER=ROLE\` for a member, which is named with those that contain it, and \`MEMBER:VALUE=ROLE\` for who speaks in the lines in which it has that value. ROLE is one of ${TABLE_ROLES.join(', ')}.`;
 
 export const sessionEventRoutes = [
   route(listSessionEvents, {
@@ -165,12 +168,13 @@ export const sessionEventRoutes = [
     },
     textBody: textBody(appendSessionLines, {
       mediaType: 'application/x-ndjson',
-      description: `The lines that an agent has written, with the parameter \`format\` of the media type: ${FORMAT_NAMES.join(', ')}. Every line becomes one or more events, of which the first has the whole line in \`event.message\`; a line that is unknown or malformed is kept too, and so is one that would become more than four times its bytes. Parts of a text have it in \`delta\`; the text so far is in \`accumulatedText\` at its end and every 32 KiB. At most 10,000 lines; blank ones are ignored, and a body without other lines is answered with 200. The optional parameter \`batchId\` makes a retry with the same lines harmless, like \`batchId\` of a JSON body, and so does an \`Idempotency-Key\`. With \`resumed=true\` the agent goes on with an earlier run: its first total, which has that run, is not counted.`,
+      description: `The lines that an agent has written, with the parameter \`format\` of the media type: ${FORMAT_NAMES.join(', ')}. Every line becomes one or more events, of which the first has the whole line in \`event.message\`; a line that is unknown or malformed is kept too, and so is one that would become more than four times its bytes. Parts of a text have it in \`delta\`; the text so far is in \`accumulatedText\` at its end and every 32 KiB. At most 10,000 lines; blank ones are ignored, and a body without other lines is answered with 200. The optional parameter \`batchId\` makes a retry with the same lines harmless, like \`batchId\` of a JSON body, and so does an \`Idempotency-Key\`. With \`resumed=true\` the agent goes on with an earlier run: its first total, which has that run, is not counted. ${MAP_TEXT}`,
       example: '{"type":"thread.started","thread_id":"0199"}\n{"type":"turn.started"}\n',
-      toInput: (text, { format, batchid: batchId, resumed }) => ({
+      toInput: (text, { format, batchid: batchId, map, resumed }) => ({
         text,
         format,
         ...(batchId !== undefined && { batchId }),
+        ...(map !== undefined && { map }),
         ...(resumed !== undefined && { resumed }),
       }),
     }),

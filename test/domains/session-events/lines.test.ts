@@ -37,6 +37,7 @@ type Data = {
   readonly event?: { message: string };
   readonly line?: { event: number };
   readonly accumulatedText?: string;
+  readonly source?: string;
 };
 const stored = async (sessionId: string) =>
   (await readAll(gateway, key, sessionId, 1000)).map(({ eventData }) => eventData as unknown as Data);
@@ -73,6 +74,17 @@ test('what a format remembers goes on in the next request: parts of a message ar
   for (const line of AGENT_LINES.gemini) expect((await send(id, 'gemini', line)).status).toBe(201);
   const texts = (await stored(id)).flatMap(({ accumulatedText }) => accumulatedText ?? []);
   expect(texts).toEqual(['Say hello', 'Hello.', '{"path":"a.ts"}', 'Gone.', 'loop detected']);
+});
+
+test('a table of members counts for the request that has it', async () => {
+  const id = await createSession(gateway, key);
+  const line = '{"who":"human","said":"Why?"}';
+  for (const format of ['jsonl; map="who:human=user, said=text"', 'jsonl'])
+    expect((await send(id, format, line)).status).toBe(201);
+  expect((await stored(id)).map(({ source, accumulatedText }) => [source, accumulatedText])).toEqual([
+    ['user', 'Why?'],
+    ['system', line],
+  ]);
 });
 
 test('with a batchId or an Idempotency-Key, a retry stores nothing and answers the same ids, also after other lines', async () => {
@@ -115,16 +127,19 @@ test.each<[format: string, body: string, status: number, error: string]>([
     'perl',
     '{}',
     400,
-    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "claude-transcript", "codex-rollout", "gemini-chat", "auto"',
+    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "claude-transcript", "codex-rollout", "gemini-chat", "text", "jsonl", "auto"',
   ],
   [
     '',
     '{}',
     400,
-    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "claude-transcript", "codex-rollout", "gemini-chat", "auto"',
+    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "claude-transcript", "codex-rollout", "gemini-chat", "text", "jsonl", "auto"',
   ],
   ['codex', '1\n'.repeat(10_001), 400, 'the body must have at most 10000 lines; send the others in another request'],
   ['codex', 'x'.repeat(4 * 1024 * 1024 + 1), 413, 'the body must be at most 4194304 bytes (4 MiB)'],
+  ['codex; map="a=text"', '{}', 400, 'map: is only for the format jsonl'],
+  ['jsonl; map="a"', '{}', 400, 'map: each entry must be MEMBER=ROLE or MEMBER:VALUE=ROLE, not "a"'],
+  [`jsonl; map="${'a'.repeat(2001)}"`, '{}', 400, 'map: must be at most 2000 characters'],
   [`codex; batchId=${'x'.repeat(201)}`, '{}', 400, 'batchId: must be at most 200 characters'],
 ])('refuses the format %j with a wrong body, and stores nothing: %#', async (format, body, status, error) => {
   const id = await createSession(gateway, key);

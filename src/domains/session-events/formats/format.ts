@@ -10,6 +10,8 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 export interface Draft {
   /** Name of the event in `event.event`; when absent, the type of the line. */
   readonly name?: string;
+  /** When it was, as the agent wrote it; when absent, the time of the line. */
+  readonly time?: unknown;
   /** Who speaks. When absent, the system. */
   readonly source?: 'user' | 'assistant' | 'system' | 'tool';
   readonly scope?: { readonly kind: string; readonly parentToolUseId?: string; readonly taskId?: string };
@@ -58,6 +60,8 @@ export interface Format {
   readonly provider: string;
   /** Set when no line has the whole text of a message that came in parts, so that it is repeated at its end. */
   readonly repeatsEnd?: true;
+  /** Who says a line in which nothing is found; when absent, it is only kept. */
+  readonly otherLines?: 'assistant' | 'system';
   /** The JSON text of a line, such as that of an event stream; when absent, the line itself. */
   readonly jsonOf?: (line: string) => string;
   /** How the lines of each `type` are mapped. */

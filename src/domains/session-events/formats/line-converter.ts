@@ -11,6 +11,7 @@ import type { Draft, Format, JsonObject } from './format.ts';
 import { type FormatMemory, MAX_TEXT } from './format-memory.ts';
 import { geminiChat } from './gemini-chat.ts';
 import { gemini } from './gemini.ts';
+import { jsonl, plainText } from './jsonl.ts';
 import { neutral } from './neutral.ts';
 import { openaiResponses } from './openai-responses.ts';
 import { opencode } from './opencode.ts';
@@ -33,6 +34,8 @@ export const FORMATS = {
   'claude-transcript': claudeTranscript,
   'codex-rollout': codexRollout,
   'gemini-chat': geminiChat,
+  text: plainText,
+  jsonl,
   auto,
 } as const satisfies Readonly<Record<string, Format>>;
 export type FormatName = keyof typeof FORMATS;
@@ -70,12 +73,13 @@ export function parseLine(name: FormatName, line: string): JsonObject | undefine
 
 /** What a format finds in a line; undefined if it cannot read it. */
 export function draftsOf(name: FormatName, json: JsonObject, memory: FormatMemory): readonly Draft[] | undefined {
-  const { types, others }: Format = FORMATS[name === 'auto' ? recognized(json, memory) : name];
+  const { types, others, otherLines }: Format = FORMATS[name === 'auto' ? recognized(json, memory) : name];
   const type = typeOf(json);
   const convert = Object.hasOwn(types, type) ? types[type] : others;
   try {
     const drafts = convert?.(json, memory) ?? [];
-    return drafts.length > 0 ? drafts : neutral(json, memory);
+    const found = drafts.length > 0 ? drafts : neutral(json, memory);
+    return otherLines && found.every((draft) => Object.keys(draft).length === 0) ? undefined : found;
   } catch {
     // Whatever it is, it is kept.
     return undefined;
@@ -144,7 +148,7 @@ export function* eventsOf(content: LineContent, drafts: readonly Draft[]): Gener
   const { provider }: Format = FORMATS[format];
   const isLong = parts.length > 1;
   const count = eventCount(content, drafts);
-  const [messageId, createdAt] = [messageIdOf(json), timeOf(json)];
+  const messageId = messageIdOf(json);
   for (let index = 0; index < count; index += 1) {
     const found = drafts[index];
     const {
@@ -152,6 +156,7 @@ export function* eventsOf(content: LineContent, drafts: readonly Draft[]): Gener
       source = 'system',
       scope = { kind: 'foreground' },
       isRepeated: _repeated,
+      time = json['timestamp'],
       ...draft
     } = found ?? {};
     const message = parts[index];
@@ -159,7 +164,7 @@ export function* eventsOf(content: LineContent, drafts: readonly Draft[]): Gener
       eventType: type,
       messageId,
       provider,
-      createdAt,
+      createdAt: timeOf(time),
       eventData: {
         type,
         scope,
@@ -240,7 +245,7 @@ const MIN_TIME = Date.UTC(1970);
 const MAX_TIME = Date.UTC(9999, 0);
 
 /** The time that the agent wrote into the line, as text or in milliseconds. */
-function timeOf({ timestamp }: JsonObject): string | null {
+function timeOf(timestamp: unknown): string | null {
   if (
     typeof timestamp !== 'number' &&
     (typeof timestamp !== 'string' || !/^\d{4}-\d\d-\d\dT.*(?:Z|[+-]\d\d:?\d\d)$/.test(timestamp))

@@ -4,6 +4,7 @@ import {
   type JsonObject,
   amountOf,
   contentText,
+  entryOf,
   errorText,
   listOf,
   nameOf,
@@ -26,11 +27,11 @@ const ROLES: Readonly<Record<string, NonNullable<Draft['source']>>> = {
   tool: 'tool',
   toolResult: 'tool',
 };
-const TEXTS = ['text', 'content', 'message', 'output_text'];
+const TEXTS = ['text', 'content', 'message', 'output_text', 'parts'];
 const CALL_IDS = ['toolCallId', 'tool_call_id', 'tool_use_id', 'callId', 'call_id'];
 const TOOL_NAMES = ['toolName', 'tool_name', 'tool', 'name'];
 const INPUTS = ['arguments', 'args', 'input', 'parameters'];
-const OUTPUTS = ['result', 'output', 'toolResult'];
+const OUTPUTS = ['result', 'output', 'toolResult', 'response'];
 const CALL_TYPE = /tool.?(?:use|call)$|function_?call$/i;
 
 const firstOf = (object: JsonObject, names: readonly string[]) =>
@@ -47,10 +48,12 @@ export const neutral: Convert = (line, memory) => {
 /** Who speaks; undefined if the object does not say so. */
 function sourceOf(object: JsonObject): Draft['source'] {
   const role = textOf(object['role']) ?? textOf(object['sender']) ?? textOf(object['author']) ?? '';
-  if (Object.hasOwn(ROLES, role)) return ROLES[role];
-  if (role !== '') return 'assistant';
+  if (role !== '') return speakerOf(role);
   return /^user\b/.test(textOf(object['type']) ?? '') ? 'user' : undefined;
 }
+
+/** Who has a role, in the words of most agents. */
+export const speakerOf = (role: string): NonNullable<Draft['source']> => entryOf(ROLES, role) ?? 'assistant';
 
 function draftsOf(object: JsonObject, memory: FormatMemory, source: Draft['source'] = 'assistant'): readonly Draft[] {
   const tool = toolDraft(object, memory);
@@ -62,7 +65,12 @@ function draftsOf(object: JsonObject, memory: FormatMemory, source: Draft['sourc
     if (error !== undefined) return [{ name: 'error', accumulatedText: error }];
     return text === undefined || text === '' ? [] : [said(text, source, memory)];
   }
-  return listOf(found).flatMap((each) => {
+  return blockDrafts(found, memory, source);
+}
+
+/** A list of texts, and of blocks with texts, calls or results. */
+export function blockDrafts(blocks: unknown, memory: FormatMemory, source: Draft['source']): readonly Draft[] {
+  return listOf(blocks).flatMap((each) => {
     const block = objectOf(each);
     const draft = toolDraft(block, memory);
     if (draft) return [draft];
@@ -72,14 +80,15 @@ function draftsOf(object: JsonObject, memory: FormatMemory, source: Draft['sourc
 }
 
 /** Texts have an item of their own, so that none takes the place of another. */
-function said(text: string, source: Draft['source'], memory: FormatMemory): Draft {
+export function said(text: string, source: Draft['source'], memory: FormatMemory): Draft {
   const number = (amountOf(memory.get('texts read')) ?? 0) + 1;
   memory.set('texts read', number);
   return textDraft(text, { itemId: `read:${number}`, ...(source && { source }) });
 }
 
 /** The call of a tool, or its result. */
-function toolDraft(object: JsonObject, memory: FormatMemory): Draft | undefined {
+function toolDraft(block: JsonObject, memory: FormatMemory): Draft | undefined {
+  const object = toolOf(block);
   const isCall = CALL_TYPE.test(textOf(object['type']) ?? '');
   const id = nameOf(firstOf(object, CALL_IDS)) ?? (isCall ? nameOf(object['id']) : undefined);
   if (id === undefined) return undefined;
@@ -100,8 +109,16 @@ function toolDraft(object: JsonObject, memory: FormatMemory): Draft | undefined 
     ...(name !== undefined && { toolName: name }),
     toolResult: {
       status: hasFailed ? 'error' : 'completed',
-      output: contentText(objectOf(output)['content'] ?? output),
+      output: contentText(objectOf(output)['content'] ?? objectOf(output)['output'] ?? output),
       ...(hasFailed && { error: error ?? 'the call failed' }),
     },
   };
+}
+
+/** Agents of the Gemini API wrap the call and its result. */
+function toolOf(block: JsonObject): JsonObject {
+  const call = objectOf(block['functionCall']);
+  const response = objectOf(block['functionResponse']);
+  if (nameOf(call['name']) !== undefined) return { type: 'function_call', ...call };
+  return nameOf(response['name']) === undefined ? block : { callId: response['id'], ...response };
 }

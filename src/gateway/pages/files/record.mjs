@@ -19,8 +19,10 @@
 //
 // Options
 //   --title TEXT           title of the session; by default the agent and its prompt
-//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat or auto; by default
-//                          recognized by the command or the lines; of an agent that is not known the texts are read as well as possible (auto)
+//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat, text, jsonl or auto; by default
+//                          recognized by the command or the lines; of an agent that is not known the texts are read as well as possible (auto).
+//                          text: every line is what the agent says. jsonl: JSON lines of an agent that is not known
+//   --map MEMBER=ROLE      what a member of lines of the format jsonl means, such as body.text=text or from:human=user; can be repeated
 //   --visibility WHO       private (the default) or public, which the whole organization can read
 //   --session ID           records into this session instead of a new one
 //   --spool FOLDER         where lines are kept until they are sent; by default ~/.workspace-recorder
@@ -48,6 +50,7 @@ import { constants, homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import {
+  AGENTS,
   ERROR_WAIT_MS,
   FORMATS,
   MAX_ERROR_BYTES,
@@ -55,6 +58,7 @@ import {
   settingsProblem,
   textOf,
   UsageError,
+  withMap,
 } from './recorder/common.mjs';
 import { runInstall, runUninstall } from './recorder/hooks.mjs';
 import { runImport, runSync } from './recorder/import.mjs';
@@ -67,6 +71,7 @@ function readArguments() {
   const options = /** @type {const} */ ({
     title: { type: 'string' },
     format: { type: 'string' },
+    map: { type: 'string', multiple: true },
     visibility: { type: 'string', default: 'private' },
     session: { type: 'string' },
     spool: { type: 'string' },
@@ -76,12 +81,11 @@ function readArguments() {
     help: { type: 'boolean', short: 'h' },
   });
   const { values, positionals: command } = parseArgs({ options, allowPositionals: true });
-  if (values.format !== undefined && !FORMATS.includes(values.format))
-    throw new UsageError(`--format: must be one of ${FORMATS.join(', ')}`);
   if (!['private', 'public'].includes(values.visibility))
     throw new UsageError('--visibility: must be private or public');
   if (!/^\d{1,5}$/.test(values.wait)) throw new UsageError('--wait: must be a number of seconds');
-  return { ...values, waitMs: Number(values.wait) * 1000, command };
+  const { format, map } = withMap(values);
+  return { ...values, format, map, waitMs: Number(values.wait) * 1000, command };
 }
 
 /**
@@ -178,10 +182,10 @@ async function readPipe(keep) {
 }
 
 /**
- * @param {{ title?: string, format?: string, visibility: string, session?: string, spool?: string, resumed?: boolean }} options
+ * @param {{ title?: string, format?: string | undefined, map?: string | undefined, visibility: string, session?: string, spool?: string, resumed?: boolean }} options
  * @param {readonly string[]} command
  */
-function openSpool({ title, format, visibility, session, spool: given, resumed }, command) {
+function openSpool({ title, format, map, visibility, session, spool: given, resumed }, command) {
   const run = randomUUID();
   const { name } = programOf(command);
   /** @type {State} */
@@ -191,7 +195,8 @@ function openSpool({ title, format, visibility, session, spool: given, resumed }
     visibility,
     pid: process.pid,
     agent: name || undefined,
-    format: format === 'auto' ? undefined : (format ?? FORMATS.find((each) => each === name)),
+    format: format === 'auto' ? undefined : (format ?? FORMATS.find((each) => each === name && AGENTS.has(each))),
+    map,
     isResumed: resumed ?? goesOn(command),
     session,
     starts: 0,

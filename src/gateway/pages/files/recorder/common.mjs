@@ -32,11 +32,38 @@ export const FORMATS = [
   'claude-transcript',
   'codex-rollout',
   'gemini-chat',
+  'text',
+  'jsonl',
   'auto',
 ];
+/** Formats that say nothing about the agent. */
+export const OF_ANY_AGENT = new Set(['text', 'jsonl', 'auto']);
 /** Programs whose prompt is known. */
-export const AGENTS = new Set([...FORMATS, 'qwen']);
-AGENTS.delete('auto');
+export const AGENTS = new Set([...FORMATS.filter((format) => !OF_ANY_AGENT.has(format)), 'qwen']);
+/** What a member of a JSON line can mean. */
+const ROLES = [
+  'user',
+  'assistant',
+  'system',
+  'tool',
+  'thinking',
+  'error',
+  'text',
+  'role',
+  'time',
+  'toolName',
+  'toolCallId',
+  'toolInput',
+  'toolOutput',
+  'toolError',
+  'model',
+  'inputTokens',
+  'outputTokens',
+  'cachedInputTokens',
+  'cacheWriteTokens',
+  'costUsd',
+  'durationMs',
+];
 export const BASE = join(homedir(), '.workspace-recorder');
 export const SETTINGS = join(BASE, 'settings.json');
 /** @type {{ GATEWAY?: string, KEY?: string, since?: number }} what `install` has saved for the hooks */
@@ -66,6 +93,24 @@ export const NOT_SET = 'the variables GATEWAY and KEY must be set';
 
 /** A mistake in the arguments. */
 export class UsageError extends Error {}
+
+/**
+ * The table of members, as it is sent, and its format.
+ * @param {{ format?: string | undefined, map?: string[] | undefined }} options @returns {{ format?: string | undefined, map?: string | undefined }}
+ */
+export function withMap({ format, map }) {
+  if (format !== undefined && !FORMATS.includes(format))
+    throw new UsageError(`--format: must be one of ${FORMATS.join(', ')}`);
+  if (map === undefined) return { format };
+  if (format !== undefined && format !== 'jsonl') throw new UsageError('--map: is only for --format jsonl');
+  const entries = map.flatMap((each) => each.split(','));
+  for (const entry of entries)
+    if (!ROLES.includes(/^[^=:]+(?::[^=]+)?=([^=]+)$/.exec(entry)?.[1]?.trim() ?? ''))
+      throw new UsageError(
+        `--map: must be MEMBER=ROLE or MEMBER:VALUE=ROLE, where ROLE is one of ${ROLES.join(', ')}; not ${entry}`,
+      );
+  return { format: 'jsonl', map: entries.join(',').replaceAll(/[^ !#-:<-[\]-~]+/g, encodeURIComponent) };
+}
 
 /** What is wrong with the variables; undefined if nothing is. */
 export function settingsProblem() {

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import * as fs from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { BASE, isAgreed, SAVED, say, SEND_EVERY_MS, settingsProblem, textOf, UsageError } from './common.mjs';
+import { BASE, isAgreed, SAVED, say, SEND_EVERY_MS, settingsProblem, textOf, UsageError, withMap } from './common.mjs';
 import { Cursors, digest, markOf, shortHash } from './cursors.mjs';
 import { isConflict, post, postJson, Problem, Refusal } from './gateway.mjs';
 import { isRunning, nextBatch } from './spool.mjs';
@@ -22,6 +22,8 @@ const CHUNK = 1024 * 1024;
 function readOptions(args) {
   const options = /** @type {const} */ ({
     agent: { type: 'string' },
+    format: { type: 'string' },
+    map: { type: 'string', multiple: true },
     since: { type: 'string' },
     exclude: { type: 'string', multiple: true },
     public: { type: 'boolean' },
@@ -37,8 +39,12 @@ function readOptions(args) {
     throw new UsageError(`--agent: must be one of ${TRANSCRIPT_AGENTS.join(', ')}`);
   if (file !== undefined && !fs.existsSync(file)) throw new UsageError(`there is no file ${file}`);
   if (!/^\d{1,5}$/.test(values.wait)) throw new UsageError('--wait: must be a number of seconds');
+  const { format, map } = withMap(values);
+  if (format !== undefined && file === undefined) throw new UsageError('--format and --map: are only for one file');
   return {
     ...values,
+    format,
+    map,
     exclude: values.exclude ?? [],
     file,
     waitMs: Number(values.wait) * 1000,
@@ -66,10 +72,10 @@ function isDue({ size, mtimeMs }, cursor) {
 }
 
 /** @param {Options} options @param {Cursors} cursors */
-function dueTranscripts({ agent, file, from, exclude }, cursors) {
+function dueTranscripts({ agent, file, format, from, exclude }, cursors) {
   /** @type {Map<string, boolean>} */
   const leftOut = new Map();
-  return findTranscripts(agent, file).filter((transcript) => {
+  return findTranscripts(agent, file, format).filter((transcript) => {
     const cursor = cursors.get(transcript.path);
     if (!isDue(transcript, cursor)) return false;
     // What was there before the hooks were installed is sent by `import` only.
@@ -313,13 +319,13 @@ async function ensure(transcript, options) {
 }
 
 /** @param {Cursor} cursor @param {Transcript} transcript @param {Options} options @param {readonly Buffer[]} lines */
-async function append(cursor, { path, format }, { waitMs }, lines) {
+async function append(cursor, { path, format }, { waitMs, map }, lines) {
   const { session = '' } = cursor;
   const body = Buffer.concat(lines.flatMap((line) => [line, Buffer.from('\n')]));
   const id = digest(Buffer.concat([Buffer.from(`${path.split(/[/\\]/).at(-1)} ${cursor.end} `), body]));
   const send = () =>
     post(`/v1/sessions/${session}/events`, body, {
-      'Content-Type': `application/x-ndjson; format=${format}; batchId="${id}"`,
+      'Content-Type': `application/x-ndjson; format=${format}; batchId="${id}"${map ? `; map="${map}"` : ''}`,
     });
   if (!cursor.isOpen) await patiently(waitMs, () => open(session));
   cursor.isOpen = true;

@@ -1,6 +1,6 @@
 /** Sends the lines of a run. */
 
-import { AGENTS, GATEWAY, MAX_PAUSE_MS, say, SEND_EVERY_MS, settingsProblem, textOf } from './common.mjs';
+import { AGENTS, GATEWAY, MAX_PAUSE_MS, OF_ANY_AGENT, say, SEND_EVERY_MS, settingsProblem, textOf } from './common.mjs';
 import { othersIn } from './spool.mjs';
 /** @import { Spool, State } from './spool.mjs' */
 import { isConflict, paceMs, post, postJson, Refusal } from './gateway.mjs';
@@ -53,8 +53,8 @@ export class Sender {
 
   /** @param {string} format */
   typeOf(format) {
-    const { run, sent, isResumed } = this.spool.state;
-    return `application/x-ndjson; format=${format}; batchId="${run}:${sent}"${isResumed ? '; resumed=true' : ''}`;
+    const { run, sent, isResumed, map } = this.spool.state;
+    return `application/x-ndjson; format=${format}; batchId="${run}:${sent}"${map ? `; map="${map}"` : ''}${isResumed ? '; resumed=true' : ''}`;
   }
 
   /** Appends to the session. One that another recorder has finished is queued again. @param {string | Buffer} body @param {string} type */
@@ -71,7 +71,7 @@ export class Sender {
   async create() {
     const { state } = this.spool;
     const { title, visibility, format, run } = state;
-    if (format !== 'auto') state.agent = AGENTS.has(state.agent ?? '') ? state.agent : format;
+    if (!OF_ANY_AGENT.has(format ?? 'auto')) state.agent = AGENTS.has(state.agent ?? '') ? state.agent : format;
     const { agent } = state;
     const created = await postJson('/v1/sessions', { title, visibility, agent }, `${run}:create`);
     state.session = created?.id;

@@ -13,6 +13,7 @@ import { MAX_BYTES, MAX_LINE_BYTES, MAX_LINES, MAX_MEMORY, say, textOf } from '.
  *   pid?: number,
  *   agent?: string,
  *   format?: string,
+ *   map?: string | undefined,
  *   isResumed?: boolean,
  *   session?: string,
  *   starts: number,

@@ -76,8 +76,11 @@ function sourceOf(path, agent, isOfSubagent) {
   return (nameIn(sessionId) ?? name).slice(0, 255);
 }
 
-/** The transcripts of an agent, or of all; those of subagents after their sessions. @param {string | undefined} agent @param {string | undefined} file */
-export function findTranscripts(agent, file) {
+/**
+ * The transcripts of an agent, or of all; those of subagents after their sessions.
+ * @param {string | undefined} agent @param {string | undefined} file @param {string | undefined} format of the file
+ */
+export function findTranscripts(agent, file, format) {
   const kinds = KINDS.filter((kind) => agent === undefined || kind.agent === agent);
   const found =
     file === undefined
@@ -90,15 +93,16 @@ export function findTranscripts(agent, file) {
                 .map((path) => transcriptOf(path, kind.agent, kind.format)),
             ),
         )
-      : [givenTranscript(resolve(file), agent)];
+      : [givenTranscript(resolve(file), agent, format)];
   return found
     .filter((each) => each !== undefined)
     .toSorted((one, other) => Number(one.isOfSubagent) - Number(other.isOfSubagent));
 }
 
-/** @param {string} path @param {string | undefined} agent */
-function givenTranscript(path, agent) {
-  const [name, format] = kindOf(path, agent);
+/** @param {string} path @param {string | undefined} agent @param {string | undefined} given */
+function givenTranscript(path, agent, given) {
+  const ofFormat = KINDS.find((kind) => kind.format === given)?.agent;
+  const [name, format] = given === undefined ? kindOf(path, agent) : [agent ?? ofFormat ?? 'agent', given];
   return transcriptOf(path, name, format);
 }
 
