@@ -38,8 +38,8 @@ export interface JobHandler<Data extends z.core.$ZodType = z.core.$ZodType> {
   readonly data: Data;
   /** Cron schedule (five fields, UTC), shared by all processes. A missed run is caught up once. */
   readonly schedule?: string;
-  /** If it throws, the job is retried with growing pauses until it succeeds. */
-  readonly run: (context: JobContext, data: z.output<Data>) => Promise<void>;
+  /** If it throws, the job is retried with growing pauses until it succeeds. All attempts have the same job id. */
+  readonly run: (context: JobContext, data: z.output<Data>, jobId: string) => Promise<void>;
 }
 
 /** Checks the type of the data while a handler is written, and erases it for the list of handlers. */
@@ -207,7 +207,7 @@ async function runJob(
 ): Promise<void> {
   const { log, signal } = context;
   try {
-    await run(context, z.parse(schema, data));
+    await run(context, z.parse(schema, data), id);
     // Recurring jobs are logged only if they did something.
     log[OPTIONS[queue] === RECURRING ? 'debug' : 'info']({ queue, jobId: id }, 'job done');
   } catch (error) {

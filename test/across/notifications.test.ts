@@ -137,6 +137,7 @@ const ENDINGS: readonly [what: string, act: (followed: Followed) => Promise<unkn
       await userDeletionJob(DELETION_STEPS).run(
         { ...workContext(dependencies), log: dependencies.log, signal },
         asked.body,
+        crypto.randomUUID(),
       );
     },
     'missing or invalid API key',

@@ -92,7 +92,7 @@ describe('maintenance', () => {
     const { signal } = new AbortController();
     const now = () => new Date('9000-01-01T00:00:00.000Z');
     const context = { ...workContext(gateway.dependencies), log: gateway.dependencies.log, now, signal };
-    await maintenanceJob({ AUDIT_RETENTION_DAYS: 0 }).run(context, {});
+    await maintenanceJob({ AUDIT_RETENTION_DAYS: 0 }).run(context, {}, crypto.randomUUID());
     expect([await count('audit_entry'), await count('idempotency_key')]).toEqual([1, 0]);
   });
 

@@ -1,32 +1,34 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
-import { jobEntry, recordAudit } from '../../core/audit.ts';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { SessionId } from '../../core/ids.ts';
 import { type JobContext, enqueueJob, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import { deleteAuditEntries } from '../audit-log/public.ts';
 import { deleteSessions, sessionTopic, sessionsTopic } from '../sessions/public.ts';
 import { KINDS, cutoff, retentionOf } from './periods.ts';
 import { type RetentionCounts, definitionIdsOf, deleteOldOccurrences, findOrganizations } from './queries.ts';
+import { type Run, countDeleted } from './run-entry.ts';
 
 type Context = Pick<JobContext, 'em' | 'sql' | 'now' | 'newId' | 'notifier' | 'settings' | 'signal'>;
 
-/** Deletes what is older than its organization keeps. It can be interrupted at any point; the next run continues. */
+/** Deletes what is older than its organization keeps. It can be interrupted at any point; the next attempt continues. */
 export const retentionJob = jobHandler({
   queue: 'retention',
   data: z.unknown(),
   schedule: '47 * * * *',
-  run: (context) => applyRetention(context),
+  run: (context, _, jobId) => applyRetention(context, jobId),
 });
 
 const ORGANIZATIONS = 100;
 
-export async function applyRetention(context: Context): Promise<void> {
+export async function applyRetention(context: Context, jobId: string): Promise<void> {
   const { sql, settings } = context;
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
     const some = await findOrganizations(sql, after, ORGANIZATIONS);
     for (const { id, ...own } of some) {
       const periods = retentionOf(own, settings);
-      if (KINDS.some((kind) => periods[kind] !== null)) await applyTo(context, id, periods);
+      const run = { jobId, organizationId: id };
+      if (KINDS.some((kind) => periods[kind] !== null)) await applyTo(context, run, periods);
     }
     const last = some.at(-1);
     if (!last) return;
@@ -34,79 +36,56 @@ export async function applyRetention(context: Context): Promise<void> {
   }
 }
 
-/** Writes one entry to the audit log of the organization, with counts, if something was deleted. */
-async function applyTo(
-  context: Context,
-  organizationId: OrganizationId,
-  periods: ReturnType<typeof retentionOf>,
-): Promise<void> {
+async function applyTo(context: Context, run: Run, periods: ReturnType<typeof retentionOf>): Promise<void> {
   const at = context.now();
-  const deleted: RetentionCounts = {
-    sessions: await deleteOldSessions(context, organizationId, cutoff(periods.sessionDays, at)),
-    occurrences: await deleteOccurrences(context, organizationId, cutoff(periods.occurrenceDays, at)),
-    auditEntries: await deleteEntries(context, organizationId, cutoff(periods.auditLogDays, at)),
-  };
-  if (Object.values(deleted).every((count) => count === 0)) return;
-  const detail = `${deleted.sessions} sessions, ${deleted.occurrences} event occurrences, ${deleted.auditEntries} audit log entries`;
-  const target = { type: 'Organization' as const, id: organizationId, organizationId, detail };
-  await recordAudit(context.em.fork(), jobEntry(context, context.newId(), 'applyRetention', target));
-}
-
-async function deleteOldSessions(
-  { em, newId, notifier, signal }: Context,
-  organizationId: OrganizationId,
-  unchangedSince: Date | undefined,
-): Promise<number> {
-  let count = 0;
-  for (; unchangedSince;) {
-    signal.throwIfAborted();
-    const which = { organizationId, unchangedSince };
-    const { deleted } = await em.fork().transactional(async (transaction) => {
-      const outcome = await deleteSessions(transaction, which, {
-        batch: SMALL_DELETION_BATCH,
-        deletionJobId: null,
-        reason: 'retention',
-      });
-      const job = { id: newId(), data: { sessionIds: outcome.deleted }, delaySeconds: 0 };
-      if (outcome.deleted.length > 0) await enqueueJob(transaction, 'session-purge', job);
-      return outcome;
-    });
-    if (deleted.length === 0) break;
-    count += deleted.length;
-    for (const id of deleted) notifier.publish(sessionTopic(id));
-    notifier.publish(sessionsTopic(organizationId));
-  }
-  return count;
-}
-
-async function deleteOccurrences(
-  { em, sql, signal }: Context,
-  organizationId: OrganizationId,
-  before: Date | undefined,
-): Promise<number> {
-  if (!before) return 0;
-  let count = 0;
-  for (const definitionId of await definitionIdsOf(sql, organizationId))
-    count += await exhaust(signal, () =>
-      deleteOldOccurrences(em.fork(), { organizationId, definitionId }, before, DELETION_BATCH),
+  const { organizationId } = run;
+  const unchangedSince = cutoff(periods.sessionDays, at);
+  if (unchangedSince) await deleteOldSessions(context, run, unchangedSince);
+  const receivedBefore = cutoff(periods.occurrenceDays, at);
+  if (receivedBefore)
+    for (const definitionId of await definitionIdsOf(context.sql, organizationId))
+      await deleteAll(context, run, 'occurrences', (em) =>
+        deleteOldOccurrences(em, { organizationId, definitionId }, receivedBefore, DELETION_BATCH),
+      );
+  const writtenBefore = cutoff(periods.auditLogDays, at);
+  if (writtenBefore)
+    await deleteAll(context, run, 'auditEntries', (em) =>
+      deleteAuditEntries(em, writtenBefore, DELETION_BATCH, organizationId),
     );
-  return count;
 }
 
-async function deleteEntries(
-  { em, signal }: Context,
-  organizationId: OrganizationId,
-  before: Date | undefined,
-): Promise<number> {
-  return before ? exhaust(signal, () => deleteAuditEntries(em.fork(), before, DELETION_BATCH, organizationId)) : 0;
+async function deleteOldSessions(context: Context, run: Run, unchangedSince: Date): Promise<void> {
+  const { newId, notifier } = context;
+  const which = { organizationId: run.organizationId, unchangedSince };
+  const deletion = { batch: SMALL_DELETION_BATCH, deletionJobId: null, reason: 'retention' } as const;
+  let deleted: readonly SessionId[] = [];
+  const deleteSome = async (em: EntityManager) => {
+    ({ deleted } = await deleteSessions(em, which, deletion));
+    const job = { id: newId(), data: { sessionIds: deleted }, delaySeconds: 0 };
+    if (deleted.length > 0) await enqueueJob(em, 'session-purge', job);
+    return deleted.length;
+  };
+  await deleteAll(context, run, 'sessions', deleteSome, () => {
+    for (const id of deleted) notifier.publish(sessionTopic(id));
+    if (deleted.length > 0) notifier.publish(sessionsTopic(run.organizationId));
+  });
 }
 
-/** Repeats a deletion until it finds nothing. @returns how many rows were deleted. */
-async function exhaust(signal: AbortSignal, deleteSome: () => Promise<number>): Promise<number> {
-  let count = 0;
-  for (let deleted = 1; deleted > 0; count += deleted) {
+/** Deletes batches until nothing is found, each in a transaction with its count. */
+async function deleteAll(
+  { em, now, newId, signal }: Context,
+  run: Run,
+  kind: keyof RetentionCounts,
+  deleteSome: (em: EntityManager) => Promise<number>,
+  afterCommit?: () => void,
+): Promise<void> {
+  for (let deleted = 1; deleted > 0;) {
     signal.throwIfAborted();
-    deleted = await deleteSome();
+    deleted = await em.fork().transactional(async (transaction) => {
+      const count = await deleteSome(transaction);
+      if (count > 0) await countDeleted(transaction, { now, newId }, run, { [kind]: count });
+      return count;
+    });
+    afterCommit?.();
   }
-  return count;
 }

@@ -71,7 +71,7 @@ test('an interrupted job continues when it runs again; the job refuses a definit
   await removeDefinition(key, gone.name);
   const { log } = gateway.dependencies;
   const run = (definitionId: string, signal: AbortSignal) =>
-    eventPurgeJob.run({ ...workContext(gateway.dependencies), log, signal }, { definitionId });
+    eventPurgeJob.run({ ...workContext(gateway.dependencies), log, signal }, { definitionId }, crypto.randomUUID());
   const stopping = new AbortController();
   const check = stopping.signal.throwIfAborted.bind(stopping.signal);
   let batches = 0;

@@ -204,7 +204,7 @@ test('a job that ends in the middle twice is finished once, by one of two worker
   const { deletionJobId } = (await erase(key, { email: 'ada@example.com' })).body;
   const { signal } = new AbortController();
   const context = { ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal };
-  const run = () => objectDeletionJob.run(context, { deletionJobId });
+  const run = () => objectDeletionJob.run(context, { deletionJobId }, crypto.randomUUID());
   const countFinishes = await recordFinishes(gateway);
   await rows(
     `create function fail_for_test() returns trigger language plpgsql as $$ begin raise exception 'killed'; end $$`,

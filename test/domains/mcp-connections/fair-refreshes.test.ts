@@ -35,7 +35,11 @@ async function connect(fixture: OAuthFixture, key: string, name = 'connection'):
 
 function runJob(): Promise<void> {
   const { signal } = new AbortController();
-  return mcpRefreshJob.run({ ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal }, {});
+  return mcpRefreshJob.run(
+    { ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal },
+    {},
+    crypto.randomUUID(),
+  );
 }
 
 const advance = (seconds: number) => gateway.setClock(new Date(Date.now() + seconds * 1000));

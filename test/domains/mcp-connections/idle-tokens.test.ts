@@ -59,7 +59,11 @@ function advance(seconds: number | undefined): void {
 
 function refreshIdle(gateway = one): Promise<void> {
   const { signal } = new AbortController();
-  return mcpRefreshJob.run({ ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal }, {});
+  return mcpRefreshJob.run(
+    { ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal },
+    {},
+    crypto.randomUUID(),
+  );
 }
 
 function startWorker({ databaseUrl, dependencies }: TestGateway) {

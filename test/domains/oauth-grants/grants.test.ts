@@ -200,6 +200,7 @@ test('maintenance deletes expired tokens, and grants when the audit log no longe
     maintenanceJob(config).run(
       { ...workContext(gateway.dependencies), log, now, signal: new AbortController().signal },
       {},
+      'a job',
     );
   await clean();
   expect(await kept()).toEqual([{ grants: 1, details: 1, tokens: 1 }]);

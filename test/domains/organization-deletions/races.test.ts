@@ -38,7 +38,7 @@ function runJob(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
   const job = organizationDeletionJob(DELETION_STEPS);
-  return job.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+  return job.run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId }, crypto.randomUUID());
 }
 
 /** The number of rows of the organization in each table that requests write to. */

@@ -23,8 +23,9 @@ afterAll(async () => {
 const DAY = 86_400_000;
 const at = (days: number) => gateway.setClock(new Date(Date.UTC(2026, 0, 1) + days * DAY));
 
-async function apply(to: TestGateway = gateway, signal = new AbortController().signal): Promise<void> {
-  await applyRetention({ ...workContext(to.dependencies), signal });
+async function apply(to: TestGateway = gateway): Promise<void> {
+  const { signal } = new AbortController();
+  await applyRetention({ ...workContext(to.dependencies), signal }, crypto.randomUUID());
 }
 
 interface Days {

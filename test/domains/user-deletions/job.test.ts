@@ -18,7 +18,11 @@ const rows = <Row extends object>(text: string, ...values: unknown[]) =>
 function runJob(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
-  return userDeletionJob(DELETION_STEPS).run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+  return userDeletionJob(DELETION_STEPS).run(
+    { ...workContext(gateway.dependencies), log, signal },
+    { deletionJobId },
+    crypto.randomUUID(),
+  );
 }
 
 test('several workers can run the deletion job of an account at the same time, and it is done once', async () => {

@@ -22,7 +22,11 @@ async function requestDeletion({ key, userId }: { key: string; userId: string })
 function run(deletionJobId: string): Promise<void> {
   const { log } = gateway.dependencies;
   const { signal } = new AbortController();
-  return userDeletionJob(DELETION_STEPS).run({ ...workContext(gateway.dependencies), log, signal }, { deletionJobId });
+  return userDeletionJob(DELETION_STEPS).run(
+    { ...workContext(gateway.dependencies), log, signal },
+    { deletionJobId },
+    crypto.randomUUID(),
+  );
 }
 
 test('if the last two admins of an organization that they have not created delete their accounts at the same time, a member becomes admin', async () => {
