@@ -30,6 +30,8 @@ export const WORK = {
   keylessBytes: 8 * 1024,
   /** Milliseconds that a computation takes before it lets other requests run. */
   sliceMs: 10,
+  /** Milliseconds that a transaction of many should take, while others can wait for its locks. */
+  batchMs: 30,
   /** Sign-ins of a process that wait for the identity provider. */
   oidcAttempts: 200,
   /** Lines of an agent in one request, and events that they become. */
@@ -89,5 +91,29 @@ export class WorkSlices {
   async pause(): Promise<void> {
     await setImmediate();
     this.#end = performance.now() + WORK.sliceMs;
+  }
+}
+
+/** How much the next of many transactions does, so that it takes about `WORK.batchMs`: what the last one took decides. */
+export class BatchSize {
+  readonly #max: number;
+  readonly #now: () => number;
+  #size: number;
+
+  constructor(max: number, now = () => performance.now()) {
+    this.#max = max;
+    this.#now = now;
+    this.#size = Math.ceil(max / 10);
+  }
+
+  async measure<Result>(run: (size: number) => Promise<Result>): Promise<Result> {
+    const began = this.#now();
+    const result = await run(this.#size);
+    // Slow ones count at once; a fast one can have found little to do.
+    const change = Math.min(2, WORK.batchMs / (this.#now() - began));
+    // Where the connection or the machine is slow, small ones would take as long.
+    const min = this.#max / 20;
+    this.#size = Math.ceil(Math.max(min, Math.min(this.#max, this.#size * change)));
+    return result;
   }
 }

@@ -60,7 +60,8 @@ const SessionTextSchema = defineEntity({
     { name: 'session_text_event_index', properties: ['sessionId', 'eventId'] },
     {
       name: 'session_text_document_index',
-      expression: 'create index "session_text_document_index" on "session_text" using gin ("document")',
+      expression:
+        'create index "session_text_document_index" on "session_text" using gin ("document") with (fastupdate = off)',
     },
   ],
 });

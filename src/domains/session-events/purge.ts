@@ -6,9 +6,9 @@ import { idSchema } from '../../core/input/validation.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
+import { BatchSize } from '../../core/work-budget.ts';
 import { DeletedSession, type SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
-import { deleteTexts } from './search-index.ts';
 
 /** Deletes what a deleted session leaves: events, searched texts and batch ids. Nobody can read them since its row is gone. */
 
@@ -21,8 +21,7 @@ export async function purgeSessions({ em, signal }: Pick<JobContext, 'em' | 'sig
     const sessions = await em.fork().find(DeletedSession, condition, { limit: 100 });
     if (sessions.length === 0) return;
     for (const { sessionId, organizationId } of sessions) {
-      do signal.throwIfAborted();
-      while ((await purgeBatch(em.fork(), sessionId, organizationId)) > 0);
+      await purge({ em, signal }, sessionId, organizationId);
       await em.fork().nativeDelete(DeletedSession, { sessionId });
     }
   }
@@ -61,9 +60,47 @@ const firstIdOf = (hour: number): string =>
     .toString(16)
     .padStart(2, '0')}000000-0000-0000-0000-000000000000`;
 
-/** @returns how many rows were deleted; 0 when none are left. */
-async function purgeBatch(em: EntityManager, sessionId: SessionId, organizationId: OrganizationId): Promise<number> {
-  return (await deleteBatchIds(em, sessionId, organizationId, DELETION_BATCH)) + (await purgeEvents(em, sessionId));
+/** The tables of events, with their columns for the id of the event. */
+const OF_EVENTS = [
+  ['session_text', 'event_id'],
+  ['session_event', 'id'],
+] as const;
+
+async function purge(
+  { em, signal }: Pick<JobContext, 'em' | 'signal'>,
+  sessionId: SessionId,
+  organizationId: OrganizationId,
+): Promise<void> {
+  do signal.throwIfAborted();
+  while ((await deleteBatchIds(em.fork(), sessionId, organizationId, DELETION_BATCH)) > 0);
+  for (const place of OF_EVENTS) {
+    const batch = new BatchSize(DELETION_BATCH);
+    for (let from: number | undefined = 0; from !== undefined;) {
+      signal.throwIfAborted();
+      const first: number = from;
+      from = await batch.measure((size) => purgeRange(em.fork(), sessionId, place, [first, size]));
+    }
+  }
+}
+
+/**
+ * Ids of a session are consecutive, so a batch is a range of ids. @returns where the next one begins, because passing deleted rows again takes
+ * long; undefined when none is left.
+ */
+async function purgeRange(
+  em: EntityManager,
+  sessionId: SessionId,
+  [table, column]: (typeof OF_EVENTS)[number],
+  [from, size]: readonly [number, number],
+): Promise<number | undefined> {
+  const tables = em.getKysely();
+  const [name, id, ofSession] = [sql.table(table), sql.ref(column), sql`session_id = ${sessionId}::uuid`];
+  const { rows } = await sql<{ id: number }>`
+    select ${id} as id from ${name} where ${ofSession} and ${id} >= ${from} order by ${id} limit 1`.execute(tables);
+  const first = rows[0]?.id;
+  if (first === undefined) return undefined;
+  await sql`delete from ${name} where ${ofSession} and ${id} >= ${first} and ${id} < ${first + size}`.execute(tables);
+  return first + size;
 }
 
 async function deleteBatchIds(
@@ -84,27 +121,6 @@ async function deleteBatchIds(
     .where('session_id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .where('batch_id', '=', sql<string>`any(array(${some}))`)
-    .executeTakeFirst();
-  return Number(numDeletedRows);
-}
-
-/** Ids of a session are consecutive, so a batch is a range of ids. */
-async function purgeEvents(em: EntityManager, sessionId: SessionId): Promise<number> {
-  const tables = em.getKysely<Readable<SessionEventTables>>();
-  const first = await tables
-    .selectFrom('session_event')
-    .select('id')
-    .where('session_id', '=', sessionId)
-    .orderBy('id')
-    .limit(1)
-    .executeTakeFirst();
-  await deleteTexts(em, sessionId, first?.id ?? 0, first && first.id + DELETION_BATCH);
-  if (!first) return 0;
-  const { numDeletedRows } = await tables
-    .deleteFrom('session_event')
-    .where('session_id', '=', sessionId)
-    .where('id', '>=', first.id)
-    .where('id', '<', first.id + DELETION_BATCH)
     .executeTakeFirst();
   return Number(numDeletedRows);
 }

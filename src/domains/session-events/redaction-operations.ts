@@ -1,10 +1,11 @@
+import type { EntityManager } from '@mikro-orm/postgresql';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, transact } from '../../core/operation.ts';
 import { eraseStoredAnswers } from '../../core/stored-answers.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
-import { WORK, WorkSlices } from '../../core/work-budget.ts';
+import { BatchSize, WORK, WorkSlices } from '../../core/work-budget.ts';
 import {
   WRITE_SESSIONS,
   lockSessionWithStream,
@@ -17,6 +18,7 @@ import { type Redaction, type TextRedaction, allTexts, occurrencesOf } from './r
 import {
   type Place,
   type RedactedEvent,
+  type Searched,
   countEvents,
   findEvents,
   findPullRequests,
@@ -120,7 +122,7 @@ async function requireEvents(
 ): Promise<void> {
   const found = new Set<number>();
   for (let after = 0; ;) {
-    const events = await findEvents(em, place, { after, clue: '', ids });
+    const events = await findEvents(em, place, { after, clue: '', ids, batch: MAX_BATCH });
     for (const { id } of events) found.add(id);
     const last = events.at(-1);
     if (!last) break;
@@ -137,6 +139,9 @@ async function requireEvents(
     );
 }
 
+/** Events that one transaction changes. */
+const MAX_BATCH = 500;
+
 /** Each batch in its own transaction. @returns how many events were changed. */
 async function redactEvents(
   context: OperationContext,
@@ -144,30 +149,46 @@ async function redactEvents(
   redaction: Redaction,
   ids: readonly number[] | undefined,
 ): Promise<number> {
-  const slices = new WorkSlices();
+  const batch = new BatchSize(MAX_BATCH);
   let redacted = 0;
   for (let after: number | undefined = 0; after !== undefined;) {
     const from: number = after;
-    after = await transact(context, async ({ em }) => {
-      const session = await lockForRedaction(em, place);
-      if (!session) throw notFound('session');
-      requireNotHeld(session);
-      const events = await findEvents(em, place, { after: from, clue: redaction.clue, ids });
-      const changed: RedactedEvent[] = [];
-      for (const event of events) {
-        const before = redaction.count;
-        const value = await redaction.redact(parseExactJson(event.eventData), slices);
-        if (redaction.count > before) changed.push({ ...event, eventData: JSON.stringify(value) });
-      }
-      if (changed.length > 0) {
-        await writeEvents(em, place, changed);
-        await indexAgain(em, place, changed);
-      }
-      redacted += changed.length;
-      return events.at(-1)?.id;
-    });
+    after = await batch.measure((size) =>
+      transact(context, async ({ em }) => {
+        const events = await lockEvents(em, place, { after: from, clue: redaction.clue, ids, batch: size });
+        redacted += await redactBatch(em, place, redaction, events);
+        return events.at(-1)?.id;
+      }),
+    );
   }
   return redacted;
+}
+
+async function lockEvents(em: EntityManager, place: Place, searched: Searched): Promise<RedactedEvent[]> {
+  const session = await lockForRedaction(em, place);
+  if (!session) throw notFound('session');
+  requireNotHeld(session);
+  return findEvents(em, place, searched);
+}
+
+async function redactBatch(
+  em: EntityManager,
+  place: Place,
+  redaction: Redaction,
+  events: readonly RedactedEvent[],
+): Promise<number> {
+  const slices = new WorkSlices();
+  const changed: RedactedEvent[] = [];
+  for (const event of events) {
+    const before = redaction.count;
+    const value = await redaction.redact(parseExactJson(event.eventData), slices);
+    if (redaction.count > before) changed.push({ ...event, eventData: JSON.stringify(value) });
+  }
+  if (changed.length > 0) {
+    await writeEvents(em, place, changed);
+    await indexAgain(em, place, changed);
+  }
+  return changed.length;
 }
 
 async function redactPullRequests(context: OperationContext, place: Place, redaction: TextRedaction): Promise<void> {

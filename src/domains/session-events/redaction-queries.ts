@@ -14,9 +14,8 @@ export interface Place {
   readonly sessionId: SessionId;
 }
 
-/** Events and bytes that one transaction reads, but at least one event. */
-const BATCH = 500;
-const BATCH_BYTES = 2 * 1024 * 1024;
+/** A batch with as many events ends before it has more bytes for each of them, but has at least one event. */
+const BATCH_BYTES = 4 * 1024;
 
 /**
  * Locks the session until the transaction ends: the index of the search, which locks it too, then reads what is written here.
@@ -56,13 +55,14 @@ export interface Searched {
   readonly after: number;
   readonly clue: string;
   readonly ids?: readonly number[] | undefined;
+  readonly batch: number;
 }
 
-/** The next events, by their ids, at most as many as one transaction changes. */
+/** The next events, by their ids. */
 export async function findEvents(
   em: EntityManager,
   { sessionId, organizationId }: Place,
-  { after, clue, ids }: Searched,
+  { after, clue, ids, batch }: Searched,
 ): Promise<RedactedEvent[]> {
   const tables = tablesOf(em);
   let next = tables
@@ -74,10 +74,10 @@ export async function findEvents(
   if (ids) next = next.where('id', '=', anyOf('bigint', ids));
   if (clue !== '')
     next = next.where(sql<boolean>`(strpos(event_data::text, ${clue}) > 0 or strpos(event_data::text, ${'\\u'}) > 0)`);
-  const found = await next.orderBy('id').limit(BATCH).execute();
+  const found = await next.orderBy('id').limit(batch).execute();
   let bytes = 0;
   const some = found
-    .filter(({ bytes: own }, index) => (bytes += own) <= BATCH_BYTES || index === 0)
+    .filter(({ bytes: own }, index) => (bytes += own) <= batch * BATCH_BYTES || index === 0)
     .map(({ id }) => id);
   if (some.length === 0) return [];
   return tables

@@ -193,11 +193,12 @@ export async function indexAgain(
   await storeTexts(em, { sessionId, organizationId }, [...new Map(rows.map((row) => [row.item, row])).values()]);
 }
 
-/** Deletes the indexed texts of a range of events; with `to` absent, of all from `from` on. */
-export async function deleteTexts(em: EntityManager, sessionId: SessionId, from: number, to?: number): Promise<void> {
-  const texts = tablesOf(em)
+/** Deletes the indexed texts of a range of events, without its end. */
+export async function deleteTexts(em: EntityManager, sessionId: SessionId, from: number, to: number): Promise<void> {
+  await tablesOf(em)
     .deleteFrom('session_text')
     .where('session_id', '=', sessionId)
-    .where('event_id', '>=', from);
-  await (to === undefined ? texts : texts.where('event_id', '<', to)).execute();
+    .where('event_id', '>=', from)
+    .where('event_id', '<', to)
+    .execute();
 }
