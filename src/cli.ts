@@ -1,5 +1,6 @@
-import { VERSION } from './core/version.ts';
-import { readConfig } from './core/config.ts';
+import { VERSION_AND_BUILD } from './core/version.ts';
+import { SETTINGS, readConfig } from './core/config.ts';
+import { misspelledVariables } from './core/misspelled-variables.ts';
 import { assemble } from './gateway/assemble.ts';
 import { prepareDatabase } from './gateway/prepare-database.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
@@ -27,13 +28,14 @@ async function main(args: readonly string[]): Promise<void> {
     process.stdout.write(output);
     process.exitCode = exitStatus;
   } else if (command.name === 'help') process.stdout.write(command.text);
-  else if (command.name === 'version') process.stdout.write(`${VERSION}\n`);
+  else if (command.name === 'version') process.stdout.write(`${VERSION_AND_BUILD}\n`);
   else await run(command);
 }
 
 async function run(command: DatabaseCommand): Promise<void> {
   if (command.name === 'events import') endWhereItCanGoOn();
   const config = readConfig(process.env);
+  for (const line of misspelledVariables(process.env, SETTINGS)) process.stderr.write(`${line}\n`);
   // Standard output is only for the answer.
   const assembly = await assemble(config, createLog('silent'), { joinRunning: true });
   try {

@@ -1,8 +1,9 @@
 import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { type Config, ConfigurationError, readConfig } from './core/config.ts';
+import { type Config, ConfigurationError, SETTINGS, readConfig } from './core/config.ts';
 import { STOP_SIGNALS, endProcess } from './core/end-process.ts';
+import { misspelledVariables } from './core/misspelled-variables.ts';
 import type { JobWorker } from './core/jobs.ts';
 import { type Assembly, assemble } from './gateway/assemble.ts';
 import { DEMO_EMAIL, createDemoWorkspace } from './operator/demo-workspace.ts';
@@ -26,6 +27,7 @@ const CLOSING_MS = 2_000;
 
 async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
+  for (const line of misspelledVariables(process.env, SETTINGS)) log.warn(line);
   const assembly = await assemble(config, log);
   try {
     await prepareDatabase(assembly.dependencies);

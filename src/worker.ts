@@ -1,9 +1,10 @@
 import { flushCompileCache } from 'node:module';
 import { setTimeout as delay } from 'node:timers/promises';
 import { inspect } from 'node:util';
-import { type Config, ConfigurationError, readConfig } from './core/config.ts';
+import { type Config, ConfigurationError, SETTINGS, readConfig } from './core/config.ts';
 import { STOP_SIGNALS, endProcess } from './core/end-process.ts';
-import { VERSION } from './core/version.ts';
+import { misspelledVariables } from './core/misspelled-variables.ts';
+import { VERSION_AND_BUILD } from './core/version.ts';
 import { assemble } from './gateway/assemble.ts';
 import { listen } from './gateway/http/listen.ts';
 import { startJobs } from './gateway/jobs.ts';
@@ -20,6 +21,7 @@ const GRACE_MS = 8_000;
  */
 async function main(config: Config): Promise<void> {
   const log = createLog(config.LOG_LEVEL);
+  for (const line of misspelledVariables(process.env, SETTINGS)) log.warn(line);
   const assembly = await assemble(config, log, { joinRunning: true });
   try {
     await prepareDatabase(assembly.dependencies);
@@ -45,7 +47,9 @@ async function main(config: Config): Promise<void> {
       log.fatal(how);
       stopping = stop(1);
     });
-    process.stdout.write(`Worker is ready. Version ${VERSION}${pages ? `, ${pages.url}/health/ready` : ''}\n`);
+    process.stdout.write(
+      `Worker is ready. Version ${VERSION_AND_BUILD}${pages ? `, ${pages.url}/health/ready` : ''}\n`,
+    );
   } catch (error) {
     await assembly.close();
     throw databaseFault(error, databaseVariable(config));

@@ -76,6 +76,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     'Keys and sign-ins',
     {
       createApiKey: 'Created the key',
+      extendApiKey: 'Added scopes to the key',
       renameApiKey: 'Renamed the key',
       revokeApiKey: 'Revoked the key',
       createServiceAccountApiKey: 'Created a key of a service account',

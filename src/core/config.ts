@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { keysOf } from './keys-of.ts';
 import { type Network, parseNetwork } from './http/client-address.ts';
 import { OIDC_ENVIRONMENT, oidcFault } from './oidc-settings.ts';
 import { parseEncryptionKeys } from './secrets/secrets.ts';
@@ -12,12 +13,13 @@ export type ProductFamily = (typeof PRODUCT_FAMILIES)[number];
 export type SubscriptionLevel = (typeof SUBSCRIPTION_LEVELS)[number];
 export type Subscriptions = Partial<Record<ProductFamily, SubscriptionLevel>>;
 
-function wholeNumber(max = Number.MAX_SAFE_INTEGER) {
+function wholeNumber(max = Number.MAX_SAFE_INTEGER, min = 0) {
+  const message = `must be a whole number from ${min} to ${max}`;
   return z
     .string()
-    .regex(/^\d{1,15}$/, `must be a whole number from 0 to ${max}`)
+    .regex(/^\d{1,15}$/, message)
     .transform(Number)
-    .refine((value) => value <= max, `must be a whole number from 0 to ${max}`);
+    .refine((value) => value >= min && value <= max, message);
 }
 
 const flag = z.enum(['true', 'false'], 'must be true or false').transform((value) => value === 'true');
@@ -100,6 +102,8 @@ const environment = z.object({
   DATABASE_URL: postgresUrl.optional(),
   /** The mode of the pooler at `DATABASE_URL`: with `transaction` each transaction may use another server connection. */
   DATABASE_POOLER: z.enum(['transaction'], 'must be transaction').optional(),
+  /** Connections of this process for requests. A request uses up to four at once. */
+  DATABASE_POOL_SIZE: wholeNumber(1_000, 4).default(20),
   /** The database without the pooler, for `LISTEN` and migrations. */
   DATABASE_DIRECT_URL: postgresUrl.optional(),
   DATABASE_REPLICA_URLS: z
@@ -171,6 +175,9 @@ const environment = z.object({
 
 export type Config = z.output<typeof environment>;
 
+/** The names of all settings. */
+export const SETTINGS = keysOf(environment.shape);
+
 /** An invalid configuration. The message is one line and names the variable. */
 export class ConfigurationError extends Error {}
 
@@ -179,9 +186,7 @@ export class ConfigurationError extends Error {}
  * @throws ConfigurationError for the first invalid variable. The message does not repeat the value, which may be secret.
  */
 export function readConfig(env: Readonly<Record<string, string | undefined>>): Config {
-  const given = Object.fromEntries(
-    Object.keys(environment.shape).flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
-  );
+  const given = Object.fromEntries(SETTINGS.flatMap((name) => (env[name] ? [[name, env[name]]] : [])));
   const result = environment.safeParse(given);
   if (!result.success) {
     const [first] = result.error.issues.map(({ path, message }) => `${path.join()}: ${message}`);

@@ -21,6 +21,7 @@ import { type Run, type Sql, createSql, runOn } from '../core/postgres/reading/s
 import { type Tracing, traceStatements } from '../core/tracing/tracing.ts';
 import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
 import { feedEntriesOf } from '../domains/feed/public.ts';
+import { countUnindexed } from '../domains/session-events/public.ts';
 import { countWebhookStates } from '../domains/webhooks/public.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
 import { entities } from './entities.ts';
@@ -108,6 +109,7 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     health,
     countJobs: () => countJobs(sql),
     countWebhooks: () => countWebhookStates(sql),
+    countUnsearchable: () => countUnindexed(sql),
     replicas,
   });
   database.em.getEventManager().registerSubscriber(new FeedWriter({ notifier, now, entriesOf: feedEntriesOf }));
@@ -198,7 +200,14 @@ async function connectDatabase(
   const isPooled = config.DATABASE_POOLER !== undefined;
   const directUrl = config.DATABASE_DIRECT_URL;
   const health = new DatabaseHealth({ waitMs, directUrl: isPooled ? directUrl : undefined, log });
-  const database = await openDatabase({ url, entities, isPooled, waitMs, health });
+  const database = await openDatabase({
+    url,
+    entities,
+    isPooled,
+    poolMax: config.DATABASE_POOL_SIZE,
+    waitMs,
+    health,
+  });
   const pool: Pool = await database.driver.getConnection().getNativeClient();
   const onPool = tracing && ((each: Pool) => traceStatements(each, tracing));
   onPool?.(pool);

@@ -1,5 +1,5 @@
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
-import { ROLES, SCOPES } from '../core/access.ts';
+import { ROLES, SCOPES, type Scope } from '../core/access.ts';
 import { FORMAT_NAMES, type FormatName, type TableEntry, memberTable } from '../domains/session-events/public.ts';
 import { isUuid } from '../core/text/uuids.ts';
 import {
@@ -34,6 +34,16 @@ const LIST_OPTIONS = { organization: { type: 'string' }, json: { type: 'boolean'
 function nothing(args: string[]): object {
   parse(args, {});
   return {};
+}
+
+function keyIdOf(given: string | undefined): string {
+  const keyId = required(given, 'ID');
+  if (!isUuid(keyId)) throw new UsageError('ID: must be the id of an API key');
+  return keyId;
+}
+
+function scopesOf(given: readonly string[] | undefined): Scope[] | undefined {
+  return given && [...new Set(given.map((scope) => oneOf(SCOPES, scope, '--scope')))];
 }
 
 export const COMMANDS = {
@@ -78,7 +88,7 @@ export const COMMANDS = {
         email,
         organization,
         role: values.role === undefined ? undefined : oneOf(ROLES, values.role, '--role'),
-        scopes: values.scope && [...new Set(values.scope.map((scope) => oneOf(SCOPES, scope, '--scope')))],
+        scopes: scopesOf(values.scope),
         label: values.name === undefined ? undefined : labelOf(values.name),
         expires: values.expires === undefined ? undefined : expiryOf(values.expires),
       };
@@ -104,9 +114,16 @@ export const COMMANDS = {
     summary: 'revoke an API key',
     details: [],
     parse: (args) => {
-      const keyId = required(parse(args, {}, 1).positionals[0], 'ID');
-      if (!isUuid(keyId)) throw new UsageError('ID: must be the id of an API key');
-      return { keyId };
+      return { keyId: keyIdOf(parse(args, {}, 1).positionals[0]) };
+    },
+  },
+  'keys extend': {
+    takes: 'ID [--scope S]...',
+    summary: 'add scopes to an API key, such as those of a newer version',
+    details: [['--scope S', 'scopes to add, by default all that this version knows']],
+    parse: (args) => {
+      const { values, positionals } = parse(args, { scope: { type: 'string', multiple: true } }, 1);
+      return { keyId: keyIdOf(positionals[0]), scopes: scopesOf(values.scope) };
     },
   },
   'sign-in link': {

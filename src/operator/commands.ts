@@ -6,7 +6,7 @@ import { operatorIn } from '../core/access.ts';
 import { DomainError } from '../core/errors.ts';
 import { type ProgressStream, createProgress } from './progress.ts';
 import { rotateSecrets } from '../core/secrets/secret-store.ts';
-import { revokeAnyApiKey } from '../domains/api-keys/public.ts';
+import { extendApiKey, revokeAnyApiKey } from '../domains/api-keys/public.ts';
 import { createSignInLink } from '../domains/identities/public.ts';
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/public.ts';
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
@@ -67,6 +67,8 @@ export async function runCommand(
       return listSessions(sql, command.organization);
     case 'keys revoke':
       return revokeKey(dependencies, command.keyId);
+    case 'keys extend':
+      return extendApiKey(workContext(dependencies), command).catch(refuse);
     case 'sign-in link':
       return createLink(dependencies, command.email);
     case 'subscriptions set':

@@ -1,5 +1,5 @@
 import { type Config, keyCommand } from '../core/config.ts';
-import { VERSION } from '../core/version.ts';
+import { VERSION_AND_BUILD } from '../core/version.ts';
 import { LINK_MINUTES } from '../domains/identities/public.ts';
 
 interface FirstStart {
@@ -23,7 +23,7 @@ export function welcome(listening: string, config: Config, { key, token }: First
     Console         ${url}/
     GraphiQL        ${url}/graphql
     REST reference  ${url}/docs
-    Version         ${VERSION}
+    Version         ${VERSION_AND_BUILD}
     API key         ${key === undefined ? `create one with: ${keyCommand(config)}` : `${key}   (shown only once)`}${url === listening ? '' : `\n    Listens on      ${listening}`}
 
     curl ${url}/events/2026-03/event-definitions -H "Authorization: Bearer ${key ?? '$KEY'}"

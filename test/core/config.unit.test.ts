@@ -12,6 +12,7 @@ test('missing and empty variables have their defaults', () => {
       "ALLOW_PRIVATE_NETWORK": false,
       "AUDIT_RETENTION_DAYS": 365,
       "CORS_ORIGINS": [],
+      "DATABASE_POOL_SIZE": 20,
       "DATABASE_REPLICA_URLS": [],
       "DATA_DIR": ".data",
       "DEFAULT_SUBSCRIPTION": {
@@ -45,6 +46,7 @@ test('every variable is read', () => {
       PORT: '65535',
       DATABASE_URL: 'postgres://user:password@127.0.0.1/gateway',
       DATABASE_POOLER: 'transaction',
+      DATABASE_POOL_SIZE: '4',
       DATABASE_DIRECT_URL: 'postgresql://127.0.0.1/direct',
       DATABASE_REPLICA_URLS: 'postgres://127.0.0.1/a,postgresql://127.0.0.1/b',
       DATA_DIR: '/data',
@@ -87,6 +89,7 @@ test('every variable is read', () => {
     PORT: 65_535,
     DATABASE_URL: 'postgres://user:password@127.0.0.1/gateway',
     DATABASE_POOLER: 'transaction',
+    DATABASE_POOL_SIZE: 4,
     DATABASE_DIRECT_URL: 'postgresql://127.0.0.1/direct',
     DATABASE_REPLICA_URLS: ['postgres://127.0.0.1/a', 'postgresql://127.0.0.1/b'],
     DATA_DIR: '/data',
@@ -147,6 +150,8 @@ describe('an invalid value is refused with one line that contains the variable a
   test.for([
     ['PORT', 'abc', 'must be a whole number from 0 to 65535'],
     ['PORT', '65536', 'must be a whole number from 0 to 65535'],
+    ['DATABASE_POOL_SIZE', '3', 'must be a whole number from 4 to 1000'],
+    ['DATABASE_POOL_SIZE', '1001', 'must be a whole number from 4 to 1000'],
     ['HOST', 'not a host', HOST],
     ['HOST', '-a', HOST],
     ['HOST', 'a_b', HOST],

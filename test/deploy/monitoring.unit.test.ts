@@ -22,6 +22,7 @@ async function exposition(): Promise<string> {
     health: { isAway: () => false },
     countJobs: async () => [{ queue: 'event-purge', state: 'created', count: 1, waitSeconds: 5 }],
     countWebhooks: async () => [{ state: 'enabled', count: 1, waitSeconds: 5 }],
+    countUnsearchable: async () => 3,
     replicas: { states: () => [{ replica: '127.0.0.1:5432', isUsable: true }] },
   });
   metrics.requests.inc({ api: 'rest', operation: 'a', status: 200 });

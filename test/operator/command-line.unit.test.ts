@@ -43,6 +43,11 @@ test.for([
     { name: 'keys create', email: 'a@example.com', expires: new Date('2039-12-31T23:00:00Z') },
   ],
   [['keys', 'revoke', ID], { name: 'keys revoke', keyId: ID }],
+  [['keys', 'extend', ID], { name: 'keys extend', keyId: ID, scopes: undefined }],
+  [
+    ['keys', 'extend', ID, '--scope', 'social', '--scope', 'social'],
+    { name: 'keys extend', keyId: ID, scopes: ['social'] },
+  ],
   [
     ['subscriptions', 'set', '--organization=acme', '--family=sales', '--level=free'],
     { name: 'subscriptions set', organization: 'acme', family: 'sales', level: 'free' },
@@ -119,7 +124,7 @@ test.for([
   [
     ['keys'],
     expect.stringMatching(
-      /^Usage: .* keys <command>\n\n  keys create +create an API key.*\n  keys list .*\n  keys revoke +revoke an API key$/,
+      /^Usage: .* keys <command>\n\n  keys create +create an API key.*\n  keys list .*\n  keys revoke +revoke an API key\n  keys extend +add scopes.*$/,
     ),
   ],
   [['constructor'], "unknown command 'constructor'; --help lists them"],

@@ -158,6 +158,36 @@ test('concurrent runs of keys create for one new organization create one organiz
   ]);
 });
 
+test('keys extend: adds the scopes that a key lacks, by default all, at once and with an entry in the audit log', async () => {
+  const { key, keyId, organizationId } = await createKey('extending', '--email eva@example.com --scope sessions.read');
+  const status = async () => (await gateway.rest('GET', '/events/2026-03/event-definitions', { key })).status;
+  expect(await status()).toBe(403);
+  expect(await run(`keys extend ${keyId} --scope social --scope sessions.read`)).toEqual({
+    keyId,
+    scopes: ['sessions.read', 'social'],
+    added: ['social'],
+  });
+  const others = SCOPES.filter((scope) => !['sessions.read', 'social'].includes(scope));
+  expect(await run(`keys extend ${keyId}`)).toEqual({
+    keyId,
+    scopes: ['sessions.read', 'social', ...others],
+    added: others,
+  });
+  expect(await status()).toBe(200);
+  expect(await run(`keys extend ${keyId}`)).toMatchObject({ added: [] });
+  expect(
+    await query('select operation, target_id, detail from audit_entry where organization_id = $1 and operation = $2', [
+      organizationId,
+      'extendApiKey',
+    ]),
+  ).toEqual([
+    { operation: 'extendApiKey', target_id: keyId, detail: 'social' },
+    { operation: 'extendApiKey', target_id: keyId, detail: others.join(', ') },
+  ]);
+  await run(`keys revoke ${keyId}`);
+  await expect(run(`keys extend ${keyId}`)).rejects.toThrow(new UsageError('API key not found'));
+});
+
 test('keys revoke: the key is refused afterwards, and it cannot be revoked again', async () => {
   const { key, keyId } = await createKey('revoking', '--email rita@example.com');
   const status = async () => (await gateway.rest('GET', '/events/2026-03/event-definitions', { key })).status;

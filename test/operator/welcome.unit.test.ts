@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
-import { VERSION } from '../../src/core/version.ts';
+import { VERSION_AND_BUILD } from '../../src/core/version.ts';
 import { welcome } from '../../src/operator/welcome.ts';
 
 test('a gateway that others use prints the addresses that they open, the one that it listens on, and no demo workspace', () => {
@@ -10,7 +10,7 @@ test('a gateway that others use prints the addresses that they open, the one tha
     PUBLIC_URL: 'https://gateway.example.com',
   });
   const printed = welcome('http://0.0.0.0:4000', config, { key: undefined, token: undefined });
-  expect(printed.replace(VERSION, 'VERSION')).toMatchInlineSnapshot(`
+  expect(printed.replace(VERSION_AND_BUILD, 'VERSION')).toMatchInlineSnapshot(`
     "
       Workspace gateway is ready.
 

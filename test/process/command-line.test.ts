@@ -61,6 +61,7 @@ test('without a command, the program prints its usage and ends with status 1; wi
       keys create           create an API key, and its user and organization if they do not exist
       keys list             list API keys, newest first
       keys revoke           revoke an API key
+      keys extend           add scopes to an API key, such as those of a newer version
       sign-in link          print a link that signs a person in once within 10 minutes, also without the identity provider
       organizations list    list organizations, newest first
       organizations export  write everything of an organization, one JSON object on a line; without a last line \`end\` it is not complete

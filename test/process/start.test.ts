@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { assemble } from '../../src/gateway/assemble.ts';
-import { VERSION } from '../../src/core/version.ts';
+import { BUILD, VERSION, VERSION_AND_BUILD } from '../../src/core/version.ts';
 import { createLog } from '../../src/gateway/telemetry/logging.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
@@ -88,7 +88,7 @@ describe('with a new data directory', () => {
       .replaceAll(first.url, 'URL')
       .replaceAll(first.key, 'KEY')
       .replace(token, 'TOKEN')
-      .replace(VERSION, 'VERSION');
+      .replace(VERSION_AND_BUILD, 'VERSION');
     expect(anonymous).toMatchInlineSnapshot(`
       "
         Open this link to sign in (once, within 10 minutes):
@@ -129,7 +129,7 @@ describe('with a new data directory', () => {
   test('the next start keeps the data and prints no key; SIGTERM and SIGINT end a gateway with status 0', async () => {
     expect(await first.end('SIGTERM')).toBe(0);
     const second = await startGateway({ DATA_DIR });
-    const printed = second.output.stdout.replaceAll(second.url, 'URL').replace(VERSION, 'VERSION');
+    const printed = second.output.stdout.replaceAll(second.url, 'URL').replace(VERSION_AND_BUILD, 'VERSION');
     expect(printed.replace(DATA_DIR, 'FOLDER')).toMatchInlineSnapshot(`
       "
         Workspace gateway is ready.
@@ -200,7 +200,18 @@ test('two gateways that start at the same time on an empty database migrate it o
     { migrated: true },
   ]);
   const states = await Promise.all(gateways.map(({ url }) => call(url, '', 'GET', '/health/ready')));
-  expect(states).toEqual(gateways.map(() => ({ status: 200, body: { status: 'ready', version: VERSION } })));
+  expect(states).toEqual(
+    gateways.map(() => ({ status: 200, body: { status: 'ready', version: VERSION, build: BUILD } })),
+  );
+});
+
+test('a gateway and a command name a variable that looks like a misspelled setting', async () => {
+  const env = { ...(await emptyDatabase()), RATE_LIMIT_PER_MINUT: '5' };
+  const line = 'RATE_LIMIT_PER_MINUT: is not a setting; did you mean RATE_LIMIT_PER_MINUTE?';
+  const gateway = await startGateway(env);
+  expect(gateway.output.stdout).toContain(`"msg":"${line}"`);
+  const command = await run([GATEWAY, 'cli', 'organizations', 'list'], env);
+  expect(command).toEqual({ code: 0, stdout: '', stderr: `${line}\n` });
 });
 
 test('without an endpoint the OpenTelemetry SDK is not loaded', async () => {

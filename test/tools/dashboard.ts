@@ -44,6 +44,7 @@ export function metricsOfGateway(): Metric[] {
     health: { isAway: () => false },
     countJobs: async () => [],
     countWebhooks: async () => [],
+    countUnsearchable: async () => 0,
     replicas: { states: () => [] },
   });
   const labelled = z.object({ labelNames: z.array(z.string()) });
@@ -64,7 +65,7 @@ function targetsOf({ name, type, labels }: Metric): Target[] {
   const legend = labels.length > 0 ? labels.map((label) => `{{${label}}}`).join(' ') : '{{instance}}';
   if (type === 'counter') return [{ expr: `sum by (${by}) (rate(${name}{${FILTER}}[$__rate_interval]))`, legend }];
   if (type === 'gauge') {
-    const aggregate = /^gateway_(?:job|webhook)/.test(name) ? 'max' : 'sum';
+    const aggregate = /^gateway_(?:job|webhook|search)/.test(name) ? 'max' : 'sum';
     return [{ expr: `${aggregate} by (${by}) (${name}{${FILTER}})`, legend }];
   }
   const main = labels[0];

@@ -29,7 +29,7 @@ export interface DatabaseOptions {
   readonly entities: EntityClass<object>[];
   /** Whether `url` is a pooler that uses another server connection for each transaction, so that nothing may depend on a session. */
   readonly isPooled?: boolean;
-  readonly poolMax?: number;
+  readonly poolMax?: number | undefined;
   readonly waitMs?: number | undefined;
   /** Watches the database. */
   readonly health?: DatabaseHealth;

@@ -53,6 +53,13 @@ export class ApiKey extends ApiKeySchema.class {
     this.revokedAt = at;
   }
 
+  /** @returns the scopes that the key did not have. */
+  extend(scopes: readonly Scope[]): Scope[] {
+    const added = scopes.filter((scope) => !this.scopes.includes(scope));
+    this.scopes = [...this.scopes, ...added];
+    return added;
+  }
+
   rename(name: string): void {
     this.name = name;
   }

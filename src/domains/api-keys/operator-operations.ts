@@ -1,4 +1,5 @@
-import { LockMode } from '@mikro-orm/postgresql';
+import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
+import { SCOPES, type Scope } from '../../core/access.ts';
 import { operatorEntry, recordAudit } from '../../core/audit.ts';
 import { settleChanges } from '../../core/authority.ts';
 import { notFound } from '../../core/errors.ts';
@@ -14,16 +15,45 @@ import { endSignInsWith, publishRevocation } from './sign-ins.ts';
 export async function revokeAnyApiKey(context: WorkContext, apiKeyId: ApiKeyId): Promise<void> {
   const { em, sql, now, newId } = context;
   const userId = await em.transactional(async (transaction) => {
-    const unrevoked = { id: apiKeyId, revokedAt: null };
-    const key = await transaction.findOne(ApiKey, unrevoked, { lockMode: LockMode.PESSIMISTIC_WRITE });
-    if (!key) throw notFound('API key');
+    const key = await lockedKey(transaction, { id: apiKeyId });
     key.revoke(now());
     await endSignInsWith(transaction, key.id, now());
-    const organizationId = key.organization?.id;
-    const target = { type: 'ApiKey' as const, id: key.id, organizationId, label: key.label() };
-    await recordAudit(transaction, operatorEntry({ now, newId }, 'revokeApiKey', target));
+    await recordAudit(transaction, operatorEntry({ now, newId }, 'revokeApiKey', targetOf(key)));
     return key.user.id;
   });
   await settleChanges(sql, [userId]);
   await publishRevocation(context, apiKeyId.toLowerCase());
 }
+
+/**
+ * Adds scopes to a secret key, by default all of this version: a key that was created with all scopes has none that came later.
+ * @throws NotFoundError when the key is unknown or revoked, or is no secret key.
+ */
+export async function extendApiKey(
+  { em, now, newId }: WorkContext,
+  { keyId, scopes = SCOPES }: { readonly keyId: ApiKeyId; readonly scopes?: readonly Scope[] | undefined },
+): Promise<{ keyId: ApiKeyId; scopes: readonly Scope[]; added: readonly Scope[] }> {
+  return em.transactional(async (transaction) => {
+    const key = await lockedKey(transaction, { id: keyId, kind: 'KEY' });
+    const added = key.extend(scopes);
+    if (added.length > 0) {
+      const target = { ...targetOf(key), changedFields: ['scopes'], detail: added.join(', ') };
+      await recordAudit(transaction, operatorEntry({ now, newId }, 'extendApiKey', target));
+    }
+    return { keyId: key.id, scopes: key.scopes, added };
+  });
+}
+
+/** @throws NotFoundError when it is unknown or revoked. */
+async function lockedKey(em: EntityManager, wanted: { id: ApiKeyId; kind?: 'KEY' }): Promise<ApiKey> {
+  const key = await em.findOne(ApiKey, { ...wanted, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE });
+  if (!key) throw notFound('API key');
+  return key;
+}
+
+const targetOf = (key: ApiKey) => ({
+  type: 'ApiKey' as const,
+  id: key.id,
+  organizationId: key.organization?.id,
+  label: key.label(),
+});

@@ -16,7 +16,7 @@ export {
   revokeKeysOfOrganization,
   targetOf as apiKeyTarget,
 } from './operations.ts';
-export { revokeAnyApiKey } from './operator-operations.ts';
+export { extendApiKey, revokeAnyApiKey } from './operator-operations.ts';
 export { READ_API_KEYS, WRITE_API_KEYS } from './policy.ts';
 export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
 export { API_KEYS, apiKeyAnswer } from './queries.ts';

@@ -8,6 +8,6 @@ export { pruneSessionEvents } from './prune.ts';
 export { purgeSessions } from './purge.ts';
 export { memberTable, type TableEntry } from './formats/member-table.ts';
 export { FORMAT_NAMES, type FormatName } from './formats/line-converter.ts';
-export { indexSessions } from './search-index.ts';
+export { countUnindexed, indexSessions } from './search-index.ts';
 export { cursorId, cursorSchema, idOf, relayCursorId } from './cursor.ts';
 export { findSlice } from './queries.ts';

@@ -2,7 +2,8 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { PauseAfter } from '../../core/background-pauses.ts';
-import { type Readable, anyOf, listOf } from '../../core/postgres/reading/queries.ts';
+import { type Readable, anyOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { EventData } from './event-data.ts';
 import type { SessionEventTables } from './entity.ts';
@@ -19,6 +20,7 @@ const EVENTS = 500;
 const MAX_EVENT_TYPES = 100;
 
 type Tables = Readable<SessionEventTables & SessionTables>;
+const db = queriesOn<SessionEventTables & SessionTables>();
 const tablesOf = (em: EntityManager) => em.getKysely<Tables>();
 
 interface Pending {
@@ -49,6 +51,19 @@ export async function indexSessions(em: EntityManager, { signal, pauseAfter }: I
     await pauseAfter?.(performance.now() - began, signal);
   }
   return pending.length;
+}
+
+const MAX_COUNTED = 100_000;
+
+/** How many sessions have texts that are not indexed, at most 100,000. */
+export async function countUnindexed(reader: Sql): Promise<number> {
+  const pending = db.selectFrom('session_search').select('session_id').where('version', 'is not', null);
+  const row = await reader.first(
+    db
+      .selectFrom(pending.limit(sql.lit(MAX_COUNTED)).as('pending'))
+      .select(({ fn }) => fn.countAll<number>().as('count')),
+  );
+  return row?.count ?? 0;
 }
 
 interface Row {

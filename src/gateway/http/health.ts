@@ -1,14 +1,16 @@
 import { type HttpAnswer, answerJson } from '../../core/http/messages.ts';
 import { isDatabaseAway } from '../../core/postgres/failures.ts';
 import { compareSchema } from '../../core/postgres/migrations.ts';
-import { VERSION } from '../../core/version.ts';
+import { BUILD, VERSION } from '../../core/version.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 const READ_ONLY = `select current_setting('transaction_read_only')::boolean as "isReadOnly"`;
 
+const VERSIONS = { version: VERSION, build: BUILD };
+
 /** Liveness: whether the process runs. It checks nothing else. */
 export function live(): HttpAnswer {
-  return answerJson({ status: 'live', version: VERSION });
+  return answerJson({ status: 'live', ...VERSIONS });
 }
 
 /**
@@ -21,7 +23,7 @@ export async function ready({ database, replicas, log }: Dependencies): Promise<
     const { pending } = await compareSchema(em);
     if (pending.length > 0) return notReady(`migrations are pending: ${pending.length}`);
     const [row] = await em.execute<{ isReadOnly: boolean }[]>(READ_ONLY);
-    if (!row?.isReadOnly) return answerJson({ status: 'ready', version: VERSION });
+    if (!row?.isReadOnly) return answerJson({ status: 'ready', ...VERSIONS });
     return (await replicas?.canServeReads()) ? readOnly() : notReady('the database accepts no writes');
   } catch (error) {
     log.warn({ err: error }, 'not ready');
@@ -30,11 +32,11 @@ export async function ready({ database, replicas, log }: Dependencies): Promise<
   }
 }
 
-const readOnly = () => answerJson({ status: 'read-only', version: VERSION });
+const readOnly = () => answerJson({ status: 'read-only', ...VERSIONS });
 
 function notReady(reason: string): HttpAnswer {
   return answerJson(
-    { status: 'not ready', version: VERSION, error: reason },
+    { status: 'not ready', ...VERSIONS, error: reason },
     { status: 503, headers: { 'Retry-After': '1' } },
   );
 }

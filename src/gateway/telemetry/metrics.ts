@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } from 'prom-client';
 import { QUEUES } from '../../core/jobs.ts';
-import { VERSION } from '../../core/version.ts';
+import { BUILD, VERSION } from '../../core/version.ts';
 import type { DatabaseHealth } from '../../core/postgres/health/database-health.ts';
 import type { Replicas } from '../../core/postgres/health/replicas.ts';
 import { largest } from '../../core/largest.ts';
@@ -15,6 +15,8 @@ export interface MetricSources {
   /** Unfinished jobs by queue and state, with the longest waiting time of a due job. Missing combinations mean 0. */
   readonly countJobs: () => Promise<readonly JobCount[]>;
   readonly countWebhooks: () => Promise<readonly WebhookState[]>;
+  /** Sessions whose texts are not in the search yet. */
+  readonly countUnsearchable: () => Promise<number>;
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
 }
 
@@ -41,7 +43,7 @@ type Registers = readonly [Registry];
  * The Prometheus metrics of the gateway; `docs/operations.md` lists them. The values of labels are bounded: operations,
  * fields of the schema, statuses and codes, but never ids, hosts or texts of callers.
  */
-export function createMetrics({ pool, health, countJobs, countWebhooks, replicas }: MetricSources) {
+export function createMetrics({ pool, health, countJobs, countWebhooks, countUnsearchable, replicas }: MetricSources) {
   const registry = new Registry();
   const registers = [registry] as const;
   collectDefaultMetrics({ register: registry });
@@ -52,6 +54,7 @@ export function createMetrics({ pool, health, countJobs, countWebhooks, replicas
   addPool(registers, pool);
   addJobs(registers, countJobs);
   addWebhooks(registers, countWebhooks);
+  addSearch(registers, countUnsearchable);
   if (replicas) addReplicas(registers, replicas);
   return { registry, ...requestMetrics(registers), ...graphqlMetrics(registers), ...workMetrics(registers) };
 }
@@ -168,10 +171,10 @@ function workMetrics([...registers]: Registers) {
 function addBuildInfo([...registers]: Registers): void {
   new Gauge({
     name: 'gateway_build_info',
-    help: 'Always 1; the labels are the versions of the gateway and of Node.js.',
-    labelNames: ['version', 'node'] as const,
+    help: 'Always 1; the labels are the version and the commit of the gateway, and the version of Node.js.',
+    labelNames: ['version', 'build', 'node'] as const,
     registers,
-  }).set({ version: VERSION, node: process.versions.node }, 1);
+  }).set({ version: VERSION, build: BUILD, node: process.versions.node }, 1);
 }
 
 function addDatabase([...registers]: Registers, health: MetricSources['health']): void {
@@ -271,6 +274,19 @@ function addWebhooks([...registers]: Registers, count: MetricSources['countWebho
       const counts = await countStates();
       if (!counts) return;
       this.set(counts.find(({ state }) => state === 'enabled')?.waitSeconds ?? 0);
+    },
+  });
+}
+
+function addSearch([...registers]: Registers, count: MetricSources['countUnsearchable']): void {
+  void new Gauge({
+    name: 'gateway_search_pending_sessions',
+    help: 'Sessions with texts that the search does not find yet, at most 100,000; absent while the database is unreachable.',
+    registers,
+    async collect() {
+      const pending = await count().catch(() => undefined);
+      if (pending === undefined) this.remove();
+      else this.set(pending);
     },
   });
 }

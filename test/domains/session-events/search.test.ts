@@ -4,7 +4,7 @@ import { deleteSessions } from '../../../src/domains/sessions/deletion.ts';
 import { purgeSessions } from '../../../src/domains/session-events/purge.ts';
 import { pruneSessionEvents } from '../../../src/domains/session-events/prune.ts';
 import { AGENT_LINES } from '../../support/fixtures/agent-lines.ts';
-import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { append, createSession, mutate } from '../../support/fixtures/sessions.ts';
 
@@ -365,4 +365,19 @@ test('GraphQL has the found event, with one statement for all matches; a found t
   expect(all.nodes?.filter(({ eventId }) => eventId === null)).toEqual([{ eventId: null, event: null }]);
   const few = await read(2);
   expect(all.statements).toBe(few.statements);
+});
+
+test('the metric counts the sessions with texts that are not indexed', async () => {
+  const own = await startTestGateway();
+  const { key } = await own.createKey();
+  const pending = async () => {
+    const text = await (await own.fetch('/metrics')).text();
+    return Number(/^gateway_search_pending_sessions (\d+)$/m.exec(text)?.[1]);
+  };
+  const [one] = await Promise.all([createSession(own, key), createSession(own, key)]);
+  await expect.poll(pending).toBe(2);
+  await append(own, key, one, [{ eventType: 'x', provider: 'p', createdAt: new Date().toISOString(), eventData: {} }]);
+  while ((await indexSessions(own.dependencies.database.em)) > 0);
+  await expect.poll(pending).toBe(0);
+  await own.close();
 });

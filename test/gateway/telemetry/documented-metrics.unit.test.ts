@@ -11,6 +11,7 @@ test('docs/operations.md lists exactly the metrics of the gateway, each with its
     health: { isAway: () => false },
     countJobs: async () => [],
     countWebhooks: async () => [],
+    countUnsearchable: async () => 0,
     replicas: { states: () => [] },
   });
   const names = registry.getMetricsAsArray().map(({ name }) => name);

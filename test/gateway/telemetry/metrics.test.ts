@@ -66,8 +66,8 @@ test('the gauge of database connections shows how many are in use, idle and awai
   while (held.length < pool.options.max) held.push(await pool.connect());
   const awaited = pool.connect();
   const scraped = metrics();
-  // The metrics read the pool, then wait for connections that count the jobs and the webhooks.
-  await expect.poll(() => pool.waitingCount).toBe(3);
+  // The metrics read the pool, then wait for connections that count jobs, webhooks and sessions to index.
+  await expect.poll(() => pool.waitingCount).toBe(4);
   for (const client of held) client.release();
   (await awaited).release();
   const full = await scraped;
