@@ -155,13 +155,6 @@ async function moveSums(
   }: { readonly where: RawBuilder<boolean>; readonly batch: number; readonly isForgotten: boolean },
 ): Promise<number> {
   const tables = em.getKysely<Readable<Tables> & { gone: Readable<Tables>['usage_sum'] }>();
-  const some = tables
-    .selectFrom('usage_sum')
-    .select(['day', 'key', 'slot'])
-    .where('organization_id', '=', organizationId)
-    .where(where)
-    .orderBy('day')
-    .limit(batch);
   const groups: Groups = {
     agent: sql.ref('agent'),
     project_id: sql.ref('project_id'),
@@ -176,7 +169,7 @@ async function moveSums(
       query
         .deleteFrom('usage_sum')
         .where('organization_id', '=', organizationId)
-        .where((eb) => eb(eb.refTuple('day', 'key', 'slot'), 'in', some.$asTuple('day', 'key', 'slot')))
+        .where(isInBatch(em, organizationId, { where, batch }))
         .where(where)
         .returningAll(),
     )
@@ -222,16 +215,26 @@ async function organizationsWith(em: EntityManager, where: RawBuilder<boolean>):
 
 /** Deletes a batch of the sums of an organization. @returns how many. */
 export async function deleteSums(em: EntityManager, organizationId: OrganizationId, batch: number): Promise<number> {
-  const tables = tablesOf(em);
-  const some = tables
+  const { numDeletedRows } = await tablesOf(em)
+    .deleteFrom('usage_sum')
+    .where('organization_id', '=', organizationId)
+    .where(isInBatch(em, organizationId, { where: sql<boolean>`true`, batch }))
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}
+
+/** The first sums of an organization that meet the condition. */
+function isInBatch(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  { where, batch }: { readonly where: RawBuilder<boolean>; readonly batch: number },
+): RawBuilder<boolean> {
+  const some = tablesOf(em)
     .selectFrom('usage_sum')
     .select(['day', 'key', 'slot'])
     .where('organization_id', '=', organizationId)
+    .where(where)
+    .orderBy('day')
     .limit(batch);
-  const { numDeletedRows } = await tables
-    .deleteFrom('usage_sum')
-    .where('organization_id', '=', organizationId)
-    .where((eb) => eb(eb.refTuple('day', 'key', 'slot'), 'in', some.$asTuple('day', 'key', 'slot')))
-    .executeTakeFirst();
-  return Number(numDeletedRows);
+  return sql<boolean>`(day, key, slot) in (${some})`;
 }

@@ -7,24 +7,12 @@ import { inGraphQL } from '../../core/text/wording.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { FROM, UNTIL, USAGE_GROUPS, usageFilter, usageReportInput } from './input.ts';
 import { type UsageReport, type UsageRow, readUsageReport } from './operations.ts';
-import type { UsageAmounts } from './queries.ts';
+import { type UsageAmounts, ofEachAmount } from './queries.ts';
 import { USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
 
 const { key: _key, label: _label, ...AMOUNT_TEXTS } = USAGE_ROW_TEXTS;
 
-const amount = nullable('Float');
-const AMOUNTS = {
-  sessions: amount,
-  failedSessions: amount,
-  turns: amount,
-  inputTokens: amount,
-  outputTokens: amount,
-  cachedInputTokens: amount,
-  costUsd: amount,
-  toolCalls: amount,
-  toolErrors: amount,
-  durationMs: amount,
-} as const;
+const AMOUNTS = ofEachAmount(() => nullable('Float'));
 
 const UsageRowType = builder.objectRef<UsageRow>('UsageReportRow').implement({
   description:

@@ -5,7 +5,7 @@ import { isUuid } from '../../core/text/uuids.ts';
 import { PROJECTS, READ_SESSIONS } from '../sessions/public.ts';
 import { readVisibleActors } from '../users/public.ts';
 import { type UsageGroup, type UsageReportInput, usageReportInput } from './input.ts';
-import { type Condition, REPORT_FIELDS, type SummedRow, type UsageAmounts, usageRows } from './queries.ts';
+import { type Condition, type SummedRow, type UsageAmounts, ofEachAmount, usageRows } from './queries.ts';
 
 export interface UsageRow extends UsageAmounts {
   readonly key: string | null;
@@ -52,12 +52,11 @@ function withSessions<Row extends UsageAmounts>(row: Row, isCounted: boolean): R
 }
 
 function totalsOf(rows: readonly UsageAmounts[], countsSessions: boolean): UsageAmounts {
-  const totals = REPORT_FIELDS.map((field) => {
+  const totals = ofEachAmount((field) => {
     const amounts = rows.map((row) => row[field]).filter((amount) => amount !== null);
-    return [field, amounts.length === 0 ? null : amounts.reduce((sum, amount) => sum + amount, 0)];
+    return amounts.length === 0 ? null : amounts.reduce((sum, amount) => sum + amount, 0);
   });
-  // It has all fields.
-  return withSessions(Object.fromEntries(totals) as UsageAmounts, countsSessions);
+  return withSessions(totals, countsSessions);
 }
 
 async function labelsOf(

@@ -5,23 +5,12 @@ import { route } from '../../core/http/route.ts';
 import { toCsv } from './csv.ts';
 import { usageReportParameters } from './input.ts';
 import { readUsageReport } from './operations.ts';
+import { ofEachAmount } from './queries.ts';
 import { USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
 
 const { key, label, ...AMOUNT_TEXTS } = USAGE_ROW_TEXTS;
 
-const count = z.int().nullable();
-const AMOUNTS = {
-  sessions: count,
-  failedSessions: count,
-  turns: count,
-  inputTokens: count,
-  outputTokens: count,
-  cachedInputTokens: count,
-  costUsd: z.number().nullable(),
-  toolCalls: count,
-  toolErrors: count,
-  durationMs: count,
-};
+const AMOUNTS = ofEachAmount((field) => (field === 'costUsd' ? z.number() : z.int()).nullable());
 
 const rowDocument = documentOf(
   { key, label, ...AMOUNT_TEXTS },
