@@ -6,7 +6,8 @@ import {
 } from '../domains/event-definitions/public.ts';
 import { Organization } from '../domains/organizations/public.ts';
 import { sendDemoOccurrences } from './demo-occurrences.ts';
-import { createDemoSessions } from './demo-session.ts';
+import { createDemoConnections, createDemoWebhook } from './demo-connections.ts';
+import { type ContextAt, createDemoSessions } from './demo-session.ts';
 import { type IssuedKey, issueKey } from './issue-key.ts';
 import { operationContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
@@ -33,6 +34,7 @@ const DEMO_DEFINITIONS = [
         options: [
           { label: 'Card', value: 'card' },
           { label: 'Invoice', value: 'invoice' },
+          { label: 'Voucher', value: 'voucher' },
         ],
       },
     ],
@@ -43,33 +45,43 @@ const DEMO_DEFINITIONS = [
 ];
 
 export const DEMO_EMAIL = 'demo@example.com';
+const OWNER = { email: DEMO_EMAIL, organization: 'demo', name: 'Demo' };
+/** Members who have started sessions too. Their keys are shown to nobody. */
+const MEMBERS = ['ann@example.com', 'ben@example.com'];
 
-/** Creates a small demo workspace. Returns undefined if there is already an organization. */
+/** Creates a demo workspace: a month of the work of five agents. Returns undefined if there is already an organization. */
 export async function createDemoWorkspace(dependencies: Dependencies): Promise<IssuedKey | undefined> {
   const em = dependencies.database.em.fork();
   if ((await em.count(Organization)) > 0) return undefined;
-  const demo = { email: DEMO_EMAIL, organization: 'demo', name: 'Demo', allOrganizations: true };
-  const issued = await issueKey(dependencies, demo);
-  const organization = await em.findOneOrFail(Organization, { slug: demo.organization });
-  const actor: Actor = {
-    keyId: issued.keyId,
-    userId: issued.userId,
+  const owner = await issueKey(dependencies, { ...OWNER, allOrganizations: true });
+  const organization = await em.findOneOrFail(Organization, { slug: OWNER.organization });
+  const people: IssuedKey[] = [owner];
+  for (const email of MEMBERS) people.push(await issueKey(dependencies, { ...OWNER, email }));
+  const now = dependencies.now();
+  const contextAt: ContextAt = (person, at) => {
+    const actor = actorOf(people[person] ?? owner, organization);
+    return operationContext({ ...dependencies, now: () => at }, actor, { requestId: 'demo' });
+  };
+  const context = () => contextAt(0, now);
+  // `DEFAULT_SUBSCRIPTION` may not include events.
+  if (hasAccess(context().actor, EVENT_DEFINITIONS)) {
+    for (const definition of DEMO_DEFINITIONS)
+      await createEventDefinition(context(), createEventDefinitionInput.parse(definition));
+    await sendDemoOccurrences(contextAt, now);
+  }
+  await createDemoSessions(contextAt, now, people.length);
+  await createDemoConnections(context());
+  await createDemoWebhook(context());
+  return owner;
+}
+
+function actorOf({ keyId, userId, role }: IssuedKey, { id, number, subscriptions }: Organization): Actor {
+  return {
+    keyId,
+    userId,
     scopes: new Set(SCOPES),
-    organization: {
-      id: organization.id,
-      number: organization.number,
-      role: 'admin',
-      subscriptions: organization.subscriptions,
-    },
+    // The unbound key is that of the administrator.
+    organization: { id, number, role: role ?? 'admin', subscriptions },
     isOperator: true,
   };
-  const newContext = () => operationContext(dependencies, actor, { requestId: 'demo' });
-  // `DEFAULT_SUBSCRIPTION` may not include events.
-  if (hasAccess(actor, EVENT_DEFINITIONS)) {
-    for (const definition of DEMO_DEFINITIONS)
-      await createEventDefinition(newContext(), createEventDefinitionInput.parse(definition));
-    await sendDemoOccurrences(newContext());
-  }
-  await createDemoSessions(newContext());
-  return issued;
 }

@@ -30,7 +30,10 @@ const { mcpServer: connection } = await mutate<{ mcpServer: { databaseId: string
   'mcpServer { databaseId }',
 );
 const webhookId = await createWebhookWithLog();
-const demo = await site.rest<{ items: { id: string; title: string }[] }>('GET', '/v1/sessions', { key: demoKey });
+/** The latest sessions: a running, a failed and a waiting one. */
+const demo = await site.rest<{ items: { id: string; title: string }[] }>('GET', '/v1/sessions?limit=3', {
+  key: demoKey,
+});
 /** Pages of single objects, with their titles. */
 const DETAILS = [
   ...demo.body.items.map(({ id, title }) => [`/sessions/${id}`, title] as const),

@@ -41,3 +41,4 @@ export { SESSION_STATES, type SessionState, USAGE_FIELDS, type UsageField } from
 export { ARTIFACTS, PULL_REQUESTS } from './artifact-queries.ts';
 export { PROJECTS } from './project-queries.ts';
 export { SESSIONS } from './queries.ts';
+export { type PastProject, endPastSessions, insertPastSessions } from './past-sessions.ts';

@@ -90,7 +90,7 @@ export function publishSessions({ notifier, actor }: OperationContext): void {
   notifier.publish(sessionsTopic(requireOrganization(actor).id));
 }
 
-function countedOf({ id, organization, creator, agent, projectId }: Session): CountedSession {
+export function countedOf({ id, organization, creator, agent, projectId }: Session): CountedSession {
   return {
     id,
     organizationId: organization.id,
