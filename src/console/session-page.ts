@@ -1,21 +1,15 @@
 import type { VNode } from 'preact';
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
-import { withOrganization } from './address.ts';
 import { run } from './api.ts';
-import { Rename } from './dialogs.ts';
-import { durationOf, usageWords } from './event-content.ts';
 import { useFilter } from './filters.ts';
-
-import { HoldWords } from './hold-words.ts';
-import { refusalOf, useQuery, useTitleFocus } from './hooks.ts';
+import { useQuery } from './hooks.ts';
 import { html, visibleText } from './html.ts';
 import { lazy } from './lazy.ts';
 import type { Answers } from './operation-types.ts';
-import { Action, Badge, Empty, Facts, Faults, Loading, PageFrame, Time, personOf, wordsOf } from './parts.ts';
-import { type OnRedacted, RedactTextButton, RedactionContext } from './redaction.ts';
-import { SessionForms } from './session-actions.ts';
-import { SessionKeeping } from './session-keeping.ts';
-import { Results } from './session-results.ts';
+import { Empty, Faults, Loading, PageFrame } from './parts.ts';
+import { type OnRedacted, RedactionContext } from './redaction.ts';
+import { SessionHead } from './session-head.ts';
+import type { Outline, OutlineReader } from './session-outline.ts';
 import { Timeline } from './session-timeline.ts';
 import { type FollowState, follow } from './streams.ts';
 import { useTabIcon } from './tab-icon.ts';
@@ -24,6 +18,8 @@ import { failureIn, withEvents } from './timeline.ts';
 type Session = NonNullable<Answers['Session']['session']>;
 
 const SessionHistory = lazy(async () => (await import('./history.ts')).SessionHistory);
+const SessionDetails = lazy(async () => (await import('./session-details.ts')).SessionDetails);
+const Results = lazy(async () => (await import('./session-results.ts')).Results, null);
 
 export function SessionPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, paused, reload } = useQuery('Session', { id });
@@ -67,40 +63,38 @@ interface ContentProps {
 function Content({ session, reload, faults }: ContentProps): VNode {
   const [view, setView] = useFilter('view');
   const errors = useFilter('errors');
+  const [isOpen, setOpen] = useState(false);
+  const [hasEvents, setHasEvents] = useState(false);
   const { databaseId: id, state } = session;
   const hasFailed = state.current === 'FAILED';
   const failure = useFailure(id, hasFailed);
   useChanges(session, reload);
   useTabIcon(ICON_COLORS[state.current]);
   const onArrival = useReloads(reload);
-  const isHistory = view === 'history';
+  const [redactions, onRedacted] = useRedactions(session, reload);
+  const outline = useOutline(session, hasEvents || view !== '', redactions);
+  const models = outline?.models ?? [];
   const toErrors = () => {
     setView('');
     errors[1]('yes');
     document.querySelector('.views')?.scrollIntoView();
   };
   const start = failure?.id ?? (hasFailed ? 'latest' : 'first');
-  const [redactions, onRedacted] = useRedactions(session, reload);
   return html`<section class="session">
-    <${SessionHead} session=${session} reason=${failure?.text} />
-    <div class="actions session-actions">
-      ${session.viewerCanUpdate && html`<${Changes} session=${session} onChange=${reload} />`}
-      <${SessionForms} session=${session} onChange=${reload} />
-      <${Exports} id=${id} />
-      ${onRedacted && html`<${RedactTextButton} sessionId=${id} onDone=${onRedacted} />`}
-      <${SessionKeeping} session=${session} onChange=${reload} />
-    </div>
-    <${Totals} usage=${session.usage} toErrors=${toErrors} />
+    <${SessionHead} ...${{ session, reason: failure?.text, models, toErrors, isOpen, setOpen }} />
+    ${isOpen && html`<${SessionDetails} ...${{ session, isFinished: isFinished(session), models, onChange: reload, onRedacted }} />`}
     <${Faults} faults=${faults} />
-    ${session.description && html`<p class="description">${session.description}</p>`}
-    <${Facts} facts=${factsOf(session)} />
     <${Results} id=${id} version=${session.updatedAt} />
     <div class="views" role="group" aria-label="Views">
-      <button class="view" aria-pressed=${!isHistory} onClick=${() => setView('')}>Timeline</button>
-      <button class="view" aria-pressed=${isHistory} onClick=${() => setView('history')}>History</button>
+      ${VIEWS.map(
+        ([name, label]) =>
+          html`<button key=${name} class="view" aria-pressed=${view === name} onClick=${() => setView(name)}>
+            ${label}
+          </button>`,
+      )}
     </div>
     ${
-      isHistory
+      view === 'history'
         ? html`<${SessionHistory} id=${id} />`
         : (!hasFailed || failure !== undefined) &&
           html`<${RedactionContext.Provider} value=${onRedacted}
@@ -110,10 +104,36 @@ function Content({ session, reload, faults }: ContentProps): VNode {
               isFinished=${isFinished(session)}
               start=${start}
               errors=${errors}
+              outline=${outline}
               onArrival=${onArrival}
+              onEvents=${setHasEvents}
           /><//>`
     }
   </section>`;
+}
+
+const VIEWS = [
+  ['', 'Timeline'],
+  ['history', 'History'],
+] as const;
+
+/** What happens in the session as a whole. It is read once events are shown, and goes on whenever the session is loaded again. */
+function useOutline(session: Session, isWanted: boolean, redactions: number): Outline | undefined {
+  const [outline, setOutline] = useState<Outline>();
+  const reader = useRef<OutlineReader>(undefined);
+  const { databaseId: id } = session;
+  useEffect(() => {
+    if (!isWanted) return undefined;
+    const left = new AbortController();
+    void import('./session-outline.ts').then(({ createOutlineReader }) => {
+      if (left.signal.aborted) return;
+      reader.current = createOutlineReader(id, setOutline, left.signal);
+      reader.current.readOn();
+    });
+    return () => left.abort();
+  }, [id, isWanted, redactions]);
+  useEffect(() => reader.current?.readOn(), [session]);
+  return outline;
 }
 
 /** The number of redactions: after each one the session and its timeline are loaded again, at the event that was redacted. */
@@ -133,96 +153,8 @@ function useRedactions(
   return [count, viewerCanDelete ? onRedacted : undefined];
 }
 
-/** What stays in view: which session it is, and how it is. */
-function SessionHead({ session, reason }: { readonly session: Session; readonly reason: string | undefined }): VNode {
-  useTitleFocus();
-  return html`<header class="session-head">
-    <h1 id="page-title" tabindex="-1" dir="auto" title=${visibleText(session.title)}>${session.title}</h1>
-    <p class="session-state">
-      <${Badge} value=${session.state.current} />
-      ${session.hold && html`<${Badge} value="HELD" />`}
-      ${session.hold && !reason && html`<span>${session.hold.reason}</span>`}
-      ${reason && html`<span class="fault reason">${reason}</span>`}
-    </p>
-  </header>`;
-}
-
-/** What the session has cost, the most important first. The number of failures leads to them. */
-function Totals({
-  usage,
-  toErrors,
-}: {
-  readonly usage: Session['usage'];
-  readonly toErrors: () => void;
-}): VNode | null {
-  const words = usageWords(usage ?? {});
-  if (words.length === 0) return null;
-  return html`<ul class="totals" aria-label="Totals">
-    ${words.map(
-      ([name, text]) =>
-        html`<li key=${name}>
-          ${name === 'toolErrors' ? html`<button class="link" onClick=${toErrors}>${text}</button>` : text}
-        </li>`,
-    )}
-  </ul>`;
-}
-
-/** The actions of users who may change the session. */
-function Changes({ session, onChange }: { readonly session: Session; readonly onChange: () => void }): VNode {
-  const rename = async (title: string) => {
-    const answer = await run('RenameSession', { id: session.id, title });
-    onChange();
-    return refusalOf(answer.data?.updateSession, answer.faults);
-  };
-  const pin = async () => {
-    const answer = await run('PinSession', { id: session.id, isPinned: !session.isPinned });
-    onChange();
-    return refusalOf(answer.data?.pinSession, answer.faults);
-  };
-  return html`<${Rename} label="Title" value=${session.title} save=${rename} />
-    <${Action} label=${session.isPinned ? 'Unpin' : 'Pin'} run=${pin} />`;
-}
-
-const FILES = [
-  ['markdown', 'md', 'Export as Markdown'],
-  ['ndjson', 'ndjson', 'Export as NDJSON'],
-] as const;
-
-/** The files come over REST, with the sign-in of the browser. */
-function Exports({ id }: { readonly id: string }): VNode {
-  return html`${FILES.map(([format, extension, label]) => {
-    const path = `/v1/sessions/${id}/export?format=${format}`;
-    // A link cannot name the organization of this tab; a request can.
-    if (withOrganization(path) !== path)
-      return html`<${Action}
-        label=${label}
-        run=${async () => (await import('./download.ts')).download({ path, name: `session-${id}.${extension}` })}
-      />`;
-    return html`<a class="button small plain" href=${path} download>${label}</a>`;
-  })}`;
-}
-
 function isFinished({ state }: Session): boolean {
   return state.current !== 'QUEUED' && state.current !== 'IN_PROGRESS';
-}
-
-function factsOf(session: Session): readonly (readonly [string, unknown])[] {
-  const { createdAt, lastSeenAt } = session;
-  const hasEnded = isFinished(session);
-  const took = Date.parse(lastSeenAt) - Date.parse(createdAt);
-  return [
-    ['Agent', session.agent],
-    ['Created by', session.creator && personOf(session.creator)],
-    ['Project', session.project?.name],
-    ['Visibility', wordsOf(session.visibility)],
-    ['Hold', session.hold && html`<${HoldWords} hold=${session.hold} />`],
-    ['Branch', session.branchName],
-    ['Transcript', session.source && `${session.source.agent} ${session.source.id}`],
-    ['Changes', session.diffSummary && `+${session.diffSummary.additions} −${session.diffSummary.deletions}`],
-    ['Created', html`<${Time} at=${createdAt} />`],
-    [hasEnded ? 'Finished' : 'Last recorded', html`<${Time} at=${lastSeenAt} />`],
-    ['Took', hasEnded && took > 0 && !session.source ? durationOf(took) : undefined],
-  ];
 }
 
 interface Failure {

@@ -9,6 +9,7 @@ import { LoadMore } from './load-more.ts';
 import { Empty, Faults, Loading, Waiting } from './parts.ts';
 import { type LiveState, type Start, useSessionEvents } from './session-events.ts';
 import { usePlace } from './session-place.ts';
+import type { Outline } from './session-outline.ts';
 import { type Search, TimelineHead } from './timeline-head.ts';
 import { TimelineItems, useItems } from './timeline-items.ts';
 import { eventInAddress, useWanted } from './wanted-event.ts';
@@ -34,6 +35,10 @@ interface TimelineProps {
   readonly errors: ReturnType<typeof useFilter>;
   /** Called with the number of events that have arrived. */
   readonly onArrival: (count: number) => void;
+  /** Called with true once events are shown. */
+  readonly onEvents: (hasEvents: boolean) => void;
+  /** What happens in the session as a whole; undefined until it is read. */
+  readonly outline: Outline | undefined;
 }
 
 /** The events of a session, or those that a search has found. */
@@ -66,7 +71,7 @@ interface EventsProps extends TimelineProps {
   readonly search: Search;
 }
 
-function Events({ id, isFinished, start, onArrival, search }: EventsProps): VNode {
+function Events({ id, isFinished, start, onArrival, onEvents, search }: EventsProps): VNode {
   const [wanted, setWanted] = useState(() => eventInAddress() ?? (typeof start === 'number' ? start : 0));
   const keep = useRef<() => void>(undefined);
   const { loaded, faults, paused, live, missing, arrived, goTo, loadLater, loadEarlier } = useSessionEvents(id, {
@@ -85,6 +90,7 @@ function Events({ id, isFinished, start, onArrival, search }: EventsProps): VNod
     place.goToEnd();
   };
   const isEmpty = loaded.events.length === 0;
+  useEffect(() => onEvents(!isEmpty), [isEmpty]);
   const canGoToLatest = loaded.hasLater || (!place.isAtEnd && !isEmpty);
   return html`<section class="timeline" aria-labelledby="timeline-title" ref=${place.section}>
     <${TimelineHead} search=${search}>

@@ -41,6 +41,8 @@ test('a session can be renamed and a key revoked with the keyboard only; Escape 
   const id = await createSession(site, key, { title: 'Misnamed' });
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
   const rename = page.getByRole('button', { name: 'Rename' });
+  await page.getByRole('button', { name: 'Details' }).focus();
+  await page.keyboard.press('Enter');
   await rename.focus();
   await page.keyboard.press('Enter');
   const field = page.getByRole('textbox', { name: 'Title' });

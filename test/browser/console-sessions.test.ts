@@ -1,7 +1,14 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  overflowOf,
+  saveScreenshot,
+  startSite,
+  openDetails,
+} from '../support/processes/browser.ts';
 
 /** Sessions are created and changed in forms, on the list and on the page of a session. */
 
@@ -35,6 +42,7 @@ test.each(VIEWS)(
     await page.getByText('The session was created.').waitFor();
     await isGood(page, `session-created-${name}`);
 
+    await openDetails(page);
     await page.getByRole('button', { name: 'Edit', exact: true }).click();
     await title.fill(`Short ${name}`);
     await dialog(page).getByLabel('Branch (optional)', { exact: true }).fill('feature');
@@ -117,6 +125,7 @@ test('a session gets its MCP connections in the form that creates it, and others
   await dialog(page).getByRole('button', { name: 'Create' }).click();
   await page.getByRole('heading', { name: 'With tools', level: 1 }).waitFor();
   expect(await connections(page)).toEqual(['Billing']);
+  await openDetails(page);
   await page.getByRole('button', { name: 'Edit', exact: true }).click();
   await expect.poll(() => dialog(page).getByRole('checkbox', { name: 'Billing' }).isChecked()).toBe(true);
   await dialog(page).getByRole('checkbox', { name: 'Billing' }).uncheck();

@@ -66,6 +66,7 @@ test('nine tabs load and stay live with one connection of the browser, and their
   for (const page of details) await page.getByText('recorded for all', { exact: true }).waitFor();
   await createSession(site, key, { title: 'Created for all' });
   for (const page of lists) await page.getByRole('link', { name: 'Created for all' }).waitFor();
+  await details[0]?.getByRole('button', { name: 'Details' }).click();
   await details[0]?.getByRole('button', { name: 'Pin' }).click();
   await details[0]?.getByRole('button', { name: 'Unpin' }).waitFor();
   expect(await metrics.fresh(site.url)).toMatch(/^gateway_websockets_open(?:\{.*\})? 1$/m);

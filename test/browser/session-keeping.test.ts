@@ -1,7 +1,14 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  overflowOf,
+  saveScreenshot,
+  startSite,
+  openDetails,
+} from '../support/processes/browser.ts';
 
 /** Sessions are held, released and deleted on their page. */
 
@@ -40,6 +47,7 @@ async function recorded(title: string, count: number): Promise<string> {
 test.each(VIEWS)('%s: a session is deleted with its counts, and the list no longer has it', async (name, view) => {
   const id = await recorded(`Small ${name}`, 2);
   const { page, problems } = await site.open(`/sessions/${id}`, { ...view, key });
+  await openDetails(page);
   await press(page, 'Delete…');
   await dialog(page).getByText('This cannot be undone').waitFor();
   const counts = await dialog(page).locator('dl.counts > div').allTextContents();
@@ -60,6 +68,7 @@ test.each(VIEWS)('%s: a session is deleted with its counts, and the list no long
 test('the title of a session with more than 1,000 events has to be typed again', async () => {
   const id = await recorded('A  large “run”', 1001);
   const { page } = await site.open(`/sessions/${id}`, { key });
+  await openDetails(page);
   await press(page, 'Delete…');
   const field = dialog(page).getByLabel('Type the title');
   await field.fill('A large');
@@ -83,6 +92,7 @@ test('the page and the list of a session that somebody else deletes say so', asy
 test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot be deleted', async (name, view) => {
   const id = await recorded(`Kept ${name}`, 1);
   const { page, problems } = await site.open(`/sessions/${id}`, { ...view, key });
+  await openDetails(page);
   await press(page, 'Hold…');
   await press(page, 'Hold');
   await expect.poll(() => dialog(page).getByLabel('Reason').getAttribute('aria-invalid')).toBe('true');
@@ -101,6 +111,7 @@ test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot
   await page.goto(`${site.url}/sessions?held=yes`);
   await expect.poll(() => titles(page)).toEqual([`Kept ${name}`]);
   await page.goto(`${site.url}/sessions/${id}`);
+  await openDetails(page);
   await press(page, 'Release');
   await dialog(page).getByText('Release the session?').waitFor();
   await page.keyboard.press('Enter');
@@ -115,6 +126,7 @@ test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot
 test('a hold that is set while the dialog is open is said in the dialog', async () => {
   const id = await recorded('Held late', 1);
   const { page } = await site.open(`/sessions/${id}`, { key });
+  await openDetails(page);
   await press(page, 'Delete…');
   await dialog(page).getByText('This cannot be undone').waitFor();
   await mutate(site, key, 'holdSession', { sessionId: id, reason: 'Case 13' });
@@ -129,11 +141,13 @@ test('who can only read a session sees no button that deletes or holds it; its c
   const id = await recorded('Of an administrator', 1);
   const member = await site.createKey({ organization, role: 'member' });
   const { page } = await site.open(`/sessions/${id}`, { key: member.key });
-  await page.getByRole('heading', { name: 'Of an administrator', level: 1 }).waitFor();
+  await openDetails(page);
+  await page.getByRole('link', { name: 'Export as NDJSON' }).waitFor();
   for (const name of ['Delete…', 'Hold…', 'Release'])
     expect([name, await button(page, name).count()]).toEqual([name, 0]);
   const own = await createSession(site, member.key, { title: 'Of a member' });
   await page.goto(`${site.url}/sessions/${own}`);
+  await openDetails(page);
   await button(page, 'Delete…').waitFor();
   expect(await button(page, 'Hold…').count()).toBe(0);
 });

@@ -3,7 +3,14 @@ import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
 import { REPOSITORY_ID, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  overflowOf,
+  saveScreenshot,
+  startSite,
+  openDetails,
+} from '../support/processes/browser.ts';
 
 /** The page of a session, around and in its timeline. */
 
@@ -95,6 +102,7 @@ test('title and state stay in view, and follow changes of others', async () => {
   await page.getByRole('heading', { name: 'Another title', level: 1 }).waitFor();
   await moveTo(site, key, id, 'COMPLETED');
   await page.locator('.session-head').getByText('Completed').waitFor();
+  await openDetails(page);
   await page.getByText('Finished', { exact: true }).waitFor();
   await moveTo(site, key, id, 'QUEUED', 'IN_PROGRESS');
   await isLive(page);
@@ -131,28 +139,31 @@ const READ = JSON.stringify({
   },
 });
 
-test('the totals are shown whole, cost first, and the failures among them lead to the failed calls', async () => {
+test('the head of a session has its totals in two lines, cost first, and the failures among them lead to the failed calls', async () => {
   const id = await recordedSession('claude', READ, FAILED_READ);
   for (const width of [390, 1280]) {
     const { page, problems } = await site.open(`/sessions/${id}`, { width, key });
     const totals = page.getByLabel('Totals').getByRole('listitem');
     await expect
       .poll(() => totals.allTextContents())
-      .toEqual([
-        '$0.25',
-        '5.4 s',
-        '3 turns',
-        '3 tool calls',
-        '2 failed',
-        '12 tokens in',
-        '9,000 cached',
-        '340 tokens out',
-      ]);
+      .toEqual(['$0.25', '5.4 s', '2 failed', '12 tokens in', '340 out']);
+    const head = await page.locator('.session-head').boundingBox();
+    expect(head?.height).toBeLessThanOrEqual(72);
     expect(
       await totals.evaluateAll((items) =>
-        items.filter((item) => item.getBoundingClientRect().right > innerWidth || item.scrollWidth > item.clientWidth),
+        items.slice(0, 3).filter((item) => {
+          const { right, bottom } = item.getBoundingClientRect();
+          const list = item.parentElement?.getBoundingClientRect();
+          return right > innerWidth || bottom > (list?.bottom ?? 0) + 1;
+        }),
       ),
     ).toEqual([]);
+    await openDetails(page);
+    await page
+      .getByText('$0.25 · 5.4 s · 3 turns · 3 tool calls · 2 failed · 12 tokens in · 9,000 cached · 340 tokens out')
+      .waitFor();
+    await saveScreenshot(page, `session-details-${width}`);
+    expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
     await page.getByRole('button', { name: '2 failed' }).click();
     const failed = page.locator('.item');
     await expect
@@ -187,6 +198,7 @@ test('what the gateway recorded a moment ahead of the clock of the browser is no
   await page.clock.setFixedTime(new Date(Date.now() - 4000));
   const id = await recordedSession('gemini');
   await page.goto(`${site.url}/sessions/${id}`);
+  await openDetails(page);
   await expect.poll(() => page.locator('.facts .ago').first().textContent()).toBe('now');
 });
 
@@ -219,6 +231,7 @@ const isLight = (color: string) => (/\d+/g.exec(color) ?? []).every((part) => Nu
 test('a session is exported as it was recorded, and as a person reads it, with the sign-in of the browser', async () => {
   const id = await recordedSession('claude');
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  await openDetails(page);
   const download = async (name: string) => {
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByText(name).click()]);
     return readFile(await file.path(), 'utf8');

@@ -136,6 +136,12 @@ export const VIEWS: readonly (readonly [name: string, view: View])[] = [
   ['phone, dark', { width: 390, isDark: true }] as const,
 ];
 
+/** Shows what is behind the button in the head of a session: its actions and facts. */
+export async function openDetails(page: Page): Promise<void> {
+  await page.getByRole('button', { name: 'Details', exact: true }).click();
+  await page.locator('#session-details').waitFor();
+}
+
 /** How much wider the page is than its window, in pixels. */
 export function overflowOf(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

@@ -1,0 +1,77 @@
+import type { VNode } from 'preact';
+import { durationOf } from './event-content.ts';
+import { useTitleFocus } from './hooks.ts';
+import { html, visibleText } from './html.ts';
+import type { Answers } from './operation-types.ts';
+import { Badge } from './parts.ts';
+
+type Session = NonNullable<Answers['Session']['session']>;
+
+interface HeadProps {
+  readonly session: Session;
+  /** Why the session failed. */
+  readonly reason: string | undefined;
+  readonly models: readonly string[];
+  readonly toErrors: () => void;
+  readonly isOpen: boolean;
+  readonly setOpen: (isOpen: boolean) => void;
+}
+
+const COMPACT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
+const DOLLARS = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD' });
+const CENTS = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 });
+
+/** What stays in view, in two lines: which session it is, how it is, and what it has cost. All else is behind the button. */
+export function SessionHead({ session, reason, models, toErrors, isOpen, setOpen }: HeadProps): VNode {
+  useTitleFocus();
+  const why = reason ?? session.hold?.reason;
+  return html`<header class="session-head">
+    <div class="session-title">
+      <h1 id="page-title" tabindex="-1" dir="auto" title=${visibleText(session.title)}>${session.title}</h1>
+      <button
+        class="button small plain"
+        aria-expanded=${isOpen}
+        aria-controls="session-details"
+        onClick=${() => setOpen(!isOpen)}
+      >
+        Details
+      </button>
+    </div>
+    <div class="session-state">
+      <${Badge} value=${session.state.current} />
+      ${session.hold && html`<${Badge} value="HELD" />`}
+      ${why && html`<span class=${reason ? 'fault reason' : 'reason'} title=${visibleText(why)}>${why}</span>`}
+      <ul class="totals" aria-label="Totals">
+        ${totalsOf(session).map(([name, text]) => html`<li key=${name} class=${name}>${name === 'failed' ? html`<button class="link" onClick=${toErrors}>${text}</button>` : text}</li>`)}
+        ${namesOf(session, models).map((text) => html`<li key=${text} class="soft name">${text}</li>`)}
+      </ul>
+    </div>
+  </header>`;
+}
+
+/** The most important first. Zero says nothing that its absence does not. */
+function totalsOf(session: Session): readonly (readonly [name: string, text: string])[] {
+  const { usage } = session;
+  const cost = usage?.costUsd ?? 0;
+  const took = tookMs(session);
+  const totals: readonly (readonly [name: string, amount: number, text: string])[] = [
+    ['cost', cost, (cost < 1 ? CENTS : DOLLARS).format(cost)],
+    ['took', took, durationOf(took)],
+    ['failed', usage?.toolErrors ?? 0, `${COMPACT.format(usage?.toolErrors ?? 0)} failed`],
+    ['tokens-in', usage?.inputTokens ?? 0, `${COMPACT.format(usage?.inputTokens ?? 0)} tokens in`],
+    ['tokens-out', usage?.outputTokens ?? 0, `${COMPACT.format(usage?.outputTokens ?? 0)} out`],
+  ];
+  return totals.flatMap(([name, amount, text]) => (amount > 0 ? [[name, text] as const] : []));
+}
+
+/** How long the agent worked, as it has reported; else how long the session was recorded, unless it was read from a file later. */
+export function tookMs({ usage, source, createdAt, lastSeenAt }: Session): number {
+  return usage?.durationMs ?? (source ? 0 : Date.parse(lastSeenAt) - Date.parse(createdAt));
+}
+
+const MODELS = 2;
+
+function namesOf({ agent, project }: Session, models: readonly string[]): readonly string[] {
+  const more = models.length > MODELS ? [`${models.length - MODELS} more`] : [];
+  return [agent, ...models.slice(0, MODELS), ...more, project?.name].filter((name) => typeof name === 'string');
+}
