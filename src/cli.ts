@@ -3,9 +3,10 @@ import { SETTINGS, readConfig } from './core/config.ts';
 import { misspelledVariables } from './core/misspelled-variables.ts';
 import { assemble } from './gateway/assemble.ts';
 import { prepareDatabase } from './gateway/prepare-database.ts';
+import { runLogin, runLogout } from './gateway/pages/files/recorder/login.mjs';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { parseCommandLine } from './operator/command-line.ts';
-import type { DatabaseCommand } from './operator/command.ts';
+import { type DatabaseCommand, isLoginCommand } from './operator/command.ts';
 import { runCommand } from './operator/commands.ts';
 import { isPlanCommand, runPlanCommand } from './operator/tracking-plan/plan-commands.ts';
 import { writeAnswer } from './operator/write-answer.ts';
@@ -27,7 +28,8 @@ async function main(args: readonly string[]): Promise<void> {
     const { output, exitStatus } = await runPlanCommand(command, process.env);
     process.stdout.write(output);
     process.exitCode = exitStatus;
-  } else if (command.name === 'help') process.stdout.write(command.text);
+  } else if (isLoginCommand(command)) await (command.name === 'login' ? runLogin : runLogout)(command.addresses);
+  else if (command.name === 'help') process.stdout.write(command.text);
   else if (command.name === 'version') process.stdout.write(`${VERSION_AND_BUILD}\n`);
   else await run(command);
 }

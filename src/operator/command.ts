@@ -46,6 +46,12 @@ function scopesOf(given: readonly string[] | undefined): Scope[] | undefined {
   return given && [...new Set(given.map((scope) => oneOf(SCOPES, scope, '--scope')))];
 }
 
+const ADDRESS = ['ADDRESS', 'the address of the gateway; by default the variable GATEWAY'] as const;
+
+function address(args: string[]): { addresses: string[] } {
+  return { addresses: parse(args, {}, 1).positionals };
+}
+
 export const COMMANDS = {
   migrate: { takes: '', summary: 'migrate the database to this version', details: [], parse: nothing },
   'keys create': {
@@ -233,6 +239,13 @@ export const COMMANDS = {
       };
     },
   },
+  login: {
+    takes: '[ADDRESS]',
+    summary: 'sign in to a gateway in a browser; the recorder then needs no key',
+    details: [ADDRESS],
+    parse: address,
+  },
+  logout: { takes: '[ADDRESS]', summary: 'end this sign-in', details: [ADDRESS], parse: address },
   'plan export': {
     takes: '',
     summary: 'print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key',
@@ -305,4 +318,9 @@ type Parsed<Name extends CommandName> = { readonly name: Name } & Readonly<
 export type Command = { [Name in CommandName]: Parsed<Name> }[CommandName];
 /** The commands that call a gateway over HTTP, or read only files. All others use the database. */
 export type PlanCommand = Extract<Command, { name: `plan ${string}` }>;
-export type DatabaseCommand = Exclude<Command, PlanCommand>;
+export type LoginCommand = Extract<Command, { name: 'login' | 'logout' }>;
+export type DatabaseCommand = Exclude<Command, PlanCommand | LoginCommand>;
+
+export function isLoginCommand(command: { readonly name: string }): command is LoginCommand {
+  return command.name === 'login' || command.name === 'logout';
+}

@@ -6,6 +6,7 @@ import { ROLES, SCOPES } from '../../src/core/access.ts';
 import { storeSecret } from '../../src/core/secrets/secret-store.ts';
 import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
 import { UsageError } from '../../src/operator/command-arguments.ts';
+import { isLoginCommand } from '../../src/operator/command.ts';
 import { parseCommandLine } from '../../src/operator/command-line.ts';
 import { runCommand } from '../../src/operator/commands.ts';
 import { isPlanCommand } from '../../src/operator/tracking-plan/plan-commands.ts';
@@ -19,7 +20,7 @@ const silent = { progress: { write: () => undefined } };
 /** Runs a command like the command line, on the database of the test. */
 async function run(args: string, dependencies = gateway.dependencies): Promise<object> {
   const command = parseCommandLine(args.split(' '));
-  if (command.name === 'help' || command.name === 'version' || isPlanCommand(command))
+  if (command.name === 'help' || command.name === 'version' || isPlanCommand(command) || isLoginCommand(command))
     throw new Error(`${command.name} is not a command`);
   return runCommand(dependencies, command, silent);
 }

@@ -70,6 +70,8 @@ test('without a command, the program prints its usage and ends with status 1; wi
       subscriptions set     change a subscription of an organization
       events import         append the events of a file to a session; if it is interrupted, run it again to continue
       events prune          delete the oldest events of sessions; requires an age or a session
+      login                 sign in to a gateway in a browser; the recorder then needs no key
+      logout                end this sign-in
       plan export           print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key
       plan check            print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors
       plan apply            change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none

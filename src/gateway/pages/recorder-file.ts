@@ -2,7 +2,20 @@ import { readFileSync } from 'node:fs';
 
 /** The recorder as people get it: one file, made of its modules, which a later one can import from earlier ones only. */
 
-const MODULES = ['common', 'spool', 'gateway', 'agents', 'sender', 'transcripts', 'cursors', 'import', 'hooks'];
+const MODULES = [
+  'common',
+  'failures',
+  'logins',
+  'login',
+  'spool',
+  'gateway',
+  'agents',
+  'sender',
+  'transcripts',
+  'cursors',
+  'import',
+  'hooks',
+];
 const IMPORT = /^import (.+?) from '(.+?)';\n/gms;
 
 export function recorderFile(): string {

@@ -75,7 +75,13 @@ export async function startRecorder(
   env: Record<string, string> = {},
 ) {
   const spool = await temporaryDirectory();
-  const recorder = start([...RECORD, '--spool', spool, ...args], { GATEWAY: `${url}/`, KEY: key, ...env });
+  const recorder = start([...RECORD, '--spool', spool, ...args], {
+    GATEWAY: `${url}/`,
+    KEY: key,
+    // Without the logins of the person who runs the tests.
+    XDG_CONFIG_HOME: '/nowhere',
+    ...env,
+  });
   return { ...recorder, spool };
 }
 

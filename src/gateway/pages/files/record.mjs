@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 // Records the output of an agent as a session of a gateway, while the agent runs.
 //
-//   export GATEWAY=https://gateway.example KEY=wgk_…     the key needs only the scope sessions.record
-//   curl -sO $GATEWAY/record.mjs                         one file, for Node.js 20 and later
+//   curl -sO https://gateway.example/record.mjs          one file, for Node.js 20 and later
+//   node record.mjs login https://gateway.example        signs in: shows a code, which you enter in a browser; `logout` undoes it
+//   export GATEWAY=https://gateway.example KEY=wgk_…     instead, for programs: a key with the scope sessions.record
 //
 //   node record.mjs -- codex exec --json "Fix the flaky test"
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
@@ -36,11 +37,12 @@
 //   - Lines are first written to a file that only you can read. While the gateway is away they wait there; what could not be sent in the end
 //     stays there, and the recorder says where.
 //   - The agent never waits for the gateway. It gets the signals that the recorder gets, and the recorder ends with its exit code.
-//   - Whatever happens to the recording, the agent runs: a missing KEY, a full disk or a refused request is reported.
+//   - Whatever happens to the recording, the agent runs: a missing login or KEY, a full disk or a refused request is reported.
 //   - At the end the session becomes completed, or failed if the agent's exit code is not 0. Of a pipe the exit code is not known.
 //     Of an agent that failed, the last 4 KiB of its standard error are recorded too.
 //   - The title is made of the program and its prompt, never of other parts of the command line.
 //   - The agent does not get the variable KEY.
+//   - A login is kept in a file that only you can read, below XDG_CONFIG_HOME, ~/.config or %APPDATA%. It can record and read sessions, nothing else.
 
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -54,12 +56,15 @@ import {
   ERROR_WAIT_MS,
   FORMATS,
   MAX_ERROR_BYTES,
+  NOT_SET,
   say,
   settingsProblem,
+  SIGN_IN,
   textOf,
   UsageError,
   withMap,
 } from './recorder/common.mjs';
+import { runLogin, runLogout } from './recorder/login.mjs';
 import { runInstall, runUninstall } from './recorder/hooks.mjs';
 import { runImport, runSync } from './recorder/import.mjs';
 import { isRunning, runsIn, Spool } from './recorder/spool.mjs';
@@ -143,7 +148,14 @@ function helpText() {
 }
 
 /** @type {Readonly<Record<string, (args: string[]) => Promise<void>>>} */
-const COMMANDS = { import: runImport, sync: runSync, install: runInstall, uninstall: runUninstall };
+const COMMANDS = {
+  login: runLogin,
+  logout: runLogout,
+  import: runImport,
+  sync: runSync,
+  install: runInstall,
+  uninstall: runUninstall,
+};
 
 async function main() {
   const [, , first = '', ...rest] = process.argv;
@@ -268,6 +280,7 @@ main().then(
   },
   (error) => {
     say(textOf(error));
+    if (textOf(error) === NOT_SET) say(SIGN_IN);
     const { code } = /** @type {{ code?: unknown }} */ (error);
     const isUsage = error instanceof UsageError || (error instanceof TypeError && code !== undefined);
     process.exit(isUsage ? 2 : code === 'ENOENT' ? 127 : 1);

@@ -2,7 +2,7 @@
 
 import * as fs from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 
 /** A batch has at most so many lines and bytes, as the gateway takes them. A longer line is sent alone, with its longest texts cut. */
@@ -68,8 +68,37 @@ export const BASE = join(homedir(), '.workspace-recorder');
 export const SETTINGS = join(BASE, 'settings.json');
 /** @type {{ GATEWAY?: string, KEY?: string, since?: number }} what `install` has saved for the hooks */
 export const SAVED = process.argv[2] === 'sync' || process.argv[2] === 'import' ? readSettings() : {};
-export const GATEWAY = (process.env['GATEWAY'] ?? SAVED.GATEWAY ?? '').replace(/\/+$/, '');
 export const KEY = process.env['KEY'] ?? SAVED.KEY ?? '';
+/** What `login` has stored: a file for each gateway. */
+export const LOGINS = join(configurationFolder(), 'workspace-gateway');
+export const GATEWAY = baseOf(process.env['GATEWAY'] ?? SAVED.GATEWAY ?? (KEY === '' ? onlyLogin() : ''));
+
+/** @param {string} address */
+export function baseOf(address) {
+  return address.replace(/\/+$/, '');
+}
+
+/** @param {string} gateway */
+export function loginFile(gateway) {
+  return join(LOGINS, `${encodeURIComponent(gateway)}.json`);
+}
+
+/** The folder for the settings of programs (XDG Base Directory Specification). */
+function configurationFolder() {
+  const { XDG_CONFIG_HOME: given = '', APPDATA: roaming = '' } = process.env;
+  if (isAbsolute(given)) return given;
+  return process.platform === 'win32' && roaming !== '' ? roaming : join(homedir(), '.config');
+}
+
+/** The gateway of the login, where there is exactly one. */
+function onlyLogin() {
+  try {
+    const files = fs.readdirSync(LOGINS).filter((name) => name.endsWith('.json'));
+    return files.length === 1 ? decodeURIComponent((files[0] ?? '').replace(/\.json$/, '')) : '';
+  } catch {
+    return '';
+  }
+}
 
 function readSettings() {
   try {
@@ -90,6 +119,7 @@ process.stderr.on('error', () => undefined);
 export const textOf = (error) => (error instanceof Error ? error.message : String(error));
 
 export const NOT_SET = 'the variables GATEWAY and KEY must be set';
+export const SIGN_IN = 'instead of a key, you can sign in with: node record.mjs login https://gateway.example';
 
 /** A mistake in the arguments. */
 export class UsageError extends Error {}
@@ -114,9 +144,10 @@ export function withMap({ format, map }) {
 
 /** What is wrong with the variables; undefined if nothing is. */
 export function settingsProblem() {
-  if (GATEWAY === '' || KEY === '') return NOT_SET;
+  if (GATEWAY === '') return NOT_SET;
   if (!/^https?:\/\/./.test(GATEWAY) || !URL.canParse(GATEWAY))
     return 'the gateway cannot be reached: the variable GATEWAY must be an address such as https://gateway.example';
+  if (KEY === '') return fs.existsSync(loginFile(GATEWAY)) ? undefined : NOT_SET;
   return /^[\x21-\x7e]+$/.test(KEY) ? undefined : 'the variable KEY must be an API key, without spaces and line breaks';
 }
 

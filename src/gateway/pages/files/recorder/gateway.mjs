@@ -1,24 +1,8 @@
 /** Requests to the gateway. */
 
-import { GATEWAY, KEY, MAX_PAUSE_MS, REQUEST_TIMEOUT_MS, SEND_EVERY_MS, textOf } from './common.mjs';
-
-/** The gateway has refused a request, so that sending it again is of no use. */
-export class Refusal extends Error {
-  /** @param {number} status @param {string} message */
-  constructor(status, message) {
-    super(`the gateway answered ${status}: ${message}`);
-    this.status = status;
-  }
-}
-
-/** A request that can be sent again after a while. */
-export class Problem extends Error {
-  /** @param {string} message @param {number} [pauseMs] */
-  constructor(message, pauseMs) {
-    super(message);
-    this.pauseMs = pauseMs;
-  }
-}
+import { GATEWAY, KEY, MAX_PAUSE_MS, REQUEST_TIMEOUT_MS, SEND_EVERY_MS } from './common.mjs';
+import { Problem, reasonOf, Refusal } from './failures.mjs';
+import { accessToken } from './logins.mjs';
 
 /** How long the next request should wait, so that other recorders with the key can send as well. */
 export let paceMs = SEND_EVERY_MS;
@@ -30,14 +14,6 @@ export function keepPace(headers) {
   );
   const spread = Math.min(MAX_PAUSE_MS, 1000 * (seconds + 1), (4000 * seconds) / (left + 1));
   paceMs = 2 * left >= limit ? SEND_EVERY_MS : Math.max(SEND_EVERY_MS, spread);
-}
-
-/** Why there was no answer. @param {unknown} error */
-export function reasonOf(error) {
-  if (error instanceof Error && error.name === 'TimeoutError')
-    return `the gateway has not answered within ${REQUEST_TIMEOUT_MS / 1000} seconds`;
-  const { cause } = /** @type {{ cause?: { code?: string, message?: string } }} */ (error);
-  return `the gateway cannot be reached: ${cause?.code ?? cause?.message ?? textOf(error)}`;
 }
 
 /**
@@ -62,18 +38,29 @@ export async function post(path, body, headers, method = 'POST') {
   throw new Refusal(status, message);
 }
 
-/** @param {string} path @param {string | Uint8Array<ArrayBuffer>} body @param {Record<string, string>} headers @param {string} method @throws Problem */
+/**
+ * @param {string} path @param {string | Uint8Array<ArrayBuffer>} body @param {Record<string, string>} headers @param {string} method
+ * @throws Problem, or Refusal when the login has ended
+ */
 export async function answerOf(path, body, headers, method) {
-  try {
-    const response = await fetch(`${GATEWAY}${path}`, {
-      method,
-      headers: { Authorization: `Bearer ${KEY}`, ...headers },
-      body,
-      signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
-    });
-    return { status: response.status, headers: response.headers, text: await response.text() };
-  } catch (error) {
-    throw new Problem(reasonOf(error));
+  if (KEY !== '') return send(KEY);
+  const token = await accessToken(GATEWAY);
+  const answer = await send(token);
+  return answer.status === 401 ? send(await accessToken(GATEWAY, token)) : answer;
+
+  /** @param {string} credential */
+  async function send(credential) {
+    try {
+      const response = await fetch(`${GATEWAY}${path}`, {
+        method,
+        headers: { Authorization: `Bearer ${credential}`, ...headers },
+        body,
+        signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS),
+      });
+      return { status: response.status, headers: response.headers, text: await response.text() };
+    } catch (error) {
+      throw new Problem(reasonOf(error));
+    }
   }
 }
 

@@ -87,10 +87,12 @@ export async function runInstall(args) {
   if (problem !== undefined) throw new UsageError(problem);
   const files = changes(true);
   for (const { path } of files) say(`${path} gets a hook that runs: ${command()}`);
-  say(`${SETTINGS} gets GATEWAY and KEY, readable by you only`);
+  say(`${SETTINGS} gets GATEWAY${KEY === '' ? '' : ' and KEY'}, readable by you only`);
   if (!sure && !(await isAgreed('Write these files?', 'add --yes to change these files without a question'))) return;
   fs.mkdirSync(BASE, { recursive: true, mode: 0o700 });
-  fs.writeFileSync(SETTINGS, JSON.stringify({ GATEWAY, KEY, since: Date.now() }), { mode: 0o600 });
+  fs.writeFileSync(SETTINGS, JSON.stringify({ GATEWAY, ...(KEY !== '' && { KEY }), since: Date.now() }), {
+    mode: 0o600,
+  });
   fs.chmodSync(SETTINGS, 0o600);
   for (const { path, after } of files) replaceFile(path, after);
   say('installed; sessions are sent after each turn. Those of before: node record.mjs import');

@@ -7,7 +7,8 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BASE, isAgreed, SAVED, say, SEND_EVERY_MS, settingsProblem, textOf, UsageError, withMap } from './common.mjs';
 import { Cursors, digest, markOf, shortHash } from './cursors.mjs';
-import { isConflict, post, postJson, Problem, Refusal } from './gateway.mjs';
+import { Problem, Refusal } from './failures.mjs';
+import { isConflict, post, postJson } from './gateway.mjs';
 import { isRunning, nextBatch } from './spool.mjs';
 import { describeTranscript, findTranscripts, isLeftOut, TRANSCRIPT_AGENTS } from './transcripts.mjs';
 /** @import { Cursor } from './cursors.mjs' */

@@ -1,9 +1,21 @@
 /** Sends the lines of a run. */
 
-import { AGENTS, GATEWAY, MAX_PAUSE_MS, OF_ANY_AGENT, say, SEND_EVERY_MS, settingsProblem, textOf } from './common.mjs';
+import {
+  AGENTS,
+  GATEWAY,
+  MAX_PAUSE_MS,
+  NOT_SET,
+  OF_ANY_AGENT,
+  SIGN_IN,
+  say,
+  SEND_EVERY_MS,
+  settingsProblem,
+  textOf,
+} from './common.mjs';
 import { othersIn } from './spool.mjs';
 /** @import { Spool, State } from './spool.mjs' */
-import { isConflict, paceMs, post, postJson, Refusal } from './gateway.mjs';
+import { Refusal } from './failures.mjs';
+import { isConflict, paceMs, post, postJson } from './gateway.mjs';
 import { formatOf } from './agents.mjs';
 
 /** Sends the lines of a spool: creates the session first, and sets its state at the end. */
@@ -20,6 +32,7 @@ export class Sender {
     this.looks = 0;
     const problem = settingsProblem();
     if (problem !== undefined) this.refuse(problem);
+    if (problem === NOT_SET) say(SIGN_IN);
   }
 
   /** @param {string} reason */
