@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
+import { OIDC_ENVIRONMENT, oidcSettings } from '../../src/core/oidc-settings.ts';
 import { GATEWAY, checkout, commandOf } from '../support/processes/programs.ts';
 
 /** The configurations in deploy/ that start gateways and workers as services, and those of HAProxy. */
@@ -20,7 +21,8 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 test('the systemd units are valid and start bin/gateway', async ({ skip }) => {
   skip(!isInstalled('systemd-analyze'), 'systemd is not installed');
-  for (const file of await readdir(join(DEPLOY, 'systemd'))) {
+  const files = await readdir(join(DEPLOY, 'systemd'));
+  for (const file of files.filter((name) => name.endsWith('.service'))) {
     const unit = await read(`systemd/${file}`);
     const program = file.includes('worker') ? 'worker' : 'start';
     expect(unit).toContain(`\nExecStart=/opt/workspace-gateway/bin/gateway ${program}\n`);
@@ -30,6 +32,27 @@ test('the systemd units are valid and start bin/gateway', async ({ skip }) => {
     const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' });
     expect({ file, status, output: `${stdout}${stderr}` }).toEqual({ file, status: 0, output: '' });
   }
+});
+
+/** The settings of the identity provider in an example, which are comments. */
+async function oidcSettingsIn(...paths: readonly string[]): Promise<Record<string, string>> {
+  const text = (await Promise.all(paths.map(read))).join('\n');
+  const settings = [...text.matchAll(/^ *# (OIDC_\w+)(?:=|: )'?(.*?)'?$/gm)];
+  return Object.fromEntries(settings.map(([, name = '', value = '']) => [name, value]));
+}
+
+test.for([['systemd/environment.example'], ['kubernetes/gateway.yaml', 'kubernetes/secret.example.yaml']])(
+  'all settings of the identity provider are in %o, with values that the gateway accepts',
+  async (files) => {
+    const settings = await oidcSettingsIn(...files);
+    expect(Object.keys(settings).toSorted()).toEqual(Object.keys(OIDC_ENVIRONMENT).toSorted());
+    expect(oidcSettings(readConfig(settings))).toMatchObject({ issuer: 'https://id.example.com', name: 'Example' });
+  },
+);
+
+test('the secret of the identity provider is in no ConfigMap', async () => {
+  expect(Object.keys(await oidcSettingsIn('kubernetes/secret.example.yaml'))).toEqual(['OIDC_CLIENT_SECRET']);
+  expect(Object.keys(await oidcSettingsIn('kubernetes/gateway.yaml'))).not.toContain('OIDC_CLIENT_SECRET');
 });
 
 test.for(['postgresql/haproxy.cfg', 'proxy/haproxy.cfg'])('HAProxy accepts %s', async (file, { skip }) => {

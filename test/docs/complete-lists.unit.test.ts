@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { EntitySchema } from '@mikro-orm/postgresql';
 import { expect, test } from 'vitest';
 import { FEED_TYPES } from '../../src/core/feed.ts';
+import { OIDC_ENVIRONMENT } from '../../src/core/oidc-settings.ts';
 import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
 import { TABLE_ROLES } from '../../src/domains/session-events/formats/member-table.ts';
 import { recorderFile } from '../../src/gateway/pages/recorder-file.ts';
@@ -44,13 +45,18 @@ function unmentioned(path: string, names: readonly string[]): string[] {
 }
 
 test('the pages that list something completely mention all of it', () => {
-  const variables = listedIn('src/core/config.ts', /^ {2}([A-Z][A-Z\d_]+):/gm);
+  const identityProvider = Object.keys(OIDC_ENVIRONMENT);
+  const variables = [...listedIn('src/core/config.ts', /^ {2}([A-Z][A-Z\d_]+):/gm), ...identityProvider];
   const sections = listedIn('src/console/sections.ts', /^ {4}href: '(\/[\w-]+)'/gm);
   expect([variables.length > 20, sections.length > 5]).toEqual([true, true]);
   expect([
     ...unmentioned(
       'docs/configuration.md',
       variables.map((name) => `\`${name}\``),
+    ),
+    ...unmentioned(
+      'docs/sign-in.md',
+      identityProvider.map((name) => `| \`${name}\``),
     ),
     ...unmentioned(
       'docs/pages.md',

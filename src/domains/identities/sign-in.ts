@@ -110,9 +110,9 @@ async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, cl
     throw new RefusedIdentityError(
       'The account of your e-mail address is joined to another identity of this provider. Sign in with that one, or ask the operator of this gateway.',
     );
-  if (isNew) user.name = nameOf(claims);
   const at = now();
-  const revoked = (await isUnproven(em, user.id)) ? await revokeKeys(em, { userId: user.id }, at) : undefined;
+  const revoked = !isNew && (await isUnproven(em, user.id)) ? await revokeKeys(em, { userId: user.id }, at) : undefined;
+  if (isNew || revoked) user.rename(nameOf(claims), at);
   const identity = em.create(Identity, {
     id: newId(),
     issuer: settings.issuer,
@@ -174,7 +174,7 @@ async function applyRoles(
 
 const NOTICES = {
   revokedKeys:
-    'Your account was created with an invitation, so somebody else may have had its API keys. They no longer work, and its other sign-ins have ended. Create new keys.',
+    'Your account was created with an invitation, so somebody else may have had its API keys. They no longer work, and its other sign-ins have ended. Create new keys, and check the organizations and the personal MCP connections of the account.',
   unknownGroups:
     'Your identity provider did not list your groups, so your role has not changed. Ask its administrator to send the groups of this application only.',
   lastAdministrator:

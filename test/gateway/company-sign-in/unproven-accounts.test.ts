@@ -23,8 +23,8 @@ beforeEach(() => {
   email = `victim-${number}@example.com`;
 });
 
-const signIn = async (jar = new CookieJar(gateway)) => {
-  const response = await signInAs(jar, issuer, { sub: email, email, email_verified: true });
+const signIn = async (jar = new CookieJar(gateway), claims = {}) => {
+  const response = await signInAs(jar, issuer, { sub: email, email, email_verified: true, ...claims });
   return { jar, status: response.status, html: await response.text() };
 };
 const statusOf = async (key: string) => (await gateway.rest('GET', '/v1/users/me', { key })).status;
@@ -63,6 +63,17 @@ describe('an account that was created with an invitation', () => {
     await gateway.dependencies.sql.query('delete from invitation where email = $1', [email]);
     await signIn();
     expect(await statusOf(key)).toBe(401);
+  });
+
+  test('gets the name of the provider, and keeps its memberships, which the page asks to check', async () => {
+    const { token } = await invite(gateway, inviterKey, email);
+    await acceptWithoutKey(gateway, { token, name: 'Somebody else' });
+    const named = await signIn(new CookieJar(gateway), { name: 'The person' });
+    expect(named.html).toContain('check the organizations and the personal MCP connections');
+    const fields = 'user { name } organizations { totalCount }';
+    expect(await named.jar.viewer(fields)).toEqual({ user: { name: 'The person' }, organizations: { totalCount: 1 } });
+    const again = await signIn(new CookieJar(gateway), { name: 'Another name' });
+    expect(await again.jar.viewer(fields)).toEqual({ user: { name: 'The person' }, organizations: { totalCount: 1 } });
   });
 
   test('gets no other first key with the token afterwards', async () => {
