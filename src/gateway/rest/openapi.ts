@@ -1,3 +1,4 @@
+import { VERSION } from '../../core/version.ts';
 import { STATUS_OF } from '../../core/errors.ts';
 import { type JsonSchema, inputJsonSchema, outputJsonSchema } from '../../core/input/json-schema.ts';
 import {
@@ -37,7 +38,7 @@ export function openApiDocument(routes: readonly AnyRoute[], publicUrl: string =
     openapi: '3.1.0',
     info: {
       title: 'Workspace gateway',
-      version: '1.0.0',
+      version: VERSION,
       description: INTRODUCTION,
       contact: { name: 'The operator of this gateway', url: `${publicUrl}/docs` },
       license: { name: 'MIT', identifier: 'MIT' },
