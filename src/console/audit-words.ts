@@ -84,6 +84,8 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       joinIdentity: 'Joined an identity of the provider',
       createSignInLink: 'Made a link for a sign-in',
       signOut: 'Signed out',
+      connectApp: 'Connected an app',
+      revokeConnectedApp: 'Disconnected an app',
       rotateSecrets: 'Encrypted secrets anew',
     },
   ],

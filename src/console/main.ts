@@ -285,19 +285,12 @@ function NoOrganization(): VNode {
   <//>`;
 }
 
-/** Who opens an invitation, and how people can sign in. */
-interface Invited {
-  readonly isStranger: boolean;
-  readonly provider: string | null;
-  readonly keysSignIn: boolean;
-}
-
 /** The only page for people without an account. */
-async function showInvitation(element: Element, { isStranger, ...ways }: Invited): Promise<void> {
+async function showInvitation(element: Element, isStranger: boolean): Promise<void> {
   const { InvitationPage } = await import('./invitation-page.ts');
   const page = html`<main id="content" class="alone">
     <a class="brand" href="/"><img src=${ICON} alt="" width="28" height="28" />Workspace gateway</a>
-    <${InvitationPage} isStranger=${isStranger} ways=${ways} />
+    <${InvitationPage} isStranger=${isStranger} />
   </main>`;
   render(page, element);
 }
@@ -305,8 +298,7 @@ async function showInvitation(element: Element, { isStranger, ...ways }: Invited
 const root = document.querySelector('#console');
 if (root) {
   const isStranger = root.hasAttribute('data-stranger');
-  const ways = { provider: root.getAttribute('data-provider'), keysSignIn: root.hasAttribute('data-keys') };
   root.replaceChildren();
-  if (location.pathname === '/invitations/accept') void showInvitation(root, { isStranger, ...ways });
+  if (location.pathname === '/invitations/accept') void showInvitation(root, isStranger);
   else render(html`<${Console} />`, root);
 }

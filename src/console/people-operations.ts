@@ -40,19 +40,17 @@ export const PEOPLE_OPERATIONS = {
   Profile: `query Profile {
     viewer {
       user { id name email createdAt updatedAt }
-      apiKey { organization { id } }
+      apiKey { id organization { id } }
       organizations(first: 100) { nodes { id databaseId name slug viewerRole memberCount } }
     }
   }`,
 
   SignIns: `query SignIns($first: Int!, $after: String) {
     viewer { signIns(first: $first, after: $after) {
-      nodes { id isCurrent name preview createdAt lastUsedAt expiresAt }
+      nodes { id name preview createdAt lastUsedAt expiresAt }
       pageInfo { hasNextPage endCursor }
     } }
   }`,
-
-  Identities: `query Identities { viewer { identities { issuer createdAt lastSignedInAt } } }`,
 
   UpdateViewer: `mutation UpdateViewer($input: UpdateViewerInput!) {
     updateViewer(input: $input) { __typename ${LOCK_FAULT} }

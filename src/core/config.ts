@@ -167,11 +167,24 @@ const environment = z.object({
   /** The bound for all organizations of what they keep, in days; 0 sets none. */
   RETENTION_MAX_DAYS: wholeNumber(36_500).default(0),
   ...OIDC_ENVIRONMENT,
+  /** Whether OAuth clients can register themselves, beside those with a metadata document. */
+  OAUTH_REGISTRATION: flag.default(false),
+  /** The hosts whose metadata documents describe OAuth clients; empty for any. */
+  OAUTH_CLIENT_HOSTS: z
+    .string()
+    .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
+    .refine((hosts) => hosts.every(isHost), 'must be hosts such as claude.ai, separated by commas')
+    .default([]),
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
     .optional(),
 });
+
+/** A host as browsers write it, with a port that is not the usual one. */
+function isHost(host: string): boolean {
+  return URL.canParse(`https://${host}/`) && new URL(`https://${host}/`).host === host;
+}
 
 export type Config = z.output<typeof environment>;
 

@@ -5,6 +5,7 @@ import type { ClientLimits } from './admission/client-limits.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
 import { createHealthPages } from './health-pages.ts';
+import { createOAuthServer } from './oauth-server.ts';
 import { openSite } from './open-site.ts';
 import type { SitePage } from './pages/site.ts';
 import { answerResourceMetadata } from './protected-resources.ts';
@@ -18,6 +19,7 @@ type AnswerPage = (exchange: Exchange) => HttpAnswer | Promise<HttpAnswer> | und
 /** Answers requests that need no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other paths. */
 export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
   const site = openSite(dependencies, clientLimits);
+  const answerOAuth = createOAuthServer(dependencies, clientLimits);
   const openapi = createOpenApiFile();
   const plainPages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
@@ -35,6 +37,8 @@ export function createPages(dependencies: Dependencies, clientLimits: ClientLimi
       exchange.operation = 'resourceMetadata';
       return metadata;
     }
+    const oauth = answerOAuth(exchange);
+    if (oauth) return oauth;
     const publicPage = publicPages.find(({ path }) => path === url.pathname);
     return publicPage && answerPublicPage(publicPage, exchange, { dependencies, clientLimits });
   };

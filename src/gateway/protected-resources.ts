@@ -18,7 +18,10 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 type ResourceParts = Pick<Dependencies, 'config' | 'address' | 'mcpTools'>;
 
 /** The scopes that a resource can use; undefined if there is no resource with the path. */
-function scopesOfResource(path: string, { mcpTools }: Pick<Dependencies, 'mcpTools'>): readonly Scope[] | undefined {
+export function scopesOfResource(
+  path: string,
+  { mcpTools }: Pick<Dependencies, 'mcpTools'>,
+): readonly Scope[] | undefined {
   if (path === RECORDING_RESOURCE) return ['sessions.record', 'sessions.read'];
   if (!isMcpAddress(path)) return undefined;
   if (path === '/mcp') return scopesOfTools(mcpTools.values()).filter((scope) => GRANTABLE_SCOPES.includes(scope));

@@ -22,6 +22,8 @@ test('missing and empty variables have their defaults', () => {
       "LOG_LEVEL": "info",
       "MCP_MUTATIONS": false,
       "MONTHLY_OCCURRENCE_LIMIT": 0,
+      "OAUTH_CLIENT_HOSTS": [],
+      "OAUTH_REGISTRATION": false,
       "OIDC_DEFAULT_ROLE": "none",
       "OIDC_EMAIL": "verified",
       "OIDC_KEYS_SLEEP_AFTER": 0,
@@ -83,6 +85,8 @@ test('every variable is read', () => {
       OIDC_EMAIL: 'trusted',
       OIDC_ONLY: 'true',
       OIDC_KEYS_SLEEP_AFTER: '30',
+      OAUTH_REGISTRATION: 'true',
+      OAUTH_CLIENT_HOSTS: 'claude.ai, ChatGPT.com:8443',
     }),
   ).toEqual({
     HOST: '::1',
@@ -126,6 +130,8 @@ test('every variable is read', () => {
     OIDC_EMAIL: 'trusted',
     OIDC_ONLY: true,
     OIDC_KEYS_SLEEP_AFTER: 30,
+    OAUTH_REGISTRATION: true,
+    OAUTH_CLIENT_HOSTS: ['claude.ai', 'chatgpt.com:8443'],
   });
 });
 

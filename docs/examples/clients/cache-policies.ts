@@ -74,7 +74,6 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'EventViolationEdge',
   'FeedEntryConnection',
   'FeedEntryEdge',
-  'Identity',
   'McpServerChanged',
   'McpServerConnection',
   'McpServerDeleted',

@@ -1,4 +1,4 @@
-import { createSecretKey, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
+import { createSecretKey, hkdfSync, type KeyObject, randomBytes, randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { link, open, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -60,6 +60,8 @@ export interface SecretBox {
    * @throws SecretError when the key is unknown, the place is another, or any part was altered.
    */
   open(sealed: string, place: SecretPlace): Promise<string>;
+  /** A secret of 32 bytes for one purpose, which is the same in every process with the same current key. */
+  derive(purpose: string): Uint8Array;
   /** Whether it is not encrypted under the current key. Reads the header without authentication and never throws. */
   isStale(sealed: string): boolean;
 }
@@ -82,6 +84,8 @@ export function createSecretBox(keys: readonly EncryptionKey[]): SecretBox {
     },
 
     open: (sealed, place) => openSealed(sealed, place, keysById),
+
+    derive: (purpose) => new Uint8Array(hkdfSync('sha256', current.key, '', purpose, KEY_BYTES)),
 
     isStale(sealed) {
       try {

@@ -17,7 +17,7 @@ const MAX_ACTIVE_GRANTS = 100;
 
 const db = queriesOn<ApiKeyTables & OAuthTables>();
 
-interface NewGrant {
+export interface NewGrant {
   readonly id: ApiKeyId;
   readonly userId: UserId;
   readonly organizationId: OrganizationId;
@@ -69,6 +69,22 @@ function earlier(wanted: Date, latest: Date | null | undefined): Date {
   return latest && latest < wanted ? latest : wanted;
 }
 
+/** Lets a grant last until its new refresh token expires, but never longer than the key that it was made with. */
+export async function extendGrant(em: EntityManager, id: ApiKeyId, until: Date): Promise<void> {
+  await em
+    .getKysely<Readable<ApiKeyTables>>()
+    .updateTable('api_key as k')
+    .set((eb) => ({
+      expires_at: eb.fn<Date>('least', [
+        eb.val(until),
+        eb.selectFrom('api_key as p').select('p.expires_at').whereRef('p.id', '=', 'k.signed_in_with_id'),
+      ]),
+    }))
+    .where('k.id', '=', id)
+    .where('k.revoked_at', 'is', null)
+    .execute();
+}
+
 /** Ends a grant, in the caller's transaction; `userId` only if it is of this person. @returns undefined if there is no such active grant. */
 export async function revokeGrant(
   em: EntityManager,
@@ -79,6 +95,19 @@ export async function revokeGrant(
   const grant = await em.findOne(ApiKey, wanted, { lockMode: LockMode.PESSIMISTIC_WRITE });
   grant?.revoke(at);
   return grant ?? undefined;
+}
+
+/** An active grant, as the authorization server reads it; undefined for one that has ended. */
+export async function findGrant(em: EntityManager, id: ApiKeyId, at: Date) {
+  return em
+    .getKysely<Readable<ApiKeyTables & OAuthTables>>()
+    .selectFrom('oauth_grant as g')
+    .innerJoin('api_key as k', 'k.id', 'g.key_id')
+    .select(['k.user_id as userId', 'k.scopes', 'k.expires_at as expiresAt', 'g.client_id as clientId', 'g.resource'])
+    .where('k.id', '=', id)
+    .where('k.revoked_at', 'is', null)
+    .where(sql<boolean>`k.expires_at > ${at}::timestamptz`)
+    .executeTakeFirst();
 }
 
 const connectedApps = prepared<{ userId: UserId; at: Date }>()((value) =>
@@ -121,17 +150,5 @@ export async function deleteOldGrants(
     .where('expires_at', '<=', new Date(at.getTime() - auditRetentionDays * DAY_MS).toISOString())
     .limit(batch);
   const { numDeletedRows } = await tables.deleteFrom('api_key').where('id', 'in', old).executeTakeFirst();
-  return Number(numDeletedRows);
-}
-
-/** Deletes a batch of expired tokens, codes and registered clients. @returns how many were deleted. */
-export async function deleteExpiredArtifacts(em: EntityManager, at: Date, batch: number): Promise<number> {
-  const tables = em.getKysely<Readable<OAuthTables>>();
-  const expired = tables
-    .selectFrom('oauth_artifact')
-    .select('hash')
-    .where('expires_at', '<=', at.toISOString())
-    .limit(batch);
-  const { numDeletedRows } = await tables.deleteFrom('oauth_artifact').where('hash', 'in', expired).executeTakeFirst();
   return Number(numDeletedRows);
 }

@@ -1,6 +1,7 @@
 import type { Module } from '../../core/module.ts';
+import { deleteExpiredArtifacts } from './artifacts.ts';
 import { OAuthArtifact, OAuthGrant } from './entity.ts';
-import { deleteExpiredArtifacts, deleteOldGrants } from './grants.ts';
+import { deleteOldGrants } from './grants.ts';
 
 export const oauthGrants = {
   entities: [OAuthGrant, OAuthArtifact],

@@ -1,4 +1,20 @@
 // What other nouns, the gateway and the operator use of grants to clients.
 
+export {
+  type Artifact,
+  type NewArtifact,
+  changeArtifact,
+  deleteArtifact,
+  findArtifact,
+  saveArtifact,
+} from './artifacts.ts';
 export type { OAuthTables } from './entity.ts';
-export { type ConnectedAppRow, findConnectedApps, revokeGrant } from './grants.ts';
+export {
+  type ConnectedAppRow,
+  type NewGrant,
+  createGrant,
+  extendGrant,
+  findConnectedApps,
+  findGrant,
+  revokeGrant,
+} from './grants.ts';

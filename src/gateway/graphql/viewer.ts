@@ -10,8 +10,6 @@ import { selectedColumns } from '../../core/graphql/selection.ts';
 import { type Message, inGraphQL } from '../../core/text/wording.ts';
 import { API_KEY_LIST, ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, listApiKeys, listSignIns, readApiKeys } from '../../domains/api-keys/public.ts';
-import { IdentityType } from '../../domains/identities/graphql.ts';
-import { readOwnIdentities } from '../../domains/identities/public.ts';
 import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
 import { listOwnInvitations } from '../../domains/invitations/public.ts';
 import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-filter.ts';
@@ -128,15 +126,6 @@ viewerList(
 viewerList('signIns', API_KEY_LIST, listSignIns);
 viewerList('invitations', INVITATION_LIST, listOwnInvitations);
 viewerList('deletionJobs', DELETION_JOB_LIST, listDeletionJobs);
-
-builder.objectField(ViewerType, 'identities', (t) =>
-  t.field({
-    type: [IdentityType],
-    description: 'The identities with which the caller signs in, at most one of each identity provider.',
-    extensions: { ...OWN_STATEMENT, ...refusable(readOwnIdentities.access) },
-    resolve: (_, __, context) => readOwnIdentities(context),
-  }),
-);
 
 /** Returns a row that must exist. It is missing only when the caller's rights have just ended. @throws `lost` */
 function found<Row>(row: Row | undefined, lost: () => Error = unauthenticated): Row {

@@ -48,9 +48,7 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
   };
   const console = get('console', async (request) => {
     const visitor = await signInDependencies.visitorOf(request.headers);
-    const { oidc, keysSignIn } = signInDependencies;
-    const isSignedIn = visitor !== undefined;
-    return consolePage(request, new URL(request.url), { isSignedIn, provider: oidc.name, keysSignIn });
+    return consolePage(request, new URL(request.url), visitor !== undefined);
   });
   return {
     find(request, { pathname }) {

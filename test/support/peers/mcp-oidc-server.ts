@@ -1,4 +1,4 @@
-import { type GrantContext, Provider } from 'oidc-provider';
+import { Provider, type ProviderContext } from 'oidc-provider';
 import { type Handler, mcpHandler, startPeer } from './mcp-server.ts';
 
 /**
@@ -23,7 +23,7 @@ export async function startOidcFixture({ beforeToken = async () => {} } = {}): P
   const issuer = authorization.origin;
   const grants = new Set<string>();
   let refreshes = 0;
-  const isRefresh = ({ oidc }: GrantContext) => oidc.params?.grant_type === 'refresh_token';
+  const isRefresh = ({ oidc }: ProviderContext) => oidc.params?.grant_type === 'refresh_token';
 
   const provider = new Provider(issuer, {
     clients: [],

@@ -1,0 +1,113 @@
+import { createHash } from 'node:crypto';
+import type { EntityManager } from '@mikro-orm/postgresql';
+import { sql } from 'kysely';
+import type { ApiKeyId } from '../../core/ids.ts';
+import { type Readable } from '../../core/postgres/reading/queries.ts';
+import type { OAuthTables } from './entity.ts';
+
+/** What the authorization server keeps: tokens, codes, registered clients, and the state of authorizations. Nothing is found by its secret. */
+
+type Payload = Readonly<Record<string, unknown>>;
+
+export interface NewArtifact {
+  /** The secret that it is found by; only its hash is stored. */
+  readonly id: string;
+  readonly kind: string;
+  readonly payload: Payload;
+  readonly keyId: ApiKeyId | null;
+  /** Another secret that it is found by. */
+  readonly reference?: string | undefined;
+  readonly expiresAt: Date;
+}
+
+export interface Artifact {
+  readonly payload: Payload;
+  readonly consumedAt: Date | null;
+  readonly answer: string | null;
+  readonly expiresAt: Date;
+}
+
+/** SHA-256. All but the codes that people type are random, and need no slow hash; those codes last for ten minutes. */
+function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}
+
+const tables = (em: EntityManager) => em.getKysely<Readable<OAuthTables>>();
+
+/** Stores an artifact, or replaces what is known of it. */
+export async function saveArtifact(em: EntityManager, artifact: NewArtifact): Promise<void> {
+  const { id, kind, payload, keyId, reference, expiresAt } = artifact;
+  await tables(em)
+    .insertInto('oauth_artifact')
+    .values({
+      hash: hashOf(id),
+      kind,
+      payload: sql<Payload>`${JSON.stringify(payload)}::jsonb`,
+      key_id: keyId,
+      reference: reference === undefined ? null : hashOf(reference),
+      expires_at: expiresAt,
+    })
+    .onConflict((conflict) =>
+      conflict.column('hash').doUpdateSet((eb) => ({
+        payload: eb.ref('excluded.payload'),
+        key_id: eb.ref('excluded.key_id'),
+        expires_at: eb.ref('excluded.expires_at'),
+      })),
+    )
+    .execute();
+}
+
+/** Finds an artifact that has not expired, by its secret or by the other one. `lock` locks it until the transaction ends. */
+export async function findArtifact(
+  em: EntityManager,
+  wanted: { readonly kind: string } & ({ readonly id: string } | { readonly reference: string }),
+  at: Date,
+  { lock = false }: { readonly lock?: boolean } = {},
+): Promise<Artifact | undefined> {
+  const [column, secret] = 'id' in wanted ? (['hash', wanted.id] as const) : (['reference', wanted.reference] as const);
+  const row = await tables(em)
+    .selectFrom('oauth_artifact')
+    .select(['payload', 'consumed_at as consumedAt', 'answer', 'expires_at as expiresAt'])
+    .where(column, '=', hashOf(secret))
+    .where('kind', '=', wanted.kind)
+    .where(sql<boolean>`expires_at > ${at}::timestamptz`)
+    .$if(lock, (query) => query.forUpdate())
+    .executeTakeFirst();
+  if (!row) return undefined;
+  return {
+    payload: row.payload,
+    consumedAt: row.consumedAt === null ? null : new Date(row.consumedAt),
+    answer: row.answer,
+    expiresAt: new Date(row.expiresAt),
+  };
+}
+
+type Change = Partial<Record<'consumed_at' | 'expires_at', Date> & { readonly answer: string }>;
+
+/** Changes an artifact that is found by its secret. */
+export async function changeArtifact(em: EntityManager, kind: string, id: string, change: Change): Promise<void> {
+  await tables(em)
+    .updateTable('oauth_artifact')
+    .set(change)
+    .where('hash', '=', hashOf(id))
+    .where('kind', '=', kind)
+    .execute();
+}
+
+export async function deleteArtifact(em: EntityManager, kind: string, id: string): Promise<void> {
+  await tables(em).deleteFrom('oauth_artifact').where('hash', '=', hashOf(id)).where('kind', '=', kind).execute();
+}
+
+/** Deletes a batch of expired tokens, codes and registered clients. @returns how many were deleted. */
+export async function deleteExpiredArtifacts(em: EntityManager, at: Date, batch: number): Promise<number> {
+  const expired = tables(em)
+    .selectFrom('oauth_artifact')
+    .select('hash')
+    .where('expires_at', '<=', at.toISOString())
+    .limit(batch);
+  const { numDeletedRows } = await tables(em)
+    .deleteFrom('oauth_artifact')
+    .where('hash', 'in', expired)
+    .executeTakeFirst();
+  return Number(numDeletedRows);
+}

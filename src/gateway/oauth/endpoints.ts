@@ -1,0 +1,322 @@
+import type { Provider } from 'oidc-provider';
+import { GRANTABLE_SCOPES, type Scope } from '../../core/access.ts';
+import { withoutMcpSlash } from '../../core/http/mcp-addresses.ts';
+import { type HttpAnswer, answerJson, answerWith } from '../../core/http/messages.ts';
+import { RECORDING_RESOURCE } from '../../core/http/oauth-resources.ts';
+import { readJson, readText } from '../../core/http/request-body.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { apiKeyTopic } from '../../domains/api-keys/public.ts';
+import { changeArtifact, findArtifact, saveArtifact } from '../../domains/oauth-grants/public.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { Exchange } from '../exchange.ts';
+import { createAdapter } from './adapter.ts';
+import { openAnswer, sealAnswer } from './answers.ts';
+import { type OAuthCall, currentCall, within } from './calls.ts';
+import {
+  type Client,
+  type ClientFinder,
+  GATEWAY_CLIENT_ID,
+  REGISTERED,
+  createClientFinder,
+  registeredClient,
+} from './clients.ts';
+import { type NodeAnswer, type NodeCall, callListener } from './node-call.ts';
+import { PATHS, createProvider } from './provider.ts';
+
+/** How long the answer to a refresh token is repeated: several processes of a client refresh at once, and answers get lost. */
+const GRACE_MS = 60_000;
+const UNUSED_CLIENT_MS = 24 * 3600 * 1000;
+
+/** The parameters that count. Others are ignored (RFC 6749, section 3.1), among them those of OpenID Connect. */
+const AUTHORIZATION_PARAMETERS = [
+  'client_id',
+  'redirect_uri',
+  'response_type',
+  'scope',
+  'state',
+  'code_challenge',
+  'code_challenge_method',
+  'resource',
+] as const;
+
+interface EndpointParts {
+  readonly dependencies: Dependencies;
+  readonly scopesOfResource: (path: string) => readonly Scope[] | undefined;
+  readonly errorHtml: (message: string) => string;
+}
+
+/** The endpoints of the authorization server that clients call. The pages for people are beside it. */
+export class OAuthEndpoints {
+  readonly clients: ClientFinder;
+  readonly #parts: EndpointParts;
+  #made: { readonly issuer: string; readonly provider: Promise<Provider> } | undefined;
+
+  constructor(parts: EndpointParts) {
+    const { config, outbound, now } = parts.dependencies;
+    this.#parts = parts;
+    this.clients = createClientFinder({ config, outbound, now, em: () => currentCall().em });
+  }
+
+  /** Runs work for a request; with a transaction, everything that it stores is stored together. */
+  async run<Result>(
+    { requestId, requestIdOrigin }: Exchange,
+    work: () => Promise<Result>,
+    { isTransaction = false, endsBecause }: { isTransaction?: boolean; endsBecause?: OAuthCall['endsBecause'] } = {},
+  ): Promise<Result> {
+    const { database, notifier } = this.#parts.dependencies;
+    const ended: OAuthCall['ended'] = [];
+    const em = database.em.fork();
+    const call = { em, request: { requestId, requestIdOrigin }, endsBecause, ended };
+    const result = await (isTransaction
+      ? em.transactional((transaction) => within({ ...call, em: transaction }, work))
+      : within(call, work));
+    for (const id of ended) notifier.publish(apiKeyTopic(id));
+    return result;
+  }
+
+  /** The package, which is loaded with the first request. The public address is known only when the gateway listens. */
+  provider(): Promise<Provider> {
+    const { dependencies, errorHtml } = this.#parts;
+    const { publicUrl, secrets, log, now, newId } = dependencies;
+    const issuer = publicUrl();
+    if (this.#made?.issuer !== issuer) {
+      const provider = createProvider({
+        issuer,
+        adapter: createAdapter({ clients: this.clients, now, newId }),
+        secret: secrets.derive('OAuth signing key'),
+        scopesOf: (resource) => this.#scopesOf(resource),
+        renderError: ({ error, error_description: description }) =>
+          errorHtml(description ?? error ?? 'invalid request'),
+      });
+      this.#made = { issuer, provider };
+      void provider.then((each) =>
+        each.on('server_error', (_, error) => log.error({ err: error }, 'the authorization server has failed')),
+      );
+    }
+    return this.#made.provider;
+  }
+
+  #scopesOf(resource: string): readonly Scope[] | undefined {
+    const base = this.#parts.dependencies.publicUrl();
+    return resource.startsWith(`${base}/`) ? this.#parts.scopesOfResource(resource.slice(base.length)) : undefined;
+  }
+
+  /** GET `/.well-known/oauth-authorization-server` */
+  async metadata(exchange: Exchange): Promise<HttpAnswer> {
+    const answer = await this.run(exchange, () =>
+      this.#send({ method: 'GET', path: '/.well-known/oauth-authorization-server' }),
+    );
+    const { dependencies } = this.#parts;
+    const registration = dependencies.config.OAUTH_REGISTRATION
+      ? { registration_endpoint: dependencies.publicUrl() + PATHS.registration }
+      : {};
+    return answerJson({
+      ...(JSON.parse(answer.body) as object),
+      scopes_supported: GRANTABLE_SCOPES,
+      response_modes_supported: ['query'],
+      client_id_metadata_document_supported: true,
+      ...registration,
+    });
+  }
+
+  async keys(exchange: Exchange): Promise<HttpAnswer> {
+    return toHttpAnswer(await this.run(exchange, () => this.#send({ method: 'GET', path: PATHS.keys })));
+  }
+
+  /** GET `/oauth/authorize`. @throws UnknownClientError */
+  async authorize(exchange: Exchange): Promise<HttpAnswer> {
+    const given = exchange.url.searchParams;
+    const query = new URLSearchParams(
+      AUTHORIZATION_PARAMETERS.flatMap((name) => given.getAll(name).map((value) => [name, value])),
+    );
+    const answer = await this.run(exchange, async () => {
+      await this.#complete(query);
+      return this.#send({ method: 'GET', path: `${PATHS.authorization}?${query}` });
+    });
+    return toHttpAnswer(answer);
+  }
+
+  /** GET `/oauth/authorize/{uid}`: goes on when the person has decided. */
+  async resume(exchange: Exchange, uid: string): Promise<HttpAnswer> {
+    const answer = await this.run(
+      exchange,
+      () =>
+        this.#send({
+          method: 'GET',
+          path: `${PATHS.authorization}/${uid}`,
+          headers: { cookie: `_interaction_resume=${uid}` },
+        }),
+      { isTransaction: true },
+    );
+    return toHttpAnswer(answer);
+  }
+
+  /** Says what a client means that asks for no resource or no scope, and ignores scopes that nobody can grant. */
+  async #complete(query: URLSearchParams): Promise<void> {
+    const clientId = query.get('client_id');
+    const client = clientId === null ? undefined : await this.clients.find(clientId);
+    if (query.getAll('resource').length > 1 || query.getAll('scope').length > 1) return;
+    const names = (query.get('scope') ?? '').split(' ').filter((name) => name !== '' && !OF_OPENID.has(name));
+    const asked = grantable(names.join(' '));
+    const resource = this.#resourceFor(query.get('resource'), client, asked);
+    const usable = this.#scopesOf(resource) ?? [];
+    const scopes = asked.filter((scope) => usable.includes(scope));
+    query.set('resource', resource);
+    query.set('scope', (names.length === 0 ? usable : scopes).join(' '));
+  }
+
+  #resourceFor(given: string | null, client: Client | undefined, scopes: readonly Scope[]): string {
+    const base = this.#parts.dependencies.publicUrl();
+    if (given !== null) return given.startsWith(`${base}/`) ? base + withoutMcpSlash(given.slice(base.length)) : given;
+    if (client?.client_id === GATEWAY_CLIENT_ID) return base + RECORDING_RESOURCE;
+    return base + (scopes.includes('mcp_connections.use') ? '/v1/mcp' : '/mcp');
+  }
+
+  /** POST `/oauth/device/authorize`: begins the authorization of a device. @throws UnknownClientError */
+  async authorizeDevice(exchange: Exchange): Promise<HttpAnswer> {
+    const form = await readParameters(exchange);
+    const answer = await this.run(exchange, async () => {
+      await this.#complete(form);
+      return this.#post(exchange, PATHS.deviceAuthorization, form);
+    });
+    return toHttpAnswer(answer);
+  }
+
+  /** POST `/oauth/token`. All of it is one transaction, which locks the code or the refresh token. @throws UnknownClientError */
+  async token(exchange: Exchange): Promise<HttpAnswer> {
+    const form = await readParameters(exchange);
+    const scope = form.get('scope');
+    if (scope !== null) form.set('scope', grantable(scope).join(' '));
+    const clientId = form.get('client_id');
+    // So that no document is fetched within the transaction.
+    if (clientId !== null) await this.run(exchange, () => this.clients.find(clientId));
+    const settings = { isTransaction: true, endsBecause: 'REUSED' } as const;
+    const work = async () => {
+      const answer = await this.#exchange(exchange, form);
+      // The package uses up a token before it refuses the resource. What was refused must change nothing, but the end of a grant stays.
+      if (answer.status !== 200 && currentCall().ended.length === 0) throw new RefusedExchange(answer);
+      return answer;
+    };
+    return toHttpAnswer(await this.run(exchange, work, settings).catch(answerOfRefused));
+  }
+
+  async #exchange(exchange: Exchange, form: URLSearchParams): Promise<NodeAnswer> {
+    const { em } = currentCall();
+    const { now } = this.#parts.dependencies;
+    for (const [name, kind] of LOCKED)
+      for (const id of form.getAll(name).slice(0, 1)) await findArtifact(em, { kind, id }, now(), { lock: true });
+    const token = form.get('refresh_token');
+    if (form.get('grant_type') !== 'refresh_token' || token === null) return this.#post(exchange, PATHS.token, form);
+    const known = await findArtifact(em, { kind: 'RefreshToken', id: token }, now());
+    const isSameClient = known?.payload['clientId'] === form.get('client_id');
+    const isRepeated = known?.consumedAt && now().getTime() - known.consumedAt.getTime() < GRACE_MS;
+    if (isRepeated && isSameClient && known.answer !== null) return stored(openAnswer(known.answer, token));
+    const answer = await this.#post(exchange, PATHS.token, form);
+    if (answer.status === 200)
+      await changeArtifact(em, 'RefreshToken', token, { answer: sealAnswer(answer.body, token) });
+    return answer;
+  }
+
+  /** POST `/oauth/revoke`. @throws UnknownClientError */
+  async revoke(exchange: Exchange): Promise<HttpAnswer> {
+    const form = await readParameters(exchange);
+    const clientId = form.get('client_id');
+    if (clientId !== null) await this.run(exchange, () => this.clients.find(clientId));
+    const settings = { isTransaction: true, endsBecause: 'CLIENT' } as const;
+    return toHttpAnswer(await this.run(exchange, () => this.#post(exchange, PATHS.revocation, form), settings));
+  }
+
+  /** POST `/oauth/register` (RFC 7591). @throws UnknownClientError */
+  async register(exchange: Exchange): Promise<HttpAnswer> {
+    const { now, newId } = this.#parts.dependencies;
+    const client = registeredClient(newId(), await readJson(exchange.request, WORK.keylessBytes));
+    const { client_id: id, client_name, redirect_uris, grant_types } = client;
+    const payload = { client_name, redirect_uris, grant_types };
+    const expiresAt = new Date(now().getTime() + UNUSED_CLIENT_MS);
+    await this.run(exchange, () =>
+      saveArtifact(currentCall().em, { id, kind: REGISTERED, payload, keyId: null, expiresAt }),
+    );
+    const document = {
+      client_id: id,
+      client_id_issued_at: Math.floor(now().getTime() / 1000),
+      ...payload,
+      response_types: ['code'],
+      token_endpoint_auth_method: 'none',
+    };
+    return answerJson(document, { status: 201, headers: { 'Cache-Control': 'no-store' } });
+  }
+
+  #post({ request }: Exchange, path: string, form: URLSearchParams): Promise<NodeAnswer> {
+    const headers: Record<string, string> = { accept: 'application/json' };
+    for (const name of ['content-type', 'authorization']) {
+      const value = request.headers.get(name);
+      if (value !== null) headers[name] = value;
+    }
+    return this.#send({ method: 'POST', path, headers, body: String(form) });
+  }
+
+  async #send({ path, headers = {}, body = '', method }: Sent): Promise<NodeAnswer> {
+    const provider = await this.provider();
+    const base = new URL(this.#parts.dependencies.publicUrl());
+    const mountPath = base.pathname.replace(/\/$/, '');
+    return callListener(provider.callback(), { method, url: new URL(path, base.origin), mountPath, headers, body });
+  }
+}
+
+/** Rolls the transaction of a request back that was refused. */
+class RefusedExchange extends Error {
+  readonly answer: NodeAnswer;
+
+  constructor(answer: NodeAnswer) {
+    super('the exchange was refused');
+    this.answer = answer;
+  }
+}
+
+function answerOfRefused(error: unknown): NodeAnswer {
+  if (error instanceof RefusedExchange) return error.answer;
+  throw error;
+}
+
+interface Sent extends Pick<NodeCall, 'method'>, Partial<Pick<NodeCall, 'headers' | 'body'>> {
+  readonly path: string;
+}
+
+/** What is used once, so that of two requests the second waits for the first. */
+const LOCKED = [
+  ['code', 'AuthorizationCode'],
+  ['refresh_token', 'RefreshToken'],
+  ['device_code', 'DeviceCode'],
+] as const;
+
+/** Scopes of OpenID Connect, which clients ask for wherever they connect. They have no meaning here. */
+const OF_OPENID = new Set(['openid', 'profile', 'email', 'offline_access']);
+
+function grantable(scope: string | null): Scope[] {
+  const asked = new Set(scope?.split(' '));
+  return GRANTABLE_SCOPES.filter((each) => asked.has(each));
+}
+
+/** The parameters of the body. The package checks its media type. */
+async function readParameters({ request }: Exchange): Promise<URLSearchParams> {
+  return new URLSearchParams(await readText(request, WORK.keylessBytes));
+}
+
+function stored(body: string): NodeAnswer {
+  return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+}
+
+function toHttpAnswer({ status, headers, body }: NodeAnswer): HttpAnswer {
+  const location = headers['location'];
+  const type = headers['content-type'];
+  const challenge = headers['www-authenticate'];
+  return answerWith(location === undefined ? body : null, {
+    status,
+    headers: {
+      'Cache-Control': 'no-store',
+      ...(type !== undefined && location === undefined && { 'Content-Type': type }),
+      ...(location !== undefined && { Location: location }),
+      ...(challenge !== undefined && { 'WWW-Authenticate': challenge }),
+    },
+  });
+}
