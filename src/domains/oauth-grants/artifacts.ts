@@ -57,18 +57,25 @@ export async function saveArtifact(em: EntityManager, artifact: NewArtifact): Pr
     .execute();
 }
 
-/** Finds an artifact that has not expired, by its secret or by the other one. `lock` locks it until the transaction ends. */
+/** An artifact by its secret, or by the other one. */
+type Wanted = { readonly kind: string } & ({ readonly id: string } | { readonly reference: string });
+
+function keyOf(wanted: Wanted): readonly ['hash' | 'reference', Buffer] {
+  return 'id' in wanted ? ['hash', hashOf(wanted.id)] : ['reference', hashOf(wanted.reference)];
+}
+
+/** Finds an artifact that has not expired. `lock` locks it until the transaction ends. */
 export async function findArtifact(
   em: EntityManager,
-  wanted: { readonly kind: string } & ({ readonly id: string } | { readonly reference: string }),
+  wanted: Wanted,
   at: Date,
   { lock = false }: { readonly lock?: boolean } = {},
 ): Promise<Artifact | undefined> {
-  const [column, secret] = 'id' in wanted ? (['hash', wanted.id] as const) : (['reference', wanted.reference] as const);
+  const [column, hash] = keyOf(wanted);
   const row = await tables(em)
     .selectFrom('oauth_artifact')
     .select(['payload', 'consumed_at as consumedAt', 'answer', 'expires_at as expiresAt'])
-    .where(column, '=', hashOf(secret))
+    .where(column, '=', hash)
     .where('kind', '=', wanted.kind)
     .where(sql<boolean>`expires_at > ${at}::timestamptz`)
     .$if(lock, (query) => query.forUpdate())
@@ -82,20 +89,34 @@ export async function findArtifact(
   };
 }
 
-type Change = Partial<Record<'consumed_at' | 'expires_at', Date> & { readonly answer: string }>;
+interface Change {
+  readonly payload?: Payload;
+  readonly keyId?: ApiKeyId | null;
+  readonly consumedAt?: Date;
+  readonly expiresAt?: Date;
+  readonly answer?: string;
+}
 
-/** Changes an artifact that is found by its secret. */
-export async function changeArtifact(em: EntityManager, kind: string, id: string, change: Change): Promise<void> {
+export async function changeArtifact(em: EntityManager, wanted: Wanted, change: Change): Promise<void> {
+  const [column, hash] = keyOf(wanted);
+  const { payload, keyId, consumedAt, expiresAt, answer } = change;
   await tables(em)
     .updateTable('oauth_artifact')
-    .set(change)
-    .where('hash', '=', hashOf(id))
-    .where('kind', '=', kind)
+    .set({
+      ...(payload && { payload: sql<Payload>`${JSON.stringify(payload)}::jsonb` }),
+      ...(keyId !== undefined && { key_id: keyId }),
+      ...(consumedAt && { consumed_at: consumedAt }),
+      ...(expiresAt && { expires_at: expiresAt }),
+      ...(answer !== undefined && { answer }),
+    })
+    .where(column, '=', hash)
+    .where('kind', '=', wanted.kind)
     .execute();
 }
 
-export async function deleteArtifact(em: EntityManager, kind: string, id: string): Promise<void> {
-  await tables(em).deleteFrom('oauth_artifact').where('hash', '=', hashOf(id)).where('kind', '=', kind).execute();
+export async function deleteArtifact(em: EntityManager, wanted: Wanted): Promise<void> {
+  const [column, hash] = keyOf(wanted);
+  await tables(em).deleteFrom('oauth_artifact').where(column, '=', hash).where('kind', '=', wanted.kind).execute();
 }
 
 /** Deletes a batch of expired tokens, codes and registered clients. @returns how many were deleted. */

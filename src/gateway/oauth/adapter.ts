@@ -36,6 +36,9 @@ interface AdapterParts {
   readonly newId: () => string;
 }
 
+/** The id of a device code that was found by the code that a person types: its own secret is not known here. */
+const FOUND_BY_USER_CODE = 'user code ';
+
 const nothing = () => Promise.resolve(undefined);
 
 /** The storage of each model of the authorization server: PostgreSQL, so that a process remembers nothing. */
@@ -66,14 +69,17 @@ function storageOf(kind: string, { now }: AdapterParts): Adapter {
       const payload = { ...known, jti: undefined };
       const keyId = payload.grantId ?? null;
       const expiresAt = new Date(now().getTime() + expiresIn * 1000);
-      await saveArtifact(currentCall().em, { id, kind, payload, keyId, reference: userCode, expiresAt });
+      const { em } = currentCall();
+      if (id.startsWith(FOUND_BY_USER_CODE)) {
+        const reference = id.slice(FOUND_BY_USER_CODE.length);
+        await changeArtifact(em, { kind, reference }, { payload, keyId, expiresAt });
+      } else await saveArtifact(em, { id, kind, payload, keyId, reference: userCode, expiresAt });
     },
     find: (id) => found({ id }, { jti: id }),
-    // Device codes are found by the code that the person types, and changed under the id in their payload.
-    findByUserCode: (userCode) => found({ reference: userCode }, { userCode }),
+    findByUserCode: (userCode) => found({ reference: userCode }, { userCode, jti: FOUND_BY_USER_CODE + userCode }),
     findByUid: nothing,
-    consume: (id) => changeArtifact(currentCall().em, kind, id, { consumed_at: now() }),
-    destroy: (id) => deleteArtifact(currentCall().em, kind, id),
+    consume: (id) => changeArtifact(currentCall().em, { kind, id }, { consumedAt: now() }),
+    destroy: (id) => deleteArtifact(currentCall().em, { kind, id }),
     // Tokens end with the row of their grant, which is revoked beside them.
     revokeByGrantId: () => Promise.resolve(),
   };
@@ -89,7 +95,7 @@ async function saveRefreshToken(
   const { em } = currentCall();
   const until = new Date(now().getTime() + expiresIn * 1000);
   if (payload.grantId) await extendGrant(em, payload.grantId, until);
-  if (payload.clientId) await changeArtifact(em, REGISTERED, payload.clientId, { expires_at: until });
+  if (payload.clientId) await changeArtifact(em, { kind: REGISTERED, id: payload.clientId }, { expiresAt: until });
 }
 
 function grantStorage({ now, newId }: AdapterParts): Pick<Adapter, 'upsert' | 'find' | 'destroy'> {

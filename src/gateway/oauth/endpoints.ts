@@ -213,7 +213,7 @@ export class OAuthEndpoints {
     if (isRepeated && isSameClient && known.answer !== null) return stored(openAnswer(known.answer, token));
     const answer = await this.#post(exchange, PATHS.token, form);
     if (answer.status === 200)
-      await changeArtifact(em, 'RefreshToken', token, { answer: sealAnswer(answer.body, token) });
+      await changeArtifact(em, { kind: 'RefreshToken', id: token }, { answer: sealAnswer(answer.body, token) });
     return answer;
   }
 
