@@ -1,5 +1,6 @@
 import { query } from './api.ts';
 import type { Answers } from './operation-types.ts';
+import { addSessionStyle } from './session-style.ts';
 
 /** Reads what happens in a session, part by part, and goes on after its last event. */
 
@@ -27,6 +28,7 @@ export function createOutlineReader(
   onChange: (outline: Outline) => void,
   signal: AbortSignal,
 ): OutlineReader {
+  addSessionStyle();
   let outline = NOTHING;
   let [isReading, isWanted] = [false, false];
   const readAll = async () => {
@@ -49,7 +51,7 @@ export function createOutlineReader(
 
 /** More marks than a screen has pixels show nothing more. */
 const MAX_MARKS = 4000;
-const MAX_ENTRIES = 2000;
+const MAX_ENTRIES = 501;
 
 function joined(outline: Outline, part: Part): Outline {
   const known = new Set(outline.entries.map(({ eventId }) => eventId));

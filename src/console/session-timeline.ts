@@ -14,6 +14,8 @@ import { type Search, TimelineHead } from './timeline-head.ts';
 import { TimelineItems, useItems } from './timeline-items.ts';
 import { eventInAddress, useWanted } from './wanted-event.ts';
 
+const SessionStrip = lazy(async () => (await import('./session-strip.ts')).SessionStrip, null);
+const SessionContents = lazy(async () => (await import('./session-contents.ts')).SessionContents, null);
 const FoundEvents = lazy(async () => (await import('./session-search.ts')).FoundEvents);
 
 const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
@@ -71,7 +73,7 @@ interface EventsProps extends TimelineProps {
   readonly search: Search;
 }
 
-function Events({ id, isFinished, start, onArrival, onEvents, search }: EventsProps): VNode {
+function Events({ id, isFinished, start, onArrival, onEvents, outline, search }: EventsProps): VNode {
   const [wanted, setWanted] = useState(() => eventInAddress() ?? (typeof start === 'number' ? start : 0));
   const keep = useRef<() => void>(undefined);
   const { loaded, faults, paused, live, missing, arrived, goTo, loadLater, loadEarlier } = useSessionEvents(id, {
@@ -93,18 +95,26 @@ function Events({ id, isFinished, start, onArrival, onEvents, search }: EventsPr
   useEffect(() => onEvents(!isEmpty), [isEmpty]);
   const canGoToLatest = loaded.hasLater || (!place.isAtEnd && !isEmpty);
   return html`<section class="timeline" aria-labelledby="timeline-title" ref=${place.section}>
-    <${TimelineHead} search=${search}>
+    <${TimelineHead}
+      search=${search}
+      strip=${!isEmpty && html`<div class="strip-place">${outline && html`<${SessionStrip} outline=${outline} />`}</div>`}
+    >
       ${!loaded.hasLater && html`<span class="live ${live}" role="status">${LIVE_WORDS[live]}</span>`}
       ${canGoToLatest && html`<button class="button small plain" onClick=${goToLatest}>Go to the latest events</button>`}
     <//>
     <${Faults} faults=${faults} />
     ${missing !== undefined && html`<p class="notice" role="status">${missingWords(missing, loaded.events.at(-1)?.databaseId)}</p>`}
-    ${loaded.hasEarlier && html`<${LoadMore} label="Earlier events" load=${loadEarlier} isAutomatic />`}
-    ${isEmpty && paused && html`<${Loading} paused=${paused} />`}
-    ${isEmpty && live !== 'loading' && html`<${NoEvents} id=${id} />`}
-    <${TimelineItems} items=${items} sessionId=${id} wanted=${wanted} />
-    ${!isEmpty && paused && html`<${Waiting} paused=${paused} />`}
-    ${loaded.hasLater && html`<${LoadMore} label="Later events" load=${loadLater} isAutomatic />`}
+    <div class=${isEmpty ? '' : 'timeline-columns'}>
+      ${outline && html`<${SessionContents} sessionId=${id} outline=${outline} />`}
+      <div class="timeline-main">
+        ${loaded.hasEarlier && html`<${LoadMore} label="Earlier events" load=${loadEarlier} isAutomatic />`}
+        ${isEmpty && paused && html`<${Loading} paused=${paused} />`}
+        ${isEmpty && live !== 'loading' && html`<${NoEvents} id=${id} />`}
+        <${TimelineItems} items=${items} sessionId=${id} wanted=${wanted} />
+        ${!isEmpty && paused && html`<${Waiting} paused=${paused} />`}
+        ${loaded.hasLater && html`<${LoadMore} label="Later events" load=${loadLater} isAutomatic />`}
+      </div>
+    </div>
     ${unseen > 0 && html`<button class="button unseen" onClick=${goToLatest}>${counted(unseen, 'new event')} ↓</button>`}
   </section>`;
 }

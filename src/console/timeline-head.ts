@@ -14,10 +14,12 @@ export interface Search {
 interface HeadProps {
   readonly search: Search;
   readonly children?: ComponentChildren;
+  /** A plot of the session. */
+  readonly strip?: ComponentChildren;
 }
 
 /** The heading of a timeline, with its state and the ways to find something in it. */
-export function TimelineHead({ search, children }: HeadProps): VNode {
+export function TimelineHead({ search, children, strip }: HeadProps): VNode {
   const { text, setText, isErrorsOnly, setErrorsOnly } = search;
   return html`<div class="timeline-head">
     <h2 id="timeline-title" class="visually-hidden">Timeline</h2>
@@ -39,6 +41,7 @@ export function TimelineHead({ search, children }: HeadProps): VNode {
       >
     </form>
     <${Jump} />
+    ${strip}
   </div>`;
 }
 

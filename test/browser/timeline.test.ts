@@ -113,6 +113,8 @@ test('read from its beginning to its end, a long session keeps a bounded page, a
   const id = await sessionOf(count);
   const { page, requested, problems } = await site.open(`/sessions/${id}`, { key });
   await page.getByText('message 1', { exact: true }).waitFor();
+  // What the strip and the outline show is read once, a thousand events at a time.
+  await page.locator('.strip-words', { hasText: `${count.toLocaleString('en')} messages` }).waitFor();
   const before = requested.length;
   const began = performance.now();
   const most = { rows: 0, nodes: 0 };

@@ -35,14 +35,14 @@ export function consolePage({ headers }: HttpRequest, { pathname, search }: URL,
       headers: { Location: `/sign-in?next=${next}`, 'Cache-Control': 'no-store' },
     });
   }
-  const { style, main, modules } = (assets ??= publishAssets());
+  const { style, sessionStyle, main, modules } = (assets ??= publishAssets());
   const head = [
     `<link rel="stylesheet" href="${style}">`,
     ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
   const isStranger = !isSignedIn && !mayLackCookie;
-  const body = `<div id="console"${isStranger ? ' data-stranger' : ''}><noscript>The console needs JavaScript. All its data is available in the GraphQL API at /graphql.</noscript></div>`;
+  const body = `<div id="console" data-session-style="${sessionStyle}"${isStranger ? ' data-stranger' : ''}><noscript>The console needs JavaScript. All its data is available in the GraphQL API at /graphql.</noscript></div>`;
   return answerHtml(layout({ title: 'Workspace gateway', head, body }));
 }
 
@@ -51,5 +51,8 @@ let assets: ReturnType<typeof publishAssets> | undefined;
 function publishAssets() {
   const others = readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && name !== 'main.ts');
   const { main, imported } = publishModules(FOLDER, ['main.ts', ...others], PACKAGES);
-  return { style: publish('console.css', readFileSync(new URL('console.css', FOLDER))), main, modules: imported };
+  const [style, sessionStyle] = ['console.css', 'session.css'].map((name) =>
+    publish(name, readFileSync(new URL(name, FOLDER))),
+  );
+  return { style, sessionStyle, main, modules: imported };
 }

@@ -1,0 +1,105 @@
+import type { VNode } from 'preact';
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { counted } from './event-content.ts';
+import { html } from './html.ts';
+import type { Entry, Outline } from './session-outline.ts';
+import { useVisibleEvent } from './visible-event.ts';
+
+/** The turns and subagents of a session, each with a link to its event and what happened in it. */
+
+const MAX_SHOWN = 500;
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
+interface ContentsProps {
+  readonly sessionId: string;
+  readonly outline: Outline;
+}
+
+/** Beside the timeline if the window is wide enough, else folded above it. */
+export function SessionContents({ sessionId, outline }: ContentsProps): VNode | null {
+  const isWide = useMedia('(min-width: 1280px)');
+  const { entries } = outline;
+  if (entries.length === 0) return null;
+  const nav = html`<${Entries} sessionId=${sessionId} outline=${outline} />`;
+  if (isWide)
+    return html`<aside class="contents">
+      <h3>Outline</h3>
+      ${nav}
+    </aside>`;
+  return html`<details class="contents folded">
+    <summary>Outline <span class="soft">${wordsOf(entries)}</span></summary>
+    ${nav}
+  </details>`;
+}
+
+function wordsOf(entries: readonly Entry[]): string {
+  const turns = entries.filter(({ kind }) => kind === 'TURN').length;
+  const parts = [
+    turns > 0 && counted(turns, 'turn'),
+    entries.length > turns && counted(entries.length - turns, 'subagent'),
+  ];
+  return parts.filter(Boolean).join(', ');
+}
+
+function Entries({ sessionId, outline }: ContentsProps): VNode {
+  const visible = useVisibleEvent();
+  const rows = useMemo(() => rowsOf(outline), [outline]);
+  const current = rows.findLastIndex(({ id }) => id <= visible);
+  return html`<nav aria-label="Outline">
+    <ol>
+      ${rows.map(
+        ({ entry: { kind, text }, id, happened }, index) =>
+          html`<li key=${id} class=${kind.toLowerCase()}>
+            <a href=${`/sessions/${sessionId}#event-${id}`} aria-current=${index === current ? 'location' : undefined}>
+              <span class="kind">${kind === 'TURN' ? 'User' : 'Subagent'}</span>${' '}
+              <span class="entry-text">${text || 'without a text'}</span>
+            </a>
+            <span class="soft">${happened}</span>
+          </li>`,
+      )}
+    </ol>
+    ${outline.entries.length > MAX_SHOWN && html`<p class="soft">The first ${MAX_SHOWN} are shown.</p>`}
+  </nav>`;
+}
+
+interface Row {
+  readonly entry: Entry;
+  readonly id: number;
+  /** When it began, and for a turn what happened until the next one. */
+  readonly happened: string;
+}
+
+function rowsOf({ entries, marks }: Outline): readonly Row[] {
+  const turns = entries.filter(({ kind }) => kind === 'TURN').map(({ eventId }) => Number(eventId));
+  const sums = new Map(turns.map((id) => [id, { toolCalls: 0, failures: 0 }]));
+  let turn = -1;
+  for (const { firstId, toolCalls, failures } of marks) {
+    while ((turns[turn + 1] ?? Infinity) <= Number(firstId)) turn += 1;
+    const sum = sums.get(turns[turn] ?? 0);
+    if (!sum) continue;
+    sum.toolCalls += toolCalls;
+    sum.failures += failures;
+  }
+  return entries.slice(0, MAX_SHOWN).map((entry) => {
+    const id = Number(entry.eventId);
+    const { toolCalls = 0, failures = 0 } = (entry.kind === 'TURN' && sums.get(id)) || {};
+    const words = [
+      clock.format(new Date(entry.createdAt)),
+      toolCalls > 0 && counted(toolCalls, 'tool call'),
+      failures > 0 && `${failures} failed`,
+    ];
+    return { entry, id, happened: words.filter(Boolean).join(' · ') };
+  });
+}
+
+function useMedia(query: string): boolean {
+  const [media] = useState(() => matchMedia(query));
+  const [matches, setMatches] = useState(media.matches);
+  useEffect(() => {
+    const changed = () => setMatches(media.matches);
+    media.addEventListener('change', changed);
+    return () => media.removeEventListener('change', changed);
+  }, [media]);
+  return matches;
+}
