@@ -6,7 +6,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     'Sessions',
     {
       createSession: 'Created the session',
-      ensureSession: 'Created the session of a transcript',
+      ensureSession: 'Created or renamed the session of a transcript',
       updateSession: 'Changed the session',
       transitionSession: 'Changed the state',
       pinSession: 'Pinned or unpinned the session',

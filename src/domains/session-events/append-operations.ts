@@ -47,7 +47,7 @@ export const appendSessionLines = defineOperation({
   access: RECORD_SESSIONS,
   input: appendSessionLinesInput,
   errors: [NotFoundError, ConflictError],
-  run: async (context, { sessionId, format, batchId, map, resumed, text }): Promise<AppendedEvents> => {
+  run: async (context, { sessionId, format, batchId, map, subagent, resumed, text }): Promise<AppendedEvents> => {
     const lines = await linesOf(text);
     if (lines.length === 0) return appendNothing(context, sessionId);
     const contentHash = createHash('sha256').update(`${format}\n${text}`).digest('base64url');
@@ -56,6 +56,7 @@ export const appendSessionLines = defineOperation({
         const { lastId: after, memory } = await readMemory(context, sessionId);
         memory.set('resumed', resumed === 'true' ? true : undefined);
         memory.set(TABLE, map);
+        memory.set('subagent', subagent);
         const given = await convertLines(format, lines, memory);
         // A secret counts once in all lines, because texts that grow have it again and again.
         const { events, redactedSecrets } = await redacted(context, given, () => 0);

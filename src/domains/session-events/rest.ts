@@ -168,13 +168,14 @@ export const sessionEventRoutes = [
     },
     textBody: textBody(appendSessionLines, {
       mediaType: 'application/x-ndjson',
-      description: `The lines that an agent has written, with the parameter \`format\` of the media type: ${FORMAT_NAMES.join(', ')}. Every line becomes one or more events, of which the first has the whole line in \`event.message\`; a line that is unknown or malformed is kept too, and so is one that would become more than four times its bytes. Parts of a text have it in \`delta\`; the text so far is in \`accumulatedText\` at its end and every 32 KiB. At most 10,000 lines; blank ones are ignored, and a body without other lines is answered with 200. The optional parameter \`batchId\` makes a retry with the same lines harmless, like \`batchId\` of a JSON body, and so does an \`Idempotency-Key\`. With \`resumed=true\` the agent goes on with an earlier run: its first total, which has that run, is not counted. ${MAP_TEXT}`,
+      description: `The lines that an agent has written, with the parameter \`format\` of the media type: ${FORMAT_NAMES.join(', ')}. Every line becomes one or more events, of which the first has the whole line in \`event.message\`; a line that is unknown or malformed is kept too, and so is one that would become more than four times its bytes. Parts of a text have it in \`delta\`; the text so far is in \`accumulatedText\` at its end and every 32 KiB. At most 10,000 lines; blank ones are ignored, and a body without other lines is answered with 200. The optional parameter \`batchId\` makes a retry with the same lines harmless, like \`batchId\` of a JSON body, and so does an \`Idempotency-Key\`. With \`resumed=true\` the agent goes on with an earlier run: its first total, which has that run, is not counted. The parameter \`subagent\` is the id of the subagent whose lines these are, where they do not say so themselves. ${MAP_TEXT}`,
       example: '{"type":"thread.started","thread_id":"0199"}\n{"type":"turn.started"}\n',
-      toInput: (text, { format, batchid: batchId, map, resumed }) => ({
+      toInput: (text, { format, batchid: batchId, map, subagent, resumed }) => ({
         text,
         format,
         ...(batchId !== undefined && { batchId }),
         ...(map !== undefined && { map }),
+        ...(subagent !== undefined && { subagent }),
         ...(resumed !== undefined && { resumed }),
       }),
     }),

@@ -6,8 +6,9 @@ import type { ProjectId, SessionId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { redactValue } from '../../core/redaction/redact.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import { type EnsuredSession, Project, type SessionTables } from './entity.ts';
+import { type EnsuredSession, Project, SessionSearch, type SessionTables } from './entity.ts';
 import { createSessionInput, ensureSessionInput } from './input.ts';
+import { lockSession } from './operations.ts';
 import { RECORD_SESSIONS } from './policy.ts';
 import { insertSession, publishSessions, readRecorded } from './recording-operations.ts';
 
@@ -15,18 +16,22 @@ import { insertSession, publishSessions, readRecorded } from './recording-operat
 export const ensureSession = defineOperation({
   name: 'ensureSession',
   description:
-    'Creates the session of a transcript that an agent has left on disk, or finds the one that was created before. A transcript has one session in an organization for the account that owns the key; an existing session is not changed. When the session was deleted, it is not created again (409), so that no import brings back what a person has deleted.',
+    'Creates the session of a transcript that an agent has left on disk, or finds the one that was created before. A transcript has one session in an organization for the account that owns the key; an existing session is not changed, except its title if `previousTitle` is given. When the session was deleted, it is not created again (409), so that no import brings back what a person has deleted.',
   access: RECORD_SESSIONS,
   input: ensureSessionInput,
   errors: [ConflictError],
-  prepare: (context, { title, project, branchName }) => redactValue(context, { title, project, branchName }),
-  run: async (context, { agent, sourceId, startedAt, visibility }, { title, project, branchName }) => {
+  prepare: (context, { title, previousTitle, project, branchName }) =>
+    redactValue(context, { title, previousTitle, project, branchName }),
+  run: async (context, { agent, sourceId, startedAt, visibility }, { title, previousTitle, project, branchName }) => {
     const { em, actor, now, newId } = context;
     const organization = requireOrganization(actor).id;
     const key = { organization, ownerId: actor.userId, agent, sourceId };
     const sessionId: SessionId = newId();
     // The unique key decides: a concurrent request waits here for the other one, and then finds its session.
-    if (!(await claim(em, { ...key, sessionId }))) return unchanged({ id: await claimed(em, key), isNew: false });
+    if (!(await claim(em, { ...key, sessionId }))) {
+      const found = { id: await claimed(em, key), isNew: false };
+      return (await isRenamed(context, found.id, title, previousTitle)) ? found : unchanged(found);
+    }
     const started = new Date(startedAt ?? now());
     const session = createSessionInput.parse({
       title: title ?? `${agent} ${sourceId}`,
@@ -44,12 +49,33 @@ export const ensureSession = defineOperation({
     });
     return { id: sessionId, isNew: true };
   },
-  target: ({ id }, { visibility }) => ({ type: 'Session', id, detail: visibility }),
-  afterCommit: async (context, { id, isNew }) => {
-    if (isNew) publishSessions(context);
+  target: ({ id, isNew }, { visibility }) => ({
+    type: 'Session',
+    id,
+    ...(isNew ? { detail: visibility } : { changedFields: ['title'] }),
+  }),
+  afterCommit: async (context, { id, isNew }, { previousTitle }) => {
+    if (isNew || previousTitle != null) publishSessions(context);
     return { session: await readRecorded(context, id), isNew };
   },
 });
+
+/** Gives a session the new title of its transcript, unless it has another one than the transcript had. */
+async function isRenamed(
+  { em, actor, now, newId }: OperationContext,
+  id: SessionId,
+  title: string | null | undefined,
+  previousTitle: string | null | undefined,
+): Promise<boolean> {
+  if (title == null || previousTitle == null || title === previousTitle) return false;
+  const session = await lockSession(em, actor, id);
+  if (session.title !== previousTitle) return false;
+  session.title = title;
+  session.updatedAt = now();
+  // Searches find the new title.
+  await em.nativeUpdate(SessionSearch, { session: id, organization: session.organization.id }, { version: newId() });
+  return true;
+}
 
 type Key = Pick<EnsuredSession, 'ownerId' | 'agent' | 'sourceId'> & { readonly organization: string };
 

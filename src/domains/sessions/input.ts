@@ -194,6 +194,9 @@ export const ensureSessionInput = z.strictObject({
   title: optional(title).describe(
     'Title of a new session. When absent, the name of the agent and the id of the transcript.',
   ),
+  previousTitle: optional(title).describe(
+    'A title that an earlier request has given: a session that exists and still has it gets the new `title`. A session that a person has renamed keeps its title.',
+  ),
   startedAt: optional(recentMomentInput()).describe(
     'When the transcript began, which becomes `createdAt` of a new session.',
   ),

@@ -11,8 +11,12 @@ const MODULES = [
   'gateway',
   'agents',
   'sender',
-  'transcripts',
+  'transcript-lines',
+  'transcript-files',
+  'description',
   'cursors',
+  'lock',
+  'transcript-sender',
   'import',
   'hooks',
 ];

@@ -78,6 +78,24 @@ test('another agent, another owner and another organization have sessions of the
   expect(new Set(answers.map(({ body }) => body.id)).size).toBe(4);
 });
 
+test('a later title of the transcript renames the session, unless a person has renamed it', async () => {
+  const sourceId = randomUUID();
+  const { body: created } = await put(sourceId, { title: 'first words' });
+  expect(await put(sourceId, { title: 'Named', previousTitle: 'other words' })).toMatchObject({
+    status: 200,
+    body: { title: 'first words' },
+  });
+  const { body: renamed } = await put(sourceId, { title: 'Named', previousTitle: 'first words' });
+  expect(renamed).toMatchObject({ id: created.id, title: 'Named' });
+  expect((await put(sourceId, { title: 'Named', previousTitle: 'first words' })).body).toEqual(renamed);
+  const query = `{ viewer { organization { auditLog(first: 1) { nodes { operation changedFields } } } } }`;
+  expect((await gateway.graphql(owner.key, query)).data).toEqual({
+    viewer: { organization: { auditLog: { nodes: [{ operation: 'ensureSession', changedFields: ['title'] }] } } },
+  });
+  await gateway.rest('PATCH', `/v1/sessions/${created.id}`, { key: owner.key, body: { title: 'Mine' } });
+  expect((await put(sourceId, { title: 'Again', previousTitle: 'Named' })).body.title).toBe('Mine');
+});
+
 test('409: a deleted session is not created again', async () => {
   const sourceId = randomUUID();
   const { body } = await put(sourceId);

@@ -94,13 +94,32 @@ const output: Item = (item, memory) => {
   const found = amountOf(objectOf(metadata)['exit_code']) ?? EXIT_CODE.exec(shown.slice(0, HEAD))?.[1];
   const exitCode = found === undefined ? undefined : Number(found);
   const hasFailed = success === false || (exitCode !== undefined && exitCode !== 0);
+  rememberAgent(objectOf(jsonOutput(shown)), itemId, memory);
   const error = exitCode === undefined ? CALL_FAILED : `the command ended with code ${exitCode}`;
   return [toolEnd({ itemId, toolName, output: shown, exitCode, error: hasFailed && error })];
 };
 
+/** The call that has started a subagent is known by the thread of the subagent, or by its name (16). */
+function rememberAgent(found: JsonObject, call: string, memory: FormatMemory): void {
+  for (const name of ['agent_id', 'task_name', 'new_thread_id', 'agent_thread_id', 'agent_path']) {
+    const agent = nameOf(found[name]);
+    if (agent !== undefined && call !== '') memory.remember('calls', `agent ${agent}`, call);
+  }
+}
+
+/** The first line of the file of a subagent has its name. */
+const sessionMeta: Convert = ({ payload }, memory) => {
+  const { subagent } = objectOf(objectOf(payload)['source']);
+  const path = textOf(objectOf(objectOf(subagent)['thread_spawn'])['agent_path']);
+  const thread = nameOf(memory.get('subagent'));
+  const call = path === undefined ? undefined : nameOf(memory.recall('calls', `agent ${path}`));
+  if (thread !== undefined && call !== undefined) memory.remember('calls', `agent ${thread}`, call);
+  return [{}];
+};
+
 /** Custom tools write JSON with an output and an exit code. */
 function jsonOutput(value: unknown): unknown {
-  if (typeof value !== 'string' || !value.startsWith('{"output":')) return value;
+  if (typeof value !== 'string' || !/^\{"(?:output|agent_id|task_name)":/.test(value)) return value;
   try {
     return JSON.parse(value);
   } catch {
@@ -141,9 +160,19 @@ const tokenCount: Item = ({ info }, memory) => {
     cacheWriteTokens: amountOf(usage['cache_write_input_tokens']),
   };
   if (totals.inputTokens === undefined) return [{}];
-  const added = increaseOf(objectOf(memory.get('totals')), totals);
-  memory.set('totals', totals);
+  // Each thread has its totals.
+  const subagent = nameOf(memory.get('subagent'));
+  const thread = `totals ${subagent}`;
+  const before = subagent === undefined ? memory.get('totals') : memory.recall('usage', thread);
+  const added = increaseOf(objectOf(before), totals);
+  if (subagent === undefined) memory.set('totals', totals);
+  else memory.remember('usage', thread, totals);
   return [{ usage: added }];
+};
+
+const spawned: Item = (payload, memory) => {
+  rememberAgent(payload, nameOf(payload['call_id']) ?? nameOf(payload['event_id']) ?? '', memory);
+  return [{}];
 };
 
 const failed: Item = (payload) => [{ name: 'error', accumulatedText: errorText(payload['message']) ?? '' }];
@@ -156,6 +185,8 @@ const EVENTS: Readonly<Record<string, Item>> = {
   warning: ({ message: text }) => [{ name: 'warning', accumulatedText: textOf(text) ?? '' }],
   turn_aborted: ({ reason }) => [{ name: 'turn_aborted', accumulatedText: textOf(reason) ?? '', usage: { turns: 1 } }],
   entered_review_mode: () => [{}],
+  collab_agent_spawn_end: spawned,
+  sub_agent_activity: spawned,
 };
 
 const event: Convert = ({ payload }, memory) => {
@@ -171,6 +202,7 @@ export const codexRollout: Format = {
   types: {
     response_item: ({ payload }, memory) => convertItem(objectOf(payload), memory),
     event_msg: event,
+    session_meta: sessionMeta,
     compacted: ({ payload }) => [{ name: 'compacted', accumulatedText: textOf(objectOf(payload)['message']) ?? '' }],
   },
   // The first versions wrote the items without an envelope (11). All else is the state of the program.

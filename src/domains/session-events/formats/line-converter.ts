@@ -7,7 +7,7 @@ import { cline } from './cline.ts';
 import { codexRollout } from './codex-rollout.ts';
 import { codex } from './codex.ts';
 import { copilot } from './copilot.ts';
-import type { Draft, Format, JsonObject } from './format.ts';
+import { type Draft, type Format, type JsonObject, nameOf } from './format.ts';
 import { type FormatMemory, MAX_TEXT } from './format-memory.ts';
 import { geminiChat } from './gemini-chat.ts';
 import { gemini } from './gemini.ts';
@@ -15,6 +15,7 @@ import { jsonl, plainText } from './jsonl.ts';
 import { neutral } from './neutral.ts';
 import { openaiResponses } from './openai-responses.ts';
 import { opencode } from './opencode.ts';
+import { opencodeStorage } from './opencode-storage.ts';
 import { pi } from './pi.ts';
 
 /** Reads lines of agents, and makes events of what a format finds in them. */
@@ -34,6 +35,7 @@ export const FORMATS = {
   'claude-transcript': claudeTranscript,
   'codex-rollout': codexRollout,
   'gemini-chat': geminiChat,
+  'opencode-storage': opencodeStorage,
   text: plainText,
   jsonl,
   auto,
@@ -79,11 +81,21 @@ export function draftsOf(name: FormatName, json: JsonObject, memory: FormatMemor
   try {
     const drafts = convert?.(json, memory) ?? [];
     const found = drafts.length > 0 ? drafts : neutral(json, memory);
-    return otherLines && found.every((draft) => Object.keys(draft).length === 0) ? undefined : found;
+    if (otherLines && found.every((draft) => Object.keys(draft).length === 0)) return undefined;
+    const scope = subagentOf(memory);
+    return scope ? found.map((draft) => ({ scope, ...draft })) : found;
   } catch {
     // Whatever it is, it is kept.
     return undefined;
   }
+}
+
+/** The subagent whose lines a request has, below the call that started it. */
+function subagentOf(memory: FormatMemory): Draft['scope'] {
+  const id = nameOf(memory.get('subagent'));
+  if (id === undefined) return undefined;
+  const call = nameOf(memory.recall('calls', `agent ${id}`));
+  return { kind: 'subagent', ...(call === undefined ? { taskId: id } : { parentToolUseId: call }) };
 }
 
 /** The types of lines by which the format of an agent is recognized. */

@@ -20,7 +20,7 @@
 //
 // Options
 //   --title TEXT           title of the session; by default the agent and its prompt
-//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat, text, jsonl or auto; by default
+//   --format FORMAT        claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat, opencode-storage, text, jsonl or auto; by default
 //                          recognized by the command or the lines; of an agent that is not known the texts are read as well as possible (auto).
 //                          text: every line is what the agent says. jsonl: JSON lines of an agent that is not known
 //   --map MEMBER=ROLE      what a member of lines of the format jsonl means, such as body.text=text or from:human=user; can be repeated

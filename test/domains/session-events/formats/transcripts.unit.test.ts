@@ -93,6 +93,66 @@ test('gemini-chat: a message that is written three times is there once, with its
   `);
 });
 
+test('opencode-storage: parts that are written anew are counted once, with notes of the program', async () => {
+  expect(await story('opencode-storage')).toMatchInlineSnapshot(`
+    "
+    system | - | title | "Fix the rate"
+    system | - | message
+    user | prt_1 | text | "Fix the rate"
+    system | prt_2 | note | "Called the Read tool"
+    user | - | file | "[file cart.js]"
+    system | - | message
+    system | - | step-start
+    assistant | prt_5 | reasoning | commentary | "Look first."
+    assistant | prt_6 | text | "I will look."
+    system | - | tool
+    assistant | call_prt_7 | tool | bash | {"status":"running"} | "{\\"a\\":1}"
+    assistant | call_prt_7 | tool | bash | {"status":"running"} | "{\\"a\\":1}"
+    tool | call_prt_7 | bash | {"status":"error","output":"a","exitCode":3,"error":"the command ended with code 3"}
+    system | - | repeated
+    assistant | call_prt_8 | tool | task | {"status":"running"} | "{\\"a\\":1}"
+    tool | call_prt_8 | task | {"status":"completed","output":"Two."}
+    system | - | step-finish | {"inputTokens":110,"outputTokens":20,"cachedInputTokens":50,"cacheWriteTokens":10,"costUsd":0.5,"turns":1}
+    system | - | repeated
+    system | - | error | "overloaded"
+    "
+  `);
+});
+
+test('codex-rollout: the file of a subagent is below the call that started it, and has totals of its thread', async () => {
+  const item = (payload: object) => JSON.stringify({ type: 'response_item', payload });
+  const counted = (input: number) =>
+    JSON.stringify({ type: 'event_msg', payload: { type: 'token_count', info: { total_token_usage: { input_tokens: input } } } });
+  const spawn = (call_id: string, output: object) => [
+    item({ type: 'function_call', name: 'spawn_agent', call_id, arguments: '{}' }),
+    item({ type: 'function_call_output', call_id, output: JSON.stringify(output) }),
+  ];
+  const said = item({ type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'Two.' }] });
+  const meta = (path: string) =>
+    JSON.stringify({ type: 'session_meta', payload: { source: { subagent: { thread_spawn: { agent_path: path } } } } });
+  const main = [...spawn('c1', { agent_id: 'thread-1' }), ...spawn('c2', { task_name: '/root/look' }), counted(100)];
+  const shown = await storyOf('codex-rollout', [
+    ...main,
+    { line: said, subagent: 'thread-1' },
+    { line: counted(40), subagent: 'thread-1' },
+    { line: meta('/root/look'), subagent: 'thread-2' },
+    { line: said, subagent: 'thread-2' },
+    { line: counted(60), subagent: 'thread-1' },
+    { line: said, subagent: 'thread-3' },
+    counted(150),
+  ]);
+  expect(shown.split('\n').slice(5, -1)).toEqual([
+    'system | - | token_count | {"inputTokens":100}',
+    'assistant (subagent c1) | item-1 | response_item | "Two."',
+    'system (subagent c1) | - | token_count | {"inputTokens":40}',
+    'system (subagent c2) | - | session_meta',
+    'assistant (subagent c2) | item-2 | response_item | "Two."',
+    'system (subagent c1) | - | token_count | {"inputTokens":20}',
+    'assistant (subagent thread-3) | item-3 | response_item | "Two."',
+    'system | - | token_count | {"inputTokens":50}',
+  ]);
+});
+
 test.each(['claude-transcript', 'codex-rollout'] as const)('%s is recognized by its lines', async (format) => {
   expect(await storyOf('auto', AGENT_LINES[format])).toBe(await story(format));
 });

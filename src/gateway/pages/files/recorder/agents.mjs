@@ -9,6 +9,7 @@ export const SIGNS = [
   ['claude-transcript', /"parentUuid":|"type":\s*"(?:queue-operation|file-history-snapshot|ai-title|custom-title)"/],
   ['codex-rollout', /"type":\s*"(?:session_meta|response_item|event_msg)"/],
   ['gemini-chat', /"type":\s*"gemini"|"projectHash":/],
+  ['opencode-storage', /"messageID":|"projectID":/],
   ['codex', /"type":\s*"(?:thread|turn|item)\./],
   ['openai-responses', /"type":\s*"response\./],
   ['gemini', /"type":\s*"init"/],

@@ -32,6 +32,7 @@ export const FORMATS = [
   'claude-transcript',
   'codex-rollout',
   'gemini-chat',
+  'opencode-storage',
   'text',
   'jsonl',
   'auto',

@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { GATEWAY } from './common.mjs';
 
 /**
- * What was sent of a file: up to `end`; `batch` is where a batch ends that was begun. `mark` is the hash of the file's beginning, and of what is
- * before `end`, by which a file that grew differs from one that was rewritten.
- * @typedef {{ end: number, size?: number, mtimeMs?: number, session?: string, batch?: number | undefined, mark?: string, isOpen?: boolean,
+ * What was sent of a file: up to `end`. `mark` is the hash of the file's beginning, and of what is before `end`, by which a file that grew differs
+ * from one that was rewritten. `title` is the one that the session got from the file.
+ * @typedef {{ end: number, size?: number, mtimeMs?: number, session?: string, mark?: string, title?: string | undefined, isOpen?: boolean,
  *   isDeleted?: boolean, isRewritten?: boolean }} Cursor
  */
+/** Lines that are being sent, with the cursor after them. @typedef {{ path: string, cursor: Cursor, type: string, body: Buffer }} Pending */
 
 const MARK_BYTES = 1024;
 
@@ -57,6 +58,17 @@ export class Cursors {
     fs.appendFileSync(this.path, `${JSON.stringify([key, cursor])}\n`, { mode: 0o600 });
   }
 
+  /** Nothing more of it is sent. @param {string} path */
+  forget(path) {
+    this.set(path, { end: 0, isDeleted: true });
+    this.drop();
+  }
+
+  /** Forgets the lines that were being sent. */
+  drop() {
+    fs.rmSync(this.pendingFile, { force: true });
+  }
+
   /** @param {string} path */
   linesFile(path) {
     return join(this.base, 'lines', digest(`${GATEWAY} ${path}`));
@@ -65,6 +77,32 @@ export class Cursors {
   /** Remembers lines that were sent, by eight bytes each. @param {string} path @param {readonly Buffer[]} lines */
   addLines(path, lines) {
     fs.appendFileSync(this.linesFile(path), Buffer.concat(lines.map(shortHash)), { mode: 0o600 });
+  }
+
+  get pendingFile() {
+    return join(this.base, `sending-${digest(GATEWAY)}`);
+  }
+
+  /** Keeps lines before they are sent: whether they have arrived is not known of a process that is killed. @param {Pending} pending */
+  begin({ body, ...head }) {
+    const path = `${this.pendingFile}.new`;
+    fs.writeFileSync(path, Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body]), { mode: 0o600 });
+    fs.renameSync(path, this.pendingFile);
+  }
+
+  /** Notes that the lines have arrived. @param {Pending} pending */
+  end({ path, cursor, body }) {
+    this.addLines(path, splitLines(body));
+    this.set(path, cursor);
+    this.drop();
+  }
+
+  /** What an earlier process was sending. @returns {Pending | undefined} */
+  get pending() {
+    if (!fs.existsSync(this.pendingFile)) return undefined;
+    const bytes = fs.readFileSync(this.pendingFile);
+    const start = bytes.indexOf(10) + 1;
+    return { ...JSON.parse(bytes.toString('utf8', 0, start)), body: bytes.subarray(start) };
   }
 
   /** @param {string} path @returns {Set<string>} */
@@ -89,4 +127,16 @@ export function markOf(file, end) {
   fs.readSync(file, bytes, 0, length, 0);
   fs.readSync(file, bytes, length, length, end - length);
   return digest(bytes);
+}
+
+/** @param {Buffer} bytes @returns {Buffer[]} the lines that are not empty */
+export function splitLines(bytes) {
+  const lines = [];
+  for (let at = 0; at < bytes.length;) {
+    const end = bytes.indexOf(10, at);
+    const stop = end === -1 ? bytes.length : end;
+    if (stop > at) lines.push(bytes.subarray(at, stop));
+    at = stop + 1;
+  }
+  return lines;
 }
