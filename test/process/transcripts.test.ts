@@ -1,7 +1,7 @@
 import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { claudeTranscript, codexRollout } from '../support/fixtures/transcript-lines.ts';
+import { claudeTranscript, codexRollout, geminiChat, opencodeStorage } from '../support/fixtures/transcript-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
 import { RECORD, linesOf } from '../support/processes/recorder.ts';
@@ -25,7 +25,7 @@ beforeEach(async () => {
 });
 
 async function record(...args: string[]) {
-  const env = { GATEWAY: gateway.url, KEY: key, HOME: home, CLAUDE_CONFIG_DIR: '', CODEX_HOME: '' };
+  const env = { GATEWAY: gateway.url, KEY: key, HOME: home, CLAUDE_CONFIG_DIR: '', CODEX_HOME: '', XDG_DATA_HOME: '' };
   const { child, output, exited } = start([...RECORD, ...args], env);
   child.stdin.end();
   return { code: await exited, ...output };
@@ -125,6 +125,93 @@ test('sync adds the end of a file that grew, and of one that was rewritten only 
   await record('sync');
   expect(await linesIn('Fix the rate')).toEqual([...grown, JSON.stringify(added)]);
   expect(await sessions()).toHaveLength(1);
+});
+
+test('a title that the agent gives later renames the session, unless a person has; a title of a person stays', async () => {
+  const file = await leaveClaude(claudeTranscript.slice(0, 2));
+  const titleAfter = async (line: object) => {
+    await appendFile(file, textOf([line]));
+    await record('sync');
+    return (await sessions()).map(({ title }) => title);
+  };
+  await record('sync');
+  expect(await titleAfter({ type: 'ai-title', aiTitle: `Rate in ${home}/work` })).toEqual(['Rate in ~/work']);
+  expect(await titleAfter({ type: 'custom-title', customTitle: 'Mine' })).toEqual(['Mine']);
+  expect(await titleAfter({ type: 'ai-title', aiTitle: 'Other' })).toEqual(['Mine']);
+  const [found] = await sessions();
+  await gateway.rest('PATCH', `/v1/sessions/${found?.id}`, { key, body: { title: 'In the console' } });
+  expect(await titleAfter({ type: 'custom-title', customTitle: 'Again' })).toEqual(['In the console']);
+});
+
+test('a session of OpenCode is read from its files, with that of its subagent below the call', async () => {
+  const storage = '.local/share/opencode/storage';
+  const child = { id: 'ses_2', parentID: 'ses_1', projectID: 'p1', directory: project, title: 'Child session - x' };
+  const written = [
+    ...opencodeStorage,
+    child,
+    { id: 'msg_9', sessionID: 'ses_2', role: 'assistant' },
+    { id: 'prt_99', sessionID: 'ses_2', messageID: 'msg_9', type: 'text', text: 'Two files.' },
+  ];
+  const write = async (values: readonly Readonly<Record<string, unknown>>[]) => {
+    for (const value of values) {
+      const { id, sessionID, messageID } = value as Record<string, string>;
+      const folder = messageID ? `part/${messageID}` : sessionID ? `message/${sessionID}` : 'session/p1';
+      await mkdir(join(home, storage, folder), { recursive: true });
+      await writeFile(join(home, storage, folder, `${id}.json`), JSON.stringify(value, null, 2));
+    }
+  };
+  await write(written);
+  expect(await record('import', '--agent', 'opencode', '--yes')).toMatchObject({ code: 0 });
+  const [found, ...others] = await sessions();
+  expect([found, others]).toMatchObject([{ title: 'Fix the rate', agent: 'opencode', project: { name: 'shop' } }, []]);
+  const { id = '' } = found ?? {};
+  const before = await linesOf(gateway, key, id);
+  expect(before).toHaveLength(new Set(written.map(({ id: each }) => each)).size);
+  const { body } = await gateway.rest<{ items: { eventData: object }[] }>('GET', `/v1/sessions/${id}/events`, { key });
+  const scope = { kind: 'subagent', parentToolUseId: 'call_prt_8' };
+  expect(body.items.at(-1)?.eventData).toMatchObject({ scope, accumulatedText: 'Two files.' });
+  const answer = { id: 'prt_9a', sessionID: 'ses_1', messageID: 'msg_3', type: 'text', text: 'Done.' };
+  await write([answer]);
+  await record('sync', '--agent', 'opencode');
+  expect(await linesOf(gateway, key, id)).toEqual([...before, JSON.stringify(answer)]);
+});
+
+test('older chats of Gemini CLI, and subagents of Codex, whose files are apart', async () => {
+  const [head, ...messages] = geminiChat;
+  const chat = { ...head, lastUpdated: 1, messages };
+  const file = await leave('.gemini/tmp/35ce/chats/session-1.json', [chat]);
+  const thread = 'a1a1a1a1-0000-4000-8000-000000000001';
+  const rollouts = '.codex/sessions/2026/11/27/rollout-2026-11-27T20-52-3';
+  await leave(`${rollouts}6-${CLAUDE_ID}.jsonl`, [
+    ...codexRollout,
+    { type: 'event_msg', payload: { type: 'collab_agent_spawn_end', call_id: 'c1', new_thread_id: thread } },
+  ]);
+  const nested = 'a1a1a1a1-0000-4000-8000-000000000002';
+  const ofThread = (parent: string) => [
+    { type: 'session_meta', payload: { source: { subagent: { thread_spawn: { parent_thread_id: parent } } } } },
+    { type: 'response_item', payload: { type: 'message', role: 'assistant', content: [{ text: `of ${parent}` }] } },
+  ];
+  await leave(`${rollouts}7-${thread}.jsonl`, ofThread(CLAUDE_ID));
+  await leave(`${rollouts}8-${nested}.jsonl`, ofThread(thread));
+  await record('import', '--yes');
+  expect((await sessions()).map(({ agent }) => agent).toSorted()).toEqual(['codex', 'gemini']);
+  const ofGemini = (await sessions()).find(({ agent }) => agent === 'gemini');
+  expect(await linesOf(gateway, key, ofGemini?.id ?? '')).toHaveLength(geminiChat.length);
+  await writeFile(file, textOf([{ ...chat, lastUpdated: 2, messages: [...messages, { id: 'g9', type: 'info' }] }]));
+  await record('sync');
+  expect(await linesOf(gateway, key, ofGemini?.id ?? '')).toHaveLength(geminiChat.length + 1);
+  const { id } = (await sessions()).find(({ agent }) => agent === 'codex') ?? {};
+  const { body } = await gateway.rest<{ items: { eventData: { scope: object; accumulatedText?: string } }[] }>(
+    'GET',
+    `/v1/sessions/${id}/events?limit=1000`,
+    { key },
+  );
+  const said = (text: string) =>
+    body.items.find(({ eventData }) => eventData.accumulatedText === text)?.eventData.scope;
+  expect([said(`of ${CLAUDE_ID}`), said(`of ${thread}`)]).toEqual([
+    { kind: 'subagent', parentToolUseId: 'c1' },
+    { kind: 'subagent', taskId: nested },
+  ]);
 });
 
 test('a transcript whose session was deleted, and those in folders that are left out, are not sent', async () => {

@@ -57,9 +57,9 @@ export const appendSessionLinesInput = z
       'Only for the format `jsonl`: what its members mean, as `MEMBER=ROLE` or `MEMBER:VALUE=ROLE`, separated by commas.',
     ),
     subagent: optional(text({ min: 1, max: 200 })).describe(
-    'Id of the subagent whose lines these are, where they do not say so themselves.',
-  ),
-  resumed: z.enum(['true', 'false']).default('false').describe('Whether the agent goes on with an earlier run.'),
+      'Id of the subagent whose lines these are, where they do not say so themselves.',
+    ),
+    resumed: z.enum(['true', 'false']).default('false').describe('Whether the agent goes on with an earlier run.'),
     text: z.string(),
   })
   .refine(({ format, map }) => map === undefined || format === 'jsonl', {

@@ -100,10 +100,10 @@ const output: Item = (item, memory) => {
 };
 
 /** The call that has started a subagent is known by the thread of the subagent, or by its name (16). */
-function rememberAgent(found: JsonObject, call: string, memory: FormatMemory): void {
+function rememberAgent(found: JsonObject, itemId: string, memory: FormatMemory): void {
   for (const name of ['agent_id', 'task_name', 'new_thread_id', 'agent_thread_id', 'agent_path']) {
     const agent = nameOf(found[name]);
-    if (agent !== undefined && call !== '') memory.remember('calls', `agent ${agent}`, call);
+    if (agent !== undefined && itemId !== '') memory.remember('calls', `agent ${agent}`, itemId);
   }
 }
 
@@ -112,8 +112,8 @@ const sessionMeta: Convert = ({ payload }, memory) => {
   const { subagent } = objectOf(objectOf(payload)['source']);
   const path = textOf(objectOf(objectOf(subagent)['thread_spawn'])['agent_path']);
   const thread = nameOf(memory.get('subagent'));
-  const call = path === undefined ? undefined : nameOf(memory.recall('calls', `agent ${path}`));
-  if (thread !== undefined && call !== undefined) memory.remember('calls', `agent ${thread}`, call);
+  const itemId = path === undefined ? undefined : nameOf(memory.recall('calls', `agent ${path}`));
+  if (thread !== undefined && itemId !== undefined) memory.remember('calls', `agent ${thread}`, itemId);
   return [{}];
 };
 

@@ -29,7 +29,7 @@ const streamed =
   (part, memory) =>
     opencode.types[type]?.({ part }, memory) ?? [];
 
-/** A part is written anew until it ends (26). What has ended is counted once. */
+/** A part is written anew until it ends (28). What has ended is counted once. */
 const once =
   (convert: Part, hasEnded: (part: JsonObject) => boolean): Part =>
   (part, memory) => {
@@ -42,7 +42,7 @@ const once =
 const stateOf = (part: JsonObject) => objectOf(part['state']);
 const hasEnded = (part: JsonObject) => stateOf(part)['status'] === 'completed' || stateOf(part)['status'] === 'error';
 
-/** The call of a subagent names its session (27). An output that was removed later is that of a call which has ended (26). */
+/** The call of a subagent names its session (30). An output that was removed later is that of a call which has ended (28). */
 const tool: Part = (part, memory) => {
   const state = stateOf(part);
   if (objectOf(state['time'])['compacted'] !== undefined) return [{ name: 'repeated' }];
@@ -53,7 +53,7 @@ const tool: Part = (part, memory) => {
   return streamed('tool_use')(part, memory).filter(({ source }) => source !== 'tool' || hasEnded(part));
 };
 
-/** Texts of the person, and those that the program has added to them (25). */
+/** Texts of the person, and those that the program has added to them (27). */
 const text: Part = (part, memory) => {
   if (memory.recall('messages', textOf(part['messageID']) ?? '') !== 'user') return streamed('text')(part, memory);
   const itemId = nameOf(part['id']);
@@ -79,7 +79,7 @@ function timed(line: JsonObject, drafts: readonly Draft[]): readonly Draft[] {
 }
 const stateTime = (line: JsonObject) => objectOf(stateOf(line)['time'])['start'];
 
-/** Messages say who speaks in their parts; sessions have a title (24). */
+/** Messages say who speaks in their parts; sessions have a title (25). */
 const others: Convert = (line, memory) => {
   const [id, role] = [nameOf(line['id']), nameOf(line['role'])];
   if (line['messageID'] !== undefined) {

@@ -8,11 +8,11 @@
 //   node record.mjs -- codex exec --json "Fix the flaky test"
 //   claude -p "Fix the flaky test" --output-format stream-json --verbose | node record.mjs --title "Flaky test"
 //
-//   node record.mjs import                               sends what Claude Code, Codex and Gemini CLI have left on this machine, after a question
+//   node record.mjs import                               sends what Claude Code, Codex, Gemini CLI and OpenCode have left on this machine, after a question
 //   node record.mjs install                              lets Claude Code and Codex call `sync` at the end of each turn; `uninstall` undoes it
 //
 // Options of import and sync
-//   FILE                   one transcript; --agent NAME only those of claude, codex or gemini
+//   FILE                   one transcript; --agent NAME only those of claude, codex, gemini or opencode
 //   --since 90d            only transcripts that were changed in this time: days (d), hours (h), or a date
 //   --exclude FOLDER       leaves out the work in a folder; can be repeated. A file .workspace-ignore in the folder does the same
 //   --public               the whole organization can read the sessions

@@ -122,7 +122,10 @@ test('opencode-storage: parts that are written anew are counted once, with notes
 test('codex-rollout: the file of a subagent is below the call that started it, and has totals of its thread', async () => {
   const item = (payload: object) => JSON.stringify({ type: 'response_item', payload });
   const counted = (input: number) =>
-    JSON.stringify({ type: 'event_msg', payload: { type: 'token_count', info: { total_token_usage: { input_tokens: input } } } });
+    JSON.stringify({
+      type: 'event_msg',
+      payload: { type: 'token_count', info: { total_token_usage: { input_tokens: input } } },
+    });
   const spawn = (call_id: string, output: object) => [
     item({ type: 'function_call', name: 'spawn_agent', call_id, arguments: '{}' }),
     item({ type: 'function_call_output', call_id, output: JSON.stringify(output) }),

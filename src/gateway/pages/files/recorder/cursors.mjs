@@ -8,7 +8,7 @@ import { GATEWAY } from './common.mjs';
 /**
  * What was sent of a file: up to `end`. `mark` is the hash of the file's beginning, and of what is before `end`, by which a file that grew differs
  * from one that was rewritten. `title` is the one that the session got from the file.
- * @typedef {{ end: number, size?: number, mtimeMs?: number, session?: string, mark?: string, title?: string | undefined, isOpen?: boolean,
+ * @typedef {{ end: number, size?: number, mtimeMs?: number, session?: string, mark?: string | undefined, title?: string | undefined, isCustom?: boolean, isOpen?: boolean,
  *   isDeleted?: boolean, isRewritten?: boolean }} Cursor
  */
 /** Lines that are being sent, with the cursor after them. @typedef {{ path: string, cursor: Cursor, type: string, body: Buffer }} Pending */
@@ -102,7 +102,9 @@ export class Cursors {
     if (!fs.existsSync(this.pendingFile)) return undefined;
     const bytes = fs.readFileSync(this.pendingFile);
     const start = bytes.indexOf(10) + 1;
-    return { ...JSON.parse(bytes.toString('utf8', 0, start)), body: bytes.subarray(start) };
+    /** @type {Omit<Pending, 'body'>} */
+    const head = JSON.parse(bytes.toString('utf8', 0, start));
+    return { ...head, body: bytes.subarray(start) };
   }
 
   /** @param {string} path @returns {Set<string>} */

@@ -3,7 +3,7 @@
 import * as fs from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve, sep } from 'node:path';
-import { headOf, headText, membersOf, nameIn, tailOf } from './transcript-lines.mjs';
+import { headOf, headText, jsonLinesIn, membersOf, nameIn, tailOf } from './transcript-lines.mjs';
 /** @import { Line } from './transcript-lines.mjs' */
 /** @import { Found } from './transcript-files.mjs' */
 
@@ -16,7 +16,10 @@ function firstIn(lines, find) {
   return undefined;
 }
 
-/** What a new session is created with, whether the title is one that the agent or a person has given, and the folder of the work. @param {Found} found */
+const MAX_TITLE = 200;
+const MAX_TITLE_LINE = 16 * 1024;
+
+/** What a new session is created with, and the folder of the work. @param {Found} found */
 export function describe(found) {
   const lines = headOf(found);
   const newest = [...lines, ...tailOf(found)].toReversed();
@@ -29,18 +32,29 @@ export function describe(found) {
     folderInText(found);
   const gitOf = (/** @type {Line} */ line) => membersOf(membersOf(line['payload'])['git']);
   const branch = firstIn(lines, (line) => line['gitBranch'] ?? gitOf(line)['branch']);
-  const startedAt = lines.map(timeOf).find((time) => time >= Date.UTC(2000));
+  const startedAt = lines.map(momentOf).find((time) => time >= Date.UTC(2000));
   const remote = firstIn(lines, (line) => gitOf(line)['repository_url']);
   return {
     cwd,
-    isNamed: given !== undefined,
+    isCustom: titles[0] !== undefined,
     body: {
-      title: title && nameFrom(title.trim().split('\n', 1)[0] ?? '', 200),
+      title: title && nameFrom(title, MAX_TITLE),
       startedAt: startedAt && new Date(startedAt).toISOString(),
       branchName: branch && nameFrom(branch, 500),
       project: projectOf(cwd, remote),
     },
   };
+}
+
+/** The title that the agent or a person gives in lines; that of a person counts. @param {readonly Buffer[]} lines */
+export function titleIn(lines) {
+  const named = lines.filter(
+    (line) => line.length < MAX_TITLE_LINE && /(?:Title|"projectID")":/.test(line.toString('latin1')),
+  );
+  const newest = named.flatMap((line) => jsonLinesIn(line.toString())).toReversed();
+  const custom = firstIn(newest, (line) => line['customTitle']);
+  const title = custom ?? firstIn(newest, (line) => line['aiTitle'] ?? titleOfSession([line]));
+  return title === undefined ? undefined : { title: nameFrom(title, MAX_TITLE), isCustom: custom !== undefined };
 }
 
 /** OpenCode begins with a title that says nothing. @param {readonly Line[]} lines */
@@ -62,21 +76,27 @@ function folderOfProject({ agent, path }) {
 /** The folder in a line that is too long to be read. @param {Found} found @returns {string | undefined} */
 function folderInText({ path }) {
   const found = /"cwd":\s*("(?:[^"\\]|\\.){1,4096}")/.exec(headText(path))?.[1];
-  return found && JSON.parse(found);
+  return found === undefined ? undefined : nameIn(JSON.parse(found));
 }
 
 /** @param {Line} line @returns {number} */
-const timeOf = ({ timestamp, startTime, time }) => {
+const momentOf = ({ timestamp, startTime, time }) => {
   const { created } = membersOf(time);
   return typeof created === 'number' ? created : Date.parse(String(timestamp ?? startTime));
 };
 
-/** A text without the path of the home folder, and with characters that every name can have. @param {string} text @param {number} length */
+/** The first line of a text, without the path of the home folder, and with characters that every name can have. @param {string} text @param {number} length */
 function nameFrom(text, length) {
-  let name = text;
+  let name = text.trim().split('\n', 1)[0] ?? '';
   for (const home of new Set([homedir(), realPath(homedir())].filter((path) => path.length > 1)))
     name = name.split(home).reduce((before, after) => `${before}${/^[\w-]/.test(after) ? home : '~'}${after}`);
-  return name.replaceAll(/\p{Cc}+/gu, ' ').slice(0, length).toWellFormed().trim() || undefined;
+  return (
+    name
+      .replaceAll(/\p{Cc}+/gu, ' ')
+      .slice(0, length)
+      .toWellFormed()
+      .trim() || undefined
+  );
 }
 
 /** @param {string} path */
@@ -139,7 +159,17 @@ function gitConfig(path) {
   try {
     const folder = fs.statSync(path).isDirectory()
       ? path
-      : join(resolve(dirname(path), fs.readFileSync(path, 'utf8').replace(/^gitdir:/, '').trim()), '..', '..');
+      : join(
+          resolve(
+            dirname(path),
+            fs
+              .readFileSync(path, 'utf8')
+              .replace(/^gitdir:/, '')
+              .trim(),
+          ),
+          '..',
+          '..',
+        );
     return fs.readFileSync(join(folder, 'config'), 'utf8');
   } catch {
     return undefined;

@@ -9,7 +9,7 @@ import { firstLines, headOf, isAssembled, membersOf, nameIn } from './transcript
 /** `subagent` is the id of the subagent whose file it is, where the lines do not say so. @typedef {Found & { sourceId: string, isOfSubagent: boolean, subagent?: string | undefined }} Transcript */
 
 /** @param {string} name @param {string} other */
-const folderOf = (name, other) => process.env[name] || join(homedir(), other);
+const folderIn = (name, other) => process.env[name] || join(homedir(), other);
 
 /** @type {readonly { agent: string, format: string, folders: () => string[], file: RegExp }[]} */
 const KINDS = [
@@ -17,7 +17,7 @@ const KINDS = [
     agent: 'claude',
     format: 'claude-transcript',
     folders: () =>
-      [...new Set([folderOf('CLAUDE_CONFIG_DIR', '.claude'), join(homedir(), '.config', 'claude')])].map((folder) =>
+      [...new Set([folderIn('CLAUDE_CONFIG_DIR', '.claude'), join(homedir(), '.config', 'claude')])].map((folder) =>
         join(folder, 'projects'),
       ),
     file: /\.jsonl$/,
@@ -25,7 +25,7 @@ const KINDS = [
   {
     agent: 'codex',
     format: 'codex-rollout',
-    folders: () => ['sessions', 'archived_sessions'].map((name) => join(folderOf('CODEX_HOME', '.codex'), name)),
+    folders: () => ['sessions', 'archived_sessions'].map((name) => join(folderIn('CODEX_HOME', '.codex'), name)),
     file: /[/\\]rollout-[^/\\]*\.jsonl$/,
   },
   {
@@ -37,7 +37,7 @@ const KINDS = [
   {
     agent: 'opencode',
     format: 'opencode-storage',
-    folders: () => [join(folderOf('XDG_DATA_HOME', '.local/share'), 'opencode', 'storage', 'session')],
+    folders: () => [join(folderIn('XDG_DATA_HOME', '.local/share'), 'opencode', 'storage', 'session')],
     file: /[/\\]ses_[^/\\]*\.json$/,
   },
 ];
@@ -73,13 +73,13 @@ function foundAt(path, agent, format) {
 /** When the last message of a session of OpenCode was written; those before it do not change. @param {string} path */
 function latestIn(path) {
   const messages = join(dirname(path), '..', '..', 'message', basename(path, '.json'));
-  const times = [0];
+  let latest = 0;
   for (const name of namesIn(messages).slice(-2)) {
     const parts = join(messages, '..', '..', 'part', basename(name, '.json'));
     const files = [join(messages, name), ...namesIn(parts).map((part) => join(parts, part))];
-    times.push(...files.map((file) => fs.statSync(file).mtimeMs));
+    for (const file of files) latest = Math.max(latest, fs.statSync(file).mtimeMs);
   }
-  return Math.max(...times);
+  return latest;
 }
 
 /** The names in a folder, in their order; of one that is not there, none. @param {string} folder */

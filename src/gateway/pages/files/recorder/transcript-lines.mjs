@@ -23,14 +23,14 @@ function textAt(path, position, length) {
   const file = fs.openSync(path, 'r');
   try {
     const buffer = Buffer.alloc(Math.min(length, fs.fstatSync(file).size));
-    return buffer.toString('utf8', 0, fs.readSync(file, buffer, 0, length, position));
+    return buffer.toString('utf8', 0, fs.readSync(file, buffer, 0, buffer.length, position));
   } finally {
     fs.closeSync(file);
   }
 }
 
 /** @param {string} text @returns {Line[]} its JSON lines */
-function jsonLinesIn(text) {
+export function jsonLinesIn(text) {
   return text.split('\n').flatMap((line) => {
     try {
       return [membersOf(JSON.parse(line))];
@@ -56,7 +56,7 @@ export function headText(path) {
 export const isAssembled = ({ format, path }) =>
   (format === 'gemini-chat' || format === 'opencode-storage') && path.endsWith('.json');
 
-/** The lines of JSON that is written anew. @param {File} file @returns {Generator<unknown>} */
+/** The lines of JSON that is written anew. @param {File} file @returns {Generator} */
 function* assembled({ format, path }) {
   const session = jsonIn(path);
   if (format === 'gemini-chat') {

@@ -6,7 +6,7 @@ import { basename } from 'node:path';
 import { say, SEND_EVERY_MS, textOf } from './common.mjs';
 import { digest, markOf, shortHash, splitLines } from './cursors.mjs';
 /** @import { Cursor, Cursors, Pending } from './cursors.mjs' */
-import { describe } from './description.mjs';
+import { describe, titleIn } from './description.mjs';
 import { Problem, Refusal } from './failures.mjs';
 import { isConflict, post, postJson } from './gateway.mjs';
 import { nextBatch } from './spool.mjs';
@@ -97,14 +97,8 @@ async function open(session) {
 /** @param {Transcript} transcript @param {Cursors} cursors @param {SendingOptions} options @param {(bytes: number) => void} progress */
 async function sendTranscript(transcript, cursors, options, progress) {
   const { path, mtimeMs } = transcript;
-  /** @type {Source} */
-  let source;
-  try {
-    source = sourceOf(transcript);
-  } catch (error) {
-    // It was deleted meanwhile, or cannot be read. The others can.
-    return say(`${path} is left out: ${textOf(error)}`);
-  }
+  const source = readable(transcript);
+  if (source === undefined) return;
   try {
     await unlessDeleted(cursors, path, async () => {
       const isIdle = Date.now() - mtimeMs > IDLE_MS || options.file !== undefined;
@@ -119,6 +113,16 @@ async function sendTranscript(transcript, cursors, options, progress) {
     });
   } finally {
     source.close();
+  }
+}
+
+/** Undefined if the file was deleted meanwhile, or cannot be read. The others can. @param {Transcript} transcript */
+function readable(transcript) {
+  try {
+    return sourceOf(transcript);
+  } catch (error) {
+    say(`${transcript.path} is left out: ${textOf(error)}`);
+    return undefined;
   }
 }
 
@@ -165,7 +169,7 @@ async function sendLines(sending, start) {
   const { transcript, cursors, options, progress, source, isIdle } = sending;
   const { path, format, subagent } = transcript;
   const known = start.isRewritten ? cursors.linesOf(path) : undefined;
-  let cursor = { ...start };
+  let cursor = start;
   for (
     let next = nextBatch(source.read, cursor.end, undefined, isIdle);
     next;
@@ -173,20 +177,24 @@ async function sendLines(sending, start) {
   ) {
     const { end } = next;
     const lines = splitLines(next.lines).filter((line) => !known?.has(shortHash(line).toString('latin1')));
-    const after = { ...cursor, end, mark: source.markAt(end) };
+    /** @type {Cursor} */
+    let after = { ...cursor, end, mark: source.markAt(end) };
     if (lines.length > 0) {
       if (cursor.session === undefined) Object.assign(after, await ensure(transcript, options));
       if (!cursor.isOpen) await patiently(options.waitMs, () => open(after.session ?? ''));
       after.isOpen = true;
-      const body = Buffer.concat(lines.flatMap((line) => [line, Buffer.from('\n')]));
+      // Without a line break at its end, which could be one byte too much.
+      const body = Buffer.concat(lines.flatMap((line, index) => (index === 0 ? [line] : [Buffer.from('\n'), line])));
       const id = digest(Buffer.concat([Buffer.from(`${basename(path)} ${cursor.end} `), body]));
       const parameters = { format, batchId: id, map: options.map, subagent };
       await send(cursors, { path, cursor: after, type: typeWith(parameters), body }, options, true);
-    } else cursors.set(path, after);
+      after = await renamed(transcript, after, lines, options);
+    }
+    cursors.set(path, after);
     progress(end - cursor.end);
     cursor = after;
   }
-  return rename(transcript, cursor, options);
+  return cursor;
 }
 
 /** @param {Readonly<Record<string, string | undefined>>} parameters */
@@ -226,20 +234,21 @@ function put({ agent, sourceId }, body) {
 
 /** Creates the session, or finds it. @param {Transcript} transcript @param {SendingOptions} options */
 async function ensure(transcript, options) {
-  const { body } = describe(transcript);
+  const { body, isCustom } = describe(transcript);
   const visibility = options.public ? 'public' : 'private';
   const session = await patiently(options.waitMs, () => put(transcript, { ...body, visibility }));
   if (session === undefined) throw new Error('the gateway has not answered with a session');
-  return { session: session.id, title: body.title };
+  return { session: session.id, title: body.title, isCustom };
 }
 
-/** Gives the session the title that the agent has given since, unless a person has renamed it. @param {Transcript} transcript @param {Cursor} cursor @param {SendingOptions} options */
-async function rename(transcript, cursor, options) {
-  if (cursor.session === undefined || transcript.isOfSubagent) return cursor;
-  const { isNamed, body } = describe(transcript);
-  const { title } = body;
-  if (!isNamed || title === undefined || title === cursor.title) return cursor;
+/**
+ * Gives the session the title that lines have, unless a person has renamed it.
+ * @param {Transcript} transcript @param {Cursor} cursor @param {readonly Buffer[]} lines @param {SendingOptions} options @returns {Promise<Cursor>}
+ */
+async function renamed(transcript, cursor, lines, options) {
+  const { title, isCustom = false } = (transcript.isOfSubagent ? undefined : titleIn(lines)) ?? {};
+  if (title === undefined || title === cursor.title || (cursor.isCustom && !isCustom)) return cursor;
   const previousTitle = cursor.title ?? `${transcript.agent} ${transcript.sourceId}`;
   await patiently(options.waitMs, () => put(transcript, { title, previousTitle }));
-  return { ...cursor, title };
+  return { ...cursor, title, isCustom };
 }
