@@ -181,9 +181,8 @@ export async function signIn(key: string): Promise<string | undefined> {
     body: JSON.stringify({ key }),
   });
   if (response.ok) return undefined;
-  return response.status === 401
-    ? 'That key does not work: it is mistyped, expired or revoked.'
-    : `The gateway answered ${response.status}.`;
+  const { error } = (await response.json().catch(() => ({}))) as { readonly error?: string };
+  return error ?? `The gateway answered ${response.status}.`;
 }
 
 const ENDED = 'ended';

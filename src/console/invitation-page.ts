@@ -29,8 +29,19 @@ interface Joined {
   readonly key?: string;
 }
 
-/** `/invitations/accept#wgi_…`: for people with a key, and for people without an account. */
-export function InvitationPage({ isStranger }: { readonly isStranger: boolean }): VNode {
+/** How people can sign in: with the identity provider of this name, and with keys. */
+interface Ways {
+  readonly provider: string | null;
+  readonly keysSignIn: boolean;
+}
+
+interface PageProps {
+  readonly isStranger: boolean;
+  readonly ways: Ways;
+}
+
+/** `/invitations/accept#wgi_…`: for people who sign in with a key or an identity provider, and for people without an account. */
+export function InvitationPage({ isStranger, ways }: PageProps): VNode {
   const [token, setToken] = useState(takeToken);
   const [person, setPerson] = useState<string | null | undefined>(isStranger ? null : undefined);
   const [joined, setJoined] = useState<Joined>();
@@ -46,8 +57,11 @@ export function InvitationPage({ isStranger }: { readonly isStranger: boolean })
     <${Preview} token=${token} />
     ${person === undefined && html`<${Loading} />`}
     ${person !== undefined && person !== null && html`<${AcceptAs} person=${person} token=${token} onJoined=${onJoined} />`}
+    ${person === null && ways.provider !== null && html`<${SignInWithProvider} name=${ways.provider} />`}
     ${
-      person === null && html`<${CreateAccount} token=${token} onJoined=${onJoined} /> <${SignIn} onSignedIn=${look} />`
+      person === null &&
+      ways.keysSignIn &&
+      html`<${CreateAccount} token=${token} onJoined=${onJoined} /> <${SignIn} onSignedIn=${look} />`
     }
   <//>`;
 }
@@ -203,7 +217,16 @@ function SignIn({ onSignedIn }: { readonly onSignedIn: () => void }): VNode {
   return html`<section class="panel" aria-labelledby="known-account">
     <h2 id="known-account">I have an account</h2>
     <${OneField} label="API key" type="password" value=${key} onChange=${setKey} button="Sign in" submit=${submit} />
-    <p><a href=${`/sign-in?next=${location.pathname}`}>Sign in without a key</a></p>
+  </section>`;
+}
+
+/** The token stays in this tab, which comes back here. */
+function SignInWithProvider({ name }: { readonly name: string }): VNode {
+  return html`<section class="panel">
+    <p>Sign in with the account of your company that has the invited e-mail address. Then join the organization.</p>
+    <p>
+      <a class="button" href=${`/sign-in/oidc?next=${encodeURIComponent(location.pathname)}`}>Sign in with ${name}</a>
+    </p>
   </section>`;
 }
 

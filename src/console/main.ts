@@ -285,12 +285,19 @@ function NoOrganization(): VNode {
   <//>`;
 }
 
+/** Who opens an invitation, and how people can sign in. */
+interface Invited {
+  readonly isStranger: boolean;
+  readonly provider: string | null;
+  readonly keysSignIn: boolean;
+}
+
 /** The only page for people without an account. */
-async function showInvitation(element: Element, isStranger: boolean): Promise<void> {
+async function showInvitation(element: Element, { isStranger, ...ways }: Invited): Promise<void> {
   const { InvitationPage } = await import('./invitation-page.ts');
   const page = html`<main id="content" class="alone">
     <a class="brand" href="/"><img src=${ICON} alt="" width="28" height="28" />Workspace gateway</a>
-    <${InvitationPage} isStranger=${isStranger} />
+    <${InvitationPage} isStranger=${isStranger} ways=${ways} />
   </main>`;
   render(page, element);
 }
@@ -298,7 +305,8 @@ async function showInvitation(element: Element, isStranger: boolean): Promise<vo
 const root = document.querySelector('#console');
 if (root) {
   const isStranger = root.hasAttribute('data-stranger');
+  const ways = { provider: root.getAttribute('data-provider'), keysSignIn: root.hasAttribute('data-keys') };
   root.replaceChildren();
-  if (location.pathname === '/invitations/accept') void showInvitation(root, isStranger);
+  if (location.pathname === '/invitations/accept') void showInvitation(root, { isStranger, ...ways });
   else render(html`<${Console} />`, root);
 }

@@ -40,17 +40,19 @@ export const PEOPLE_OPERATIONS = {
   Profile: `query Profile {
     viewer {
       user { id name email createdAt updatedAt }
-      apiKey { id organization { id } }
+      apiKey { organization { id } }
       organizations(first: 100) { nodes { id databaseId name slug viewerRole memberCount } }
     }
   }`,
 
   SignIns: `query SignIns($first: Int!, $after: String) {
     viewer { signIns(first: $first, after: $after) {
-      nodes { id name preview createdAt lastUsedAt expiresAt }
+      nodes { id isCurrent name preview createdAt lastUsedAt expiresAt }
       pageInfo { hasNextPage endCursor }
     } }
   }`,
+
+  Identities: `query Identities { viewer { identities { issuer createdAt lastSignedInAt } } }`,
 
   UpdateViewer: `mutation UpdateViewer($input: UpdateViewerInput!) {
     updateViewer(input: $input) { __typename ${LOCK_FAULT} }

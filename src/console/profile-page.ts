@@ -67,7 +67,7 @@ export function ProfilePage(): VNode {
       ]}
     />
     <${Organizations} viewer=${viewer} mayCreate=${mayChange} />
-    ${seesSignIns && html`<${SignIns} currentId=${viewer.apiKey.id} />`}
+    ${seesSignIns && html`<${Identities} /><${SignIns} />`}
     ${(mayChange || mayDelete) && jobs.rows.length > 0 && html`<${Deletions} list=${jobs} mayCancel=${mayDelete} />`}
     ${
       mayDelete &&
@@ -123,11 +123,32 @@ function NewOrganization({ made: { name, key } }: { readonly made: Separate }): 
   />`;
 }
 
+/** The identity providers that this person signs in with. */
+function Identities(): VNode | null {
+  const { data, faults } = useQuery('Identities', {});
+  const identities = data?.viewer.identities ?? [];
+  if (faults.length > 0) return html`<${Faults} faults=${faults} />`;
+  if (identities.length === 0) return null;
+  const row = ({ issuer, createdAt, lastSignedInAt }: (typeof identities)[number]) =>
+    html`<tr key=${issuer}>
+      <td class="wide">${issuer}</td>
+      <td><${Time} at=${createdAt} /></td>
+      <td><${Time} at=${lastSignedInAt} /></td>
+    </tr>`;
+  return html`<h2>Identity provider</h2>
+    <${Table}
+      label="Identities"
+      head=${['Identity provider', 'Since', 'Last sign-in']}
+      rows=${identities}
+      row=${row}
+    />`;
+}
+
 /** Where this person is signed in, and how. */
-function SignIns({ currentId }: { readonly currentId: string }): VNode {
+function SignIns(): VNode {
   const list = usePages('SignIns', { first: 20 }, ({ viewer }) => viewer.signIns);
   const mayEnd = useScope('API_KEYS_WRITE');
-  const row = ({ id, name, preview, createdAt, lastUsedAt, expiresAt }: SignIn) => {
+  const row = ({ id, isCurrent, name, preview, createdAt, lastUsedAt, expiresAt }: SignIn) => {
     const end = async () => {
       const { data, faults } = await run('RevokeApiKey', { id });
       list.reload();
@@ -135,8 +156,7 @@ function SignIns({ currentId }: { readonly currentId: string }): VNode {
     };
     return html`<tr key=${id}>
       <td class="wide">
-        ${preview === '' ? name : `With the key “${name}”`}
-        ${id === currentId && html`<div class="soft">this browser</div>`}
+        ${preview === '' ? name : `With the key “${name}”`} ${isCurrent && html`<div class="soft">this browser</div>`}
       </td>
       <td><${Time} at=${createdAt} /></td>
       <td>${lastUsedAt !== null && html`<${Time} at=${lastUsedAt} />`}</td>

@@ -74,6 +74,7 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'EventViolationEdge',
   'FeedEntryConnection',
   'FeedEntryEdge',
+  'Identity',
   'McpServerChanged',
   'McpServerConnection',
   'McpServerDeleted',

@@ -83,6 +83,11 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
       resolve: ({ organizationId, organization }, _, context, info) =>
         organization ?? resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
     }),
+    isCurrent: t.boolean({
+      description: 'Whether the request was sent with this key, or by the browser of this sign-in.',
+      extensions: needs<ApiKeyRow>('id'),
+      resolve: ({ id }, _, { actor }) => id === actor.keyId,
+    }),
     viewerCanUpdate: t.boolean({
       description: `Whether the caller can rename the key: ${MANAGERS}.`,
       extensions: needs<ApiKeyRow>('kind', 'organizationId', 'userId', 'revokedAt'),

@@ -4,7 +4,7 @@ import { deleteExpiredTokens } from './tokens.ts';
 
 export const identities = {
   entities: [Identity, SignInToken],
-  graphql: () => Promise.resolve(),
+  graphql: () => import('./graphql.ts'),
   routes: [],
   pages: [],
   jobs: () => [],

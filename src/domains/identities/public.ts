@@ -2,6 +2,7 @@
 
 export { type Claims, RefusedIdentityError, hasAddress, isOverflow, isSubject, mergedClaims } from './claims.ts';
 export type { IdentityTables } from './entity.ts';
+export { readOwnIdentities } from './queries.ts';
 export type { NewSignIn } from './recorded-sign-ins.ts';
 export { signInIdentity, signInWithLink } from './sign-in.ts';
 export { hasIdentity, revokeLeftovers } from './unproven-accounts.ts';

@@ -10,6 +10,8 @@ import { selectedColumns } from '../../core/graphql/selection.ts';
 import { type Message, inGraphQL } from '../../core/text/wording.ts';
 import { API_KEY_LIST, ApiKeyType, ScopeEnum } from '../../domains/api-keys/graphql.ts';
 import { type ApiKeyRow, listApiKeys, listSignIns, readApiKeys } from '../../domains/api-keys/public.ts';
+import { IdentityType } from '../../domains/identities/graphql.ts';
+import { readOwnIdentities } from '../../domains/identities/public.ts';
 import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
 import { listOwnInvitations } from '../../domains/invitations/public.ts';
 import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-filter.ts';
@@ -59,6 +61,12 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
         const known = ifKnown<ApiKeyRow>({ id, scopes: [...scopes] }, selected);
         return found(known ?? (await readApiKeys(context, [id], selected))[0]);
       },
+    }),
+    identities: t.field({
+      type: [IdentityType],
+      description: 'The identities with which the caller signs in, at most one of each identity provider.',
+      extensions: { ...OWN_STATEMENT, ...refusable(readOwnIdentities.access) },
+      resolve: (_, __, context) => readOwnIdentities(context),
     }),
     scopes: t.field({
       type: [ScopeEnum],

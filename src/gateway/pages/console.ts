@@ -1,5 +1,5 @@
 import { readFileSync, readdirSync } from 'node:fs';
-import { answerHtml } from '../../core/http/html-page.ts';
+import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import { SUBSCRIPTION_CLIENT, publishModules } from './browser-modules.ts';
 import { publish } from './files.ts';
@@ -24,8 +24,19 @@ export function isConsolePath(pathname: string): boolean {
   return SECTIONS.test(pathname) || pathname === PUBLIC;
 }
 
+/** How people can sign in. */
+interface Ways {
+  /** The name of the identity provider; undefined without one. */
+  readonly provider: string | undefined;
+  readonly keysSignIn: boolean;
+}
+
 /** The console: one page for all its addresses. It requires a sign-in, except for accepting an invitation. */
-export function consolePage({ headers }: HttpRequest, { pathname, search }: URL, isSignedIn: boolean): HttpAnswer {
+export function consolePage(
+  { headers }: HttpRequest,
+  { pathname, search }: URL,
+  { isSignedIn, provider, keysSignIn }: Ways & { readonly isSignedIn: boolean },
+): HttpAnswer {
   // A link on another site opens the page without the cookie (`SameSite=Strict`), so the page itself checks who is signed in.
   const mayLackCookie = /^(?:cross|same)-site$/.test(headers.get('sec-fetch-site') ?? '');
   if (!isSignedIn && !mayLackCookie && pathname !== PUBLIC) {
@@ -42,7 +53,8 @@ export function consolePage({ headers }: HttpRequest, { pathname, search }: URL,
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
   const isStranger = !isSignedIn && !mayLackCookie;
-  const body = `<div id="console" data-session-style="${sessionStyle}"${isStranger ? ' data-stranger' : ''}><noscript>The console needs JavaScript. All its data is available in the GraphQL API at /graphql.</noscript></div>`;
+  const ways = `${provider === undefined ? '' : ` data-provider="${escapeHtml(provider)}"`}${keysSignIn ? ' data-keys' : ''}`;
+  const body = `<div id="console" data-session-style="${sessionStyle}"${isStranger ? ' data-stranger' : ''}${pathname === PUBLIC ? ways : ''}><noscript>The console needs JavaScript. All its data is available in the GraphQL API at /graphql.</noscript></div>`;
   return answerHtml(layout({ title: 'Workspace gateway', head, body }));
 }
 

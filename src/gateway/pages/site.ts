@@ -48,7 +48,9 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
   };
   const console = get('console', async (request) => {
     const visitor = await signInDependencies.visitorOf(request.headers);
-    return consolePage(request, new URL(request.url), visitor !== undefined);
+    const { oidc, keysSignIn } = signInDependencies;
+    const isSignedIn = visitor !== undefined;
+    return consolePage(request, new URL(request.url), { isSignedIn, provider: oidc.name, keysSignIn });
   });
   return {
     find(request, { pathname }) {

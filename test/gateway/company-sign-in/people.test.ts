@@ -258,10 +258,11 @@ test('a person sees the open sign-ins, and ends one; nobody else does', async ()
   const [one, other] = [await signIn(person), await signIn(person)];
   const { userId, key } = await gateway.createKey({ email: person.email, organization: 'company' });
   const fields =
-    'signIns(first: 5) { totalCount nodes { id name kind viewerCanUpdate viewerCanRevoke } } apiKey { id kind }';
+    'signIns(first: 5) { totalCount nodes { id name kind isCurrent viewerCanUpdate viewerCanRevoke } } apiKey { id kind } identities { issuer createdAt lastSignedInAt }';
   interface SignIns {
     readonly apiKey: { readonly id: string; readonly kind: string };
     readonly signIns: { readonly nodes: readonly { readonly id: string }[] };
+    readonly identities: readonly { readonly createdAt: string; readonly lastSignedInAt: string }[];
   }
   const shown = await one.jar.viewer<SignIns>(fields);
   const signInRow = {
@@ -272,14 +273,26 @@ test('a person sees the open sign-ins, and ends one; nobody else does', async ()
     viewerCanRevoke: true,
   };
   expect(shown).toEqual({
-    signIns: { totalCount: 2, nodes: [signInRow, signInRow] },
+    signIns: {
+      totalCount: 2,
+      nodes: [
+        { ...signInRow, isCurrent: false },
+        { ...signInRow, isCurrent: true },
+      ],
+    },
     apiKey: { id: shown.signIns.nodes[1]?.id, kind: 'SIGN_IN' },
+    identities: [{ issuer: issuer.issuer, createdAt: expect.any(String), lastSignedInAt: expect.any(String) }],
   });
   const end = (id: string, by: string) =>
     gateway.rest('POST', '/graphql', {
       key: by,
       body: { query: `mutation { revokeApiKey(input: { apiKeyId: "${id}" }) { __typename } }` },
     });
+  const [identity] = shown.identities;
+  expect(Date.parse(identity?.lastSignedInAt ?? '')).toBeGreaterThan(Date.parse(identity?.createdAt ?? ''));
+  expect((await gateway.graphql(key, '{ viewer { apiKey { isCurrent } identities { issuer } } }')).data).toEqual({
+    viewer: { apiKey: { isCurrent: true }, identities: [{ issuer: issuer.issuer }] },
+  });
   const current = shown.apiKey.id;
   expect((await end(current, ownerKey)).body).toMatchObject({
     data: { revokeApiKey: { __typename: 'NotFoundError' } },
