@@ -62,12 +62,6 @@ const ViewerType = builder.objectRef<Actor>('Viewer').implement({
         return found(known ?? (await readApiKeys(context, [id], selected))[0]);
       },
     }),
-    identities: t.field({
-      type: [IdentityType],
-      description: 'The identities with which the caller signs in, at most one of each identity provider.',
-      extensions: { ...OWN_STATEMENT, ...refusable(readOwnIdentities.access) },
-      resolve: (_, __, context) => readOwnIdentities(context),
-    }),
     scopes: t.field({
       type: [ScopeEnum],
       description: 'The permissions of the key, at least one.',
@@ -134,6 +128,15 @@ viewerList(
 viewerList('signIns', API_KEY_LIST, listSignIns);
 viewerList('invitations', INVITATION_LIST, listOwnInvitations);
 viewerList('deletionJobs', DELETION_JOB_LIST, listDeletionJobs);
+
+builder.objectField(ViewerType, 'identities', (t) =>
+  t.field({
+    type: [IdentityType],
+    description: 'The identities with which the caller signs in, at most one of each identity provider.',
+    extensions: { ...OWN_STATEMENT, ...refusable(readOwnIdentities.access) },
+    resolve: (_, __, context) => readOwnIdentities(context),
+  }),
+);
 
 /** Returns a row that must exist. It is missing only when the caller's rights have just ended. @throws `lost` */
 function found<Row>(row: Row | undefined, lost: () => Error = unauthenticated): Row {
