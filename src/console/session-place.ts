@@ -64,6 +64,16 @@ export function usePlace(shown: unknown, isComplete: boolean): Place {
     });
     setAtEnd(false);
   };
+  useEffect(() => {
+    // A message becomes higher when it is drawn as Markdown.
+    const observer = new ResizeObserver(() => {
+      if (follows.current && scrollY > 0) goToEnd();
+      // Who has not scrolled reads the beginning, which may now be longer than the window.
+      else follows.current &&= distanceToEnd(section.current) < NEAR;
+    });
+    if (section.current) observer.observe(section.current);
+    return () => observer.disconnect();
+  }, []);
   useScrolling(measure, () => {
     leftAt.current = Date.now();
     follows.current = false;

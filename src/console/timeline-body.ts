@@ -3,6 +3,7 @@ import { type DiffLine, type Edit, editsOf, isPatch, patchLines } from './edits.
 import { jsonOf } from './event-content.ts';
 import { html } from './html.ts';
 import { lazy } from './lazy.ts';
+import { MessageText } from './message-text.ts';
 import { Badge } from './parts.ts';
 import type { Message, Note, TimelineItem, ToolCall } from './timeline.ts';
 
@@ -16,7 +17,7 @@ export function bodyOf(item: TimelineItem, sessionId: string): VNode {
 }
 
 function messageBody(message: Message): VNode {
-  return message.isThinking ? thinking(message) : html`<p class="text">${message.text}</p>`;
+  return message.isThinking ? thinking(message) : html`<${MessageText} text=${message.text} />`;
 }
 
 /** Folded, with its first line. */

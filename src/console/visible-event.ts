@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** The event in the middle of the window, where an event that was jumped to is. */
+/** The event that was jumped to while it is in view, else the one in the middle of the window. */
 export function useVisibleEvent(): number {
   const [visible, setVisible] = useState(0);
   useEffect(() => {
@@ -12,9 +12,12 @@ export function useVisibleEvent(): number {
     };
     const scrolled = () => (frame ||= requestAnimationFrame(look));
     scrolled();
+    const jumped = () => requestAnimationFrame(scrolled);
     addEventListener('scroll', scrolled, { passive: true });
+    addEventListener('hashchange', jumped);
     return () => {
       removeEventListener('scroll', scrolled);
+      removeEventListener('hashchange', jumped);
       cancelAnimationFrame(frame);
     };
   }, []);
@@ -27,10 +30,15 @@ const STEPS = [0, 24, -24, 80];
 const INSIDE = 60;
 
 function visibleEvent(): number | undefined {
+  const wanted = document.querySelector('.item.wanted');
+  const place = wanted?.getBoundingClientRect();
+  if (wanted && place && place.top < innerHeight && place.bottom > 0) return idOf(wanted);
   const { left = 0 } = document.querySelector('.items')?.getBoundingClientRect() ?? {};
   for (const step of STEPS) {
     const found = document.elementFromPoint(left + INSIDE, innerHeight / 2 + step)?.closest('.item');
-    if (found) return Number(found.id.replace('event-', ''));
+    if (found) return idOf(found);
   }
   return undefined;
 }
+
+const idOf = (row: Element) => Number(row.id.replace('event-', ''));

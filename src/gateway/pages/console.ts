@@ -12,6 +12,7 @@ const PACKAGES = {
   preact: 'preact/dist/preact.mjs',
   'preact/hooks': 'preact/hooks/dist/hooks.mjs',
   htm: 'htm/dist/htm.module.js',
+  marked: 'marked/lib/marked.esm.js',
   ...SUBSCRIPTION_CLIENT,
 };
 
