@@ -75,7 +75,7 @@ export function createClientFinder(parts: ClientParts): ClientFinder {
 
 const OWN_CLIENT: Client = {
   client_id: GATEWAY_CLIENT_ID,
-  client_name: 'Recorder and command line of this gateway',
+  client_name: 'Recorder',
   redirect_uris: [],
   grant_types: [DEVICE_CODE, 'refresh_token'],
 };

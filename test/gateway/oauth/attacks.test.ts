@@ -214,7 +214,14 @@ describe('the decision', () => {
     const tokens = await connect(gateway, client, weak.key, { resource: `${BASE}/v1/sessions`, scope });
     expect(tokens.scope).toBe('sessions.read');
     const none = await gateway.createKey({ scopes: ['api_keys.read'] });
-    await expect(connect(gateway, client, none.key)).rejects.toThrow('The app asks for no permission');
+    const jarOfNone = await signedInBrowser(gateway, none.key);
+    const refused = await jarOfNone.open(
+      await openAuthorization(jarOfNone, authorizationQuery(client, pkce().challenge)),
+    );
+    expect([refused.status, await refused.text()]).toEqual([
+      403,
+      expect.stringContaining('The app asks for no permission that you can give here'),
+    ]);
     expect(await grantsOf(none.userId)).toBe(0);
   });
 
