@@ -23,7 +23,7 @@ export function AuditLogPage(): VNode {
   const [refused, setRefused] = useFilter('refused');
   const people = usePeople();
   const occurredFrom = momentOf(from);
-  const occurredBefore = momentOf(to, 1);
+  const occurredBefore = momentOf(to, { daysLater: 1 });
   const filter = {
     ...(operation && { operations: [operation] }),
     ...(actor && { actorIds: [actor] }),

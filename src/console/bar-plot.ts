@@ -1,80 +1,187 @@
 import type { VNode } from 'preact';
+import { useRef, useState } from 'preact/hooks';
 import { html } from './html.ts';
+import { Table } from './parts.ts';
 
-/** A bar of a plot. The list behind it opens with a click or the keyboard. */
+/** A bar of a plot. With an address, it opens the list behind it. */
 export interface Bar {
+  /** Under the plot, and in the table. */
   readonly name: string;
-  readonly value: number;
-  /** The part that is drawn in the color of failures. */
-  readonly marked: number;
-  readonly href: string;
+  /** The values in words. */
+  readonly words: string;
+  /** The values from the ground up. */
+  readonly parts: readonly number[];
+  readonly cells: readonly unknown[];
+  readonly href?: string;
 }
 
 interface PlotProps {
-  readonly bars: readonly Bar[];
   readonly label: string;
-  /** What the marked part is. */
-  readonly marked?: string;
-  readonly format: Intl.NumberFormat;
+  readonly bars: readonly Bar[];
+  /** The names of the parts with the classes of their colors. */
+  readonly parts: readonly (readonly [name: string, tone: string])[];
+  /** All values in words, while no bar is chosen. */
+  readonly summary: string;
+  readonly format: (value: number) => string;
+  /** The columns of the table. */
+  readonly head: readonly string[];
 }
 
 const WIDTH = 720;
 const HEIGHT = 160;
-const GAP = 3;
+/** Of the width of a bar. */
+const GAP = 0.2;
 
-/** Bars with their values on hover and focus; a table has them for screen readers. */
-export function BarPlot({ bars, label, marked, format }: PlotProps): VNode {
-  const most = bars.reduce((largest, { value, marked: part }) => Math.max(largest, value, part), 0);
+/** Bars whose values are shown on hover and focus: one stop of the keyboard, in which the arrow keys move. Its table has all values. */
+export function BarPlot({ label, bars, parts, summary, format, head }: PlotProps): VNode {
+  const [shown, setShown] = useState<number>();
+  const [focused, setFocused] = useState(bars.length - 1);
+  const svg = useRef<SVGSVGElement>(null);
+  const most = roundedUp(largestOf(bars.map(({ parts: values }) => sumOf(values))));
   const step = WIDTH / bars.length;
-  const wordsOf = (bar: Bar) =>
-    `${bar.name}: ${format.format(bar.value)}${marked === undefined ? '' : `, ${marked.toLowerCase()} ${format.format(bar.marked)}`}`;
-  const rect = (index: number, value: number, className: string) => {
-    const height = value === 0 || most === 0 ? 0 : Math.max(2, (value / most) * HEIGHT);
-    return html`<rect
-      class=${className}
-      x=${index * step + GAP / 2}
-      y=${HEIGHT - height}
-      width=${Math.max(1, step - GAP)}
-      height=${height}
-    ></rect>`;
+  const onKeyDown = (event: KeyboardEvent) => {
+    const next = NEXT[event.key]?.(focused, bars.length - 1);
+    if (next === undefined || next < 0 || next >= bars.length) return;
+    event.preventDefault();
+    setFocused(next);
+    svg.current?.querySelectorAll<SVGElement>('a')[next]?.focus();
   };
   return html`<figure class="chart">
     <div class="plot">
-      <span class="most soft">${format.format(most)}</span>
-      <svg viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="group" aria-label=${`${label} by day`}>
-        ${bars.map(
-          (bar, index) =>
-            html`<a key=${bar.name} href=${bar.href} aria-label=${wordsOf(bar)}>
-              <title>${wordsOf(bar)}</title>
-              <rect class="bar-place" x=${index * step} y="0" width=${step} height=${HEIGHT}></rect>
-              ${rect(index, bar.value, 'bar-of-day')} ${rect(index, bar.marked, 'bar-of-failures')}
-            </a>`,
-        )}
-        <line class="axis" x1="0" x2=${WIDTH} y1=${HEIGHT - 0.5} y2=${HEIGHT - 0.5} />
-      </svg>
-    </div>
-    <figcaption class="soft"><span>${bars[0]?.name}</span><span>${bars.at(-1)?.name}</span></figcaption>
-    <details>
-      <summary>As a table</summary>
-      <table class="narrow">
-        <thead>
-          <tr>
-            <th scope="col">Day</th>
-            <th scope="col">${label}</th>
-            ${marked && html`<th scope="col">${marked}</th>`}
-          </tr>
-        </thead>
-        <tbody>
+      <p class="plot-value">
+        <span>${shown === undefined ? summary : bars[shown]?.words}</span> <${Legend} parts=${parts} />
+      </p>
+      <div class="plot-area">
+        <span class="tick top">${format(most)}</span><span class="tick middle">${format(most / 2)}</span>
+        <svg
+          ref=${svg}
+          viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
+          preserveAspectRatio="none"
+          role="group"
+          aria-label=${`${label}. ${summary}. The arrow keys show each bar.`}
+          onKeyDown=${onKeyDown}
+          onMouseLeave=${() => setShown(undefined)}
+        >
+          ${[0.5, HEIGHT / 2, HEIGHT - 0.5].map((y) => html`<line key=${y} class="axis" x1="0" x2=${WIDTH} y1=${y} y2=${y} />`)}
           ${bars.map(
-            (bar) =>
-              html`<tr key=${bar.name}>
-                <td>${bar.name}</td>
-                <td class="number"><a href=${bar.href}>${format.format(bar.value)}</a></td>
-                ${marked && html`<td class="number">${format.format(bar.marked)}</td>`}
-              </tr>`,
+            (bar, index) =>
+              html`<a
+                key=${index}
+                href=${bar.href}
+                role=${bar.href === undefined ? 'img' : undefined}
+                aria-label=${bar.words}
+                tabindex=${index === Math.min(focused, bars.length - 1) ? 0 : -1}
+                onFocus=${() => {
+                  setFocused(index);
+                  setShown(index);
+                }}
+                onBlur=${() => setShown(undefined)}
+                onMouseEnter=${() => setShown(index)}
+              >
+                <rect class="bar-place" x=${index * step} y="0" width=${step} height=${HEIGHT}></rect>
+                ${rectsOf(bar, { at: (index + GAP / 2) * step, width: step * (1 - GAP), scale: HEIGHT / most, parts })}
+              </a>`,
           )}
-        </tbody>
-      </table>
-    </details>
+        </svg>
+      </div>
+      <p class="plot-names soft" aria-hidden="true">
+        ${[0, Math.floor((bars.length - 1) / 2), bars.length - 1].map((index) => html`<span key=${index}>${bars[index]?.name}</span>`)}
+      </p>
+    </div>
+    <${PlotTable} label=${label} bars=${bars} head=${head} />
   </figure>`;
+}
+
+function PlotTable({ label, bars, head }: Pick<PlotProps, 'label' | 'bars' | 'head'>): VNode {
+  const row = ({ name, cells }: Bar) =>
+    html`<tr key=${name}>
+      <td>${name}</td>
+      ${cells.map((cell) => html`<td class="number">${cell}</td>`)}
+    </tr>`;
+  return html`<details>
+    <summary>As a table</summary>
+    <${Table} label=${label} head=${head} rows=${bars} row=${row} />
+  </details>`;
+}
+
+const NEXT: Readonly<Record<string, (index: number, last: number) => number>> = {
+  ArrowLeft: (index) => index - 1,
+  ArrowRight: (index) => index + 1,
+  Home: () => 0,
+  End: (_, last) => last,
+};
+
+function rectsOf(
+  { parts: values }: Bar,
+  { at, width, scale, parts }: Pick<PlotProps, 'parts'> & Readonly<Record<'at' | 'width' | 'scale', number>>,
+): VNode[] {
+  let top = HEIGHT;
+  return values.map((value, index) => {
+    const height = value === 0 ? 0 : Math.max(2, value * scale);
+    top -= height;
+    return html`<rect class=${`bar ${parts[index]?.[1]}`} x=${at} y=${top} width=${width} height=${height}></rect>`;
+  });
+}
+
+function Legend({ parts }: Pick<PlotProps, 'parts'>): VNode | null {
+  if (parts.length < 2) return null;
+  return html`<span class="legend soft">
+    ${parts.map(([name, tone]) => html`<span key=${name}><i class=${tone} aria-hidden="true"></i>${name}</span>`)}
+  </span>`;
+}
+
+export const largestOf = (values: readonly number[]): number =>
+  values.reduce((largest, each) => Math.max(largest, each), 0);
+const sumOf = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0);
+
+/** The next number that is easy to halve, such as 2, 4, 6, 10 or 20. */
+export function roundedUp(value: number): number {
+  if (value <= 0) return 1;
+  const unit = 10 ** Math.floor(Math.log10(value));
+  return unit * ([1, 2, 4, 6, 8, 10].find((factor) => factor * unit >= value) ?? 10);
+}
+
+const shortDay = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric', month: 'short', timeZone: 'UTC' });
+/** A day in UTC, such as "Fri, Nov 28". */
+export const dayName = (day: string): string => shortDay.format(new Date(day));
+
+/** A part of the largest value as a bar in a table. The number stands beside it. */
+export function Share({
+  part,
+  of,
+  tone = '',
+}: {
+  readonly part: number;
+  readonly of: number;
+  readonly tone?: string;
+}): VNode {
+  return html`<svg class="share-bar" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="bar-ground" width="100" height="6"></rect>
+    <rect class=${`bar ${tone}`} width=${of > 0 ? Math.max(part > 0 ? 1 : 0, (100 * part) / of) : 0} height="6"></rect>
+  </svg>`;
+}
+
+/** Bars without axes for a row of a table. */
+export function SmallBars({ values, words }: { readonly values: readonly number[]; readonly words: string }): VNode {
+  const most = Math.max(1, largestOf(values));
+  return html`<svg
+    class="small-bars"
+    viewBox=${`0 0 ${values.length * 4} 24`}
+    preserveAspectRatio="none"
+    role="img"
+    aria-label=${words}
+  >
+    <title>${words}</title>
+    ${values.map((value, index) => {
+      const height = value === 0 ? 0.5 : Math.max(2, (24 * value) / most);
+      return html`<rect
+        key=${index}
+        class="bar"
+        x=${index * 4 + 0.5}
+        y=${24 - height}
+        width="3"
+        height=${height}
+      ></rect>`;
+    })}
+  </svg>`;
 }

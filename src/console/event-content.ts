@@ -1,3 +1,4 @@
+import { counted, durationOf } from './amounts.ts';
 import type { Answers } from './operation-types.ts';
 
 /** Reads recorded events. Their data can have any shape: a field of another type than the documented one counts as absent. */
@@ -166,20 +167,6 @@ export function usageOf(amounts: Amounts): string | null {
       .map(([, words]) => words)
       .join(' · ') || null
   );
-}
-
-export function counted(count: number, noun: string): string {
-  return `${COUNT.format(count)} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-/** A duration in its two largest units. */
-export function durationOf(ms: number): string {
-  const seconds = ms / 1000;
-  if (seconds < 60) return `${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)} s`;
-  const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
-  const hours = Math.floor(minutes / 60);
-  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
 export function fieldsOf(value: unknown): Fields {

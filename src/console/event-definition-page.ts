@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { DayChart } from './day-chart.ts';
+import { EventDays } from './event-days.ts';
 import { EventMatching } from './event-matching.ts';
 import { EventOccurrences } from './event-occurrences.ts';
 import { EventViolations } from './event-violations.ts';
@@ -45,8 +45,7 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }): VNod
   return html`<${PageFrame} title=${definition.label} intro=${definition.description ?? ''} actions=${actions}>
     <${Faults} faults=${faults} />
     <${Facts} facts=${factsOf(definition)} />
-    <h2>Occurrences per day</h2>
-    <${DayChart} days=${definition.occurrencesPerDay ?? []} />
+    <${EventDays} definition=${definition} />
     <div class="section-head">
       <h2>Properties</h2>
       ${definition.viewerCanUpdate && html`<${FormButton} label="Add a property" load=${ADD_PROPERTY} props=${change} />`}

@@ -1,4 +1,6 @@
 import type { VNode } from 'preact';
+import { countOf } from './amounts.ts';
+import { SmallBars, largestOf } from './bar-plot.ts';
 import { UnknownEvents } from './event-violations.ts';
 import { Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { usePages } from './hooks.ts';
@@ -28,6 +30,7 @@ export function EventDefinitionsPage(): VNode {
       </td>
       <td><code>${definition.name}</code></td>
       <td>${objectOf(definition)}</td>
+      <td class="number"><${LastDays} days=${definition.occurrencesPerDay} /></td>
       <td class="number">${definition.properties.filter(({ isDefault }) => !isDefault).length}</td>
     </tr>`;
   const empty = search
@@ -46,8 +49,15 @@ export function EventDefinitionsPage(): VNode {
       list=${list}
       row=${row}
       empty=${empty}
-      head=${['Label', 'Name', 'Object', 'Properties']}
+      head=${['Label', 'Name', 'Object', 'Last 30 days', 'Properties']}
     />
     ${mayCreate && html`<${UnknownEvents} />`}
   <//>`;
+}
+
+function LastDays({ days }: { readonly days: Row['occurrencesPerDay'] }): VNode {
+  const values = (days ?? []).map(({ count }) => count);
+  const total = countOf(values.reduce((sum, count) => sum + count, 0));
+  const words = `${total} occurrences in 30 days, at most ${countOf(largestOf(values))} a day`;
+  return html`<${SmallBars} values=${values} words=${words} /> ${total}`;
 }

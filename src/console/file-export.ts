@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Progress, downloadLarge } from './download.ts';
-import { counted } from './event-content.ts';
+import { counted } from './amounts.ts';
 import { html } from './html.ts';
 import { sentenceOf } from './parts.ts';
 

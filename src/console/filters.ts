@@ -17,11 +17,18 @@ export function useFilter(name: string): readonly [value: string, set: (value: s
   return [value, set];
 }
 
-/** The beginning of a local day that is that many days later; undefined for something that is no date, which an address can have. */
-export function momentOf(day: string, daysLater = 0): string | undefined {
-  const at = new Date(`${day}T00:00`);
+interface DayOptions {
+  readonly daysLater?: number;
+  /** Whether it is a day in UTC, not of the reader. */
+  readonly isUtc?: boolean;
+}
+
+/** The beginning of a day that is that many days later; undefined for something that is no date, which an address can have. */
+export function momentOf(day: string, { daysLater = 0, isUtc = false }: DayOptions = {}): string | undefined {
+  const at = new Date(`${day}T00:00${isUtc ? 'Z' : ''}`);
   if (Number.isNaN(at.getTime())) return undefined;
-  at.setDate(at.getDate() + daysLater);
+  if (isUtc) at.setUTCDate(at.getUTCDate() + daysLater);
+  else at.setDate(at.getDate() + daysLater);
   return at.toISOString();
 }
 
@@ -57,7 +64,7 @@ export function SearchField({
 }
 
 /** Parameters of the address that are no filter, or that of the first field. */
-const OTHERS = new Set(['organization', 'text', 'operation']);
+const OTHERS = new Set(['organization', 'text', 'operation', 'utc']);
 
 type Choices = readonly (readonly [value: string, name: string])[];
 
@@ -82,6 +89,22 @@ export function ChoiceField({ label, value, onChange, choices, groups = [] }: Ch
 
 function optionsOf(choices: Choices) {
   return choices.map(([each, name]) => html`<option key=${each} value=${each}>${name}</option>`);
+}
+
+interface SegmentsProps extends FieldProps {
+  readonly choices: Choices;
+}
+
+/** A choice of few values that are all shown. */
+export function Segments({ label, value, onChange, choices }: SegmentsProps): VNode {
+  return html`<div class="segments" role="group" aria-label=${label}>
+    ${choices.map(
+      ([each, name]) =>
+        html`<button key=${each} type="button" aria-pressed=${each === value} onClick=${() => onChange(each)}>
+          ${name}
+        </button>`,
+    )}
+  </div>`;
 }
 
 /** A choice that is made or not, in the address as `yes`. */

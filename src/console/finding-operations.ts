@@ -10,7 +10,7 @@ export const FINDING = {
   }`,
 
   /** What the sessions and the audit log can be filtered by. */
-  Agents: `query Agents { viewer { organization { id agents(first: 100) { nodes { name } } } } }`,
+  Agents: `query Agents { viewer { organization { id agents(first: 100) { nodes { name } } projects(first: 100) { nodes { id databaseId name } } } } }`,
 
   People: `query People($isAdministrator: Boolean!) { viewer { user { id } organization { id
     members(first: 100) { nodes { user { id name email } } }

@@ -6,7 +6,7 @@ import { RETENTION_OPERATIONS } from './retention-operations.ts';
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
   id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
-  state { current } project { name } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
+  state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
 
 /** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
 const EVENT = 'databaseId createdAt eventType messageId eventDataJson(maxLength: 10000)';
@@ -29,9 +29,7 @@ const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
   options { value label description displayOrder hidden }`;
 
-const USAGE = 'key label sessions failedSessions costUsd inputTokens outputTokens toolCalls toolErrors';
-
-const WORKING = 'id databaseId title lastSeenAt';
+const WORKING = 'id databaseId title agent lastSeenAt';
 
 export const OPERATIONS = {
   ...FINDING,
@@ -150,7 +148,7 @@ export const OPERATIONS = {
 
   EventDefinitions: `query EventDefinitions($first: Int!, $after: String, $search: String) {
     viewer { organization { id eventDefinitions(first: $first, after: $after, filter: { text: $search }) {
-      nodes { id name fullyQualifiedName label description primaryObject customObjectName properties { isDefault } }
+      nodes { id name fullyQualifiedName label description primaryObject customObjectName properties { isDefault } occurrencesPerDay { count } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
@@ -201,6 +199,19 @@ export const OPERATIONS = {
 
   DeleteEventProperty: `mutation DeleteEventProperty($eventName: String!, $name: String!) {
     deleteEventProperty(input: { eventName: $eventName, name: $name }) { __typename ${FAULT} }
+  }`,
+
+  EventRefusals: `query EventRefusals($definitionId: ID!) {
+    viewer { organization { id eventViolations(first: 100, filter: { eventDefinitionIds: [$definitionId] }) {
+      nodes { id hour count }
+      pageInfo { hasNextPage }
+    } } }
+  }`,
+
+  EventValueCount: `query EventValueCount($name: String!, $from: DateTime!, $property: String!, $value: String!) {
+    eventDefinition(name: $name) { id
+      occurrences(first: 1, filter: { occurredFrom: $from, properties: [{ name: $property, value: $value }] }) { totalCount }
+    }
   }`,
 
   EventViolations: `query EventViolations($definitionId: ID!) {
@@ -349,13 +360,26 @@ export const OPERATIONS = {
   Overview: `query Overview($from: Date!, $until: Date!, $failedFrom: DateTime!) {
     viewer { organization { id
       days: usageReport(from: $from, until: $until, groupBy: DAY) {
-        rows { ${USAGE} } totals { sessions costUsd }
+        rows { key sessions failedSessions costUsd inputTokens outputTokens }
+        totals { sessions failedSessions costUsd outputTokens }
       }
-      agents: usageReport(from: $from, until: $until, groupBy: AGENT) { rows { ${USAGE} } }
-      tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { ${USAGE} } }
+      tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
       running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
       failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $failedFrom }) { totalCount nodes { ${WORKING} } }
     } }
+  }`,
+
+  OverviewNeeds: `query OverviewNeeds($connections: Boolean!, $webhooks: Boolean!) {
+    viewer { organization { id
+      mcpServers(first: 100) @include(if: $connections) { nodes { id databaseId name nextAction } }
+      webhooks(first: 20, filter: { isEnabled: false }) @include(if: $webhooks) { nodes { id databaseId url } }
+    } }
+  }`,
+
+  UsageReport: `query UsageReport($from: Date!, $until: Date!, $groupBy: UsageReportGroup!) {
+    viewer { organization { id usageReport(from: $from, until: $until, groupBy: $groupBy) {
+      rows { key label sessions failedSessions costUsd inputTokens outputTokens durationMs }
+    } } }
   }`,
 
   Usage: `query Usage {

@@ -4,6 +4,7 @@ import type { Fault, Paused } from './api.ts';
 import { type Pages, useKeptFocus, useTitleFocus } from './hooks.ts';
 import { ConfirmDialog } from './dialogs.ts';
 import { html, visibleText } from './html.ts';
+import { Icon, type IconName } from './icons.ts';
 
 export { Time } from './time.ts';
 
@@ -44,8 +45,19 @@ export function roleName(role: 'MEMBER' | 'ADMIN'): string {
   return ROLES.find(([value]) => value === role)?.[1] ?? role;
 }
 
+const ICONS: Readonly<Record<string, IconName>> = {
+  good: 'completed',
+  bad: 'failed',
+  warn: 'warning',
+  busy: 'running',
+  QUEUED: 'queued',
+  CANCELLED: 'cancelled',
+};
+
 export function Badge({ value }: { readonly value: string }): VNode {
-  return html`<span class="badge ${TONES[value] ?? ''}">${wordsOf(value)}</span>`;
+  const tone = TONES[value] ?? '';
+  const icon = ICONS[value] ?? ICONS[tone];
+  return html`<span class="badge ${tone}">${icon && html`<${Icon} name=${icon} />`}${wordsOf(value)}</span>`;
 }
 
 /** What the console shows of a person, or of a service account. */

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useState } from 'preact/hooks';
 import { type Answer, run } from './api.ts';
-import { counted } from './event-content.ts';
+import { counted } from './amounts.ts';
 import type { DialogProps } from './form-button.ts';
 import { TextField } from './form-fields.ts';
 import { FormDialog, useForm } from './form.ts';

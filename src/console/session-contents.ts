@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { counted } from './event-content.ts';
+import { counted } from './amounts.ts';
 import { html } from './html.ts';
 import type { Entry, Outline } from './session-outline.ts';
 import { useVisibleEvent } from './visible-event.ts';

@@ -2,31 +2,84 @@ import type { VNode } from 'preact';
 import { CheckField, ChoiceField, type useFilter, SearchField } from './filters.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
+import { wordsOf } from './parts.ts';
 import { usePeople } from './people.ts';
 
-/** The filters of the sessions that are not always shown. */
+/** The filters of the sessions that are not always shown, and the values of all of them. */
 
-export type Fields = Readonly<Record<'agent' | 'creator' | 'held' | 'from' | 'to', ReturnType<typeof useFilter>>>;
+export type Fields = Readonly<
+  Record<
+    'title' | 'state' | 'agent' | 'project' | 'creator' | 'visibility' | 'pinned' | 'held' | 'from' | 'to' | 'utc',
+    ReturnType<typeof useFilter>
+  >
+>;
+interface FieldsProps {
+  readonly fields: Fields;
+}
 
-export function SessionFilters({ fields }: { readonly fields: Fields }): VNode {
-  const { data } = useQuery('Agents', {});
-  const agents = (data?.viewer.organization?.agents?.nodes ?? []).map(({ name }) => [name, name] as const);
-  const people = usePeople();
-  const [agent, setAgent] = fields.agent;
-  const [creator, setCreator] = fields.creator;
-  const [held, setHeld] = fields.held;
-  const [from, setFrom] = fields.from;
-  const [to, setTo] = fields.to;
+const VISIBLE_TO = [
+  ['', 'Anybody'],
+  ['PUBLIC', 'The organization'],
+  ['PRIVATE', 'Its creator and admins'],
+] as const;
+
+function useChoices() {
+  const { agents, projects } = useQuery('Agents', {}).data?.viewer.organization ?? {};
+  return {
+    agent: (agents?.nodes ?? []).map(({ name }) => [name, name] as const),
+    project: (projects?.nodes ?? []).map(({ databaseId, name }) => [databaseId, name] as const),
+    creator: usePeople(),
+  };
+}
+
+export function SessionFilters({ fields }: FieldsProps): VNode {
+  const choices = useChoices();
+  const given = (name: keyof Fields) => ({ value: fields[name][0], onChange: fields[name][1] });
   return html`<div class="filters">
-    <${ChoiceField} label="Agent" value=${agent} onChange=${setAgent} choices=${[['', 'Any'], ...agents]} />
-    <${ChoiceField}
-      label="Created by"
-      value=${creator}
-      onChange=${setCreator}
-      choices=${[['', 'Anybody'], ...people]}
-    />
-    <${SearchField} label="Created from" type="date" value=${from} onChange=${setFrom} />
-    <${SearchField} label="to" type="date" value=${to} onChange=${setTo} />
-    <${CheckField} label="Held" value=${held} onChange=${setHeld} />
+    <${ChoiceField} label="Agent" ...${given('agent')} choices=${[['', 'Any'], ...choices.agent]} />
+    <${ChoiceField} label="Project" ...${given('project')} choices=${[['', 'Any'], ...choices.project]} />
+    <${ChoiceField} label="Created by" ...${given('creator')} choices=${[['', 'Anybody'], ...choices.creator]} />
+    <${ChoiceField} label="Visible to" ...${given('visibility')} choices=${VISIBLE_TO} />
+    <${SearchField} label="Created from" type="date" ...${given('from')} />
+    <${SearchField} label="to" type="date" ...${given('to')} />
+    <${CheckField} label="Pinned" ...${given('pinned')} />
+    <${CheckField} label="Held" ...${given('held')} />
   </div>`;
+}
+
+/** What is set, each with a button that removes it. */
+export function FilterChips({ fields }: FieldsProps): VNode {
+  const choices = useChoices();
+  const nameIn = (known: readonly (readonly [string, string])[]) => (value: string) =>
+    known.find(([each]) => each === value)?.[1] ?? value;
+  const day = (value: string) => (fields.utc[0] === '' ? value : `${value} (UTC)`);
+  const words: Partial<Record<keyof Fields, (value: string) => string>> = {
+    title: (value) => `Title: ${value}`,
+    state: (value) => `State: ${wordsOf(value)}`,
+    agent: (value) => `Agent: ${value}`,
+    project: (value) => `Project: ${nameIn(choices.project)(value)}`,
+    creator: (value) => `Created by: ${nameIn(choices.creator)(value)}`,
+    visibility: (value) => `Visible to: ${nameIn(VISIBLE_TO)(value).toLowerCase()}`,
+    from: (value) => `From ${day(value)}`,
+    to: (value) => `To ${day(value)}`,
+    pinned: () => 'Pinned',
+    held: () => 'Held',
+  };
+  // It has the names of the fields.
+  const set = (Object.keys(words) as (keyof Fields)[]).filter((name) => fields[name][0] !== '');
+  const remove = (names: readonly (keyof Fields)[]) => {
+    for (const name of names) fields[name][1]('');
+    document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
+  };
+  return html`<ul class="chips" aria-label="Filters that are set">
+    ${set.map((name) => {
+      const text = words[name]?.(fields[name][0]) ?? '';
+      return html`<li key=${name}>
+        <button type="button" onClick=${() => remove([name])}>
+          <span class="visually-hidden">Remove the filter</span> <bdi>${text}</bdi> <span aria-hidden="true">×</span>
+        </button>
+      </li>`;
+    })}
+    ${set.length > 1 && html`<li class="all"><button type="button" onClick=${() => remove([...set, 'utc'])}>Remove all</button></li>`}
+  </ul>`;
 }

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { durationOf } from './event-content.ts';
+import { durationOf } from './amounts.ts';
 import { useTitleFocus } from './hooks.ts';
 import { html, visibleText } from './html.ts';
 import type { Answers } from './operation-types.ts';

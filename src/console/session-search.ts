@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import type { TimelineEvent } from './event-content.ts';
-import { counted } from './event-content.ts';
+import { counted } from './amounts.ts';
 import { useSettled } from './filters.ts';
 import { usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';

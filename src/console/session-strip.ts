@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useMemo, useRef, useState } from 'preact/hooks';
-import { counted } from './event-content.ts';
+import { counted } from './amounts.ts';
 import { html } from './html.ts';
 import { type Mark, type Outline, sumOf } from './session-outline.ts';
 import { useVisibleEvent } from './visible-event.ts';

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { counted } from './event-content.ts';
+import { counted } from './amounts.ts';
 import { useFilter } from './filters.ts';
 import { html } from './html.ts';
 import { lazy } from './lazy.ts';

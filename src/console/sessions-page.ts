@@ -1,8 +1,9 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { costOf, durationOf } from './amounts.ts';
 import { query, run } from './api.ts';
 import { useScope } from './caller.ts';
-import { CheckField, ChoiceField, Filters, SearchField, momentOf, useFilter, useSettled } from './filters.ts';
+import { ChoiceField, Filters, SearchField, momentOf, useFilter, useSettled } from './filters.ts';
 import { type Pages, refusalOf, usePages } from './hooks.ts';
 import { html, visibleText } from './html.ts';
 import { lazy } from './lazy.ts';
@@ -21,7 +22,7 @@ const STATES: readonly StateName[] = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAI
 const VISIBILITIES: readonly Visibility[] = ['PUBLIC', 'PRIVATE'];
 const PAGE_SIZE = 50;
 const MINUTE_MS = 60_000;
-const HEAD = ['Title', 'State', 'Agent', 'Last recorded', ''];
+const HEAD = ['Title', 'State', 'Agent', 'Cost', 'Time', 'Last recorded', ''];
 
 interface Wanted {
   readonly title: string;
@@ -30,6 +31,8 @@ interface Wanted {
   readonly isPinned: boolean;
   readonly isHeld: boolean;
   readonly agent: string;
+  /** The id of a project, or free text. */
+  readonly project: string;
   /** The id of a user. */
   readonly creator: string;
   readonly createdFrom: string | undefined;
@@ -37,6 +40,7 @@ interface Wanted {
 }
 
 const MoreFilters = lazy(async () => (await import('./session-filters.ts')).SessionFilters);
+const Chips = lazy(async () => (await import('./session-filters.ts')).FilterChips);
 const FoundTexts = lazy(async () => (await import('./session-matches.ts')).SessionMatches);
 
 /** The filters, which are in the address, and what they mean for the API. */
@@ -47,11 +51,14 @@ function useSessionFilters() {
     visibility: useFilter('visibility'),
     pinned: useFilter('pinned'),
     agent: useFilter('agent'),
+    project: useFilter('project'),
     creator: useFilter('creator'),
     held: useFilter('held'),
     from: useFilter('from'),
     to: useFilter('to'),
+    utc: useFilter('utc'),
   };
+  const isUtc = fields.utc[0] !== '';
   const wanted: Wanted = {
     title: useSettled(fields.title[0]),
     state: STATES.find((each) => each === fields.state[0]),
@@ -59,9 +66,10 @@ function useSessionFilters() {
     isPinned: fields.pinned[0] !== '',
     isHeld: fields.held[0] !== '',
     agent: fields.agent[0],
+    project: fields.project[0],
     creator: fields.creator[0],
-    createdFrom: momentOf(fields.from[0]),
-    createdBefore: momentOf(fields.to[0], 1),
+    createdFrom: momentOf(fields.from[0], { isUtc }),
+    createdBefore: momentOf(fields.to[0], { daysLater: 1, isUtc }),
   };
   const filter = {
     ...(wanted.title && { title: wanted.title }),
@@ -70,6 +78,7 @@ function useSessionFilters() {
     ...(wanted.isPinned && { isPinned: true }),
     ...(wanted.isHeld && { isHeld: true }),
     ...(wanted.agent && { agents: [wanted.agent] }),
+    ...(wanted.project && { projectIds: [wanted.project] }),
     ...(wanted.creator && { creatorIds: [wanted.creator] }),
     ...(wanted.createdFrom && { createdFrom: wanted.createdFrom }),
     ...(wanted.createdBefore && { createdBefore: wanted.createdBefore }),
@@ -82,12 +91,8 @@ type SessionFields = ReturnType<typeof useSessionFilters>['fields'];
 function FilterFields({ fields }: { readonly fields: SessionFields }): VNode {
   const [title, setTitle] = fields.title;
   const [state, setState] = fields.state;
-  const [visibility, setVisibility] = fields.visibility;
-  const [pinned, setPinned] = fields.pinned;
   return html`<${SearchField} label="Title" value=${title} onChange=${setTitle} />
     <${ChoiceField} label="State" value=${state} onChange=${setState} choices=${choicesOf(STATES)} />
-    <${ChoiceField} label="Visible to" value=${visibility} onChange=${setVisibility} choices=${VISIBLE_TO} />
-    <${CheckField} label="Pinned" value=${pinned} onChange=${setPinned} />
     <${More} fields=${fields} />`;
 }
 
@@ -118,6 +123,7 @@ export function SessionsPage(): VNode {
       <${SearchField} label="Text" placeholder="in messages" value=${text} onChange=${setText} />
       <${FilterFields} fields=${fields} />
     <//>
+    ${isFiltered && html`<${Chips} fields=${fields} />`}
     ${
       hasText
         ? html`<${FoundTexts} text=${text} filter=${filter} />`
@@ -133,22 +139,15 @@ export function SessionsPage(): VNode {
   <//>`;
 }
 
-/** The filters that few readers need. They are open if the address has one. */
+/** The filters that few readers need. */
 function More({ fields }: { readonly fields: Fields }): VNode {
-  const { agent, creator, held, from, to } = fields;
-  const [isOpen, setOpen] = useState([agent, creator, held, from, to].some(([value]) => value !== ''));
+  const [isOpen, setOpen] = useState(false);
   const toggled = (event: Event) => setOpen((event.target as HTMLDetailsElement).open);
-  return html`<details class="more-filters" open=${isOpen} onToggle=${toggled}>
+  return html`<details class="more-filters" onToggle=${toggled}>
     <summary>More filters</summary>
     ${isOpen && html`<${MoreFilters} fields=${fields} />`}
   </details>`;
 }
-
-const VISIBLE_TO = [
-  ['', 'Anybody'],
-  ['PUBLIC', 'The organization'],
-  ['PRIVATE', 'Its creator and admins'],
-] as const;
 
 function choicesOf(values: readonly string[]) {
   return [['', 'Any'], ...values.map((value) => [value, wordsOf(value)] as const)] as const;
@@ -166,9 +165,11 @@ function rowOf(session: Row, onDone: () => void): VNode {
     <td dir="auto" title=${session.agent && visibleText(session.agent)}>
       ${session.agent ?? html`<span class="soft">–</span>`}
     </td>
+    <td class="number">${costOf(session.usage?.costUsd)}</td>
+    <td class="number">${session.usage?.durationMs == null ? '–' : durationOf(session.usage.durationMs)}</td>
     <td><${Time} at=${session.lastSeenAt} /></td>
     <td class="end">
-      <div class="actions">
+      <div class="actions wrap">
         <${SessionForms} session=${session} onChange=${onDone} />
         ${session.viewerCanUpdate && html`<${PinAction} session=${session} onDone=${onDone} />`}
       </div>
@@ -237,7 +238,7 @@ const LIVE_WORDS: Readonly<Partial<Record<FollowState, (reason: string) => strin
 
 /** Applies the filter of the list to a session from the subscription. */
 function isWanted(session: Row, wanted: Wanted): boolean {
-  const { title, state, visibility, agent, creator, createdFrom, createdBefore } = wanted;
+  const { title, state, visibility, agent, project, creator, createdFrom, createdBefore } = wanted;
   return (
     session.title.toLowerCase().includes(title.toLowerCase()) &&
     (state === undefined || session.state.current === state) &&
@@ -245,6 +246,7 @@ function isWanted(session: Row, wanted: Wanted): boolean {
     (!wanted.isPinned || session.isPinned) &&
     (!wanted.isHeld || session.hold !== null) &&
     (agent === '' || session.agent === agent) &&
+    (project === '' || session.projectId === project) &&
     (creator === '' || session.creator?.id === creator) &&
     (createdFrom === undefined || session.createdAt >= createdFrom) &&
     (createdBefore === undefined || session.createdAt < createdBefore)

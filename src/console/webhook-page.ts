@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { run } from './api.ts';
+import { type Bar, BarPlot } from './bar-plot.ts';
 import { FormButton } from './form-button.ts';
 import { type Pages, refusalOf, usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -21,7 +22,7 @@ const WAITING_MS = 2_000;
 
 export function WebhookPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, reload } = useQuery('Webhook', { id });
-  const log = usePages('WebhookDeliveries', { id, first: 25 }, ({ webhook }) => webhook?.deliveries);
+  const log = usePages('WebhookDeliveries', { id, first: 50 }, ({ webhook }) => webhook?.deliveries);
   const [secret, setSecret] = useState<string>();
   const isWaiting = log.rows.some(({ state }) => state === 'QUEUED') || isDue(data?.webhook);
   const refresh = () => {
@@ -51,6 +52,7 @@ export function WebhookPage({ id }: { readonly id: string }): VNode {
       <h2>Deliveries of 30 days</h2>
       <button class="button small plain" onClick=${refresh}>Refresh</button>
     </div>
+    ${log.rows.length > 1 && html`<${DeliveryPlot} deliveries=${log.rows} />`}
     <${Log} webhook=${webhook} list=${log} onDone=${refresh} />
   <//>`;
 }
@@ -130,6 +132,36 @@ function Actions({ webhook, onDone, onSecret }: ActionsProps): VNode {
       run=${remove}
     />`;
 }
+
+const at = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' });
+
+/** The loaded deliveries as bars, oldest first: how long each took, and whether it failed. */
+function DeliveryPlot({ deliveries }: { readonly deliveries: readonly Delivery[] }): VNode {
+  const sent = deliveries.filter(({ state }) => state !== 'QUEUED').toReversed();
+  const bars = sent.map(({ state, status, error, durationMs, createdAt }): Bar => {
+    const answer = error ?? `${status}`;
+    const isFailed = state === 'FAILED';
+    return {
+      name: at.format(new Date(createdAt)),
+      words: `${at.format(new Date(createdAt))}: ${answer} in ${durationMs ?? 0} ms`,
+      parts: [isFailed ? 0 : (durationMs ?? 0), isFailed ? Math.max(1, durationMs ?? 0) : 0],
+      cells: [wordsOf(state), answer, `${durationMs ?? 0} ms`],
+    };
+  });
+  const failed = sent.filter(({ state }) => state === 'FAILED').length;
+  return html`<${BarPlot}
+    label="Latest deliveries"
+    bars=${bars}
+    parts=${DELIVERY_PARTS}
+    format=${(ms: number) => `${Math.round(ms)} ms`}
+    summary=${`${failed} of the latest ${sent.length} have failed`}
+    head=${['When', 'State', 'Answer', 'Took']}
+  />`;
+}
+const DELIVERY_PARTS = [
+  ['Delivered', 'good'],
+  ['Failed', 'bad'],
+] as const;
 
 interface LogProps {
   readonly webhook: Webhook;

@@ -60,14 +60,14 @@ export async function createDemoWebhook(context: OperationContext): Promise<void
   stored.disable('failing', daysAgo(1));
   em.assign(stored, {
     attempts: FAILURES,
-    failingSince: daysAgo(4),
-    lastDeliveredAt: daysAgo(4),
+    failingSince: daysAgo(6),
+    lastDeliveredAt: daysAgo(6),
     createdAt: daysAgo(DAYS),
   });
   for (let index = 0; index < DELIVERIES; index += 1) {
     const failures = index - (DELIVERIES - FAILURES) + 1;
     const isFailed = failures > 0;
-    const days = isFailed ? 4 - (3 * failures) / FAILURES : 4 + (DELIVERIES - index) / 20;
+    const days = isFailed ? 6 - (5 * failures) / FAILURES : 6 + (DELIVERIES - index) / 20;
     em.create(WebhookDelivery, {
       id: newId(),
       organizationId: requireOrganization(actor).id,

@@ -45,7 +45,9 @@ test('sessions are found by agent, creator and date, and by the words in their e
   await expect.poll(() => titles(page)).toEqual(['Theirs']);
   await page.reload();
   await expect.poll(() => titles(page)).toEqual(['Theirs']);
-  expect(await page.getByLabel('Agent').inputValue()).toBe('claude');
+  const set = page.getByRole('list', { name: 'Filters that are set' });
+  await set.getByText('Agent: claude').waitFor();
+  await set.getByText(`Created by: ${other.email}`).waitFor();
   await isGood(page, 'sessions-filtered');
   await page.goto(`${site.url}/sessions?to=2026-03-01&from=never`);
   await expect.poll(() => titles(page)).toEqual(['Old']);
@@ -58,6 +60,7 @@ test('sessions are found by agent, creator and date, and by the words in their e
   const none = page.getByText('No session that matches the filter has all of these words.');
   await page.goto(`${site.url}/sessions?text=voucher&to=2026-03-01`);
   await none.waitFor();
+  await page.getByText('More filters').click();
   await page.getByLabel('to', { exact: true }).fill('2026-03-02');
   const found = page.getByRole('table', { name: 'Found texts' });
   await found.getByText('Theirs').waitFor();

@@ -1,0 +1,25 @@
+/** Amounts as people read them, in English like all words of the console. */
+
+const COUNT = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+const COST = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 2 });
+
+/** What nobody has reported is not 0. */
+export const countOf = (amount: number | null | undefined): string => (amount == null ? '–' : COUNT.format(amount));
+/** Such as "1.69M". */
+export const shortCount = (amount: number | null | undefined): string => (amount == null ? '–' : SHORT.format(amount));
+export const costOf = (amount: number | null | undefined): string => (amount == null ? '–' : COST.format(amount));
+
+export function counted(count: number, noun: string): string {
+  return `${COUNT.format(count)} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** A duration in its two largest units. */
+export function durationOf(ms: number): string {
+  const seconds = ms / 1000;
+  if (seconds < 60) return `${seconds < 10 ? Math.round(seconds * 10) / 10 : Math.round(seconds)} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return `${minutes} min ${Math.floor(seconds % 60)} s`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
