@@ -1,5 +1,5 @@
-# The gateway, and with another command the worker and the command line. It needs DATABASE_URL and ENCRYPTION_KEYS: the embedded
-# PostgreSQL is left out, as are all tools of development. To renew the digest: docs/operations.md, "The image".
+# The gateway with its jobs, and with another command a worker or the command line, for any architecture of the base image. It needs
+# DATABASE_URL and ENCRYPTION_KEYS: the embedded PostgreSQL is left out, as are all tools of development. To renew the digest: docs/operations.md, "The image".
 
 FROM node:24-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df AS dependencies
 WORKDIR /app
@@ -11,6 +11,7 @@ FROM node:24-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed6116
 LABEL org.opencontainers.image.title="workspace-gateway" \
   org.opencontainers.image.description="A GraphQL and REST gateway over a coding agent's workspace and custom event definitions" \
   org.opencontainers.image.licenses="MIT" \
+  org.opencontainers.image.base.name="docker.io/library/node:24-bookworm-slim" \
   org.opencontainers.image.version="1.0.0"
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=4000 NODE_COMPILE_CACHE=/tmp/compiled
 WORKDIR /app
@@ -19,6 +20,10 @@ COPY package.json LICENSE ./
 COPY bin ./bin
 COPY migrations ./migrations
 COPY src ./src
+# The commit, which tells builds of one version apart: docker build --build-arg BUILD=$(git rev-parse HEAD)
+ARG BUILD=unknown
+ENV GATEWAY_BUILD=$BUILD
+LABEL org.opencontainers.image.revision=$BUILD
 USER node
 EXPOSE 4000
 # A worker answers at WORKER_PORT, where that is set. Both answer at HOST, which can be every address.

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { chmod, readFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, readFile, readdir } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -28,6 +29,11 @@ beforeAll(async () => {
 });
 afterAll(endProcesses);
 
+interface Packages {
+  readonly dependencies: object;
+  readonly devDependencies: object;
+}
+
 const inImage = () => join(image.root, image.workingDirectory);
 
 /** The files of the image belong to root, and the gateway runs as another user, so it can write only to /tmp. */
@@ -48,6 +54,33 @@ test('the image has a base with a digest and a title, and does not run as root',
   expect(image.labels).toContain('org.opencontainers.image.title="workspace-gateway"');
 });
 
+test('the image is made of production packages and files alone, for any architecture, and runs the jobs by default', async () => {
+  const lines = (await readFile(join(checkout, 'Dockerfile'), 'utf8'))
+    .split('\n')
+    .filter((line) => !line.startsWith('#'));
+  expect(lines.filter((line) => /amd64|arm64|x86_64|aarch64|--platform|apt-get|curl|--privileged/.test(line))).toEqual(
+    [],
+  );
+  expect((await readdir(inImage())).toSorted()).toEqual([
+    'LICENSE',
+    'bin',
+    'migrations',
+    'node_modules',
+    'package.json',
+    'src',
+  ]);
+  const { dependencies, devDependencies } = JSON.parse(
+    await readFile(join(checkout, 'package.json'), 'utf8'),
+  ) as Packages;
+  const isIn = (name: string) => existsSync(join(inImage(), 'node_modules', name));
+  expect(Object.keys(dependencies).filter((name) => !isIn(name))).toEqual([]);
+  const others = Object.keys(devDependencies).filter((name) => !name.startsWith('@types/') && isIn(name));
+  expect(others).toEqual([]);
+  expect(image.environment).not.toHaveProperty('RUN_JOBS');
+  expect(image.environment).toMatchObject({ NODE_ENV: 'production', GATEWAY_BUILD: 'unknown' });
+  expect(image.labels).toContain('org.opencontainers.image.revision=unknown');
+});
+
 test('the label of the image has the version of package.json', async () => {
   const { version } = JSON.parse(await readFile(join(checkout, 'package.json'), 'utf8')) as { version: string };
   expect(image.labels).toContain(`org.opencontainers.image.version="${version}"`);
@@ -59,6 +92,8 @@ test('the gateway and the worker of the image start, are healthy, and answer req
   const gateway = started(image.command, { PORT, RUN_JOBS: 'false' });
   await expect.poll(() => gateway.output.stdout).toContain('Workspace gateway is ready.');
   expect(await healthOf({ PORT })).toBe(0);
+  const { build } = (await (await fetch(`http://127.0.0.1:${PORT}/health/live`)).json()) as { build: string };
+  expect(build).toBe('unknown');
   expect((await fetch(`http://127.0.0.1:${PORT}/docs`)).status).toBe(200);
   expect((await fetch(`http://127.0.0.1:${PORT}/graphql`, { headers: { Accept: 'text/html' } })).status).toBe(200);
 

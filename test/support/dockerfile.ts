@@ -20,6 +20,8 @@ export interface Stage {
 
 interface Draft extends Stage {
   readonly name: string;
+  /** The build arguments, with their defaults. */
+  readonly arguments: Record<string, string>;
   environment: Record<string, string>;
   labels: string;
   workingDirectory: string;
@@ -57,6 +59,7 @@ export async function buildIn(folder: string, context: string): Promise<Stage> {
         name,
         base,
         root,
+        arguments: {},
         environment: {},
         labels: '',
         workingDirectory: '/',
@@ -79,6 +82,9 @@ interface Build {
   readonly ignored: readonly string[];
 }
 
+const filled = (text: string, stage: Draft) =>
+  text.replaceAll(/\$(\w+)/g, (_, name: string) => stage.arguments[name] ?? '');
+
 async function follow(word: string, rest: string, build: Build): Promise<void> {
   const { stage } = build;
   const directory = join(stage.root, stage.workingDirectory);
@@ -94,12 +100,17 @@ async function follow(word: string, rest: string, build: Build): Promise<void> {
       if (rest.startsWith('npm ci ') && !full) await linkPackages(rest, directory, build.context);
       else await run('/bin/sh', ['-c', rest], { cwd: directory, env: { ...process.env, ...stage.environment } });
       break;
+    case 'ARG': {
+      const [name = '', value = ''] = rest.split('=');
+      stage.arguments[name] = value;
+      break;
+    }
     case 'ENV':
-      for (const pair of rest.split(' '))
+      for (const pair of filled(rest, stage).split(' '))
         stage.environment[pair.split('=')[0] ?? ''] = pair.slice(pair.indexOf('=') + 1);
       break;
     case 'LABEL':
-      stage.labels += rest;
+      stage.labels += filled(rest, stage);
       break;
     case 'USER':
       stage.user = rest;
