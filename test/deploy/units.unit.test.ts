@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from '../../src/core/config.ts';
 import { OIDC_ENVIRONMENT, oidcSettings } from '../../src/core/oidc-settings.ts';
-import { GATEWAY, checkout, commandOf } from '../support/processes/programs.ts';
+import { GATEWAY, checkout } from '../support/processes/programs.ts';
 
 /** The configurations in deploy/ that start gateways and workers as services, and those of HAProxy. */
 
@@ -41,7 +41,7 @@ async function oidcSettingsIn(...paths: readonly string[]): Promise<Record<strin
   return Object.fromEntries(settings.map(([, name = '', value = '']) => [name, value]));
 }
 
-test.for([['systemd/environment.example'], ['kubernetes/gateway.yaml', 'kubernetes/secret.example.yaml']])(
+test.for([['systemd/environment.example'], ['kubernetes/base/configuration.yaml', 'kubernetes/secret.example.yaml']])(
   'all settings of the identity provider are in %o, with values that the gateway accepts',
   async (files) => {
     const settings = await oidcSettingsIn(...files);
@@ -52,7 +52,7 @@ test.for([['systemd/environment.example'], ['kubernetes/gateway.yaml', 'kubernet
 
 test('the secret of the identity provider is in no ConfigMap', async () => {
   expect(Object.keys(await oidcSettingsIn('kubernetes/secret.example.yaml'))).toEqual(['OIDC_CLIENT_SECRET']);
-  expect(Object.keys(await oidcSettingsIn('kubernetes/gateway.yaml'))).not.toContain('OIDC_CLIENT_SECRET');
+  expect(Object.keys(await oidcSettingsIn('kubernetes/base/configuration.yaml'))).not.toContain('OIDC_CLIENT_SECRET');
 });
 
 test.for(['postgresql/haproxy.cfg', 'proxy/haproxy.cfg'])('HAProxy accepts %s', async (file, { skip }) => {
@@ -113,41 +113,3 @@ test('the role of the gateway in compose.yaml is not a superuser', async () => {
   expect(compose).toContain("create role gateway login password :'password';");
   expect(compose).toContain('alter role postgres password null;');
 });
-
-test('the Kubernetes manifests use existing variables, paths and ports', async () => {
-  const [gateway, worker, secret] = await Promise.all(
-    ['gateway', 'worker', 'secret.example'].map((name) => read(`kubernetes/${name}.yaml`)),
-  );
-  const manifests = `${gateway}${worker}${secret}`;
-  const variables = [...manifests.matchAll(/\bname: ([A-Z][A-Z_]+)|^ {2}([A-Z][A-Z_]+):/gm)].map(
-    ([, inList, inMap]) => inList ?? inMap ?? '',
-  );
-  expect(variables.toSorted()).toEqual([
-    'DATABASE_URL',
-    'ENCRYPTION_KEYS',
-    'LOG_LEVEL',
-    'METRICS_TOKEN',
-    'PUBLIC_URL',
-    'RUN_JOBS',
-    'TRUSTED_PROXIES',
-    'WORKER_PORT',
-  ]);
-  const [, proxies = ''] = /TRUSTED_PROXIES: (.*)/.exec(gateway ?? '') ?? [];
-  expect(() => readConfig({ TRUSTED_PROXIES: proxies })).not.toThrow();
-  expect(variables.filter((name) => !(name in readConfig({})) && !OPTIONAL.has(name))).toEqual([]);
-  const pages = [...manifests.matchAll(/path: (\/\w[\w/]*),? /g)].map(([, path = '']) => path);
-  expect(new Set(pages.filter((path) => path !== '/tmp'))).toEqual(
-    new Set(['/health/ready', '/health/live', '/metrics']),
-  );
-  expect(commandOf(worker ?? '')).toEqual(['bin/gateway', 'worker']);
-  for (const [text, port] of [
-    [gateway, '4000'],
-    [worker, '4001'],
-  ] as const) {
-    expect(text).toContain(`containerPort: ${port}`);
-    expect(text).toContain(`prometheus.io/port: '${port}'`);
-  }
-});
-
-/** Variables without a default, which are not in an empty configuration. */
-const OPTIONAL = new Set(['DATABASE_URL', 'ENCRYPTION_KEYS', 'METRICS_TOKEN', 'PUBLIC_URL', 'WORKER_PORT']);
