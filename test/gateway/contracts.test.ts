@@ -30,6 +30,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     DELETE /events/2026-03/event-definitions/:eventName deleteEventDefinition 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName deleteEventProperty 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/api-keys/:apiKeyId revokeApiKey 200 | 400 401 403 404 409 413 415 429 500 503
+    DELETE /v1/connected-apps/:connectedAppId revokeConnectedApp 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId deleteMcpConnection 204 | 400 401 403 404 409 413 415 429 500 503
     DELETE /v1/mcp-connections/:mcpConnectionId/mcp endMcpSession 200 | 400 401 403 404 409 429 500 502 503 504
     DELETE /v1/service-accounts/:serviceAccountId deleteServiceAccount 204 | 400 401 403 404 409 413 415 429 500 503
@@ -45,6 +46,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /events/event-occurrences/2026-03 searchEventOccurrences 200 | 400 401 403 404 429 500 503
     GET /events/event-occurrences/2026-03/event-types listEventTypes 200 | 400 401 403 404 429 500 503
     GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
+    GET /v1/connected-apps listConnectedApps 200 | 400 401 403 404 429 500 503
     GET /v1/event-definitions/:name/occurrences/export exportEventOccurrences 200 | 400 401 403 404 429 500 503
     GET /v1/feed listFeed 200 | 400 401 404 429 500 503
     GET /v1/mcp-connections listMcpConnections 200 | 400 401 403 404 429 500 503

@@ -35,6 +35,7 @@ export const LISTS: Readonly<Record<string, Readonly<Record<string, readonly str
   },
   Viewer: {
     apiKeys: ['filter', 'orderBy'],
+    connectedApps: ['filter', 'orderBy'],
     deletionJobs: ['filter', 'orderBy'],
     invitations: ['filter', 'orderBy'],
     organizations: ['filter', 'orderBy'],
@@ -57,6 +58,8 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'AuditEntryConnection',
   'AuditEntryEdge',
   'AuditedToolCall',
+  'ConnectedAppConnection',
+  'ConnectedAppEdge',
   'CustomMatchingId',
   'DeletionJobConnection',
   'DeletionJobEdge',

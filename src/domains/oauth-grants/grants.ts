@@ -3,8 +3,7 @@ import { sql } from 'kysely';
 import type { Scope } from '../../core/access.ts';
 import { ConflictError } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
-import type { Sql } from '../../core/postgres/reading/sql.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { ApiKey, type ApiKeyTables } from '../api-keys/public.ts';
 import { lockUser } from '../users/public.ts';
@@ -14,8 +13,6 @@ import { OAuthGrant, type OAuthTables } from './entity.ts';
 
 /** Maximum of active grants of a person in an organization. */
 const MAX_ACTIVE_GRANTS = 100;
-
-const db = queriesOn<ApiKeyTables & OAuthTables>();
 
 export interface NewGrant {
   readonly id: ApiKeyId;
@@ -85,13 +82,17 @@ export async function extendGrant(em: EntityManager, id: ApiKeyId, until: Date):
     .execute();
 }
 
-/** Ends a grant, in the caller's transaction; `userId` only if it is of this person. @returns undefined if there is no such active grant. */
+/** Ends a grant, in the caller's transaction; only if it is of this person and organization. @returns undefined if there is no such active grant. */
 export async function revokeGrant(
   em: EntityManager,
-  { id, userId }: { readonly id: ApiKeyId; readonly userId?: UserId },
+  { id, userId, organizationId }: { id: ApiKeyId; userId?: UserId; organizationId?: OrganizationId },
   at: Date,
 ): Promise<ApiKey | undefined> {
-  const wanted = { id, kind: 'OAUTH_GRANT' as const, revokedAt: null, ...(userId !== undefined && { user: userId }) };
+  const whose = {
+    ...(userId !== undefined && { user: userId }),
+    ...(organizationId !== undefined && { organization: organizationId }),
+  };
+  const wanted = { id, kind: 'OAUTH_GRANT' as const, revokedAt: null, ...whose };
   const grant = await em.findOne(ApiKey, wanted, { lockMode: LockMode.PESSIMISTIC_WRITE });
   grant?.revoke(at);
   return grant ?? undefined;
@@ -109,30 +110,6 @@ export async function findGrant(em: EntityManager, id: ApiKeyId, at: Date) {
     .where(sql<boolean>`k.expires_at > ${at}::timestamptz`)
     .executeTakeFirst();
 }
-
-const connectedApps = prepared<{ userId: UserId; at: Date }>()((value) =>
-  db
-    .selectFrom('oauth_grant as g')
-    .innerJoin('api_key as k', 'k.id', 'g.key_id')
-    .select(['k.id', 'k.name', 'k.organization_id as organizationId', 'k.scopes'])
-    .select(['k.created_at as createdAt', 'k.last_used_at as lastUsedAt'])
-    .select(['g.client_id as clientId', 'g.client_host as clientHost'])
-    .select(['g.resource', 'g.redirect_host as redirectHost'])
-    .where('k.user_id', '=', value('userId'))
-    .where('k.revoked_at', 'is', null)
-    .where(sql<boolean>`k.expires_at > ${value('at')}::timestamptz`)
-    .orderBy('k.created_at', 'desc')
-    .orderBy('k.id', 'desc'),
-);
-
-/** The active grants of a person, newest first, at most {@link MAX_ACTIVE_GRANTS} in each organization. */
-export async function findConnectedApps(
-  { sql: reader, now }: { readonly sql: Sql; readonly now: () => Date },
-  userId: UserId,
-) {
-  return reader.all(connectedApps({ userId, at: now() }));
-}
-export type ConnectedAppRow = Awaited<ReturnType<typeof findConnectedApps>>[number];
 
 /** Deletes a batch of the grants that have expired, when the audit log no longer names them. @returns how many were deleted. */
 export async function deleteOldGrants(

@@ -14,6 +14,8 @@ import { IdentityType } from '../../domains/identities/graphql.ts';
 import { readOwnIdentities } from '../../domains/identities/public.ts';
 import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
 import { listOwnInvitations } from '../../domains/invitations/public.ts';
+import { CONNECTED_APP_LIST } from '../../domains/oauth-grants/graphql.ts';
+import { listConnectedApps } from '../../domains/oauth-grants/public.ts';
 import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-filter.ts';
 import { ActorType, selectedOfActor } from '../../domains/organizations/graphql/actors.ts';
 import { OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
@@ -126,6 +128,7 @@ viewerList(
   "API keys that the caller can see, newest first by default. Administrators see all keys of the organization that the request acts in, members their own. An unbound key also lists the caller's unbound keys.",
 );
 viewerList('signIns', API_KEY_LIST, listSignIns);
+viewerList('connectedApps', CONNECTED_APP_LIST, listConnectedApps);
 viewerList('invitations', INVITATION_LIST, listOwnInvitations);
 viewerList('deletionJobs', DELETION_JOB_LIST, listDeletionJobs);
 

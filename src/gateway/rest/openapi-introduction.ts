@@ -41,6 +41,11 @@ export const TAGS: readonly { readonly name: string; readonly description: strin
       'Occurrences of custom events, which are validated by their definitions. Sending needs the scope `analytics.behavioral_events.send`, reading the scope `behavioral_events.event_definitions.read_write`.',
   },
   {
+    name: 'Connected apps',
+    description:
+      'Clients such as Claude or ChatGPT to which the caller has given access to one address of the gateway. `docs/use-connections.md` describes how they connect.',
+  },
+  {
     name: 'Organizations',
     description: 'Tenants. Objects of another organization are invisible: their ids answer 404, never 403.',
   },

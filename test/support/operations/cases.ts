@@ -11,6 +11,7 @@ import { invitations } from '../../domains/invitations/cases.ts';
 import { mcpConnections } from '../../domains/mcp-connections/cases.ts';
 import { mcpUse } from '../../domains/mcp-use/cases.ts';
 import { memberships } from '../../domains/memberships/cases.ts';
+import { oauthGrants } from '../../domains/oauth-grants/cases.ts';
 import { operationManifests } from '../../domains/operation-manifests/cases.ts';
 import { organizationDeletions } from '../../domains/organization-deletions/cases.ts';
 import { organizations } from '../../domains/organizations/cases.ts';
@@ -64,6 +65,7 @@ export const CASES: Cases = {
   ...memberships,
   ...invitations,
   ...apiKeys,
+  ...oauthGrants,
   ...serviceAccounts,
   ...users,
   ...userDeletions,

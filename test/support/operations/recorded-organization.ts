@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { keyOfText } from '../../../src/core/graphql/global-ids.ts';
 import type { TestGateway } from '../fixtures/gateway.ts';
 import { invite } from '../fixtures/invitations.ts';
+import { grantTo } from '../fixtures/oauth-grants.ts';
 import { createServiceAccount } from '../fixtures/service-accounts.ts';
 import { recordWebhook } from '../fixtures/webhooks.ts';
 import { recordSession } from '../fixtures/workspace.ts';
@@ -92,6 +93,7 @@ export async function recordObjects(
     userId: member.userId,
     apiKeyId: member.keyId,
     serviceAccountId: (await createServiceAccount(gateway, key, { name: mark })).id,
+    connectedAppId: (await grantTo(gateway, admin, { path: '/mcp', clientName: mark })).id,
     invitationId,
     invitationToken,
     guestInvitationId,

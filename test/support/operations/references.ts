@@ -16,6 +16,7 @@ export interface References {
   readonly userId: string;
   readonly apiKeyId: string;
   readonly serviceAccountId: string;
+  readonly connectedAppId: string;
   readonly invitationId: string;
   readonly sessionId: string;
   readonly artifactId: string;
@@ -51,6 +52,7 @@ export const OBJECTS: Readonly<Record<string, (to: References) => string>> = {
   FeedEntry: (to) => to.feedEntryKey,
   ApiKey: (to) => to.apiKeyId,
   ServiceAccount: (to) => to.serviceAccountId,
+  ConnectedApp: (to) => to.connectedAppId,
   OrganizationInvitation: (to) => to.invitationId,
   Session: (to) => to.sessionId,
   SessionSource: (to) => to.sessionId,

@@ -147,6 +147,10 @@ export async function useEverything(given: Given) {
   good(await client.GET(`${accountPath}/api-keys`, ofAccount));
   good(await client.GET('/v1/service-accounts'));
   good(await client.DELETE(accountPath, ofAccount));
+  const apps = good(await client.GET('/v1/connected-apps'));
+  const ofApp = { params: { path: { connectedAppId: account.id } } };
+  const noApp = await client.DELETE('/v1/connected-apps/{connectedAppId}', ofApp);
+  if (apps.items.length > 0 || noApp.response.status !== 404) throw new Error('an app is connected');
   const published = good(
     await client.POST('/v1/operation-manifests', {
       body: { client: 'web', version: '1', operations: { name: '{ __typename }' } },
