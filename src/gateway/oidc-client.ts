@@ -143,10 +143,8 @@ export class OidcClient {
         [oidc.customFetch]: (url, init) => this.#parts.outbound.begin(TIMEOUT_MS).fetch(url, init as RequestInit),
       },
     );
-    const { response_types_supported: types = ['code'], code_challenge_methods_supported: methods = ['S256'] } =
-      configuration.serverMetadata();
-    if (!types.includes('code')) throw new OidcError('untrusted', 'its metadata do not list the response type code');
-    if (!methods.includes('S256')) throw new OidcError('untrusted', 'its metadata do not list PKCE with S256');
+    const fault = faultOf(configuration.serverMetadata(), server.protocol);
+    if (fault) throw new OidcError('untrusted', new Error(`its metadata ${fault}`));
     return configuration;
   }
 
@@ -164,6 +162,18 @@ export class OidcClient {
       this.#running -= 1;
     }
   }
+}
+
+/** What the sign-in needs of the metadata and they lack. Browsers are sent to the first address. */
+function faultOf(metadata: Readonly<oidc.ServerMetadata>, protocol: string): string | undefined {
+  for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
+    const address = metadata[name] ?? '';
+    const isAllowed = URL.canParse(address) && ['https:', protocol].includes(new URL(address).protocol);
+    if (!isAllowed) return `have no valid ${name}`;
+  }
+  const { response_types_supported: types = ['code'], code_challenge_methods_supported: methods = ['S256'] } = metadata;
+  if (!types.includes('code')) return 'do not list the response type code';
+  return methods.includes('S256') ? undefined : 'do not list PKCE with S256';
 }
 
 function failureOf(error: unknown): OidcFailure {

@@ -176,6 +176,21 @@ describe('an account', () => {
 });
 
 describe('groups', () => {
+  test('that change a role are in the audit log, with the person and the new role, and those that change none are not', async () => {
+    const { user } = await viewerOf(await signIn({ ...person, groups: ['Admins'] }));
+    for (const groups of [['Admins'], undefined, [], ['Admins']]) await signIn({ ...person, groups });
+    const query = `{ viewer { organization { auditLog(first: 9, filter: { operations: ["changeOrganizationMemberRole"], actorIds: ["${user.databaseId}"] }) {
+      nodes { detail targetLabel actor { ... on User { email } } } } } } }`;
+    const entry = (detail: string) => ({
+      detail,
+      targetLabel: `${person.name} (${person.email})`,
+      actor: { email: person.email },
+    });
+    expect((await gateway.graphql(ownerKey, query)).data).toEqual({
+      viewer: { organization: { auditLog: { nodes: ['admin', 'member', 'admin'].map(entry) } } },
+    });
+  });
+
   test('make their members administrators, and others members, at each sign-in', async () => {
     const roleWith = async (groups: unknown) => (await viewerOf(await signIn({ ...person, groups }))).role;
     expect(await roleWith(['staff'])).toBe('MEMBER');

@@ -92,7 +92,15 @@ describe.each(ways)('a sign-in with %s', (way) => {
 
   test('is in the audit log of the only organization of the person, with its kind', async () => {
     await signIn(way);
-    expect(await entriesOf(person)).toContainEqual({ operation: 'signIn', detail: way });
+    const entries = await entriesOf(person);
+    expect(entries).toContainEqual({ operation: 'signIn', detail: way });
+    const before = {
+      LINK: [['createSignInLink', null]],
+      OIDC: [['joinIdentity', `joined: ${issuer.issuer}`]],
+      KEY: [],
+    };
+    const others = entries.filter(({ operation }) => operation !== 'signIn');
+    expect(others.map(({ operation, detail }) => [operation, detail])).toEqual(before[way]);
   });
 });
 
