@@ -112,8 +112,7 @@ describe('a callback signs nobody in', () => {
     const [jar, foreign] = [new CookieJar(gateway), new CookieJar(other)];
     const [answer, elsewhere] = [await begin(jar, issuer), await begin(foreign, issuer)];
     issuer.claims = PERSON;
-    const [[name = '', value = ''] = []] = [...jar.cookies];
-    jar.cookies.set(name, `${value.slice(0, -4)}AAAA`);
+    for (const [name, value] of jar.cookies) jar.cookies.set(name, `${value.slice(0, -4)}AAAA`);
     expect((await jar.open(`${CALLBACK}?${answer}`)).status).toBe(400);
     for (const [cookie, sealed] of foreign.cookies) jar.cookies.set(cookie, sealed);
     expect((await jar.open(`${CALLBACK}?${elsewhere}`)).status).toBe(400);
