@@ -66,7 +66,7 @@ export const OPERATIONS = {
 
   Session: `query Session($id: ID!) {
     session(id: $id) {
-      ${SESSION_ROW} viewerCanDelete viewerCanHold
+      ${SESSION_ROW} redactedAt viewerCanDelete viewerCanHold
       description(maxLength: 20000) baseBranch branchName targetBranch externalUrl source { agent id }
       diffSummary { additions deletions }
       usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }

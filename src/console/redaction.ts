@@ -9,10 +9,8 @@ import { type TimelineItem, eventIdsOf } from './timeline.ts';
 const TEXT = async () => (await import('./redaction-forms.ts')).RedactText;
 const EVENTS = async () => (await import('./redaction-forms.ts')).RedactEvents;
 
-/** Called after a redaction with the event to show again, if there is one. Undefined for readers who cannot redact. */
-export type OnRedacted = ((event?: number) => void) | undefined;
-
-export const RedactionContext = createContext<OnRedacted>(undefined);
+/** Called after a redaction. Undefined for readers who cannot redact. */
+export const RedactionContext = createContext<(() => void) | undefined>(undefined);
 
 interface TextProps {
   readonly sessionId: string;
@@ -35,7 +33,7 @@ export function RedactEventsButton({ sessionId, items }: EventsProps): VNode | n
   if (!onRedacted) return null;
   const ids = items.flatMap(eventIdsOf);
   const label = ids.length === 1 ? 'Redact this event…' : `Redact these ${ids.length} events…`;
-  const props = { sessionId, ids, onDone: () => onRedacted(ids[0]) };
+  const props = { sessionId, ids, onDone: onRedacted };
   return html`<${FormButton} label=${label} load=${EVENTS} props=${props} />`;
 }
 
@@ -84,7 +82,7 @@ interface MarkedProps {
 /** What can be redacted of what is marked. In the page it follows the last marked row, so that the keyboard reaches it next. */
 export function MarkedActions({ sessionId, marked: { from, to, text }, items }: MarkedProps): VNode {
   const onRedacted = useContext(RedactionContext);
-  const props = { sessionId, marked: text, onDone: () => onRedacted?.(from) };
+  const props = { sessionId, marked: text, onDone: () => onRedacted?.() };
   // Pressing the button keeps what is marked.
   const keep = (event: Event) => event.preventDefault();
   return html`<li class="marked-actions" onMouseDown=${keep}>

@@ -40,6 +40,8 @@ interface SessionEvents {
   readonly missing: number | undefined;
   /** Number of events that arrived since the page was opened. */
   readonly arrived: number;
+  /** Number of times that the loaded events were loaded again. */
+  readonly reloads: number;
   /** Loads the events at another place, unless they are loaded already. */
   readonly goTo: (start: Start) => Promise<void>;
   readonly loadLater: () => Promise<void>;
@@ -50,35 +52,19 @@ interface Options {
   readonly start: Start;
   /** Changes when the session is finished or queued again. */
   readonly isFinished: boolean;
+  /** Changes when texts of the session were redacted: the loaded events are then loaded again. */
+  readonly redactedAt: string | null;
   /** Called before loaded events are added or removed. */
   readonly onChange: () => void;
 }
 
 const NOTHING: LoadedEvents = { events: [], hasEarlier: false, hasLater: false };
 
-export function useSessionEvents(id: string, { start, isFinished, onChange }: Options): SessionEvents {
+export function useSessionEvents(id: string, { start, isFinished, redactedAt, onChange }: Options): SessionEvents {
   const [loaded, setLoaded] = useState(NOTHING);
-  const [faults, setFaults] = useState<readonly Fault[]>([]);
-  const [paused, setPaused] = useState<Paused>();
   const [missing, setMissing] = useState<number>();
   const [arrived, setArrived] = useState(0);
-  /** Aborted when the reader goes elsewhere. */
-  const place = useRef(new AbortController());
-  const load = async (page: Page) => {
-    const { signal } = place.current;
-    const onPause = (next?: Paused) => {
-      if (!signal.aborted) setPaused(next);
-    };
-    const { data, faults: found } = await query('SessionEvents', { id, ...page }, { signal, onPause });
-    if (signal.aborted) return null;
-    setFaults(found);
-    return data?.sessionEvents ?? null;
-  };
-  const leave = () => {
-    place.current.abort();
-    place.current = new AbortController();
-    setPaused(undefined);
-  };
+  const { load, leave, faults, paused, stop } = useLoader(id);
   const goTo = async (next: Start) => {
     if (isLoaded(loaded, next)) return setMissing(undefined);
     leave();
@@ -104,10 +90,19 @@ export function useSessionEvents(id: string, { start, isFinished, onChange }: Op
     onChange();
     setLoaded((before) => withEarlier(before, found.nodes, found.pageInfo.hasPreviousPage));
   };
+  const reloads = useReloads(redactedAt, async (onDone) => {
+    if (loaded === NOTHING) return goTo(start);
+    leave();
+    const fresh = await loadAgain(loaded, load);
+    if (!fresh) return;
+    onChange();
+    setLoaded((before) => ({ ...before, events: before.events.map((event) => fresh.get(event.databaseId) ?? event) }));
+    onDone();
+  });
   useEffect(() => {
     setLoaded(NOTHING);
     void goTo(start);
-    return () => place.current.abort();
+    return stop;
   }, [id]);
   const append = (events: readonly TimelineEvent[]) => {
     onChange();
@@ -115,13 +110,68 @@ export function useSessionEvents(id: string, { start, isFinished, onChange }: Op
     setLoaded((before) => withLater(before, events, before.hasLater));
   };
   const live = useLiveEvents({ id, loaded, isFinished, append });
-  return { loaded, faults, paused, live, missing, arrived, goTo, loadLater, loadEarlier };
+  return { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier };
+}
+
+/** Loads pages until the reader goes elsewhere. */
+function useLoader(id: string) {
+  const [faults, setFaults] = useState<readonly Fault[]>([]);
+  const [paused, setPaused] = useState<Paused>();
+  /** Aborted when the reader goes elsewhere. */
+  const place = useRef(new AbortController());
+  const load = async (page: Page) => {
+    const { signal } = place.current;
+    const onPause = (next?: Paused) => {
+      if (!signal.aborted) setPaused(next);
+    };
+    const { data, faults: found } = await query('SessionEvents', { id, ...page }, { signal, onPause });
+    if (signal.aborted) return null;
+    setFaults(found);
+    return data?.sessionEvents ?? null;
+  };
+  const leave = () => {
+    place.current.abort();
+    place.current = new AbortController();
+    setPaused(undefined);
+  };
+  return { load, leave, faults, paused, stop: () => place.current.abort() };
+}
+
+/** Calls `reload` when texts were redacted. @returns how often it has loaded everything again. */
+function useReloads(redactedAt: string | null, reload: (onDone: () => void) => Promise<void>): number {
+  const [reloads, setReloads] = useState(0);
+  const shownSince = useRef(redactedAt);
+  useEffect(() => {
+    if (shownSince.current === redactedAt) return;
+    shownSince.current = redactedAt;
+    void reload(() => setReloads((count) => count + 1));
+  }, [redactedAt]);
+  return reloads;
+}
+
+/** The loaded events, as they are now; undefined if the reader goes elsewhere meanwhile. */
+async function loadAgain(
+  { events }: LoadedEvents,
+  load: (page: Page) => Promise<{ readonly nodes: readonly TimelineEvent[] } | null>,
+) {
+  const fresh = new Map<number, TimelineEvent>();
+  const last = events.at(-1)?.databaseId ?? 0;
+  for (let after = (events[0]?.databaseId ?? 1) - 1; after < last;) {
+    const found = await load(pageAfter(after));
+    if (!found) return undefined;
+    for (const event of found.nodes) fresh.set(event.databaseId, event);
+    after = found.nodes.at(-1)?.databaseId ?? last;
+  }
+  return fresh;
 }
 
 function pageAt(start: Start): Page {
   if (start === 'latest') return { last: PAGE };
-  const after = start === 'first' ? 0 : start - 1 - BEFORE_WANTED;
-  return after > 0 ? { first: PAGE, after: cursorOf(after) } : { first: PAGE };
+  return pageAfter(start === 'first' ? 0 : start - 1 - BEFORE_WANTED);
+}
+
+function pageAfter(id: number): Page {
+  return id > 0 ? { first: PAGE, after: cursorOf(id) } : { first: PAGE };
 }
 
 /** Whether the events at this place are loaded. */

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { useFilter } from './filters.ts';
 import { useQuery } from './hooks.ts';
@@ -7,7 +7,7 @@ import { html, visibleText } from './html.ts';
 import { lazy } from './lazy.ts';
 import type { Answers } from './operation-types.ts';
 import { Empty, Faults, Loading, PageFrame } from './parts.ts';
-import { type OnRedacted, RedactionContext } from './redaction.ts';
+import { RedactionContext } from './redaction.ts';
 import { SessionHead } from './session-head.ts';
 import type { Outline, OutlineReader } from './session-outline.ts';
 import { Timeline } from './session-timeline.ts';
@@ -67,12 +67,12 @@ function Content({ session, reload, faults }: ContentProps): VNode {
   const [hasEvents, setHasEvents] = useState(false);
   const { databaseId: id, state } = session;
   const hasFailed = state.current === 'FAILED';
-  const failure = useFailure(id, hasFailed);
+  const failure = useFailure(session, hasFailed);
   useChanges(session, reload);
   useTabIcon(ICON_COLORS[state.current]);
   const onArrival = useReloads(reload);
-  const [redactions, onRedacted] = useRedactions(session, reload);
-  const outline = useOutline(session, hasEvents || view !== '', redactions);
+  const onRedacted = session.viewerCanDelete ? reload : undefined;
+  const outline = useOutline(session, hasEvents || view !== '');
   const models = outline?.models ?? [];
   const toErrors = () => {
     setView('');
@@ -99,9 +99,9 @@ function Content({ session, reload, faults }: ContentProps): VNode {
         : (!hasFailed || failure !== undefined) &&
           html`<${RedactionContext.Provider} value=${onRedacted}
             ><${Timeline}
-              key=${redactions}
               id=${id}
               isFinished=${isFinished(session)}
+              redactedAt=${session.redactedAt}
               start=${start}
               errors=${errors}
               outline=${outline}
@@ -118,10 +118,10 @@ const VIEWS = [
 ] as const;
 
 /** What happens in the session as a whole. It is read once events are shown, and goes on whenever the session is loaded again. */
-function useOutline(session: Session, isWanted: boolean, redactions: number): Outline | undefined {
+function useOutline(session: Session, isWanted: boolean): Outline | undefined {
   const [outline, setOutline] = useState<Outline>();
   const reader = useRef<OutlineReader>(undefined);
-  const { databaseId: id } = session;
+  const { databaseId: id, redactedAt } = session;
   useEffect(() => {
     if (!isWanted) return undefined;
     const left = new AbortController();
@@ -131,26 +131,9 @@ function useOutline(session: Session, isWanted: boolean, redactions: number): Ou
       reader.current.readOn();
     });
     return () => left.abort();
-  }, [id, isWanted, redactions]);
+  }, [id, isWanted, redactedAt]);
   useEffect(() => reader.current?.readOn(), [session]);
   return outline;
-}
-
-/** The number of redactions: after each one the session and its timeline are loaded again, at the event that was redacted. */
-function useRedactions(
-  { viewerCanDelete }: Session,
-  reload: () => void,
-): readonly [redactions: number, onRedacted: OnRedacted] {
-  const [count, setCount] = useState(0);
-  const onRedacted = useCallback(
-    (event?: number) => {
-      if (event !== undefined) history.replaceState(history.state, '', `#event-${event}`);
-      setCount((before) => before + 1);
-      reload();
-    },
-    [reload],
-  );
-  return [count, viewerCanDelete ? onRedacted : undefined];
 }
 
 function isFinished({ state }: Session): boolean {
@@ -165,14 +148,14 @@ interface Failure {
 const NO_FAILURE: Failure = {};
 
 /** The last error of a failed session; an empty object if none was recorded, undefined until that is known. */
-function useFailure(id: string, hasFailed: boolean): Failure | undefined {
+function useFailure({ databaseId: id, redactedAt }: Session, hasFailed: boolean): Failure | undefined {
   const [failure, setFailure] = useState<Failure>();
   useEffect(() => {
     if (!hasFailed) return setFailure(undefined);
     return void run('SessionEvents', { id, last: 1, filter: { isError: true } }).then(({ data }) =>
       setFailure(failureIn(withEvents([], data?.sessionEvents?.nodes ?? [])) ?? NO_FAILURE),
     );
-  }, [id, hasFailed]);
+  }, [id, hasFailed, redactedAt]);
   return hasFailed ? failure : NO_FAILURE;
 }
 

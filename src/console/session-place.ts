@@ -10,7 +10,7 @@ const MAX_FRAMES = 20;
 const LEAVING_MS = 300;
 
 interface KeptRow {
-  readonly row: Element;
+  readonly id: string;
   readonly top: number;
 }
 
@@ -79,7 +79,7 @@ export function usePlace(shown: unknown, isComplete: boolean): Place {
     follows.current = false;
   });
   useLayoutEffect(() => {
-    const anchor = kept.current.find(({ row }) => row.isConnected);
+    const anchor = kept.current.find(({ id }) => document.getElementById(id));
     kept.current = [];
     if (follows.current) goToEnd();
     else if (anchor && returnTo(anchor)) settle(() => !follows.current && returnTo(anchor));
@@ -109,8 +109,9 @@ function useScrolling(onScroll: () => void, onWheelUp: () => void): void {
 }
 
 /** Scrolls so that a row is again where it was. @returns whether it had moved */
-function returnTo({ row, top }: KeptRow): boolean {
-  return scrollFor(row.getBoundingClientRect().top - top);
+function returnTo({ id, top }: KeptRow): boolean {
+  const row = document.getElementById(id);
+  return row !== null && scrollFor(row.getBoundingClientRect().top - top);
 }
 
 /** @returns whether there was something to scroll */
@@ -153,7 +154,7 @@ function visibleRows(section: HTMLElement | null): KeptRow[] {
   for (const row of section?.querySelectorAll('.item') ?? []) {
     const { top, bottom } = row.getBoundingClientRect();
     if (top > innerHeight) break;
-    if (bottom > 0) rows.push({ row, top });
+    if (bottom > 0) rows.push({ id: row.id, top });
   }
   return rows;
 }

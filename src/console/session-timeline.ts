@@ -31,6 +31,7 @@ const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
 interface TimelineProps {
   readonly id: string;
   readonly isFinished: boolean;
+  readonly redactedAt: string | null;
   /** Where to begin if the address names no event. */
   readonly start: Start;
   /** Whether only errors are shown, in the address. */
@@ -65,7 +66,7 @@ export function Timeline(props: TimelineProps): VNode {
   if (text.trim() === '' && !search.isErrorsOnly) return html`<${Events} ...${props} search=${search} />`;
   return html`<section class="timeline" aria-labelledby="timeline-title">
     <${TimelineHead} search=${search} />
-    <${FoundEvents} id=${props.id} text=${text} isErrorsOnly=${search.isErrorsOnly} />
+    <${FoundEvents} key=${props.redactedAt} id=${props.id} text=${text} isErrorsOnly=${search.isErrorsOnly} />
   </section>`;
 }
 
@@ -73,14 +74,18 @@ interface EventsProps extends TimelineProps {
   readonly search: Search;
 }
 
-function Events({ id, isFinished, start, onArrival, onEvents, outline, search }: EventsProps): VNode {
+function Events({ id, isFinished, redactedAt, start, onArrival, onEvents, outline, search }: EventsProps): VNode {
   const [wanted, setWanted] = useState(() => eventInAddress() ?? (typeof start === 'number' ? start : 0));
   const keep = useRef<() => void>(undefined);
-  const { loaded, faults, paused, live, missing, arrived, goTo, loadLater, loadEarlier } = useSessionEvents(id, {
-    start: wanted > 0 ? wanted : start,
-    isFinished,
-    onChange: () => keep.current?.(),
-  });
+  const { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier } = useSessionEvents(
+    id,
+    {
+      start: wanted > 0 ? wanted : start,
+      isFinished,
+      redactedAt,
+      onChange: () => keep.current?.(),
+    },
+  );
   const place = usePlace(loaded.events, loaded.events.length > 0 && !loaded.hasLater);
   keep.current = place.keep;
   const items = useItems(loaded.events);
@@ -110,7 +115,7 @@ function Events({ id, isFinished, start, onArrival, onEvents, outline, search }:
         ${loaded.hasEarlier && html`<${LoadMore} label="Earlier events" load=${loadEarlier} isAutomatic />`}
         ${isEmpty && paused && html`<${Loading} paused=${paused} />`}
         ${isEmpty && live !== 'loading' && html`<${NoEvents} id=${id} />`}
-        <${TimelineItems} items=${items} sessionId=${id} wanted=${wanted} />
+        <${TimelineItems} key=${reloads} items=${items} sessionId=${id} wanted=${wanted} />
         ${!isEmpty && paused && html`<${Waiting} paused=${paused} />`}
         ${loaded.hasLater && html`<${LoadMore} label="Later events" load=${loadLater} isAutomatic />`}
       </div>

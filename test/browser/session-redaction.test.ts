@@ -1,5 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
+import { indexSessions } from '../../src/domains/session-events/search-index.ts';
 import { append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import {
   VIEWS,
@@ -89,6 +90,30 @@ test.each(VIEWS)('%s: a marked text is redacted everywhere, and the timeline sho
   expect(problems).toEqual([]);
 });
 
+test('other readers lose a redacted text where they are: in the timeline, in a search, in what they have opened and in the title', async () => {
+  const id = await recorded('Uses hunter-2');
+  const whole = { type: 'x', itemId: 'w', accumulatedText: 'Whole hunter-2', source: 'assistant' };
+  await append(site, key, id, [{ eventType: 'x', provider: 'anthropic', eventData: whole }]);
+  const member = await site.createKey({ organization, role: 'member' });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key: member.key });
+  while ((await indexSessions(site.dependencies.database.em)) > 0);
+  const { page: searching } = await site.open(`/sessions/${id}?text=whole`, { key: member.key });
+  await row(page, 5).getByText('Again hunter-2').waitFor();
+  await press(page, 'event 1');
+  await page.locator('.raw pre').waitFor();
+  await press(page, 'last: event 3');
+  await page.locator('.raw pre').getByText('hunter-2 today').waitFor();
+  await searching.getByText('Whole hunter-2').waitFor();
+  await site.rest('POST', `/v1/sessions/${id}/redact`, { key, body: { text: 'hunter-2' } });
+  await row(page, 1).getByText('The password is [redacted] today').waitFor();
+  await searching.getByText('Whole [redacted]').waitFor();
+  for (const one of [page, searching])
+    await expect.poll(() => one.evaluate(() => document.title + document.body.textContent)).not.toContain('hunter-2');
+  await append(site, key, id, [part('Still live', 'd')]);
+  await row(page, 7).getByText('Still live').waitFor();
+  expect(problems).toEqual([]);
+});
+
 test('the keyboard reaches the action right after the marked row', async () => {
   const id = await recorded();
   const { page } = await site.open(`/sessions/${id}`, { key });
@@ -148,7 +173,7 @@ test('a mark over several rows redacts the events of these rows', async () => {
   await press(page, 'Redact');
   await page.getByText('3 texts changed, in 3 events.').waitFor();
   await row(page, 1).getByText('The password is hunter-2 today').waitFor();
-  expect(await row(page, 5).locator('p.text').textContent()).toBe('[redacted]');
+  await expect.poll(() => row(page, 5).locator('p.text').textContent()).toBe('[redacted]');
 });
 
 test('a session that becomes held says so, and then offers no redaction; nor to who can only read it', async () => {

@@ -23,6 +23,7 @@ import {
   findEvents,
   findPullRequests,
   lockForRedaction,
+  noteRedaction,
   writeEvents,
   writePullRequest,
 } from './redaction-queries.ts';
@@ -42,8 +43,8 @@ export const redactSessionEvents = defineOperation({
     const ids = eventIds?.map(({ id }) => id);
     const foreign = eventIds?.flatMap(({ sessionId: of }, index) => (of === null || of === sessionId ? [] : [index]));
     await transact(context, (inner) => begin(inner, place, { ids, foreign, ofText }));
-    const redactedEvents = await redactEvents(context, place, redaction, ids);
     if (ofText) await redactPullRequests(context, place, ofText);
+    const redactedEvents = await redactEvents(context, place, redaction, ids);
     context.notifier.publish(sessionsTopic(place.organizationId));
     return { redactedEvents, redactedTexts: redaction.count };
   },
@@ -157,6 +158,8 @@ async function redactEvents(
       transact(context, async ({ em }) => {
         const events = await lockEvents(em, place, { after: from, clue: redaction.clue, ids, batch: size });
         redacted += await redactBatch(em, place, redaction, events);
+        // Readers who see this load again what they have, so it comes last.
+        if (events.length === 0 && redaction.count > 0) await noteRedaction(em, place, context.now());
         return events.at(-1)?.id;
       }),
     );

@@ -107,6 +107,7 @@ const SessionSchema = defineEntity({
     holdReason: p.text().nullable(),
     heldBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
     heldAt: p.datetime().nullable(),
+    redactedAt: p.datetime().nullable(),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
     lastQueuedAt: p.datetime().nullable(),

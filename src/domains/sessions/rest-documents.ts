@@ -205,6 +205,7 @@ export function toSessionDocument(
     holdReason: _holdReason,
     heldById: _heldById,
     heldAt: _heldAt,
+    redactedAt: _redactedAt,
     source,
     state,
     mcpServers,

@@ -41,6 +41,8 @@ export const SESSION_TEXTS = {
   usage: 'Tokens, costs and calls, as the events of the session have reported them.',
   isPinned: 'Whether the session is pinned to the top of lists.',
   hold: 'Keeps the session: while it is held, it cannot be deleted or redacted, and retention skips it. Null without one.',
+  redactedAt:
+    'When texts of the session were last redacted: what was read of it before can have texts that are gone now. Null when none were.',
   createdAt: 'When the session was created.',
   updatedAt:
     'When the configuration or state last changed, or a result was recorded. `expectedUpdatedAt` is compared with it.',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toGlobalId } from '../../../src/core/graphql/global-ids.ts';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { readByAllPaths } from '../../support/fixtures/read-paths.ts';
 import { append, createSession, eventsOf, mutate, pullRequestInput, readAll } from '../../support/fixtures/sessions.ts';
 import { recordSession } from '../../support/fixtures/workspace.ts';
@@ -106,6 +107,35 @@ test('a text is replaced wherever it occurs, and no path of either API has it an
   expect((await gateway.rest<{ items: object[] }>('GET', search, { key })).body.items).toHaveLength(1);
   // Redacting again finds nothing.
   expect((await redact(key, sessionId, { text: SECRET })).body).toEqual({ redactedEvents: 0, redactedTexts: 0 });
+});
+
+test('a session says when it was redacted once all of it is, so that readers load again what they have', async () => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  await append(gateway, key, sessionId, [
+    { eventType: 'x', provider: 'p', eventData: { type: 'x', text: 'swordfish' } },
+  ]);
+  const redactedAt = async () => {
+    const query = 'query($id: ID!) { session(id: $id) { redactedAt updatedAt } }';
+    const { data } = await gateway.graphql<{ session: object }>(key, query, { id: sessionId });
+    return data?.session;
+  };
+  gateway.setClock(new Date('2026-05-01T00:00:00.000Z'));
+  const event = 'select from session_event where session_id = ? for update';
+  await whileLocked(gateway, event, [sessionId], async (release) => {
+    const redacting = redact(key, sessionId, { text: 'swordfish' });
+    await untilWaitingForLock(gateway, 1);
+    expect(await redactedAt()).toMatchObject({ redactedAt: null });
+    gateway.setClock(new Date('2026-05-02T00:00:00.000Z'));
+    await release();
+    expect((await redacting).body.redactedEvents).toBe(1);
+  });
+  const at = '2026-05-02T00:00:00.000Z';
+  expect(await redactedAt()).toEqual({ redactedAt: at, updatedAt: at });
+  gateway.setClock(new Date('2026-05-03T00:00:00.000Z'));
+  expect((await redact(key, sessionId, { text: 'swordfish' })).body.redactedTexts).toBe(0);
+  expect(await redactedAt()).toMatchObject({ redactedAt: at });
+  gateway.setClock(undefined);
 });
 
 test('every text of given events is replaced, but types, providers, ids, names of tools and values of closed lists', async () => {

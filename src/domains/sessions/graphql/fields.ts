@@ -175,6 +175,7 @@ export function stateFields(t: Fields) {
     }),
     ...exposedWith(t, SESSION_TEXTS, {
       isPinned: 'Boolean',
+      redactedAt: nullable('DateTime'),
       createdAt: 'DateTime',
       updatedAt: 'DateTime',
       lastQueuedAt: nullable('DateTime'),
