@@ -1,10 +1,11 @@
+import { randomInt } from 'node:crypto';
 import type { Interaction } from 'oidc-provider';
 import { z } from 'zod';
 import { GRANTABLE_SCOPES, type Scope } from '../core/access.ts';
 import { auditEntry, recordAudit } from '../core/audit.ts';
 import { authorityValues, isAuthorizedWithin } from '../core/authority.ts';
 import { DomainError, ForbiddenError } from '../core/errors.ts';
-import { type HttpAnswer, answerWith } from '../core/http/messages.ts';
+import { type HttpAnswer, type HttpHeaders, answerWith } from '../core/http/messages.ts';
 import { readForm } from '../core/http/request-body.ts';
 import { SecretError } from '../core/secrets/secrets.ts';
 import { createGrant, findArtifact } from '../domains/oauth-grants/public.ts';
@@ -22,6 +23,8 @@ import { type AskedConsent, codePage, consentPage, endPage, onwardPage } from '.
 /** The decision of a person: it is bound to the browser in which it was asked for, to the sign-in of the person, and to what was asked. */
 
 const PLACE = { table: 'oauth_artifact', row: 'cookie', field: 'uid' };
+/** Authorizations of one browser at once, such as in several tabs. */
+const ATTEMPTS = 8;
 const LOST =
   'This connection was not begun in this browser, was decided before, or more than 10 minutes ago. Begin again in the app.';
 const FOREIGN =
@@ -66,25 +69,35 @@ export class OAuthConsent {
     this.#endpoints = endpoints;
   }
 
-  /** The `Set-Cookie` header that binds an authorization to the browser; without `uid` of one that has ended. */
-  async cookieOf(uid: string, isEnded = false): Promise<string> {
-    const { publicUrl, secrets } = this.#dependencies;
-    const isSecure = hasSecureCookies(publicUrl());
-    const value = isEnded ? '' : await secrets.seal(uid, PLACE);
-    return setCookie(this.#cookieName(uid), value, {
-      maxAge: isEnded ? 0 : DECISION_SECONDS,
-      sameSite: 'Lax',
-      isSecure,
-    });
+  /** The `Set-Cookie` header that binds an authorization to the browser which sends the request. */
+  async bind({ request }: Exchange, uid: string): Promise<string> {
+    // A free cookie, or any other when all are used.
+    const used = await this.#attempts(request.headers);
+    const free = used.findIndex((each) => each === undefined);
+    const value = await this.#dependencies.secrets.seal(uid, PLACE);
+    return this.#cookie(free === -1 ? randomInt(ATTEMPTS) : free, value, DECISION_SECONDS);
   }
 
-  /** Whether the authorization was begun in the browser that sends the request. */
-  async isBegunHere({ request }: Exchange, uid: string): Promise<boolean> {
-    return (await openCookie(this.#dependencies.secrets, request.headers, this.#cookieName(uid), PLACE)) === uid;
+  /** The `Set-Cookie` header that ends an authorization; undefined if it was not begun in the browser that sends the request. */
+  async release({ request }: Exchange, uid: string): Promise<string | undefined> {
+    const index = (await this.#attempts(request.headers)).indexOf(uid);
+    return index === -1 ? undefined : this.#cookie(index, '', 0);
   }
 
-  #cookieName(uid: string): string {
-    return cookieName(`oauth_${uid}`, hasSecureCookies(this.#dependencies.publicUrl()));
+  /** The authorizations that were begun in a browser, each with a cookie. */
+  #attempts(headers: HttpHeaders): Promise<(string | undefined)[]> {
+    const { secrets } = this.#dependencies;
+    const names = Array.from({ length: ATTEMPTS }, (_, index) => this.#cookieName(index));
+    return Promise.all(names.map((name) => openCookie(secrets, headers, name, PLACE)));
+  }
+
+  #cookieName(index: number): string {
+    return cookieName(`workspace_oauth_${index}`, hasSecureCookies(this.#dependencies.publicUrl()));
+  }
+
+  #cookie(index: number, value: string, maxAge: number): string {
+    const isSecure = hasSecureCookies(this.#dependencies.publicUrl());
+    return setCookie(this.#cookieName(index), value, { maxAge, sameSite: 'Lax', isSecure });
   }
 
   /** GET `/oauth/consent/{uid}` */
@@ -282,7 +295,7 @@ export class OAuthConsent {
   }
 
   async #requireBegunHere(exchange: Exchange, uid: string): Promise<void> {
-    if (!(await this.isBegunHere(exchange, uid))) throw new Refused(LOST);
+    if ((await this.release(exchange, uid)) === undefined) throw new Refused(LOST);
   }
 
   async #answer({ requestId, onRefusal, operation }: Exchange, answer: () => Promise<HttpAnswer>): Promise<HttpAnswer> {

@@ -64,7 +64,7 @@ function endpointsOf(endpoints: OAuthEndpoints, consent: OAuthConsent, canRegist
     [PATHS.keys]: { operation: 'oauthKeys', isForPrograms: true, GET: (exchange) => endpoints.keys(exchange) },
     [PATHS.authorization]: {
       operation: 'oauthAuthorize',
-      GET: async (exchange) => bindToBrowser(await endpoints.authorize(exchange), consent),
+      GET: async (exchange) => bindToBrowser(await endpoints.authorize(exchange), exchange, consent),
     },
     [PATHS.token]: program('oauthToken', (exchange) => endpoints.token(exchange)),
     [PATHS.revocation]: program('oauthRevoke', (exchange) => endpoints.revoke(exchange)),
@@ -93,11 +93,11 @@ function endpointsOf(endpoints: OAuthEndpoints, consent: OAuthConsent, canRegist
 }
 
 /** Remembers in the browser which authorization was begun there. */
-async function bindToBrowser(answer: HttpAnswer, consent: OAuthConsent): Promise<HttpAnswer> {
+async function bindToBrowser(answer: HttpAnswer, exchange: Exchange, consent: OAuthConsent): Promise<HttpAnswer> {
   const [, uid] =
     new RegExp(`^(?:https?://[^/]+)?${PATHS.consent}/([^/?]+)$`).exec(answer.headers['Location'] ?? '') ?? [];
   if (uid === undefined) return answer;
-  return { ...answer, headers: { ...answer.headers, 'Set-Cookie': await consent.cookieOf(uid) } };
+  return { ...answer, headers: { ...answer.headers, 'Set-Cookie': await consent.bind(exchange, uid) } };
 }
 
 async function resume(
@@ -105,10 +105,10 @@ async function resume(
   uid: string,
   { endpoints, consent }: { readonly endpoints: OAuthEndpoints; readonly consent: OAuthConsent },
 ): Promise<HttpAnswer> {
-  if (!(await consent.isBegunHere(exchange, uid)))
-    throw new UnknownClientError('This connection was not begun in this browser.');
+  const cookie = await consent.release(exchange, uid);
+  if (cookie === undefined) throw new UnknownClientError('This connection was not begun in this browser.');
   const answer = await endpoints.resume(exchange, uid);
-  return { ...answer, headers: { ...answer.headers, 'Set-Cookie': await consent.cookieOf(uid, true) } };
+  return { ...answer, headers: { ...answer.headers, 'Set-Cookie': cookie } };
 }
 
 async function answerEndpoint(endpoint: Endpoint, exchange: Exchange, limits: ClientLimits): Promise<HttpAnswer> {

@@ -6,7 +6,7 @@ import { RECORDING_RESOURCE } from '../../core/http/oauth-resources.ts';
 import { readJson, readText } from '../../core/http/request-body.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { apiKeyTopic } from '../../domains/api-keys/public.ts';
-import { changeArtifact, findArtifact, saveArtifact } from '../../domains/oauth-grants/public.ts';
+import { changeArtifact, findArtifact, findGrant, saveArtifact } from '../../domains/oauth-grants/public.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { createAdapter } from './adapter.ts';
@@ -210,7 +210,9 @@ export class OAuthEndpoints {
     const known = await findArtifact(em, { kind: 'RefreshToken', id: token }, now());
     const isSameClient = known?.payload['clientId'] === form.get('client_id');
     const isRepeated = known?.consumedAt && now().getTime() - known.consumedAt.getTime() < GRACE_MS;
-    if (isRepeated && isSameClient && known.answer !== null) return stored(openAnswer(known.answer, token));
+    const grantId = known?.payload['grantId'];
+    const isActive = typeof grantId === 'string' && (await findGrant(em, grantId, now())) !== undefined;
+    if (isRepeated && isActive && isSameClient && known.answer !== null) return stored(openAnswer(known.answer, token));
     const answer = await this.#post(exchange, PATHS.token, form);
     if (answer.status === 200)
       await changeArtifact(em, { kind: 'RefreshToken', id: token }, { answer: sealAnswer(answer.body, token) });

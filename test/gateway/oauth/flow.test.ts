@@ -195,6 +195,16 @@ describe('a refresh token', () => {
     gateway.setClock(undefined);
   });
 
+  test('gives no answer again when the person has ended the grant', async () => {
+    const { person, tokens } = await connected();
+    await again(tokens.refresh_token);
+    await gateway.dependencies.sql.query(
+      `update api_key set revoked_at = now() where user_id = $1 and kind = 'OAUTH_GRANT'`,
+      [person.userId],
+    );
+    expect(await again(tokens.refresh_token)).toMatchObject({ status: 400, body: { error: 'invalid_grant' } });
+  });
+
   test('that is used again later ends the grant, with an audit log entry', async () => {
     const { person, tokens } = await connected();
     const next = await again(tokens.refresh_token);
