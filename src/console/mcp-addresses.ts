@@ -6,6 +6,21 @@ import type { Connection } from './mcp-connection-types.ts';
 
 /** The address of a connection for MCP clients, and the configuration of common ones. */
 
+/** The configuration of each client, which asks for a sign-in in the browser when it connects. */
+function signInsOf(name: string, url: string): readonly (readonly [client: string, where: string, text: string])[] {
+  const asJson = (value: object) => JSON.stringify(value, null, 2);
+  return [
+    ['Claude.ai', 'Settings, Connectors, Add custom connector', url],
+    ['ChatGPT', 'Settings, Apps & Connectors, Create', url],
+    ['Claude Code', 'command, then /mcp', `claude mcp add --transport http ${name} ${url}`],
+    ['Codex', 'commands', `codex mcp add ${name} --url ${url}\ncodex mcp login ${name}`],
+    ['Cursor', '.cursor/mcp.json', asJson({ mcpServers: { [name]: { url } } })],
+    ['VS Code', '.vscode/mcp.json', asJson({ servers: { [name]: { type: 'http', url } } })],
+    ['Gemini CLI', '~/.gemini/settings.json, then /mcp auth', asJson({ mcpServers: { [name]: { httpUrl: url } } })],
+    ['Other clients', 'transport Streamable HTTP', url],
+  ];
+}
+
 /** The configuration of each client, with the key where the client reads it from. */
 function configurationsOf(
   name: string,
@@ -40,19 +55,27 @@ function configurationsOf(
 
 export function Addresses({ server }: { readonly server: Connection }): VNode {
   const url = `${location.origin}/v1/mcp-connections/${server.databaseId}/mcp`;
+  const name = clientNameOf(server.handle);
   return html`<h2>Use it in a client</h2>
     <p class="soft">
-      Every MCP client that speaks Streamable HTTP can use the connection, with an API key that has the scope${' '}
-      <code>mcp_connections.use</code>. Create a key for each client under <a href="/api-keys">API keys</a>.
+      Every MCP client that speaks Streamable HTTP can use the connection. It opens the browser, where you consent; the
+      apps that you have connected are on the page of your <a href="/profile">profile</a>.
     </p>
     <${Copyable} text=${url} />
-    ${configurationsOf(clientNameOf(server.handle), url).map(
-      ([client, where, text]) =>
-        html`<details class="more-rows" key=${client}>
-          <summary>${client} <span class="soft">(${where})</span></summary>
-          <${Copyable} text=${text} />
-        </details>`,
-    )}`;
+    ${signInsOf(name, url).map(configuration)}
+    <h3>With an API key</h3>
+    <p class="soft">
+      For programs, and clients without sign-in: a key with the scope <code>mcp_connections.use</code>. Create a key for
+      each of them under <a href="/api-keys">API keys</a>.
+    </p>
+    ${configurationsOf(name, url).map(configuration)}`;
+}
+
+function configuration([client, where, text]: readonly [client: string, where: string, text: string]): VNode {
+  return html`<details class="more-rows" key=${client}>
+    <summary>${client} <span class="soft">(${where})</span></summary>
+    <${Copyable} text=${text} />
+  </details>`;
 }
 
 /** A text with a copy button if the browser allows that: over HTTPS and on localhost. */

@@ -52,6 +52,17 @@ export const PEOPLE_OPERATIONS = {
     } }
   }`,
 
+  ConnectedApps: `query ConnectedApps($first: Int!, $after: String) {
+    viewer { connectedApps(first: $first, after: $after) {
+      nodes { id clientName clientHost resource scopes createdAt lastUsedAt organization { id name } }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  RevokeConnectedApp: `mutation RevokeConnectedApp($id: ID!) {
+    revokeConnectedApp(input: { connectedAppId: $id }) { __typename ${FAULT} }
+  }`,
+
   Identities: `query Identities { viewer { identities { issuer createdAt lastSignedInAt } } }`,
 
   UpdateViewer: `mutation UpdateViewer($input: UpdateViewerInput!) {

@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { endedBy, run } from './api.ts';
 import { useScope } from './caller.ts';
+import { ConnectedApps } from './connected-apps.ts';
 import { FormButton } from './form-button.ts';
 import { type Pages, refusalOf, usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -67,7 +68,7 @@ export function ProfilePage(): VNode {
       ]}
     />
     <${Organizations} viewer=${viewer} mayCreate=${mayChange} />
-    ${seesSignIns && html`<${Identities} /><${SignIns} />`}
+    ${seesSignIns && html`<${Identities} /><${SignIns} /><${ConnectedApps} />`}
     ${(mayChange || mayDelete) && jobs.rows.length > 0 && html`<${Deletions} list=${jobs} mayCancel=${mayDelete} />`}
     ${
       mayDelete &&
