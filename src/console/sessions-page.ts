@@ -169,7 +169,7 @@ function rowOf(session: Row, onDone: () => void): VNode {
     <td class="number">${session.usage?.durationMs == null ? '–' : durationOf(session.usage.durationMs)}</td>
     <td><${Time} at=${session.lastSeenAt} /></td>
     <td class="end">
-      <div class="actions wrap">
+      <div class="actions narrow">
         <${SessionForms} session=${session} onChange=${onDone} />
         ${session.viewerCanUpdate && html`<${PinAction} session=${session} onDone=${onDone} />`}
       </div>

@@ -153,7 +153,7 @@ function DeliveryPlot({ deliveries }: { readonly deliveries: readonly Delivery[]
     label="Latest deliveries"
     bars=${bars}
     parts=${DELIVERY_PARTS}
-    format=${(ms: number) => `${Math.round(ms)} ms`}
+    format=${(ms: number) => `${Number((ms / 1000).toFixed(2))} s`}
     summary=${`${failed} of the latest ${sent.length} have failed`}
     head=${['When', 'State', 'Answer', 'Took']}
   />`;
