@@ -153,6 +153,30 @@ const LOAD: readonly Suite[] = [
   },
 ];
 
+const RECORDED_DATA: readonly Suite[] = [
+  {
+    suite: 'Recorded data deleted and redacted beside others',
+    claim:
+      'While a session of a million events is deleted and others are redacted, others append, read, search and follow without a loss, and no transaction takes longer than 100 ms.',
+    test: 'test/proof/recorded-data.test.ts',
+  },
+  {
+    suite: 'Jobs of recorded data killed twice',
+    claim: 'Purges and retention end once, with one audit log entry, though both of their workers are killed twice.',
+    test: 'test/proof/recorded-data.test.ts',
+  },
+  {
+    suite: 'Hold against retention',
+    claim: 'A hold that is set while retention runs wins or loses: the session is whole, or gone with its events.',
+    test: 'test/proof/recorded-data.test.ts',
+  },
+  {
+    suite: 'Export of an organization',
+    claim: 'The export of a million events needs constant memory, and one that is cut has no last line.',
+    test: 'test/proof/recorded-data.test.ts',
+  },
+];
+
 const ORACLES: readonly Suite[] = [
   {
     suite: 'Parity of the APIs',
@@ -277,4 +301,12 @@ const COSTS: readonly Suite[] = [
   },
 ];
 
-export const SUITES: readonly Suite[] = [...FAILURES, ...LOAD, ...ORACLES, ...CONFORMANCE, ...PAGES, ...COSTS];
+export const SUITES: readonly Suite[] = [
+  ...FAILURES,
+  ...LOAD,
+  ...RECORDED_DATA,
+  ...ORACLES,
+  ...CONFORMANCE,
+  ...PAGES,
+  ...COSTS,
+];
