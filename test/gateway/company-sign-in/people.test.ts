@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
-import { CookieJar, signInAs } from '../../support/fixtures/company-sign-in.ts';
+import { CALLBACK, CookieJar, begin, signInAs } from '../../support/fixtures/company-sign-in.ts';
 import { startTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock } from '../../support/fixtures/locks.ts';
 import { type ForgingIssuer, startForgingIssuer } from '../../support/peers/forging-issuer.ts';
@@ -228,6 +228,28 @@ describe('groups', () => {
     expect((await viewerOf({ jar })).role).toBe('ADMIN');
     await small.close();
   });
+});
+
+test('of the only two administrators who have left the group and sign in at once, one is demoted', async () => {
+  const env = { ...issuer.env, ...groupsClaim, OIDC_ORGANIZATION: 'pair' };
+  const pair = await startTestGateway(env, { ...options, beside: gateway });
+  const other = { ...person, sub: `${person.sub}-other`, email: `other-${person.email}` };
+  for (const { email } of [person, other]) await gateway.createKey({ organization: 'pair', email, role: 'admin' });
+  const jars = [new CookieJar(pair), new CookieJar(pair)];
+  const answers = await Promise.all(jars.map((jar) => begin(jar, issuer)));
+  const both = [person, other];
+  issuer.tokenFor = (claims) => issuer.sign({ ...claims, ...both.pop(), groups: [] });
+  const holding = gateway.dependencies.database.em.fork();
+  await holding.begin();
+  await holding.execute(`select from organization where slug = 'pair' for update`);
+  const signIns = jars.map((jar, index) => jar.open(`${CALLBACK}?${answers[index]}`));
+  await untilWaitingForLock(gateway, 2);
+  await holding.commit();
+  expect((await Promise.all(signIns)).map(({ status }) => status)).toEqual([200, 200]);
+  issuer.tokenFor = (claims) => issuer.sign(claims);
+  const roles = await Promise.all(jars.map((jar) => viewerOf({ jar })));
+  expect(roles.map(({ role }) => role).toSorted()).toEqual(['ADMIN', 'MEMBER']);
+  await pair.close();
 });
 
 test('keys of a person with an identity who has not signed in for long are refused until they do', async () => {
