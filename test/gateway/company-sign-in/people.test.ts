@@ -248,7 +248,7 @@ test('of the only two administrators who have left the group and sign in at once
   expect((await Promise.all(signIns)).map(({ status }) => status)).toEqual([200, 200]);
   issuer.tokenFor = (claims) => issuer.sign(claims);
   const roles = await Promise.all(jars.map((jar) => viewerOf({ jar })));
-  expect(roles.map(({ role }) => role).toSorted()).toEqual(['ADMIN', 'MEMBER']);
+  expect(new Set(roles.map(({ role }) => role))).toEqual(new Set(['ADMIN', 'MEMBER']));
   await pair.close();
 });
 
