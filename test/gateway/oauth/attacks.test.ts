@@ -185,7 +185,7 @@ describe('the decision', () => {
 
   test('counts only from the sign-in that was asked', async () => {
     const { jar, consent, html, person } = await asked();
-    const next = await gateway.createKey();
+    const next = await gateway.createKey({ organization: person.organization });
     await jar.open('/sign-in', { method: 'POST', body: new URLSearchParams({ key: next.key }) });
     expect((await decide(jar, consent, html)).status).toBe(403);
     expect([await grantsOf(person.userId), await grantsOf(next.userId)]).toEqual([0, 0]);
