@@ -50,8 +50,10 @@ export async function startRelay(target: string, before: Step, after: Step) {
     request.on('end', () => void relay());
     async function relay() {
       const status = await before(asked);
-      if (typeof status === 'number') return void response.writeHead(status).end('{"error":"refused by the test"}');
-      if (!status) return;
+      if (typeof status === 'number') response.writeHead(status).end('{"error":"refused by the test"}');
+      else if (status) await forward();
+    }
+    async function forward() {
       const headers = Object.fromEntries(
         ['authorization', 'content-type', 'idempotency-key'].flatMap((name) => {
           const value = request.headers[name];

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import * as fs from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { GATEWAY } from './common.mjs';
 
 /**
@@ -26,6 +26,8 @@ export class Cursors {
     this.path = join(base, 'transcripts.ndjson');
     /** @type {Map<string, Cursor>} */
     this.known = new Map();
+    /** @type {Map<string, string> | undefined} */
+    this.byName = undefined;
     fs.mkdirSync(join(base, 'lines'), { recursive: true, mode: 0o700 });
     const lines = fs.existsSync(this.path) ? fs.readFileSync(this.path, 'utf8').split('\n') : [];
     for (const line of lines)
@@ -49,6 +51,23 @@ export class Cursors {
   /** @param {string} path */
   get(path) {
     return this.known.get(`${GATEWAY} ${path}`);
+  }
+
+  /**
+   * The cursor of a file, which can have been moved since, as into an archive: then that of one with its name that is gone.
+   * @param {string} path @returns {Cursor | undefined}
+   */
+  find(path) {
+    const known = this.get(path);
+    if (known) return known;
+    this.byName ??= new Map([...this.known.keys()].map((key) => [basename(key), key]));
+    const key = this.byName.get(basename(path));
+    const before = key?.startsWith(`${GATEWAY} `) ? key.slice(GATEWAY.length + 1) : undefined;
+    const cursor = before === undefined || fs.existsSync(before) ? undefined : this.get(before);
+    if (before === undefined || !cursor || cursor.isDeleted || !isSameFile(path, cursor)) return undefined;
+    if (fs.existsSync(this.linesFile(before))) fs.renameSync(this.linesFile(before), this.linesFile(path));
+    this.set(path, cursor);
+    return cursor;
   }
 
   /** @param {string} path @param {Cursor} cursor */
@@ -121,6 +140,18 @@ export class Cursors {
 
 /** @param {Buffer} line */
 export const shortHash = (line) => createHash('sha256').update(line).digest().subarray(0, 8);
+
+/** Whether a file has the lines that were sent of another one. @param {string} path @param {Cursor} cursor */
+function isSameFile(path, { end, mark }) {
+  try {
+    const file = fs.openSync(path, 'r');
+    const isSame = end > 0 && fs.fstatSync(file).size >= end && mark === markOf(file, end);
+    fs.closeSync(file);
+    return isSame;
+  } catch {
+    return false;
+  }
+}
 
 /** @param {number} file @param {number} end */
 export function markOf(file, end) {

@@ -75,7 +75,7 @@ function dueTranscripts({ agent, file, format, from, exclude }, cursors) {
   const leftOut = new Map();
   const all = findFiles(agent, file, format);
   const due = all.filter((found) => {
-    const cursor = cursors.get(found.path);
+    const cursor = cursors.find(found.path);
     if (!isDue(found, cursor)) return false;
     // What was there before the hooks were installed is sent by `import` only.
     if (cursor === undefined && found.mtimeMs < from) return false;
