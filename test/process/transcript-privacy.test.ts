@@ -80,7 +80,7 @@ test('the path of the home folder is in no name, also where it is a link, and na
   await writeTranscript(home, 'c', [said(join(home, 'c'), 'A\u0000B\u0007 \ud800 C')]);
   expect(await record('sync')).toMatchObject({ code: 0, stderr: '' });
   const found = (await sessions()).map(({ title, branchName, project }) => [title, branchName, project?.name]);
-  expect(found.toSorted()).toEqual([
+  expect(found.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))).toEqual([
     ['A B  \uFFFD C', null, 'c'],
     [`Look at ~/x, ~/y and ${home}suffix/z`, null, undefined],
     [`${'x'.repeat(199)}\uFFFD`, '~/branch', 'shop'],
