@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { type AuditValues, type NewAuditEntry, auditInsert, auditValues } from '../../core/audit.ts';
 import { type AuthorityValues, authorityValues, hasAuthority } from '../../core/authority.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
@@ -39,6 +39,7 @@ export interface Appended extends AppendSessionEventsInput {
 }
 
 interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
+  readonly seenAt?: string | null;
   readonly sessionId: SessionId;
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
@@ -73,7 +74,7 @@ export function appendStatement(
     ...authorityValues(context),
     ...caller,
     ...(usage && { ...usage.total, sums: sumsToJson(usage.sums) }),
-    ...(format && { formatMemory: format.memory, after: format.after }),
+    ...(format && { formatMemory: format.memory, after: format.after, seenAt: latestOf(events) }),
     sessionId,
     contentHash,
     count: events.length,
@@ -86,6 +87,14 @@ export function appendStatement(
     eventData: jsonArray(events.map(({ eventData }) => eventData)),
   };
   return appends({ role, hasUsage: usage !== undefined, hasMemory: format !== undefined }, values);
+}
+
+/** The latest time that lines have. */
+function latestOf(events: Appended['events']): string | null {
+  let latest: string | null = null;
+  for (const { createdAt } of events)
+    if (createdAt !== null && (latest === null || createdAt > latest)) latest = createdAt;
+  return latest;
 }
 
 /** Values that the parts of the statement share. */
@@ -113,7 +122,7 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
     .with('head', () => drawIds(value, shape, shared))
     .with('batch', () => rememberBatch(shared))
     .with('stored', () => storeEvents(value, shared))
-    .with('seen', () => noteUse(shared))
+    .with('seen', () => noteUse(shared, shape.hasMemory ? value('seenAt') : undefined))
     .with('searched', () => noteForSearch(shared))
     .with('recorded', () => auditInsert(value, 'head'));
   if (!shape.hasUsage) return appended.selectFrom('head').select('base');
@@ -252,12 +261,16 @@ function noteForSearch({ id, organizationId }: SharedValues) {
     );
 }
 
-function noteUse({ id, organizationId, at }: SharedValues) {
+/** A transcript was seen when its lines were written, so that it has its place in time. */
+function noteUse({ id, organizationId, at }: SharedValues, seenAt: RawBuilder<unknown> | undefined) {
+  const seen =
+    seenAt &&
+    sql<string>`case when source ->> 'type' = 'transcript' then least(${at}, coalesce(${seenAt}::timestamptz, last_seen_at)) else ${at} end`;
   return db
     .updateTable('session')
-    .set({ last_seen_at: at })
+    .set({ last_seen_at: seen ?? at })
     .where('id', '=', id)
     .where('organization_id', '=', organizationId)
-    .where('last_seen_at', '<', sql<string>`${at} - interval '1 minute'`)
+    .where('last_seen_at', '<', sql<string>`${seen ?? at} - interval '1 minute'`)
     .where((eb) => eb.exists(afterHead.selectFrom('head').select('base')));
 }

@@ -40,13 +40,14 @@ export const ensureSession = defineOperation({
       projectId: project == null ? null : await ensureProject(context, project),
       visibility,
     });
-    await insertSession(context, {
+    const created = await insertSession(context, {
       ...session,
       id: sessionId,
       // A clock that is ahead must not put the session before all others.
       createdAt: started < now() ? started : now(),
       source: { id: newId(), name: agent, type: 'transcript', repositories: [], transcript: { agent, id: sourceId } },
     });
+    created.lastSeenAt = created.createdAt;
     return { id: sessionId, isNew: true };
   },
   target: ({ id, isNew }, { visibility }) => ({

@@ -130,7 +130,8 @@ export const transitionSession = defineOperation({
     const at = now();
     session.state = state;
     session.updatedAt = at;
-    session.lastSeenAt = at;
+    // A transcript keeps its place in time.
+    if (session.source.type !== 'transcript') session.lastSeenAt = at;
     if (state === 'queued') session.lastQueuedAt = at;
     // In the same transaction, so that a concurrent append either commits before the session is finished, or is refused.
     await em.nativeUpdate(

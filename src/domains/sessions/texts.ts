@@ -47,7 +47,8 @@ export const SESSION_TEXTS = {
   updatedAt:
     'When the configuration or state last changed, or a result was recorded. `expectedUpdatedAt` is compared with it.',
   lastQueuedAt: 'When the session was last queued. Null when it was never queued.',
-  lastSeenAt: 'When the runner last recorded something for the session, to the minute.',
+  lastSeenAt:
+    'When the runner last recorded something for the session, to the minute. Of a transcript, the time of its latest line.',
 } as const;
 
 export const USAGE_TEXTS = {

@@ -96,6 +96,28 @@ test('a later title of the transcript renames the session, unless a person has r
   expect((await put(sourceId, { title: 'Again', previousTitle: 'Named' })).body.title).toBe('Mine');
 });
 
+test('a transcript has its place in time, whenever it is imported', async () => {
+  const startedAt = '2026-01-02T03:04:05.000Z';
+  const { body } = await put(randomUUID(), { startedAt });
+  const path = `/v1/sessions/${body.id}`;
+  const seen = async () =>
+    (await gateway.rest<{ lastSeenAt: string }>('GET', path, { key: owner.key })).body.lastSeenAt;
+  expect(await seen()).toBe(startedAt);
+  await gateway.rest('POST', `${path}/transition`, { key: owner.key, body: { state: 'inProgress' } });
+  const send = (...times: readonly string[]) =>
+    gateway.rest('POST', `${path}/events`, {
+      key: owner.key,
+      body: times.map((timestamp) => JSON.stringify({ type: 'user', timestamp })).join('\n'),
+      headers: { 'Content-Type': 'application/x-ndjson; format=claude-transcript' },
+    });
+  await send('2026-01-02T05:00:00Z', '2026-01-02T04:00:00Z');
+  await send('none');
+  await send('2026-01-02T04:30:00Z');
+  expect(await seen()).toBe('2026-01-02T05:00:00.000Z');
+  await gateway.rest('POST', `${path}/transition`, { key: owner.key, body: { state: 'completed' } });
+  expect(await seen()).toBe('2026-01-02T05:00:00.000Z');
+});
+
 test('409: a deleted session is not created again', async () => {
   const sourceId = randomUUID();
   const { body } = await put(sourceId);
