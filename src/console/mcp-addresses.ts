@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
 import { clientNameOf } from './client-names.ts';
+import { Copyable } from './copyable.ts';
 import { html } from './html.ts';
 import type { Connection } from './mcp-connection-types.ts';
 
@@ -76,17 +76,4 @@ function configuration([client, where, text]: readonly [client: string, where: s
     <summary>${client} <span class="soft">(${where})</span></summary>
     <${Copyable} text=${text} />
   </details>`;
-}
-
-/** A text with a copy button if the browser allows that: over HTTPS and on localhost. */
-function Copyable({ text }: { readonly text: string }): VNode {
-  const [isCopied, setCopied] = useState(false);
-  const copy = async () => {
-    await navigator.clipboard.writeText(text);
-    setCopied(true);
-  };
-  return html`<div class="copyable">
-    <pre tabindex="0">${text}</pre>
-    ${'clipboard' in navigator && html`<button class="button small plain" onClick=${copy}>${isCopied ? 'Copied' : 'Copy'}</button>`}
-  </div>`;
 }

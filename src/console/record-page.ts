@@ -1,51 +1,13 @@
 import type { VNode } from 'preact';
 import { html } from './html.ts';
 import { PageFrame } from './parts.ts';
-import { recordingCommand } from './recording-command.ts';
+import { RecordingWays } from './recording-ways.ts';
 
-interface Way {
-  readonly id: string;
-  readonly name: string;
-  readonly text: string;
-  readonly args: string;
-}
-
-const WAYS: readonly Way[] = [
-  {
-    id: 'daily',
-    name: 'Daily work',
-    text: 'Claude Code and Codex send their sessions after each turn. The command shows the hooks that it adds, and asks before it writes them.',
-    args: 'install',
-  },
-  {
-    id: 'past',
-    name: 'Past work',
-    text: 'Sends the sessions of Claude Code, Codex and Gemini CLI that are on your machine. The command says how many there are, and asks before it sends them.',
-    args: 'import --since 90d',
-  },
-  {
-    id: 'headless',
-    name: 'One run of an agent',
-    text: 'Records an agent that runs without a person, such as in CI, while it works.',
-    args: '-- codex exec --json "…"',
-  },
-];
-
-/** The ways to record agents, with commands that can be copied. */
 export function RecordPage(): VNode {
   return html`<${PageFrame}
     title="Record"
-    intro="Three ways to record agents. Each needs a key with the scope sessions.record. Sessions are private unless you choose otherwise."
+    intro="Three ways to record agents, for Node.js 20 and later. Sessions are private unless you choose otherwise."
   >
-    <div class="panels">
-      ${WAYS.map(
-        ({ id, name, text, args }) =>
-          html`<section key=${id} class="panel" aria-labelledby=${id}>
-            <h2 id=${id}>${name}</h2>
-            <p>${text}</p>
-            <pre tabindex="0">${recordingCommand(args)}</pre>
-          </section>`,
-      )}
-    </div>
+    <${RecordingWays} />
   <//>`;
 }

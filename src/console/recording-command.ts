@@ -1,6 +1,7 @@
-/** The lines that record an agent into this gateway, with the variables that the recorder needs. */
+/** The lines that record an agent into this gateway. They sign the recorder in, in the browser. */
 export function recordingCommand(args: string): string {
-  return `export GATEWAY=${location.origin} KEY=wgk_…
-curl -o record.mjs $GATEWAY/record.mjs
+  return `export GATEWAY=${location.origin}
+curl -fsSO $GATEWAY/record.mjs
+node record.mjs login $GATEWAY
 node record.mjs ${args}`;
 }

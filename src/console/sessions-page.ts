@@ -11,7 +11,7 @@ import type { Answers, Variables } from './operation-types.ts';
 import type { Fields } from './session-filters.ts';
 import { CreateSessionButton, SessionForms } from './session-actions.ts';
 import { Action, Badge, Empty, List, PageFrame, Time, wordsOf } from './parts.ts';
-import { recordingCommand } from './recording-command.ts';
+import { RecordingWays } from './recording-ways.ts';
 import { type FollowState, follow } from './streams.ts';
 
 type Row = NonNullable<NonNullable<Answers['Sessions']['viewer']['organization']>['sessions']>['nodes'][number];
@@ -107,13 +107,9 @@ export function SessionsPage(): VNode {
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
     ? html`<${Empty}>No session matches this filter.<//>`
-    : html`<${Empty} command=${recordingCommand('-- codex exec --json "…"')}
-        >No sessions yet.
-        ${mayCreate && 'Create one here, or record an agent with a key that has the scope sessions.record. '}<a
-          href="/record"
-          >More ways to record</a
-        ><//
-      >`;
+    : html`<${Empty}
+          >No sessions yet. ${mayCreate && 'Create one here, or record your agents. '}<a href="/record">Record</a><//
+        ><${RecordingWays} />`;
   return html`<${PageFrame}
     title="Sessions"
     intro="The sessions of your agents. The list updates itself."
