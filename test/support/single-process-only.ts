@@ -2,17 +2,11 @@
 import { beforeEach } from 'vitest';
 
 const ONE_PROCESS = 'inspects the state of the process that answers the request';
-const SIGN_IN_LINK = 'uses a sign-in link, which only the process that printed it knows';
 const SKIPPED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'test/gateway/admission/authentication.test.ts': {
     'before the body is read': 'checks that the gateway does not read the body, but a load balancer reads it',
     'before anything is read or written':
       'checks that the gateway does not read the body, but a load balancer reads it',
-  },
-  'test/gateway/admission/browser-session.test.ts': {
-    'signs in once': SIGN_IN_LINK,
-    'is not used up by HEAD requests and prefetches': SIGN_IN_LINK,
-    'works for 10 minutes': SIGN_IN_LINK,
   },
   'test/domains/session-events/append.test.ts': {
     'of 20 concurrent appends of one batch': 'waits until each of exactly two processes waits for the session',
