@@ -2,6 +2,7 @@ import { FINDING } from './finding-operations.ts';
 import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from './people-operations.ts';
 import { RETENTION_OPERATIONS } from './retention-operations.ts';
+import { SESSION_OUTLINE } from './session-outline-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
@@ -33,6 +34,7 @@ const WORKING = 'id databaseId title agent lastSeenAt';
 
 export const OPERATIONS = {
   ...FINDING,
+  ...SESSION_OUTLINE,
 
   Viewer: `query Viewer {
     viewer {
@@ -71,15 +73,6 @@ export const OPERATIONS = {
       diffSummary { additions deletions }
       usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
     }
-  }`,
-
-  SessionOutline: `query SessionOutline($id: ID!, $after: ID) {
-    session(id: $id) { id outline(after: $after) {
-      marks { firstId createdAt messages toolCalls failures failureId inputTokens outputTokens costUsd }
-      entries { eventId createdAt kind text }
-      tools { name calls failures durationMs firstId failureId }
-      models lastId hasMore
-    } }
   }`,
 
   FollowSessionRow: `subscription FollowSessionRow($filter: SessionFilter) { sessionChange(filter: $filter) { __typename ... on SessionChanged { session { id } } ... on SessionLeft { sessionId } } }`,

@@ -1,4 +1,4 @@
-import type { VNode } from 'preact';
+import type { ComponentType, VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { useFilter } from './filters.ts';
@@ -19,6 +19,8 @@ type Session = NonNullable<Answers['Session']['session']>;
 
 const SessionHistory = lazy(async () => (await import('./history.ts')).SessionHistory);
 const SessionDetails = lazy(async () => (await import('./session-details.ts')).SessionDetails);
+const SessionFigures = lazy(async () => (await import('./session-figures.ts')).SessionFigures);
+const SessionFiles = lazy(async () => (await import('./session-files.ts')).SessionFiles);
 const Results = lazy(async () => (await import('./session-results.ts')).Results, null);
 
 export function SessionPage({ id }: { readonly id: string }): VNode {
@@ -79,6 +81,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
     errors[1]('yes');
     document.querySelector('.views')?.scrollIntoView();
   };
+  const OtherView = OTHER_VIEWS.get(view);
   const start = failure?.id ?? (hasFailed ? 'latest' : 'first');
   return html`<section class="session">
     <${SessionHead} ...${{ session, reason: failure?.text, models, toErrors, isOpen, setOpen }} />
@@ -94,8 +97,8 @@ function Content({ session, reload, faults }: ContentProps): VNode {
       )}
     </div>
     ${
-      view === 'history'
-        ? html`<${SessionHistory} id=${id} />`
+      OtherView
+        ? html`<${OtherView} id=${id} outline=${outline} />`
         : (!hasFailed || failure !== undefined) &&
           html`<${RedactionContext.Provider} value=${onRedacted}
             ><${Timeline}
@@ -114,8 +117,21 @@ function Content({ session, reload, faults }: ContentProps): VNode {
 
 const VIEWS = [
   ['', 'Timeline'],
+  ['figures', 'Figures'],
+  ['files', 'Files'],
   ['history', 'History'],
 ] as const;
+
+const OTHER_VIEWS: ReadonlyMap<string, ComponentType<ViewProps>> = new Map([
+  ['figures', SessionFigures],
+  ['files', SessionFiles],
+  ['history', SessionHistory],
+]);
+
+interface ViewProps {
+  readonly id: string;
+  readonly outline: Outline | undefined;
+}
 
 /** What happens in the session as a whole. It is read once events are shown, and goes on whenever the session is loaded again. */
 function useOutline(session: Session, isWanted: boolean): Outline | undefined {
@@ -123,6 +139,8 @@ function useOutline(session: Session, isWanted: boolean): Outline | undefined {
   const reader = useRef<OutlineReader>(undefined);
   const { databaseId: id, redactedAt } = session;
   useEffect(() => {
+    // What was read before a redaction may have what was redacted.
+    setOutline(undefined);
     if (!isWanted) return undefined;
     const left = new AbortController();
     void import('./session-outline.ts').then(({ createOutlineReader }) => {

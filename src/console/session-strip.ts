@@ -21,7 +21,7 @@ const LANES = [
 ] as const;
 const LANE_HEIGHT = 8;
 
-interface Column {
+export interface Column {
   readonly mark: Mark;
   readonly id: number;
   readonly x: number;

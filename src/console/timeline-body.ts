@@ -7,11 +7,18 @@ import { MessageText } from './message-text.ts';
 import { Badge } from './parts.ts';
 import type { Message, Note, TimelineItem, ToolCall } from './timeline.ts';
 
+const Pictures = lazy(async () => (await import('./session-picture.ts')).Pictures);
 const WholeText = lazy(async () => (await import('./recorded-event.ts')).WholeText);
+
+/** What formats of agents write in place of a picture. */
+const HAS_PICTURE = /\[(?:image|input_image)\b[^\]\n]{0,200}\]/;
 
 /** What a timeline shows of an item. */
 export function bodyOf(item: TimelineItem, sessionId: string): VNode {
-  const rest = item.isCut && html`<${WholeText} sessionId=${sessionId} ids=${[item.id, item.lastId]} />`;
+  const { id, lastId } = item;
+  const callId = item.kind === 'tool' ? item.callId : null;
+  const rest = html`${item.isCut && html`<${WholeText} sessionId=${sessionId} ids=${[id, lastId]} />`}
+  ${HAS_PICTURE.test(item.kind === 'tool' ? item.output : item.text) && html`<${Pictures} ...${{ sessionId, eventId: lastId, callId }} />`}`;
   if (item.kind === 'tool') return toolBody(item, rest);
   return html`${item.kind === 'note' ? noteBody(item) : messageBody(item)}${rest}`;
 }
@@ -46,7 +53,7 @@ const SHORT = 30;
 const SMALL_EDIT = 40;
 const BADGES: Readonly<Record<string, string>> = { running: 'IN_PROGRESS', error: 'FAILED' };
 
-function toolBody(item: ToolCall, rest: VNode | false): VNode {
+function toolBody(item: ToolCall, rest: VNode): VNode {
   const { name, input, status, output, error, exitCode, isError } = item;
   const edits = editsOf(name, input);
   const changed = edits.reduce((sum, { lines }) => sum + lines.length, 0);

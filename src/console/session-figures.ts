@@ -1,0 +1,150 @@
+import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { durationOf } from './amounts.ts';
+import { html } from './html.ts';
+import { Empty } from './parts.ts';
+import type { Mark, Outline, Tool } from './session-outline.ts';
+import { type Column, columnsOf } from './session-strip.ts';
+
+/** The figures of a session: its tools as bars, and how cost and tokens grew. */
+
+const COUNT = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
+const COMPACT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumFractionDigits: 1 });
+const COST = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', maximumFractionDigits: 4 });
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+
+interface FiguresProps {
+  readonly id: string;
+  readonly outline: Outline | undefined;
+}
+
+export function SessionFigures({ id, outline }: FiguresProps): VNode {
+  const columns = useMemo(() => columnsOf(outline?.marks ?? []), [outline]);
+  if (!outline) return html`<p class="soft" role="status">Loading…</p>`;
+  if (outline.isComplete && outline.tools.length === 0 && columns.every(({ mark }) => mark.inputTokens === 0))
+    return html`<${Empty}>No tool was called, and no tokens were reported.<//>`;
+  return html`<div class="figures">
+    ${!outline.isComplete && html`<p class="soft" role="status">Events up to ${COUNT.format(outline.lastId)} have been read…</p>`}
+    <div class="panels">
+      <${Growth} label="Cost" columns=${columns} amountOf=${(mark: Mark) => mark.costUsd} format=${COST} />
+      <${Growth}
+        label="Tokens"
+        columns=${columns}
+        amountOf=${(mark: Mark) => mark.inputTokens + mark.outputTokens}
+        format=${COMPACT}
+      />
+    </div>
+    <${Tools} sessionId=${id} tools=${outline.tools} />
+    ${
+      outline.models.length > 0 &&
+      html`<h2>Models</h2>
+        <ul class="chips">
+          ${outline.models.map((model) => html`<li key=${model}>${model}</li>`)}
+        </ul>`
+    }
+  </div>`;
+}
+
+function Tools({ sessionId, tools }: { readonly sessionId: string; readonly tools: readonly Tool[] }): VNode | null {
+  if (tools.length === 0) return null;
+  const sorted = tools.toSorted((one, other) => other.calls - one.calls);
+  const most = sorted[0]?.calls ?? 1;
+  return html`<h2>Tools</h2>
+    <div class="table-scroll" role="region" aria-label="Tools" tabindex="0">
+      <table class="tools">
+        <thead>
+          <tr>
+            <th scope="col">Tool</th>
+            <th scope="col">Calls</th>
+            <td></td>
+            <th scope="col">Failed</th>
+            <th scope="col">Time</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${sorted.map(
+            ({ name, calls, failures, durationMs, firstId, failureId }) =>
+              html`<tr key=${name}>
+                <th scope="row">
+                  <a href=${`/sessions/${sessionId}#event-${firstId}`}>${name || 'without a name'}</a>
+                </th>
+                <td class="number">${COUNT.format(calls)}</td>
+                <td class="bar"><${Bar} calls=${calls / most} failures=${failures / most} /></td>
+                <td class="number">
+                  ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
+                </td>
+                <td class="number">${durationMs > 0 ? durationOf(durationMs) : ''}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>`;
+}
+
+function Bar({ calls, failures }: { readonly calls: number; readonly failures: number }): VNode {
+  return html`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="toolCalls" width=${100 * calls} height="10" />
+    <rect class="failures" width=${100 * failures} height="10" />
+  </svg>`;
+}
+
+interface GrowthProps {
+  readonly label: string;
+  readonly columns: readonly Column[];
+  readonly amountOf: (mark: Mark) => number;
+  readonly format: Intl.NumberFormat;
+}
+
+const HEIGHT = 100;
+/** Rows of the table of a plot. */
+const ROWS = 12;
+
+/** What had been used by then, with time to the right. */
+function Growth({ label, columns, amountOf, format }: GrowthProps): VNode | null {
+  let sum = 0;
+  const points = columns.map(({ mark, x, width }) => ({
+    at: mark.createdAt,
+    x: x + width,
+    sum: (sum += amountOf(mark)),
+  }));
+  if (sum === 0) return null;
+  const path = points.map(
+    ({ x, sum: used }) => `H${x.toFixed(1)}V${(HEIGHT - (used / sum) * (HEIGHT - 4)).toFixed(1)}`,
+  );
+  const step = Math.ceil(points.length / ROWS);
+  const rows = points.filter((_, index) => index % step === step - 1 || index === points.length - 1);
+  const time = (at: string | undefined) => clock.format(new Date(at ?? 0));
+  return html`<figure class="chart panel">
+    <h2>${label} <span class="figure">${format.format(sum)}</span></h2>
+    <svg
+      class="growth"
+      viewBox="0 0 1000 ${HEIGHT}"
+      preserveAspectRatio="none"
+      role="img"
+      aria-label=${`${label} over the session: ${format.format(sum)} at its end`}
+    >
+      <path class="area" d=${`M0 ${HEIGHT}${path.join('')}V${HEIGHT}Z`} />
+    </svg>
+    <figcaption class="soft"><span>${time(points[0]?.at)}</span><span>${time(points.at(-1)?.at)}</span></figcaption>
+    <details>
+      <summary>As a table</summary>
+      <table class="narrow">
+        <thead>
+          <tr>
+            <th scope="col">Until</th>
+            <th scope="col">${label}</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${rows.map(
+            ({ at, x, sum: used }) =>
+              html`<tr key=${x}>
+                <td>${time(at)}</td>
+                <td class="number">${format.format(used)}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </details>
+  </figure>`;
+}
