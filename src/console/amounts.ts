@@ -2,13 +2,23 @@
 
 const COUNT = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+const SHORT_COST = new Intl.NumberFormat('en', {
+  notation: 'compact',
+  maximumSignificantDigits: 3,
+  style: 'currency',
+  currency: 'USD',
+});
+const MILLION = 1e6;
 const COST = new Intl.NumberFormat('en', { style: 'currency', currency: 'USD', maximumFractionDigits: 2 });
 
 /** What nobody has reported is not 0. */
 export const countOf = (amount: number | null | undefined): string => (amount == null ? '–' : COUNT.format(amount));
 /** Such as "1.69M". */
 export const shortCount = (amount: number | null | undefined): string => (amount == null ? '–' : SHORT.format(amount));
-export const costOf = (amount: number | null | undefined): string => (amount == null ? '–' : COST.format(amount));
+export const costOf = (amount: number | null | undefined): string =>
+  amount == null ? '–' : amount < MILLION ? COST.format(amount) : shortCost(amount);
+/** For an axis, such as "$4.5K". */
+export const shortCost = (amount: number): string => (amount < 1000 ? COST : SHORT_COST).format(amount);
 
 export function counted(count: number, noun: string): string {
   return `${COUNT.format(count)} ${noun}${count === 1 ? '' : 's'}`;

@@ -144,6 +144,7 @@ const SETTING: Readonly<Record<string, string>> = {
   inviteOrganizationMember: 'as',
   recordArtifact: 'of the type',
   recordPullRequest: 'as',
+  signIn: 'with',
 };
 
 /** Operations whose detail is a text for people. */
@@ -166,11 +167,12 @@ export function changeOf({ operation, changedFields, refusal, detail }: Change):
   return value ? `${words} ${SETTING[operation] ?? 'to'} ${value}` : words;
 }
 
-/** `branchName` becomes `branch name`, `createApiKey` becomes `create API key`. */
+/** `branchName` becomes `branch name`, `createApiKey` becomes `create API key`, and `KEY` becomes `key`. */
 function wordsIn(name: string): string {
-  return name
+  const isConstant = /^[A-Z][A-Z_]+$/.test(name);
+  return (isConstant ? name.toLowerCase().replaceAll('_', ' ') : name)
     .replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`)
-    .replaceAll(/\b(?:api|mcp|url)\b/g, (word) => word.toUpperCase());
+    .replaceAll(/\b(?:api|mcp|oidc|url)\b/g, (word) => word.toUpperCase());
 }
 
 const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);

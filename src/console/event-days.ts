@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { countOf, counted } from './amounts.ts';
+import { countOf, counted, shortCount } from './amounts.ts';
 import { type Bar, BarPlot, Share, dayName } from './bar-plot.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -36,7 +36,7 @@ export function EventDays({ definition }: DefinitionProps): VNode {
       label="Occurrences by day"
       bars=${bars}
       parts=${PARTS}
-      format=${countOf}
+      format=${shortCount}
       summary=${isCut ? `${all} in the latest hours with refusals` : all}
       head=${['Day', 'Occurrences', 'Faults in refused ones']}
     />

@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
-import { costOf, counted, countOf, shortCount } from './amounts.ts';
+import { costOf, counted, countOf, shortCost, shortCount } from './amounts.ts';
 import { type Bar, BarPlot, dayName } from './bar-plot.ts';
 import { Segments, useFilter } from './filters.ts';
 import { useQuery } from './hooks.ts';
@@ -131,7 +131,7 @@ function Plots({ organization, from, until }: ContentProps): VNode {
         label="Sessions by day"
         bars=${sessions}
         parts=${STATES}
-        format=${countOf}
+        format=${shortCount}
         summary=${`${counted(totals?.sessions ?? 0, 'session')}, ${countOf(totals?.failedSessions)} failed`}
         head=${['Day', 'Sessions', 'Failed']}
       />
@@ -142,7 +142,7 @@ function Plots({ organization, from, until }: ContentProps): VNode {
         label="Cost by day"
         bars=${costs}
         parts=${COST}
-        format=${costOf}
+        format=${shortCost}
         summary=${`${costOf(totals?.costUsd)} in ${counted(count, 'day')}`}
         head=${['Day', 'Cost', 'Tokens in', 'Tokens out']}
       />

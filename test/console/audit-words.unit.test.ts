@@ -38,6 +38,8 @@ test('an entry says what was done, which fields changed, or what was refused', (
     said('inviteOrganizationMember', null, null, 'admin'),
     said('completeMcpAuthorization'),
     said('applyRetention', null, null, '2 sessions, 0 event occurrences, 5 audit log entries'),
+    said('signIn', null, null, 'KEY'),
+    said('signIn', null, null, 'OIDC'),
     said('notYetKnown'),
   ]).toEqual([
     'Created the key',
@@ -52,6 +54,8 @@ test('an entry says what was done, which fields changed, or what was refused', (
     'Invited somebody as admin',
     'Completed an authorization',
     'Deleted what is older than the retention: 2 sessions, 0 event occurrences, 5 audit log entries',
+    'Signed in with key',
+    'Signed in with OIDC',
     'Not yet known',
   ]);
 });
