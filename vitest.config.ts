@@ -36,6 +36,7 @@ const SHARED_STATE = [
   'test/gateway/admission/{authentication,browser-session,rate-limits}.test.ts',
   'test/gateway/graphql/trusted-documents.test.ts',
   'test/gateway/idempotency/{claims,key-rotation,standing-rights}.test.ts',
+  'test/gateway/oauth/{device,flow}.test.ts',
 ];
 const SHARED_STATE_TOO = [
   'test/domains/session-events/append.test.ts',
@@ -58,6 +59,7 @@ const CONNECTIONS = [
   'test/domains/sessions/lock-order.test.ts',
   'test/gateway/admission/rate-limits.test.ts',
   'test/gateway/idempotency/{claims,key-rotation,twins}.test.ts',
+  'test/gateway/oauth/flow.test.ts',
 ];
 /** What uses them as those do. */
 const CONNECTIONS_TOO = [
