@@ -23,7 +23,6 @@ import {
   findEvents,
   findPullRequests,
   lockForRedaction,
-  noteRedaction,
   writeEvents,
   writePullRequest,
 } from './redaction-queries.ts';
@@ -45,6 +44,7 @@ export const redactSessionEvents = defineOperation({
     await transact(context, (inner) => begin(inner, place, { ids, foreign, ofText }));
     if (ofText) await redactPullRequests(context, place, ofText);
     const redactedEvents = await redactEvents(context, place, redaction, ids);
+    await transact(context, (inner) => finish(inner, place, redaction, ofText));
     context.notifier.publish(sessionsTopic(place.organizationId));
     return { redactedEvents, redactedTexts: redaction.count };
   },
@@ -72,8 +72,7 @@ async function begin(context: OperationContext, place: Place, { ids, foreign = [
   if (ofText) {
     await redactSession(session, ofText);
     await indexTitle(em, place, session);
-    // What the format of the agent remembers becomes texts of later events.
-    if (stream?.formatMemory != null) stream.formatMemory = await remembered(stream.formatMemory, ofText);
+    await redactMemory(stream, ofText);
   }
   session.updatedAt = now();
   await eraseStoredAnswers(em, place.organizationId, [place.sessionId]);
@@ -107,12 +106,30 @@ const MAX_DESCRIPTION = 1_000_000;
 /** \`[redacted]\` can be longer than what it replaces. */
 const cutTo = (max: number, text: string) => (text.length <= max ? text : Array.from(text).slice(0, max).join(''));
 
-/** The changed texts are not counted: nobody reads them. */
-async function remembered(memory: string, redaction: TextRedaction): Promise<string> {
+type Stream = Awaited<ReturnType<typeof lockSessionWithStream>>['stream'];
+
+/**
+ * What the format of the agent remembers becomes texts of later events, so it is redacted before them. Lines that were read before then can have
+ * stored what it was, so it is redacted after them too. The changed texts are not counted: nobody reads them.
+ */
+async function redactMemory(stream: Stream, redaction: TextRedaction): Promise<void> {
+  if (stream?.formatMemory == null) return;
   const { count } = redaction;
-  const changed = await redaction.redact(parseExactJson(memory), new WorkSlices());
+  const changed = await redaction.redact(parseExactJson(stream.formatMemory), new WorkSlices());
   redaction.count = count;
-  return JSON.stringify(changed);
+  stream.formatMemory = JSON.stringify(changed);
+}
+
+/** Readers who see `redactedAt` load again what they have, so it comes last. */
+async function finish(
+  { em, actor, now }: OperationContext,
+  place: Place,
+  redaction: Redaction,
+  ofText: TextRedaction | undefined,
+): Promise<void> {
+  const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
+  if (ofText) await redactMemory(stream, ofText);
+  if (redaction.count > 0) session.redactedAt = session.updatedAt = now();
 }
 
 async function requireEvents(
@@ -158,8 +175,6 @@ async function redactEvents(
       transact(context, async ({ em }) => {
         const events = await lockEvents(em, place, { after: from, clue: redaction.clue, ids, batch: size });
         redacted += await redactBatch(em, place, redaction, events);
-        // Readers who see this load again what they have, so it comes last.
-        if (events.length === 0 && redaction.count > 0) await noteRedaction(em, place, context.now());
         return events.at(-1)?.id;
       }),
     );

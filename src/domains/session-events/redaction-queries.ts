@@ -33,16 +33,6 @@ export async function lockForRedaction(em: EntityManager, { sessionId, organizat
   return session;
 }
 
-export async function noteRedaction(em: EntityManager, { sessionId, organizationId }: Place, now: Date): Promise<void> {
-  const at = now.toISOString();
-  await tablesOf(em)
-    .updateTable('session')
-    .set({ redacted_at: at, updated_at: at })
-    .where('id', '=', sessionId)
-    .where('organization_id', '=', organizationId)
-    .execute();
-}
-
 /** How many events the session has: their ids have no gaps. */
 export async function countEvents(em: EntityManager, { sessionId, organizationId }: Place): Promise<number> {
   const row = await tablesOf(em)

@@ -78,7 +78,10 @@ test('has each object of the organization once, also private sessions of others,
   expect(lines).toContainEqual(expect.objectContaining({ kind: 'session', id: recorded.sessionId }));
   expect(text).not.toMatch(/"(?:parentId|place)":/);
   const { sql } = gateway.dependencies;
-  const hashes = await sql.query<{ hash: string }>(`select encode(hash, 'base64') as hash from api_key`, []);
+  const hashes = await sql.query<{ hash: string }>(
+    `select encode(hash, 'base64') as hash from api_key where hash is not null`,
+    [],
+  );
   const texts = ['Of another organization', secret.body.secret, admin.key, ...hashes.map(({ hash }) => hash)];
   expect(texts.filter((each) => text.includes(each))).toEqual([]);
   expect(await auditRows(gateway)).toContainEqual(

@@ -121,16 +121,25 @@ test('a session says when it was redacted once all of it is, so that readers loa
     return data?.session;
   };
   gateway.setClock(new Date('2026-05-01T00:00:00.000Z'));
+  const { sql } = gateway.dependencies;
   const event = 'select from session_event where session_id = ? for update';
   await whileLocked(gateway, event, [sessionId], async (release) => {
     const redacting = redact(key, sessionId, { text: 'swordfish' });
     await untilWaitingForLock(gateway, 1);
     expect(await redactedAt()).toMatchObject({ redactedAt: null });
+    // As lines that were read before the redaction began can leave it.
+    await sql.query('update session_stream set format_memory = $2 where session_id = $1', [
+      sessionId,
+      '{"a":"swordfish"}',
+    ]);
     gateway.setClock(new Date('2026-05-02T00:00:00.000Z'));
     await release();
     expect((await redacting).body.redactedEvents).toBe(1);
   });
   const at = '2026-05-02T00:00:00.000Z';
+  expect(await sql.query('select format_memory from session_stream where session_id = $1', [sessionId])).toEqual([
+    { format_memory: '{"a":"[redacted]"}' },
+  ]);
   expect(await redactedAt()).toEqual({ redactedAt: at, updatedAt: at });
   gateway.setClock(new Date('2026-05-03T00:00:00.000Z'));
   expect((await redact(key, sessionId, { text: 'swordfish' })).body.redactedTexts).toBe(0);
