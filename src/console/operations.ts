@@ -2,7 +2,6 @@ import { FINDING } from './finding-operations.ts';
 import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
 import { PEOPLE_OPERATIONS } from './people-operations.ts';
 import { RETENTION_OPERATIONS } from './retention-operations.ts';
-import { SESSION_OUTLINE } from './session-outline-operations.ts';
 
 /** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
 const SESSION_ROW = `
@@ -34,7 +33,6 @@ const WORKING = 'id databaseId title agent lastSeenAt';
 
 export const OPERATIONS = {
   ...FINDING,
-  ...SESSION_OUTLINE,
 
   Viewer: `query Viewer {
     viewer {

@@ -10,7 +10,7 @@ import { Empty, Faults, Loading, PageFrame } from './parts.ts';
 import { RedactionContext } from './redaction.ts';
 import { SessionHead } from './session-head.ts';
 import type { Outline, OutlineReader } from './session-outline.ts';
-import { Timeline } from './session-timeline.ts';
+import { type Shown, Timeline } from './session-timeline.ts';
 import { type FollowState, follow } from './streams.ts';
 import { useTabIcon } from './tab-icon.ts';
 import { failureIn, withEvents } from './timeline.ts';
@@ -66,7 +66,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
   const [view, setView] = useFilter('view');
   const errors = useFilter('errors');
   const [isOpen, setOpen] = useState(false);
-  const [hasEvents, setHasEvents] = useState(false);
+  const [shown, setShown] = useState<Shown>(false);
   const { databaseId: id, state } = session;
   const hasFailed = state.current === 'FAILED';
   const failure = useFailure(session, hasFailed);
@@ -74,7 +74,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
   useTabIcon(ICON_COLORS[state.current]);
   const onArrival = useReloads(reload);
   const onRedacted = session.viewerCanDelete ? reload : undefined;
-  const outline = useOutline(session, hasEvents || view !== '');
+  const outline = useOutline(session, shown === 'events' || view !== '');
   const models = outline?.models ?? [];
   const toErrors = () => {
     setView('');
@@ -87,7 +87,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
     <${SessionHead} ...${{ session, reason: failure?.text, models, toErrors, isOpen, setOpen }} />
     ${isOpen && html`<${SessionDetails} ...${{ session, isFinished: isFinished(session), models, onChange: reload, onRedacted }} />`}
     <${Faults} faults=${faults} />
-    <${Results} id=${id} version=${session.updatedAt} />
+    ${(shown || view !== '') && html`<${Results} id=${id} version=${session.updatedAt} />`}
     <div class="views" role="group" aria-label="Views">
       ${VIEWS.map(
         ([name, label]) =>
@@ -109,7 +109,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
               errors=${errors}
               outline=${outline}
               onArrival=${onArrival}
-              onEvents=${setHasEvents}
+              onShown=${setShown}
           /><//>`
     }
   </section>`;

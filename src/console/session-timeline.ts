@@ -28,6 +28,8 @@ const LIVE_WORDS: Readonly<Record<LiveState, string>> = {
   gone: 'This session no longer sends you its events.',
 };
 
+export type Shown = 'events' | 'nothing' | false;
+
 interface TimelineProps {
   readonly id: string;
   readonly isFinished: boolean;
@@ -38,8 +40,8 @@ interface TimelineProps {
   readonly errors: ReturnType<typeof useFilter>;
   /** Called with the number of events that have arrived. */
   readonly onArrival: (count: number) => void;
-  /** Called with true once events are shown. */
-  readonly onEvents: (hasEvents: boolean) => void;
+  /** Called when events are shown, or that there are none; false until then. */
+  readonly onShown: (shown: Shown) => void;
   /** What happens in the session as a whole; undefined until it is read. */
   readonly outline: Outline | undefined;
 }
@@ -74,7 +76,7 @@ interface EventsProps extends TimelineProps {
   readonly search: Search;
 }
 
-function Events({ id, isFinished, redactedAt, start, onArrival, onEvents, outline, search }: EventsProps): VNode {
+function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline, search }: EventsProps): VNode {
   const [wanted, setWanted] = useState(() => eventInAddress() ?? (typeof start === 'number' ? start : 0));
   const keep = useRef<() => void>(undefined);
   const { loaded, faults, paused, live, missing, arrived, reloads, goTo, loadLater, loadEarlier } = useSessionEvents(
@@ -97,7 +99,8 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onEvents, outlin
     place.goToEnd();
   };
   const isEmpty = loaded.events.length === 0;
-  useEffect(() => onEvents(!isEmpty), [isEmpty]);
+  const shown = isEmpty ? live !== 'loading' && 'nothing' : 'events';
+  useEffect(() => onShown(shown), [shown]);
   const canGoToLatest = loaded.hasLater || (!place.isAtEnd && !isEmpty);
   return html`<section class="timeline" aria-labelledby="timeline-title" ref=${place.section}>
     <${TimelineHead}

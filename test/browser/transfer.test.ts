@@ -45,7 +45,7 @@ const PAGES: readonly (readonly [path: string, sign: string, first: number, seco
   ['/sign-in', 'h1', 10, 5],
   ['/', 'main h2', 106, 13],
   ['/sessions', 'table', 106, 13],
-  [`/sessions/${sessionId}`, '.empty', 106, 13],
+  [`/sessions/${sessionId}`, '.empty', 109, 13],
   ['/event-definitions', '.empty', 106, 13],
   ['/webhooks', '.empty', 106, 13],
   ['/members', '#membership', 106, 13],
@@ -66,6 +66,16 @@ test.each(PAGES)(
     expect([first.kB <= most, second.kB <= mostAgain, first, second]).toEqual([true, true, first, second]);
   },
 );
+
+test('what a session shows after its timeline is loaded after it', async () => {
+  const { page, requested } = await site.open(`/sessions/${sessionId}`, { key });
+  await page.locator('.empty').waitFor();
+  const names = requested.map((url) => url.split('/').at(-1) ?? '');
+  expect(names).toContain('session-page.js');
+  const later =
+    /^(?:marked|markdown|session-(?:outline|strip|contents|figures|files|picture|details))\.js$|^session\.css$/;
+  expect(names.filter((name) => later.test(name))).toEqual([]);
+});
 
 test('the sizes of all pages are recorded', () => {
   expect(Object.keys(figures)).toHaveLength(PAGES.length);
