@@ -18,11 +18,11 @@ const ROOT = new URL('../../', import.meta.url);
  * "Breaking: `Session.title` …".
  */
 async function unannounced(before: string, after: string, changelog: string): Promise<string[]> {
-  const announcements = changelog.split('\n').filter((line) => line.includes('Breaking:'));
+  const announcing = changelog.split('\n').filter((line) => line.includes('Breaking:'));
   const changes = await diff(buildSchema(before), buildSchema(after));
   return changes
     .filter(({ criticality }) => criticality.level === CriticalityLevel.Breaking)
-    .filter(({ path }) => !announcements.some((line) => line.includes(`\`${path}\``)))
+    .filter(({ path }) => !announcing.some((line) => line.includes(`\`${path}\``)))
     .map(({ path, message }) => `${path}: ${message}`);
 }
 
