@@ -43,4 +43,5 @@ from secret s
 where not exists (select from mcp_connection c where s.owner_table = 'mcp_connection' and c.id::text = s.owner_id::text)
   and not exists (select from mcp_authorization a where s.owner_table = 'mcp_authorization' and a.id::text = s.owner_id::text)
   and not exists (select from mcp_token_revocation r where s.owner_table = 'mcp_token_revocation' and r.id::text = s.owner_id::text)
+  and not exists (select from webhook w where s.owner_table = 'webhook' and w.id::text = s.owner_id::text)
 order by 1, 2;

@@ -24,7 +24,12 @@ test.for(releasesWith(DATA_FILE))(
   'the data of %s, of every kind, is migrated in one step, served, and can be changed',
   async (version) => {
     const data = readReleased(version, DATA_FILE) as ReleaseData;
-    const env = { ...(await emptyDatabase()), ENCRYPTION_KEYS: data.encryptionKeys, RATE_LIMIT_PER_MINUTE: '0' };
+    const env = {
+      ...(await emptyDatabase()),
+      ENCRYPTION_KEYS: data.encryptionKeys,
+      RATE_LIMIT_PER_MINUTE: '0',
+      RUN_JOBS: 'false',
+    };
     const database = await openDatabase({ url: env.DATABASE_URL, entities });
     try {
       await loadRelease(database, data);

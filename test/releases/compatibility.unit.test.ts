@@ -46,6 +46,12 @@ test('what is newly deprecated stays for at least six months after the last rele
   expect(early).toEqual([]);
 });
 
+test('the changelog has a section with the day of each release, below an Unreleased one', () => {
+  const headings = [...changelog.matchAll(/^## (.*)$/gm)].map(([, heading]) => heading);
+  expect(headings[0]).toBe('[Unreleased]');
+  expect(headings).toContain(`[${released.version}] - ${released.date}`);
+});
+
 describe('two OpenAPI documents', () => {
   const document = (operation: object, rest: object = {}) => ({ paths: { '/things': { post: operation } }, ...rest });
   const answer = (schema: object) => ({ responses: { 200: { content: { 'application/json': { schema } } } } });
