@@ -12,8 +12,8 @@ const MARK = '# workspace recorder';
 const claudeFile = () => join(process.env['CLAUDE_CONFIG_DIR'] || join(homedir(), '.claude'), 'settings.json');
 const codexFile = () => join(process.env['CODEX_HOME'] || join(homedir(), '.codex'), 'config.toml');
 const script = () => resolve(process.argv[1] ?? 'record.mjs');
-/** The shell ends at once, and what it has started starts a process of another group; without the file, nothing happens. */
-const command = () => `("${process.execPath}" "${script()}" sync --hook >/dev/null 2>&1 </dev/null &)`;
+/** The shell ends at once. What it has started yields to the agent, and starts a process of another group; without the file, nothing happens. */
+const command = () => `(nice -n 19 "${process.execPath}" "${script()}" sync --hook >/dev/null 2>&1 </dev/null &)`;
 const notifyLine = () => `notify = ${JSON.stringify(['sh', '-c', command()])} ${MARK}`;
 
 /** @param {string} path */

@@ -7,7 +7,7 @@ import { parseArgs } from 'node:util';
 import { BASE, isAgreed, SAVED, say, settingsProblem, textOf, UsageError, withMap } from './common.mjs';
 import { Cursors } from './cursors.mjs';
 import { describe, isLeftOut } from './description.mjs';
-import { locked } from './lock.mjs';
+import { leaveToOther, locked } from './lock.mjs';
 import { findFiles, identify, TRANSCRIPT_AGENTS } from './transcript-files.mjs';
 /** @import { Found, Transcript } from './transcript-files.mjs' */
 import { assembledBytes, isAssembled } from './transcript-lines.mjs';
@@ -161,7 +161,7 @@ export async function runImport(args) {
 /** @param {string[]} args */
 export async function runSync(args) {
   const options = readOptions(args);
-  if (options.hook) return startInBackground();
+  if (options.hook) return startInBackground(options.spool);
   const problem = settingsProblem();
   if (problem !== undefined) throw new UsageError(problem);
   const from = Math.max(options.from, SAVED.since ?? 0);
@@ -172,8 +172,9 @@ export async function runSync(args) {
 }
 
 /** A hook must not delay the agent, whatever happens. */
-function startInBackground() {
+function startInBackground(/** @type {string} */ base) {
   try {
+    if (leaveToOther(base)) return;
     spawn(process.execPath, [process.argv[1] ?? '', 'sync'], { detached: true, stdio: 'ignore' })
       .on('error', () => undefined)
       .unref();

@@ -23,6 +23,15 @@ function isHeld(lock) {
   }
 }
 
+/** Lets the process that holds the lock do its work once more. @param {string} base @returns {boolean} whether there is one */
+export function leaveToOther(base) {
+  const lock = join(base, 'sync.lock');
+  if (!isHeld(lock)) return false;
+  fs.writeFileSync(join(base, 'sync.again'), '');
+  // It can have ended before it saw that.
+  return isHeld(lock);
+}
+
 /** @param {string} lock @returns {boolean} whether this process holds it now */
 function take(lock) {
   const own = `${lock}.${randomUUID()}`;
