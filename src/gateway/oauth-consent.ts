@@ -116,6 +116,8 @@ export class OAuthConsent {
     return this.#answer(exchange, async () => {
       await this.#requireBegunHere(exchange, uid);
       const { person, form } = await this.#decision(exchange, () => uid);
+      // So that no document is fetched within the transaction.
+      await this.#endpoints.run(exchange, async () => this.#askedBy(await this.#interaction(uid)));
       const decide = async () => {
         const { em } = currentCall();
         // Of two decisions the second waits for the first, and finds it.
@@ -158,6 +160,7 @@ export class OAuthConsent {
       };
       const decision = await this.#decision(exchange, subjectOf);
       const isDecided = decision.form.has('decision');
+      if (isDecided) await this.#endpoints.run(exchange, () => this.#device(code));
       const work = () =>
         isDecided ? this.#decideDevice(exchange, code, decision) : this.#confirmDevice(code, decision);
       return this.#endpoints.run(exchange, work, { isTransaction: isDecided });

@@ -38,6 +38,7 @@ export function createOAuthServer(dependencies: Dependencies, clientLimits: Clie
     dependencies,
     scopesOfResource: (path) => scopesOfResource(path, dependencies),
     errorHtml: (message) => endHtml('Not connected', message),
+    countFetch: (clientAddress) => count(clientLimits, 'oauthClientDocument', clientAddress),
   });
   const consent = new OAuthConsent(dependencies, endpoints);
   const find = endpointsOf(endpoints, consent, dependencies.config.OAUTH_REGISTRATION);
@@ -126,6 +127,7 @@ async function answerEndpoint(endpoint: Endpoint, exchange: Exchange, limits: Cl
     return isForPrograms ? { ...given, headers: { ...given.headers, ...ANY_ORIGIN } } : asPage(given);
   } catch (error) {
     if (!(error instanceof UnknownClientError)) throw error;
+    if (operation === 'oauthToken') count(limits, operation, clientAddress);
     const { message } = error;
     if (!isForPrograms) return endPage('Not connected', message, { status: 400, requestId });
     const code = operation === 'oauthRegister' ? 'invalid_client_metadata' : 'invalid_client';
@@ -135,7 +137,7 @@ async function answerEndpoint(endpoint: Endpoint, exchange: Exchange, limits: Cl
 }
 
 /** Clients with a grant ask for tokens, and from one address there can be many; only failures count. */
-const UNCOUNTED = new Set(['oauthToken', 'oauthRevoke', 'oauthMetadata', 'oauthKeys']);
+const UNCOUNTED = new Set(['oauthToken', 'oauthMetadata', 'oauthKeys']);
 
 function count(limits: ClientLimits, operation: string, address: string | undefined): void {
   const excess = limits.count(operation, address);

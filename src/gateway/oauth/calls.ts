@@ -7,6 +7,8 @@ import type { SignInRequest } from '../admission/browser-session.ts';
 export interface OAuthCall {
   readonly em: EntityManager;
   readonly request: SignInRequest;
+  /** The address that the documents are counted for which the request makes the gateway fetch. */
+  readonly clientAddress: string | undefined;
   /** Why a grant ends that is revoked by this request, for the audit log. */
   readonly endsBecause?: 'CLIENT' | 'REUSED';
   /** The grants that this request has ended, whose live streams are notified after the commit. */

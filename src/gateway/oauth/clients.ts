@@ -59,6 +59,8 @@ interface ClientParts {
   readonly outbound: Outbound;
   /** The unit of work of the current request. */
   readonly em: () => EntityManager;
+  /** Counts a document that is fetched for the current request. @throws DomainError (429) when it is one too many. */
+  readonly countFetch: () => void;
   readonly now: () => Date;
 }
 
@@ -122,7 +124,8 @@ function clientOf(id: string, given: z.output<typeof metadata>, canUseSchemes = 
   ];
   return {
     client_id: id,
-    client_name: name.slice(0, MAX_NAME),
+    // Half a character at the end cannot be stored.
+    client_name: name.slice(0, MAX_NAME).replace(/\p{Cs}$/u, ''),
     redirect_uris: given.redirect_uris,
     grant_types: flows,
   };
@@ -133,7 +136,7 @@ const APP_SCHEME =
   /^(?!(?:https?|wss?|ftp|file|data|blob|about|javascript|vbscript|view-source|filesystem|mailto|tel|sms):)[a-z][a-z0-9+.-]*:$/;
 
 function isRedirect(uri: string, canUseSchemes: boolean): boolean {
-  if (!URL.canParse(uri) || uri.includes('#')) return false;
+  if (!URL.canParse(uri) || uri.includes('#') || /[\p{C}\s]/u.test(uri)) return false;
   const { protocol, username, password } = new URL(uri);
   if (username !== '' || password !== '') return false;
   return protocol === 'https:' || isLoopback(uri) || (canUseSchemes && APP_SCHEME.test(protocol));
@@ -150,11 +153,11 @@ async function clientOfDocument(id: string, parts: ClientParts): Promise<Client>
   requireUsableAddress(id, parts);
   const stored = await findArtifact(parts.em(), { kind: DOCUMENT, id }, parts.now());
   if (stored) return clientOf(id, metadata.parse(stored.payload));
+  parts.countFetch();
   const { text, seconds } = await fetchDocument(id, parts.outbound);
-  const document = parsedDocument(id, text);
   const expiresAt = new Date(parts.now().getTime() + seconds * 1000);
-  const client = clientOf(id, document);
-  await saveArtifact(parts.em(), { id, kind: DOCUMENT, payload: document, keyId: null, expiresAt });
+  const client = clientOf(id, parsedDocument(id, text));
+  await saveArtifact(parts.em(), { id, kind: DOCUMENT, payload: { ...client }, keyId: null, expiresAt });
   return client;
 }
 

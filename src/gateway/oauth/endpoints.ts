@@ -1,5 +1,6 @@
 import type { Provider } from 'oidc-provider';
 import { GRANTABLE_SCOPES, type Scope } from '../../core/access.ts';
+import { invalid } from '../../core/errors.ts';
 import { withoutMcpSlash } from '../../core/http/mcp-addresses.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../../core/http/messages.ts';
 import { RECORDING_RESOURCE } from '../../core/http/oauth-resources.ts';
@@ -43,6 +44,8 @@ interface EndpointParts {
   readonly dependencies: Dependencies;
   readonly scopesOfResource: (path: string) => readonly Scope[] | undefined;
   readonly errorHtml: (message: string) => string;
+  /** Counts a document of a client that is fetched. @throws DomainError (429) when an address has made the gateway fetch too many. */
+  readonly countFetch: (clientAddress: string | undefined) => void;
 }
 
 /** The endpoints of the authorization server that clients call. The pages for people are beside it. */
@@ -54,19 +57,20 @@ export class OAuthEndpoints {
   constructor(parts: EndpointParts) {
     const { config, outbound, now } = parts.dependencies;
     this.#parts = parts;
-    this.clients = createClientFinder({ config, outbound, now, em: () => currentCall().em });
+    const countFetch = () => parts.countFetch(currentCall().clientAddress);
+    this.clients = createClientFinder({ config, outbound, now, countFetch, em: () => currentCall().em });
   }
 
   /** Runs work for a request; with a transaction, everything that it stores is stored together. */
   async run<Result>(
-    { requestId, requestIdOrigin }: Exchange,
+    { requestId, requestIdOrigin, clientAddress }: Exchange,
     work: () => Promise<Result>,
     { isTransaction = false, endsBecause }: { isTransaction?: boolean; endsBecause?: OAuthCall['endsBecause'] } = {},
   ): Promise<Result> {
     const { database, notifier } = this.#parts.dependencies;
     const ended: OAuthCall['ended'] = [];
     const em = database.em.fork();
-    const call = { em, request: { requestId, requestIdOrigin }, endsBecause, ended };
+    const call = { em, request: { requestId, requestIdOrigin }, clientAddress, endsBecause, ended };
     const result = await (isTransaction
       ? em.transactional((transaction) => within({ ...call, em: transaction }, work))
       : within(call, work));
@@ -138,6 +142,12 @@ export class OAuthEndpoints {
 
   /** GET `/oauth/authorize/{uid}`: goes on when the person has decided. */
   async resume(exchange: Exchange, uid: string): Promise<HttpAnswer> {
+    await this.run(exchange, async () => {
+      const interaction = await (await this.provider()).Interaction.find(uid);
+      const clientId = interaction?.params['client_id'];
+      // So that no document is fetched within the transaction.
+      if (typeof clientId === 'string') await this.clients.find(clientId);
+    });
     const answer = await this.run(
       exchange,
       () =>
@@ -153,6 +163,9 @@ export class OAuthEndpoints {
 
   /** Says what a client means that asks for no resource or no scope, and ignores scopes that nobody can grant. */
   async #complete(query: URLSearchParams): Promise<void> {
+    for (const [name, value] of query)
+      // PostgreSQL stores no text with it.
+      if (value.includes('\0')) throw invalid(name.replaceAll('\0', ''), 'must not contain the character NUL');
     const clientId = query.get('client_id');
     const client = clientId === null ? undefined : await this.clients.find(clientId);
     if (query.getAll('resource').length > 1 || query.getAll('scope').length > 1) return;

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import {
+  type ClientHost,
+  authorizationQuery,
+  decide,
+  onwardOf,
+  openAuthorization,
+  pkce,
+  sendForm,
+  signedInBrowser,
+  startClientHost,
+} from '../../support/fixtures/oauth-flow.ts';
+
+// What callers without a grant can make the gateway do.
+
+const ENV = { ALLOW_PRIVATE_NETWORK: 'true', OAUTH_REGISTRATION: 'true' };
+const gateway = useTestGateway(ENV);
+let client: ClientHost;
+beforeAll(async () => void (client = await startClientHost()));
+afterAll(() => client.stop());
+
+const forgetDocuments = () =>
+  gateway.dependencies.sql.query(`delete from oauth_artifact where kind = 'ClientDocument'`, []);
+
+describe('documents of clients', () => {
+  test.each(['/oauth/token', '/oauth/revoke', '/oauth/device/authorize'])(
+    'that %s makes the gateway fetch are counted for each address',
+    async (path) => {
+      const limited = await startTestGateway(ENV, { beside: gateway, bounds: { requestsOfClient: 2 } });
+      const statuses = [];
+      client.requests.length = 0;
+      for (let number = 0; number < 4; number += 1) {
+        client.document['client_id'] = `${client.clientId}?${path}=${number}`;
+        const fields = { client_id: String(client.document['client_id']), token: 'x', grant_type: 'refresh_token' };
+        const request = new Request(`http://gateway${path}`, { method: 'POST', body: new URLSearchParams(fields) });
+        statuses.push((await limited.fetch(Object.assign(request, { peerAddress: '192.0.2.1' }))).status);
+      }
+      client.document['client_id'] = client.clientId;
+      expect(statuses.slice(2)).toEqual([429, 429]);
+      expect(client.requests).toHaveLength(2);
+      await limited.close();
+    },
+  );
+
+  test('that cannot be used are counted too', async () => {
+    const limited = await startTestGateway(ENV, { beside: gateway, bounds: { requestsOfClient: 2 } });
+    const statuses = [];
+    for (const _ of [1, 2, 3]) {
+      const body = new URLSearchParams({ client_id: 'unknown', grant_type: 'refresh_token' });
+      const request = new Request('http://gateway/oauth/token', { method: 'POST', body });
+      statuses.push((await limited.fetch(Object.assign(request, { peerAddress: '192.0.2.1' }))).status);
+    }
+    expect(statuses).toEqual([401, 401, 429]);
+    await limited.close();
+  });
+
+  test('are fetched outside transactions, also when they have expired meanwhile', async () => {
+    const jar = await signedInBrowser(gateway, (await gateway.createKey()).key);
+    const consent = await openAuthorization(jar, authorizationQuery(client, pkce().challenge));
+    const html = await (await jar.open(consent)).text();
+    const transactions: number[] = [];
+    const countTransactions = async () => {
+      const rows = await gateway.dependencies.sql.query<{ open: number }>(
+        `select count(*)::int as open from pg_stat_activity
+          where datname = current_database() and state = 'idle in transaction'`,
+        [],
+      );
+      transactions.push(rows[0]?.open ?? -1);
+    };
+    client.handler = (_, response) =>
+      void countTransactions().finally(() => {
+        response.writeHead(200, { 'Content-Type': 'application/json' });
+        response.end(JSON.stringify(client.document));
+      });
+    await forgetDocuments();
+    const onward = onwardOf(await (await decide(jar, consent, html)).text());
+    await forgetDocuments();
+    expect((await jar.open(onward)).headers.get('location')).toContain('code=');
+    expect(transactions).toEqual([0, 0]);
+  });
+});
+
+describe('texts that cannot be stored', () => {
+  test.each(['state', 'resource'])('are refused in %s', async (name) => {
+    const base = name === 'resource' ? 'http://127.0.0.1:4000/v1/mcp-connections/a\0b/mcp' : 'a\0b';
+    const answer = await gateway.fetch(
+      `/oauth/authorize?${authorizationQuery(client, pkce().challenge, { [name]: base })}`,
+    );
+    expect([answer.status, await answer.text()]).toEqual([400, expect.stringContaining('must not contain')]);
+    const device = await sendForm(gateway, '/oauth/device/authorize', {
+      client_id: 'workspace-recorder',
+      [name]: base,
+    });
+    expect(device.status).toBe(400);
+  });
+
+  test('are no addresses of a client, and no part of its name', async () => {
+    const register = async (body: object) => {
+      const headers = { 'Content-Type': 'application/json' };
+      const answer = await gateway.fetch('/oauth/register', { method: 'POST', headers, body: JSON.stringify(body) });
+      return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
+    };
+    const uri = 'https://client.example/';
+    for (const end of ['\0', '\n', '\t', '\ud83d', '\u202e', ' '])
+      expect(await register({ redirect_uris: [uri + end] })).toMatchObject({
+        status: 400,
+        body: { error: 'invalid_client_metadata' },
+      });
+    const name = 'a'.repeat(99);
+    for (const client_name of [`${name}\u{1f600}`, `${name}\ud83d`, `\0${name}`])
+      expect(await register({ redirect_uris: [uri], client_name })).toMatchObject({
+        status: 201,
+        body: { client_name: name },
+      });
+  });
+
+  test('are left out of the name in a document', async () => {
+    const host = await startClientHost();
+    host.document['client_name'] = 'Test\0 client\ud83d';
+    const jar = await signedInBrowser(gateway, (await gateway.createKey()).key);
+    const consent = await openAuthorization(jar, authorizationQuery(host, pkce().challenge));
+    expect(await (await jar.open(consent)).text()).toContain('Connect Test client?');
+    await host.stop();
+  });
+});
