@@ -128,12 +128,18 @@ async function answerEndpoint(endpoint: Endpoint, exchange: Exchange, limits: Cl
   } catch (error) {
     if (!(error instanceof UnknownClientError)) throw error;
     if (operation === 'oauthToken') count(limits, operation, clientAddress);
-    const { message } = error;
-    if (!isForPrograms) return endPage('Not connected', message, { status: 400, requestId });
-    const code = operation === 'oauthRegister' ? 'invalid_client_metadata' : 'invalid_client';
-    const status = operation === 'oauthRegister' ? STATUS_OF.invalid : STATUS_OF.unauthenticated;
-    return answerJson({ error: code, error_description: message }, { status, headers: ANY_ORIGIN });
+    if (!isForPrograms) return endPage('Not connected', error.message, { status: 400, requestId });
+    const [code, status] = codeOf(error, operation);
+    return answerJson({ error: code, error_description: error.message }, { status, headers: ANY_ORIGIN });
   }
+}
+
+/** Clients forget what they have after `invalid_client`, so it is answered only to those that it is true for. */
+function codeOf({ isTemporary }: UnknownClientError, operation: string): readonly [string, number] {
+  if (operation === 'oauthRegister') return ['invalid_client_metadata', STATUS_OF.invalid];
+  return isTemporary
+    ? ['temporarily_unavailable', STATUS_OF.unavailable]
+    : ['invalid_client', STATUS_OF.unauthenticated];
 }
 
 /** Clients with a grant ask for tokens, and from one address there can be many; only failures count. */

@@ -104,7 +104,14 @@ export async function findGrant(em: EntityManager, id: ApiKeyId, at: Date) {
     .getKysely<Readable<ApiKeyTables & OAuthTables>>()
     .selectFrom('oauth_grant as g')
     .innerJoin('api_key as k', 'k.id', 'g.key_id')
-    .select(['k.user_id as userId', 'k.scopes', 'k.expires_at as expiresAt', 'g.client_id as clientId', 'g.resource'])
+    .select([
+      'k.id',
+      'k.user_id as userId',
+      'k.scopes',
+      'k.expires_at as expiresAt',
+      'g.client_id as clientId',
+      'g.resource',
+    ])
     .where('k.id', '=', id)
     .where('k.revoked_at', 'is', null)
     .where(sql<boolean>`k.expires_at > ${at}::timestamptz`)

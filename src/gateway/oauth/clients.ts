@@ -47,7 +47,15 @@ const metadata = z.object({
 });
 
 /** A client that is unknown, or whose document cannot be used. The message says why. */
-export class UnknownClientError extends Error {}
+export class UnknownClientError extends Error {
+  /** Whether the document could not be read now. Its client must not forget its grant because of that. */
+  readonly isTemporary: boolean;
+
+  constructor(message: string, { isTemporary = false }: { readonly isTemporary?: boolean } = {}) {
+    super(message);
+    this.isTemporary = isTemporary;
+  }
+}
 
 export interface ClientFinder {
   /** Finds a client, and fetches its document if it is not stored. @throws UnknownClientError for a document that cannot be used. */
@@ -180,11 +188,16 @@ async function fetchDocument(id: string, outbound: Outbound): Promise<{ text: st
     const answer = await work.fetch(id, { headers, redirect: 'manual' }, { maxBytes: DOCUMENT_BYTES });
     const text = await answer.text();
     if (answer.status !== 200)
-      throw new UnknownClientError(`the metadata document of the client answers ${answer.status} instead of 200`);
+      throw new UnknownClientError(`the metadata document of the client answers ${answer.status} instead of 200`, {
+        isTemporary: answer.status >= 500 || answer.status === 429,
+      });
     return { text, seconds: lifetimeOf(answer.headers.get('cache-control')) };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;
-    throw new UnknownClientError(`the metadata document of the client cannot be read: ${error.message}`);
+    const { isTemporary } = error;
+    throw new UnknownClientError(`the metadata document of the client cannot be read: ${error.message}`, {
+      isTemporary,
+    });
   }
 }
 

@@ -201,8 +201,11 @@ export class OAuthEndpoints {
     const scope = form.get('scope');
     if (scope !== null) form.set('scope', grantable(scope).join(' '));
     const clientId = form.get('client_id');
-    // So that no document is fetched within the transaction.
-    if (clientId !== null) await this.run(exchange, () => this.clients.find(clientId));
+    // Before the transaction, so that no document is fetched within it.
+    await this.run(exchange, async () => {
+      if (clientId !== null) await this.clients.find(clientId);
+      await this.#countRefresh(form);
+    });
     const settings = { isTransaction: true, endsBecause: 'REUSED' } as const;
     const work = async () => {
       const answer = await this.#exchange(exchange, form);
@@ -211,6 +214,18 @@ export class OAuthEndpoints {
       return answer;
     };
     return toHttpAnswer(await this.run(exchange, work, settings).catch(answerOfRefused));
+  }
+
+  /** Each refresh stores tokens, so it counts as a request of its grant. @throws DomainError (429) */
+  async #countRefresh(form: URLSearchParams): Promise<void> {
+    const { rateLimits, now } = this.#parts.dependencies;
+    const token = form.get('refresh_token');
+    if (!rateLimits || token === null) return;
+    const { em } = currentCall();
+    const known = await findArtifact(em, { kind: 'RefreshToken', id: token }, now());
+    const grantId = known?.payload['grantId'];
+    const grant = typeof grantId === 'string' ? await findGrant(em, grantId, now()) : undefined;
+    if (grant) await rateLimits.countRequest({ keyId: grant.id, userId: grant.userId, kind: 'OAUTH_GRANT' });
   }
 
   async #exchange(exchange: Exchange, form: URLSearchParams): Promise<NodeAnswer> {

@@ -3,10 +3,12 @@ import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway
 import {
   type ClientHost,
   authorizationQuery,
+  connect,
   decide,
   onwardOf,
   openAuthorization,
   pkce,
+  refresh,
   sendForm,
   signedInBrowser,
   startClientHost,
@@ -121,6 +123,45 @@ describe('texts that cannot be stored', () => {
     const jar = await signedInBrowser(gateway, (await gateway.createKey()).key);
     const consent = await openAuthorization(jar, authorizationQuery(host, pkce().challenge));
     expect(await (await jar.open(consent)).text()).toContain('Connect Test client?');
+    await host.stop();
+  });
+});
+
+describe('a refresh', () => {
+  test('is a request of its grant, so that a client cannot store tokens without a limit', async () => {
+    const host = await startClientHost();
+    const limited = await startTestGateway({ ...ENV, RATE_LIMIT_PER_MINUTE: '3' }, { beside: gateway });
+    limited.setClock(new Date('2027-01-01T00:00:01Z'));
+    gateway.setClock(new Date('2027-01-01T00:00:01Z'));
+    const tokens = await connect(gateway, host, (await gateway.createKey()).key);
+    let token = tokens.refresh_token;
+    const statuses = [];
+    for (let number = 0; number < 4; number += 1) {
+      const answer = await refresh(limited, host.clientId, token);
+      statuses.push(answer.status);
+      token = answer.body.refresh_token ?? token;
+    }
+    expect(statuses).toEqual([200, 200, 200, 429]);
+    // What was refused has used nothing up.
+    limited.setClock(new Date('2027-01-01T00:01:01Z'));
+    expect((await refresh(limited, host.clientId, token)).status).toBe(200);
+    gateway.setClock(undefined);
+    await Promise.all([limited.close(), host.stop()]);
+  });
+
+  test('can be repeated when the document of the client cannot be read for some time', async () => {
+    const host = await startClientHost();
+    const tokens = await connect(gateway, host, (await gateway.createKey()).key);
+    const { handler } = host;
+    for (const status of [503, 429, 404]) {
+      await forgetDocuments();
+      host.handler = (_, response) => void response.writeHead(status).end();
+      const { body, ...answer } = await refresh(gateway, host.clientId, tokens.refresh_token);
+      const expected = status === 404 ? [401, 'invalid_client'] : [503, 'temporarily_unavailable'];
+      expect([answer.status, body.error]).toEqual(expected);
+    }
+    host.handler = handler;
+    expect((await refresh(gateway, host.clientId, tokens.refresh_token)).status).toBe(200);
     await host.stop();
   });
 });
