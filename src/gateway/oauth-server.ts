@@ -48,7 +48,8 @@ export function createOAuthServer(dependencies: Dependencies, clientLimits: Clie
     const endpoint = find(pathname);
     if (!endpoint) return undefined;
     exchange.operation = endpoint.operation;
-    return answerEndpoint(endpoint, exchange, clientLimits);
+    const answer = answerEndpoint(endpoint, exchange, clientLimits);
+    return endpoint.isForPrograms ? answer.catch((error: unknown) => refusal(error, exchange)) : answer;
   };
 }
 
@@ -140,6 +141,16 @@ function codeOf({ isTemporary }: UnknownClientError, operation: string): readonl
   return isTemporary
     ? ['temporarily_unavailable', STATUS_OF.unavailable]
     : ['invalid_client', STATUS_OF.unauthenticated];
+}
+
+/** A refusal as clients read it, in web pages too: its code is one of OAuth (RFC 6749, section 5.2). */
+function refusal(error: unknown, { onRefusal, operation }: Exchange): HttpAnswer {
+  if (!(error instanceof DomainError)) throw error;
+  onRefusal(error, operation);
+  const { status, message, headers } = error;
+  const code = status === 429 || status >= 500 ? 'temporarily_unavailable' : 'invalid_request';
+  const document = { error: code, error_description: message };
+  return answerJson(document, { status, headers: { 'Cache-Control': 'no-store', ...headers, ...ANY_ORIGIN } });
 }
 
 /** Clients with a grant ask for tokens, and from one address there can be many; only failures count. */

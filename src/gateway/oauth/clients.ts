@@ -147,7 +147,10 @@ function isRedirect(uri: string, canUseSchemes: boolean): boolean {
   if (!URL.canParse(uri) || uri.includes('#') || /[\p{C}\s]/u.test(uri)) return false;
   const { protocol, username, password } = new URL(uri);
   if (username !== '' || password !== '') return false;
-  return protocol === 'https:' || isLoopback(uri) || (canUseSchemes && APP_SCHEME.test(protocol));
+  // Browsers read an address of the web without // as relative, and \\ as /.
+  if (protocol === 'https:' || protocol === 'http:')
+    return /^https?:\/\/[^/\\]+[^\\]*$/i.test(uri) && (protocol === 'https:' || isLoopback(uri));
+  return canUseSchemes && APP_SCHEME.test(protocol);
 }
 
 /** A registration. @throws UnknownClientError with what is wrong. */

@@ -180,9 +180,14 @@ export class OAuthEndpoints {
 
   #resourceFor(given: string | null, client: Client | undefined, scopes: readonly Scope[]): string {
     const base = this.#parts.dependencies.publicUrl();
-    if (given !== null) return given.startsWith(`${base}/`) ? base + withoutMcpSlash(given.slice(base.length)) : given;
+    if (given !== null) return this.#withoutSlash(given);
     if (client?.client_id === GATEWAY_CLIENT_ID) return base + RECORDING_RESOURCE;
     return base + (scopes.includes('mcp_connections.use') ? '/v1/mcp' : '/mcp');
+  }
+
+  #withoutSlash(resource: string): string {
+    const base = this.#parts.dependencies.publicUrl();
+    return resource.startsWith(`${base}/`) ? base + withoutMcpSlash(resource.slice(base.length)) : resource;
   }
 
   /** POST `/oauth/device/authorize`: begins the authorization of a device. @throws UnknownClientError */
@@ -200,6 +205,8 @@ export class OAuthEndpoints {
     const form = await readParameters(exchange);
     const scope = form.get('scope');
     if (scope !== null) form.set('scope', grantable(scope).join(' '));
+    const [resource, ...others] = form.getAll('resource');
+    if (resource !== undefined && others.length === 0) form.set('resource', this.#withoutSlash(resource));
     const clientId = form.get('client_id');
     // Before the transaction, so that no document is fetched within it.
     await this.run(exchange, async () => {

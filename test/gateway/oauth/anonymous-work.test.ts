@@ -94,7 +94,7 @@ describe('texts that cannot be stored', () => {
       client_id: 'workspace-recorder',
       [name]: base,
     });
-    expect(device.status).toBe(400);
+    expect([device.status, device.body.error]).toEqual([400, 'invalid_request']);
   });
 
   test('are no addresses of a client, and no part of its name', async () => {
@@ -104,11 +104,13 @@ describe('texts that cannot be stored', () => {
       return { status: answer.status, body: (await answer.json()) as Record<string, unknown> };
     };
     const uri = 'https://client.example/';
-    for (const end of ['\0', '\n', '\t', '\ud83d', '\u202e', ' '])
-      expect(await register({ redirect_uris: [uri + end] })).toMatchObject({
-        status: 400,
-        body: { error: 'invalid_client_metadata' },
-      });
+    const ends = ['\0', '\n', '\t', '\ud83d', '\u202e', ' '].map((end) => uri + end);
+    const relative = ['https:client.example', 'https:///client.example', 'https://client.example\\@other.example/'];
+    for (const address of [...ends, ...relative, 'http:127.0.0.1'])
+      expect([address, await register({ redirect_uris: [address] })]).toMatchObject([
+        address,
+        { status: 400, body: { error: 'invalid_client_metadata' } },
+      ]);
     const name = 'a'.repeat(99);
     for (const client_name of [`${name}\u{1f600}`, `${name}\ud83d`, `\0${name}`])
       expect(await register({ redirect_uris: [uri], client_name })).toMatchObject({
@@ -125,6 +127,32 @@ describe('texts that cannot be stored', () => {
     expect(await (await jar.open(consent)).text()).toContain('Connect Test client?');
     await host.stop();
   });
+});
+
+test('refusals have a code of OAuth, and web pages can read them', async () => {
+  const limited = await startTestGateway(ENV, { beside: gateway, bounds: { requestsOfClient: 0 } });
+  const refusals = [
+    [429, 'temporarily_unavailable', new Request('http://gateway/oauth/device/authorize', { method: 'POST' })],
+    [413, 'invalid_request', new Request('http://gateway/oauth/token', { method: 'POST', body: 'x'.repeat(9000) })],
+    [405, 'invalid_request', new Request('http://gateway/oauth/token')],
+  ] as const;
+  for (const [status, error, request] of refusals) {
+    const answer = await limited.fetch(Object.assign(request, { peerAddress: '192.0.2.1' }));
+    expect([answer.status, await answer.json(), answer.headers.get('access-control-allow-origin')]).toEqual([
+      status,
+      { error, error_description: expect.any(String) },
+      '*',
+    ]);
+  }
+  await limited.close();
+});
+
+test('the resource of a token may end with a slash, as some clients write it', async () => {
+  const host = await startClientHost();
+  const resource = 'http://127.0.0.1:4000/mcp/';
+  const tokens = await connect(gateway, host, (await gateway.createKey()).key, { resource });
+  expect((await refresh(gateway, host.clientId, tokens.refresh_token, { resource })).status).toBe(200);
+  await host.stop();
 });
 
 describe('a refresh', () => {
