@@ -6,7 +6,6 @@ import { idSchema } from '../../core/input/validation.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import { BatchSize } from '../../core/work-budget.ts';
 import { DeletedSession, type SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 
@@ -60,10 +59,10 @@ const firstIdOf = (hour: number): string =>
     .toString(16)
     .padStart(2, '0')}000000-0000-0000-0000-000000000000`;
 
-/** The tables of events, with their columns for the id of the event. */
+/** The tables of events, with the columns of their keys within a session, and what is before all of these. */
 const OF_EVENTS = [
-  ['session_text', 'event_id'],
-  ['session_event', 'id'],
+  ['session_text', 'item', ''],
+  ['session_event', 'id', 0],
 ] as const;
 
 async function purge(
@@ -73,34 +72,35 @@ async function purge(
 ): Promise<void> {
   do signal.throwIfAborted();
   while ((await deleteBatchIds(em.fork(), sessionId, organizationId, DELETION_BATCH)) > 0);
-  for (const place of OF_EVENTS) {
-    const batch = new BatchSize(DELETION_BATCH);
-    for (let from: number | undefined = 0; from !== undefined;) {
+  for (const [table, column, beginning] of OF_EVENTS)
+    for (let after: string | number | undefined = beginning; after !== undefined;) {
       signal.throwIfAborted();
-      const first: number = from;
-      from = await batch.measure((size) => purgeRange(em.fork(), sessionId, place, [first, size]));
+      after = await purgeAfter(em.fork(), sessionId, [table, column], after);
     }
-  }
 }
 
 /**
- * Ids of a session are consecutive, so a batch is a range of ids. @returns where the next one begins, because passing deleted rows again takes
- * long; undefined when none is left.
+ * Deletes the next rows in the order of the primary key, which serves both statements, whatever is known of the session when they are planned.
+ * @returns the last key, because passing deleted rows again takes long; undefined when none is left.
  */
-async function purgeRange(
+async function purgeAfter(
   em: EntityManager,
   sessionId: SessionId,
-  [table, column]: (typeof OF_EVENTS)[number],
-  [from, size]: readonly [number, number],
-): Promise<number | undefined> {
+  [table, column]: readonly [string, string],
+  after: string | number,
+): Promise<string | number | undefined> {
   const tables = em.getKysely();
-  const [name, id, ofSession] = [sql.table(table), sql.ref(column), sql`session_id = ${sessionId}::uuid`];
-  const { rows } = await sql<{ id: number }>`
-    select ${id} as id from ${name} where ${ofSession} and ${id} >= ${from} order by ${id} limit 1`.execute(tables);
-  const first = rows[0]?.id;
-  if (first === undefined) return undefined;
-  await sql`delete from ${name} where ${ofSession} and ${id} >= ${first} and ${id} < ${first + size}`.execute(tables);
-  return first + size;
+  const [name, key] = [sql.table(table), sql.ref(column)];
+  const later = sql`session_id = ${sessionId}::uuid and ${key} > ${after}`;
+  const { rows } = await sql<{ last: string | number }>`
+    select ${key} as last from ${name} where ${later} order by ${key} offset ${sql.lit(DELETION_BATCH - 1)} limit 1`.execute(
+    tables,
+  );
+  const last = rows[0]?.last;
+  await sql`delete from ${name} where ${later}${last === undefined ? sql`` : sql` and ${key} <= ${last}`}`.execute(
+    tables,
+  );
+  return last;
 }
 
 async function deleteBatchIds(
