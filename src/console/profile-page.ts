@@ -68,7 +68,7 @@ export function ProfilePage(): VNode {
       ]}
     />
     <${Organizations} viewer=${viewer} mayCreate=${mayChange} />
-    ${seesSignIns && html`<${Identities} /><${SignIns} /><${ConnectedApps} />`}
+    ${seesSignIns && html`<${Identities} /><${SignIns} />${viewer.organizations.nodes.length > 0 && html`<${ConnectedApps} />`}`}
     ${(mayChange || mayDelete) && jobs.rows.length > 0 && html`<${Deletions} list=${jobs} mayCancel=${mayDelete} />`}
     ${
       mayDelete &&

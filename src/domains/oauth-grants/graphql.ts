@@ -9,11 +9,11 @@ import { resolveReference } from '../../core/graphql/references.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { requireAccess } from '../../core/access.ts';
 import { ScopeEnum } from '../api-keys/graphql.ts';
-import { READ_API_KEYS } from '../api-keys/public.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { readOrganizations } from '../organizations/public.ts';
 import { connectedAppFilter } from './input.ts';
 import { readConnectedApps, revokeConnectedApp } from './operations.ts';
+import { READ_CONNECTED_APPS } from './policy.ts';
 import type { ConnectedAppRow } from './queries.ts';
 import { CONNECTED_APP_TEXTS } from './texts.ts';
 
@@ -22,7 +22,7 @@ const ConnectedAppType = nodeType<ConnectedAppRow>('ConnectedApp', {
     'A client, such as Claude or ChatGPT, that a person has given access to one address of the gateway. Only that person can see it.',
   keyOf: ({ id }) => id,
   load: (context, keys, selected) => {
-    requireAccess(context.actor, READ_API_KEYS);
+    requireAccess(context.actor, READ_CONNECTED_APPS);
     return readConnectedApps(context, uuidsOf(keys), selected);
   },
   fields: (t) => ({

@@ -1,6 +1,11 @@
-import type { Actor } from '../../core/access.ts';
+import { type Access, type Actor, requireOrganization } from '../../core/access.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import type { Reach } from '../../core/postgres/reading/reach.ts';
+import { READ_API_KEYS, WRITE_API_KEYS } from '../api-keys/public.ts';
+
+// No grant can have these scopes, so that a client learns of no other and ends none.
+export const READ_CONNECTED_APPS: Access = { ...READ_API_KEYS, inOrganization: true };
+export const WRITE_CONNECTED_APPS: Access = { ...WRITE_API_KEYS, inOrganization: true };
 
 /** Whose grants they are, and the organization that they act in. */
 interface Ownership {
@@ -8,7 +13,7 @@ interface Ownership {
   readonly organizationId: OrganizationId;
 }
 
-/** The connected apps that a caller can see and revoke: their own ones, with a bound key those of its organization. */
-export function reachedApps({ userId, organization, isBound }: Actor): Reach<Ownership> {
-  return { all: { userId, ...(isBound && organization && { organizationId: organization.id }) } };
+/** The connected apps that a caller can see and revoke: their own ones in the acting organization. */
+export function reachedApps(actor: Actor): Reach<Ownership> {
+  return { all: { userId: actor.userId, organizationId: requireOrganization(actor).id } };
 }

@@ -78,7 +78,7 @@ test('both APIs list the same apps, newest first, with their address, scopes and
   expect(found).toMatchObject({ data: { node: { clientName: 'Chat' } } });
 });
 
-test('nobody sees the apps of others; a bound key sees those of its organization, an unbound one all', async () => {
+test('nobody sees the apps of others; the apps are those of the acting organization', async () => {
   const admin = await gateway.createKey();
   const member = await gateway.createKey({ organization: admin.organization, role: 'member' });
   const elsewhere = await gateway.createKey({ email: member.email });
@@ -91,7 +91,9 @@ test('nobody sees the apps of others; a bound key sees those of its organization
     [here.id],
     [there.id],
   ]);
-  expect(await idsOf(unbound.key)).toEqual([there.id, here.id]);
+  const acting = { key: unbound.key, headers: { 'X-Organization-Id': admin.organization } };
+  expect((await gateway.rest('GET', '/v1/connected-apps', acting)).body).toMatchObject({ items: [{ id: here.id }] });
+  expect((await gateway.rest('GET', '/v1/connected-apps', { key: unbound.key })).status).toBe(400);
   for (const key of [admin.key, elsewhere.key]) {
     const refused = await gateway.rest('DELETE', `/v1/connected-apps/${here.id}`, { key });
     expect([refused.status, refused.body]).toEqual([404, { error: 'connected app not found' }]);
