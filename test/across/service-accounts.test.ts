@@ -28,6 +28,7 @@ const ONLY_PEOPLE = new Set([
   'deleteUser',
   'leaveOrganization',
   'readViewer',
+  'revokeConnectedApp',
   'updateViewer',
 ]);
 const REFUSED = 'only people can do this, and the API key is of a service account';

@@ -5,7 +5,7 @@ import { READ_API_KEYS, WRITE_API_KEYS } from '../api-keys/public.ts';
 
 // No grant can have these scopes, so that a client learns of no other and ends none.
 export const READ_CONNECTED_APPS: Access = { ...READ_API_KEYS, inOrganization: true };
-export const WRITE_CONNECTED_APPS: Access = { ...WRITE_API_KEYS, inOrganization: true };
+export const WRITE_CONNECTED_APPS: Access = { ...WRITE_API_KEYS, inOrganization: true, isForPeople: true };
 
 /** Whose grants they are, and the organization that they act in. */
 interface Ownership {
