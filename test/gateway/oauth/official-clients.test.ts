@@ -103,7 +103,7 @@ describe.each<Mode>(['auto', 'legacy'])('the official client (%s)', (mode) => {
     const application = new Application(key, host.clientId);
     const client = await connectWith(application, mode);
     const { tools } = await client.listTools();
-    expect(tools.length).toBeGreaterThan(0);
+    expect(tools.map(({ name }) => name)).toContain('list_sessions');
     const first = application.stored?.access_token;
     gateway.setClock(new Date(Date.now() + 3_700_000));
     await client.listTools();
@@ -113,7 +113,8 @@ describe.each<Mode>(['auto', 'legacy'])('the official client (%s)', (mode) => {
     const { port } = new URL(server.url);
     server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: Number(port) });
     const again = await connectWith(application, mode);
-    await again.listTools();
+    const called = await again.callTool({ name: 'list_sessions', arguments: {} });
+    expect(called.content).toEqual([{ type: 'text', text: expect.stringContaining('"sessions"') }]);
     await again.close();
     gateway.setClock(undefined);
     expect(application.consents).toBe(1);
