@@ -43,6 +43,8 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
   const sessions: string[] = [];
   const batches: Batch[] = [];
   const waitingFor = new Set<{ readonly what: string; times: number; readonly resolve: () => void }>();
+  /** The demo workspace has sessions with the same title. */
+  const isWrittenHere = new RegExp(`^${prefix}\\d+(_\\d+)?$`);
   let isStopped = false;
   let count = 0;
 
@@ -172,7 +174,7 @@ export function startWriting(send: Send, key: string, { writers = 8, seed = 1, p
         body,
       });
       const { nodes, pageInfo } = data.viewer.organization.sessions;
-      titles.push(...nodes.map(({ title }) => title));
+      titles.push(...nodes.map(({ title }) => title).filter((title) => isWrittenHere.test(title)));
       if (!pageInfo.hasNextPage) return titles;
       after = pageInfo.endCursor;
     }
