@@ -32,6 +32,7 @@ test.each(VIEWS)(
     await row('Nightly').getByText('Administrator', { exact: true }).waitFor();
 
     const { page: session } = await site.open(`/sessions/${id}`, { ...options, key: admin.key });
+    await session.getByRole('button', { name: 'Details' }).click();
     await session.getByText('Nightly (service account)').first().waitFor();
 
     await row('Nightly').getByRole('button', { name: 'Delete' }).click();

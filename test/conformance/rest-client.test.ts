@@ -8,6 +8,7 @@ import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts
 import { proof } from '../support/proof.ts';
 import { invite } from '../support/fixtures/invitations.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
+import { grantTo } from '../support/fixtures/oauth-grants.ts';
 import { OPENAPI, appFile, generatedFolder, typeErrors } from './helpers/apps.ts';
 
 /** `apps/rest/app.ts`. Its types are generated here. */
@@ -39,7 +40,7 @@ afterAll(() => mcpServer.stop());
 test('a generated REST client calls every documented operation but those of MCP, and its types fit the requests and answers', async () => {
   expect(await typeErrors('rest/app.ts')).toEqual([]);
 
-  const { key, userId, organization, email } = await gateway.createKey();
+  const { key, userId, organization, organizationId, email } = await gateway.createKey();
   const { keyId: otherKeyId } = await gateway.createKey({ organization, email });
   const sessionId = await createSession(gateway, key, { title: 'A coupon' });
   await append(gateway, key, sessionId, eventsOf(5));
@@ -47,7 +48,8 @@ test('a generated REST client calls every documented operation but those of MCP,
   await indexSessions(gateway.dependencies.database.em);
   const mcpServerUrl = `${mcpServer.origin}/mcp`;
   const { token: invitationToken } = await invite(gateway, key, 'ann@example.com', { role: 'ADMIN' });
-  const given = { url: gateway.url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken };
+  const { id: connectedAppId } = await grantTo(gateway, { userId, organizationId }, { path: '/mcp' });
+  const given = { url: gateway.url, key, userId, sessionId, otherKeyId, mcpServerUrl, invitationToken, connectedAppId };
   const { done, answers } = await app.useEverything(given);
 
   const { paths } = JSON.parse(await readFile(OPENAPI, 'utf8')) as { paths: Record<string, object> };

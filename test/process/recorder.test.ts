@@ -230,7 +230,7 @@ test.each<[args: string[], env: Record<string, string>, code: number, message: s
     ['--format', 'perl'],
     {},
     2,
-    'record: --format: must be one of claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat, auto\n',
+    'record: --format: must be one of claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat, opencode-storage, text, jsonl, auto\n',
   ],
   [['--nothing'], {}, 2, "record: Unknown option '--nothing'"],
   [['--resume', '/nowhere'], {}, 2, 'record: --resume: there is no recording in /nowhere\n'],

@@ -59,7 +59,14 @@ test('the commands lead from an empty workspace to agents that use two servers, 
     ofAgent,
     [],
   ]);
-  const document = (text: string): unknown => JSON.parse(text);
+  // A stream, where a notification about the connection of the demo workspace that waits for an authorization comes first.
+  const document = (text: string): unknown =>
+    JSON.parse(
+      text
+        .split('\n')
+        .findLast((line) => line.startsWith('data: '))
+        ?.slice('data: '.length) ?? text,
+    );
   expect(document(ofCall)).toMatchObject({
     isError: false,
     content: [{ type: 'text', text: '#2 The footer is cut' }],

@@ -86,6 +86,7 @@ const KNOWN: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
       'userId',
       'sessionId',
       'artifactId',
+      'connectedAppId',
       'mcpConnectionId',
       'webhookId',
       'deliveryId',

@@ -90,8 +90,8 @@ test('each documented event through each path family and version reads back the 
     for (const [index, prefix] of PREFIXES.entries()) {
       made += 1;
       const name = `event_${made}`;
-      names.push(name);
       const created = await call(key, 'POST', `${prefix}/event-definitions`, 201, { ...definition, name });
+      names.push(name);
       const other = PREFIXES[(index + made) % PREFIXES.length];
       expect(await call(key, 'GET', `${other}/event-definitions/${name}`, 200)).toEqual(created);
       const one = { eventName: name, objectId, occurredAt, properties: sent };
@@ -113,9 +113,11 @@ test('each documented event through each path family and version reads back the 
     for (const document of documents) expect(document).toEqual(documents[0]);
     expect(documents[0]).toMatchObject({ label: given.label, description: given.description ?? '' });
   });
+  // The last run may still go on when the time of the exploration has passed.
+  const ended = [...names];
   for (const path of READING) {
     const { eventTypes } = await call<{ eventTypes: string[] }>(key, 'GET', `${path}/event-types`, 200);
-    expect(eventTypes.map((type) => type.replace(/^pe\d+_/, '')).toSorted()).toEqual(names.toSorted());
+    expect(eventTypes.map((type) => type.replace(/^pe\d+_/, ''))).toEqual(expect.arrayContaining(ended));
   }
 });
 
