@@ -31,6 +31,8 @@ test('a statement that runs on a standby during its promotion fails as unavailab
   await lookup('');
   await expect.poll(() => replicas.states().some(({ isUsable }) => isUsable)).toBe(true);
   await servers.stopPrimary();
+  // It serves reads when it has replayed all that it received.
+  await expect.poll(() => replicas.canServeReads()).toBe(true);
   expect(await lookup('')).toEqual([{ position: null }]);
 
   const failure = lookup(', pg_sleep(600)').catch((error: unknown) => error);
