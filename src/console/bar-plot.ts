@@ -145,7 +145,7 @@ const shortDay = new Intl.DateTimeFormat('en', { weekday: 'short', day: 'numeric
 /** A day in UTC, such as "Fri, Nov 28". */
 export const dayName = (day: string): string => shortDay.format(new Date(day));
 
-/** A part of the largest value as a bar in a table. The number stands beside it. */
+/** A part of the largest value as a bar in a table. The number is beside it. */
 export function Share({
   part,
   of,

@@ -4,7 +4,7 @@ import { apiKeyTopic } from './entity.ts';
 import { readKeyVersions } from './queries.ts';
 import { requireStillReached } from './replayed-keys.ts';
 import { apiKeyRoutes } from './rest.ts';
-import { deleteOldSignIns } from './sign-ins.ts';
+import { deleteOldCredentials } from './sign-ins.ts';
 
 export const apiKeys = {
   entities: [ApiKey],
@@ -12,7 +12,7 @@ export const apiKeys = {
   routes: apiKeyRoutes,
   pages: [],
   jobs: () => [],
-  cleanups: { 'sign-ins': deleteOldSignIns },
+  cleanups: { 'sign-ins': deleteOldCredentials('SIGN_IN') },
   topics: [{ topicOf: apiKeyTopic, read: readKeyVersions }],
   deletionSteps: { ofUser: [], ofOrganization: [] },
   replays: { ApiKey: requireStillReached },

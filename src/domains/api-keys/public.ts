@@ -20,4 +20,4 @@ export { extendApiKey, revokeAnyApiKey } from './operator-operations.ts';
 export { READ_API_KEYS, WRITE_API_KEYS } from './policy.ts';
 export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
 export { API_KEYS, apiKeyAnswer } from './queries.ts';
-export { beginPersonalSignIn, beginSignIn, endSignIn } from './sign-ins.ts';
+export { beginPersonalSignIn, beginSignIn, deleteOldCredentials, endSignIn } from './sign-ins.ts';

@@ -96,21 +96,23 @@ export async function publishRevocation(
   for (const id of [keyId, ...signIns.map((signIn) => signIn.id)]) notifier.publish(apiKeyTopic(id));
 }
 
-/** Deletes a batch of the sign-ins that have expired, when the audit log no longer names them. @returns how many were deleted. */
-export async function deleteOldSignIns(
-  em: EntityManager,
-  at: Date,
-  batch: number,
-  { auditRetentionDays }: { readonly auditRetentionDays: number },
-): Promise<number> {
-  if (auditRetentionDays === 0) return 0;
-  const tables = em.getKysely<Readable<ApiKeyTables>>();
-  const old = tables
-    .selectFrom('api_key')
-    .select('id')
-    .where('kind', '=', 'SIGN_IN')
-    .where('expires_at', '<=', new Date(at.getTime() - auditRetentionDays * DAY_MS).toISOString())
-    .limit(batch);
-  const { numDeletedRows } = await tables.deleteFrom('api_key').where('id', 'in', old).executeTakeFirst();
-  return Number(numDeletedRows);
-}
+/** Deletes a batch of the credentials of a kind that have expired, when the audit log no longer names them. @returns how many were deleted. */
+export const deleteOldCredentials =
+  (kind: 'SIGN_IN' | 'OAUTH_GRANT') =>
+  async (
+    em: EntityManager,
+    at: Date,
+    batch: number,
+    { auditRetentionDays }: { readonly auditRetentionDays: number },
+  ): Promise<number> => {
+    if (auditRetentionDays === 0) return 0;
+    const tables = em.getKysely<Readable<ApiKeyTables>>();
+    const old = tables
+      .selectFrom('api_key')
+      .select('id')
+      .where('kind', '=', kind)
+      .where('expires_at', '<=', new Date(at.getTime() - auditRetentionDays * DAY_MS).toISOString())
+      .limit(batch);
+    const { numDeletedRows } = await tables.deleteFrom('api_key').where('id', 'in', old).executeTakeFirst();
+    return Number(numDeletedRows);
+  };

@@ -4,7 +4,6 @@ import type { Scope } from '../../core/access.ts';
 import { ConflictError } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
-import { DAY_MS } from '../../core/text/timestamps.ts';
 import { ApiKey, type ApiKeyTables } from '../api-keys/public.ts';
 import { lockUser } from '../users/public.ts';
 import { OAuthGrant, type OAuthTables } from './entity.ts';
@@ -116,23 +115,4 @@ export async function findGrant(em: EntityManager, id: ApiKeyId, at: Date) {
     .where('k.revoked_at', 'is', null)
     .where(sql<boolean>`k.expires_at > ${at}::timestamptz`)
     .executeTakeFirst();
-}
-
-/** Deletes a batch of the grants that have expired, when the audit log no longer names them. @returns how many were deleted. */
-export async function deleteOldGrants(
-  em: EntityManager,
-  at: Date,
-  batch: number,
-  { auditRetentionDays }: { readonly auditRetentionDays: number },
-): Promise<number> {
-  if (auditRetentionDays === 0) return 0;
-  const tables = em.getKysely<Readable<ApiKeyTables>>();
-  const old = tables
-    .selectFrom('api_key')
-    .select('id')
-    .where('kind', '=', 'OAUTH_GRANT')
-    .where('expires_at', '<=', new Date(at.getTime() - auditRetentionDays * DAY_MS).toISOString())
-    .limit(batch);
-  const { numDeletedRows } = await tables.deleteFrom('api_key').where('id', 'in', old).executeTakeFirst();
-  return Number(numDeletedRows);
 }

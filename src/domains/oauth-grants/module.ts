@@ -1,7 +1,7 @@
 import type { Module } from '../../core/module.ts';
+import { deleteOldCredentials } from '../api-keys/public.ts';
 import { deleteExpiredArtifacts } from './artifacts.ts';
 import { OAuthArtifact, OAuthGrant } from './entity.ts';
-import { deleteOldGrants } from './grants.ts';
 import { connectedAppRoutes } from './rest.ts';
 
 export const oauthGrants = {
@@ -10,7 +10,7 @@ export const oauthGrants = {
   routes: connectedAppRoutes,
   pages: [],
   jobs: () => [],
-  cleanups: { 'OAuth tokens': deleteExpiredArtifacts, 'OAuth grants': deleteOldGrants },
+  cleanups: { 'OAuth tokens': deleteExpiredArtifacts, 'OAuth grants': deleteOldCredentials('OAUTH_GRANT') },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
   replays: {},

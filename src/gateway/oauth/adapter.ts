@@ -45,7 +45,7 @@ const nothing = () => Promise.resolve(undefined);
 export function createAdapter(parts: AdapterParts): (model: string) => Adapter {
   return (model) => {
     const storage = storageOf(model, parts);
-    // Every authorization is a session of its own: people sign in to the console, and are asked each time.
+    // Every authorization is a separate session: people sign in to the console, and are asked each time.
     if (model === 'Session')
       return { ...storage, upsert: nothing, find: nothing, findByUid: nothing, destroy: nothing };
     if (model === 'Client') return { ...storage, find: (id) => parts.clients.find(id) };
