@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isOwnPath } from './http/base-path.ts';
 import { keysOf } from './keys-of.ts';
 import { type Network, parseNetwork } from './http/client-address.ts';
 import { OIDC_ENVIRONMENT, oidcFault } from './oidc-settings.ts';
@@ -118,7 +119,12 @@ const environment = z.object({
   PUBLIC_URL: z
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
-    .transform((value) => value.replace(/\/+$/, ''))
+    .refine(
+      (value) => !isUrl(value, 'http:', 'https:') || !isOwnPath(new URL(value).pathname),
+      'must not have a path of the gateway, such as /v1',
+    )
+    // As clients write it, which compare it with what the metadata say.
+    .transform((value) => new URL(value).href.replace(/\/+$/, ''))
     .optional(),
   CLIENT_METADATA_URL: z
     .string()

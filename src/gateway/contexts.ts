@@ -27,7 +27,9 @@ export function operationContext(
     appendQueue: dependencies.appendQueue,
     actor,
     authenticateAgain: async () =>
-      request ? authenticate({ headers: request.headers, path: pathOf(request) }, dependencies) : actor,
+      request
+        ? authenticate({ headers: request.headers, path: pathOf(request, dependencies.config) }, dependencies)
+        : actor,
     settleChanges: (userIds) => settleChanges(dependencies.sql, userIds),
     toDomainError: (error) => toDomainError(error, dependencies.log.child({ requestId })),
     requestId,

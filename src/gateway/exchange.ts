@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Config } from '../core/config.ts';
+import { basePathOf, withoutBasePath } from '../core/http/base-path.ts';
 import { withoutMcpSlash } from '../core/http/mcp-addresses.ts';
 import { clientAddressOf } from '../core/http/client-address.ts';
 import type { RequestIdOrigin } from '../core/audit.ts';
@@ -14,7 +15,9 @@ import { type Refusals, noteRefusal } from './admission/refusals.ts';
 /** One request and the data about it that handlers collect for the log line, the metrics and the response headers. */
 export class Exchange {
   readonly request: HttpRequest;
+  /** Its path is that which handlers know, without {@link basePath}. */
   readonly url: URL;
+  readonly basePath: string;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
   api: 'graphql' | 'rest' | 'page' = 'page';
@@ -44,7 +47,8 @@ export class Exchange {
     const given = requestIdOf(request.headers);
     this.request = request;
     this.url = new URL(request.url);
-    const path = withoutSlash(this.url.pathname);
+    this.basePath = basePathOf(parts.config.PUBLIC_URL);
+    const path = pathWithin(this.url.pathname, this.basePath);
     if (path !== this.url.pathname) this.url.pathname = path;
     this.requestId = given ?? randomUUID();
     this.requestIdOrigin = given === undefined ? 'gateway' : 'client';
@@ -63,14 +67,15 @@ export class Exchange {
   }
 }
 
-/** GraphQL and MCP have addresses that some clients write with a slash at the end. */
-function withoutSlash(path: string): string {
-  return path === '/graphql/' ? '/graphql' : withoutMcpSlash(path);
+/** The path that handlers know. GraphQL and MCP have addresses that some clients write with a slash at the end. */
+function pathWithin(path: string, basePath: string): string {
+  const within = withoutBasePath(path, basePath);
+  return within === '/graphql/' ? '/graphql' : withoutMcpSlash(within);
 }
 
 /** The path of a request, as an exchange has it. */
-export function pathOf({ url }: Pick<HttpRequest, 'url'>): string {
-  return withoutSlash(new URL(url).pathname);
+export function pathOf({ url }: Pick<HttpRequest, 'url'>, config: Pick<Config, 'PUBLIC_URL'>): string {
+  return pathWithin(new URL(url).pathname, basePathOf(config.PUBLIC_URL));
 }
 
 /** The address of the client that has sent a request, or has opened a WebSocket; undefined for calls within the process. */
@@ -83,7 +88,7 @@ export function addressOfClient(
 
 interface ExchangeParts {
   readonly log: Logger;
-  readonly config: Pick<Config, 'TRUSTED_PROXIES'>;
+  readonly config: Pick<Config, 'TRUSTED_PROXIES' | 'PUBLIC_URL'>;
 }
 
 /** The caller's request id, if it is safe to use in logs and headers. */

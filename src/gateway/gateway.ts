@@ -1,6 +1,7 @@
 import { answerTooLarge } from '../core/answer-size.ts';
 import { DomainError, STATUS_OF } from '../core/errors.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
+import { withBasePath } from '../core/http/base-path.ts';
 import type { HttpAnswer, HttpRequest } from '../core/http/messages.ts';
 import type { Span } from '../core/tracing/tracing.ts';
 import { apiKeyTopic } from '../domains/api-keys/public.ts';
@@ -10,7 +11,7 @@ import { createRefusalLog, refusedFields } from './admission/refusals.ts';
 import { SocketLimits } from './admission/socket-limits.ts';
 import type { Dependencies } from './dependencies.ts';
 import { SWITCHING_PROTOCOLS, createDispatch } from './dispatch.ts';
-import { Exchange, addressOfClient } from './exchange.ts';
+import { Exchange, addressOfClient, pathOf } from './exchange.ts';
 import { toDomainError } from './failures.ts';
 import { answerGraphQLError } from './graphql/errors.ts';
 import { type Admission, type SocketParts, type Sockets, createSockets } from './graphql/websocket.ts';
@@ -52,7 +53,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
 
   async function answerOrRefuse(exchange: Exchange): Promise<HttpAnswer> {
     try {
-      const answer = await dispatch(exchange);
+      const answer = withBasePath(await dispatch(exchange), exchange.basePath);
       const bytes = bytesOf(answer.body, dependencies.bounds.answerBytes);
       const onClose = dependencies.unreadAnswers.count(exchange.actor?.userId, bytes ?? 0, exchange);
       // Here, so that nothing keeps the text.
@@ -112,6 +113,7 @@ function socketParts(dependencies: Dependencies): Omit<SocketParts, 'answer' | '
   const { notifier, bounds, config, metrics, timing } = dependencies;
   const limits = new SocketLimits(bounds);
   return {
+    isAt: (target) => isPath(target) && pathOf({ url: `http://gateway${target}` }, config) === '/graphql',
     take: (upgrade) => limits.take(addressOfClient(upgrade, config)),
     isAdmitted: (headers) =>
       authenticate({ headers, path: '/graphql' }, dependencies).then(
@@ -124,6 +126,10 @@ function socketParts(dependencies: Dependencies): Omit<SocketParts, 'answer' | '
     initTimeoutMs: timing.socketInitMs,
     onCount: (by) => metrics.sockets.inc(by),
   };
+}
+
+function isPath(target: string): boolean {
+  return target.startsWith('/') && URL.canParse(`http://gateway${target}`);
 }
 
 /** The message of a refusal in the format of GraphQL. */
@@ -215,7 +221,7 @@ function answerError(failure: DomainError, exchange: Exchange): HttpAnswer {
   } = exchange;
   if (pathname === '/graphql') return answerGraphQLError(failure, requestId);
   const isPage = api === 'page' || operation === 'unknown';
-  if (isPage && wantsHtml(request)) return errorPage(failure, requestId);
+  if (isPage && wantsHtml(request)) return withBasePath(errorPage(failure, requestId), exchange.basePath);
   return isMessage(exchange) ? answerRefusal(failure, exchange) : answerRestError(failure, pathname, requestId);
 }
 

@@ -145,6 +145,7 @@ test('superfluous commas in a list of subscriptions are ignored', () => {
 
 describe('an invalid value is refused with one line that contains the variable and not the value', () => {
   const BASE_URL = 'must be an http(s) URL without user, query and fragment';
+  const OWN_PATH = 'must not have a path of the gateway, such as /v1';
   const HOST = 'must be a host name or an IP address';
   const REPLICAS = 'must be postgresql:// URLs, separated by commas';
   const CLIENT_URL = 'must be an https URL with a path, without user, query and fragment';
@@ -170,6 +171,8 @@ describe('an invalid value is refused with one line that contains the variable a
     ['PUBLIC_URL', 'ftp://127.0.0.1', BASE_URL],
     ['PUBLIC_URL', 'https://me:secret@example.com', BASE_URL],
     ['PUBLIC_URL', 'https://example.com/?a=1', BASE_URL],
+    ['PUBLIC_URL', 'https://example.com/v1/', OWN_PATH],
+    ['PUBLIC_URL', 'https://example.com/x/../mcp/tools', OWN_PATH],
     ['CLIENT_METADATA_URL', 'https://example.com/', CLIENT_URL],
     ['CLIENT_METADATA_URL', 'http://example.com/client', CLIENT_URL],
     ['CORS_ORIGINS', 'https://app.example.com/', ORIGINS],

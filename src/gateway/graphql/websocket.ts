@@ -19,6 +19,8 @@ import { type OperationParts, refusalOf, startOperation, startedBy } from './web
  */
 
 export interface Sockets {
+  /** Whether the target of a request is the address for WebSockets. */
+  readonly isAt: (target: string) => boolean;
   /** Counts a new socket. @throws DomainError (429) if its client has too many. */
   readonly take: (upgrade: UpgradeRequest) => SocketPlace;
   /** Opens it. @returns a function to call when it is closed. */
@@ -30,7 +32,7 @@ export type Admission =
   | { readonly keyId: ApiKeyId }
   | { readonly status: number; readonly message: string; readonly keyId?: undefined };
 
-export interface SocketParts extends OperationParts, Pick<Sockets, 'take'> {
+export interface SocketParts extends OperationParts, Pick<Sockets, 'take' | 'isAt'> {
   /** Authenticates and counts the caller of a new socket. */
   readonly admit: (request: HttpRequest) => Promise<Admission>;
   /** Whether the caller is still admitted; `true` if it cannot be found out at present. */
@@ -86,7 +88,7 @@ export function createSockets(parts: SocketParts): Sockets {
       void closed(code, reason);
     };
   };
-  return { take: parts.take, open };
+  return { isAt: parts.isAt, take: parts.take, open };
 }
 
 /** Longer tokens are not sent back. */

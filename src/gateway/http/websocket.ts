@@ -15,7 +15,6 @@ import { whileRead } from './send-response.ts';
 import { SocketGuard } from './websocket-guard.ts';
 
 const SUBPROTOCOL = 'graphql-transport-ws';
-const PATH = /^\/graphql\/?(?:\?|$)/;
 
 /** Close codes of RFC 6455, section 7.4.1. */
 const GOING_AWAY = 1001;
@@ -85,7 +84,7 @@ export function createUpgrades({ sockets, upgradeOf, faultOf, ...options }: Upgr
       stream.on('error', () => undefined);
       const fault = faultOf(incoming);
       if (fault !== undefined) refuse({ status: 400, message: fault }, stream);
-      else if (!sockets || !PATH.test(incoming.url ?? ''))
+      else if (!sockets || !sockets.isAt(incoming.url ?? ''))
         refuse({ status: 404, message: 'WebSockets are only at /graphql' }, stream);
       else if (isStopping) refuse({ status: 503, message: 'the gateway is stopping; connect again' }, stream);
       else begin(sockets, incoming, stream, head);

@@ -46,11 +46,11 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
     '/sign-in/oidc/callback': { operation: 'signInOidcCallback', methods: { GET: signIn.completeOidc } },
     '/sign-out': { operation: 'signOut', methods: { POST: signIn.signOut } },
   };
-  const console = get('console', async (request) => {
+  const console = get('console', async (request, url) => {
     const visitor = await signInDependencies.visitorOf(request.headers);
     const { oidc, keysSignIn } = signInDependencies;
     const isSignedIn = visitor !== undefined;
-    return consolePage(request, new URL(request.url), { isSignedIn, provider: oidc.name, keysSignIn });
+    return consolePage(request, url, { isSignedIn, provider: oidc.name, keysSignIn });
   });
   return {
     find(request, { pathname }) {
@@ -62,8 +62,8 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
   };
 }
 
-function get(operation: string, answer: (request: HttpRequest) => Promise<HttpAnswer>): SitePage {
-  return { operation, methods: { GET: ({ request }) => answer(request) } };
+function get(operation: string, answer: (request: HttpRequest, url: URL) => Promise<HttpAnswer>): SitePage {
+  return { operation, methods: { GET: ({ request, url }) => answer(request, url) } };
 }
 
 async function fileOrNothing(address: string, request: HttpRequest): Promise<HttpAnswer> {
