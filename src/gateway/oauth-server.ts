@@ -1,6 +1,7 @@
 import { DomainError, STATUS_OF } from '../core/errors.ts';
 import { answerHtml } from '../core/http/html-page.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../core/http/messages.ts';
+import { canAct } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
 import type { Dependencies } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
@@ -38,6 +39,10 @@ export function createOAuthServer(dependencies: Dependencies, clientLimits: Clie
     dependencies,
     scopesOfResource: (path) => scopesOfResource(path, dependencies),
     errorHtml: (message) => endHtml('Not connected', message),
+    findGrant: async (sql, id) => {
+      const grant = await dependencies.keys.byGrant(sql, id);
+      return grant && canAct(grant) ? grant : undefined;
+    },
     countFetch: (clientAddress) => count(clientLimits, 'oauthClientDocument', clientAddress),
   });
   const consent = new OAuthConsent(dependencies, endpoints);

@@ -1,12 +1,11 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import type { Scope } from '../../core/access.ts';
 import { ConflictError } from '../../core/errors.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { ApiKey, type ApiKeyTables } from '../api-keys/public.ts';
 import { lockUser } from '../users/public.ts';
-import { OAuthGrant, type OAuthTables } from './entity.ts';
+import { OAuthGrant } from './entity.ts';
 
 /** Grants: what a person has allowed a client. Each is a row of `api_key`, so that it ends like a key. */
 
@@ -95,24 +94,4 @@ export async function revokeGrant(
   const grant = await em.findOne(ApiKey, wanted, { lockMode: LockMode.PESSIMISTIC_WRITE });
   grant?.revoke(at);
   return grant ?? undefined;
-}
-
-/** An active grant, as the authorization server reads it; undefined for one that has ended. */
-export async function findGrant(em: EntityManager, id: ApiKeyId, at: Date) {
-  return em
-    .getKysely<Readable<ApiKeyTables & OAuthTables>>()
-    .selectFrom('oauth_grant as g')
-    .innerJoin('api_key as k', 'k.id', 'g.key_id')
-    .select([
-      'k.id',
-      'k.user_id as userId',
-      'k.scopes',
-      'k.expires_at as expiresAt',
-      'g.client_id as clientId',
-      'g.resource',
-    ])
-    .where('k.id', '=', id)
-    .where('k.revoked_at', 'is', null)
-    .where(sql<boolean>`k.expires_at > ${at}::timestamptz`)
-    .executeTakeFirst();
 }

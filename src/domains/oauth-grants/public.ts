@@ -9,5 +9,5 @@ export {
   saveArtifact,
 } from './artifacts.ts';
 export type { OAuthTables } from './entity.ts';
-export { type NewGrant, createGrant, extendGrant, findGrant, revokeGrant } from './grants.ts';
+export { type NewGrant, createGrant, extendGrant, revokeGrant } from './grants.ts';
 export { listConnectedApps } from './operations.ts';

@@ -36,6 +36,12 @@ export interface KnownKey {
   readonly position?: number | null | undefined;
 }
 
+/** A grant, with the client that has it. */
+export interface KnownGrant extends KnownKey {
+  readonly clientId: string;
+  readonly resource: string;
+}
+
 /** Finds a key; undefined for an unknown key. */
 export interface ApiKeyLookup {
   readonly byKey: (key: string) => Promise<KnownKey | undefined>;
@@ -43,6 +49,8 @@ export interface ApiKeyLookup {
   readonly byAccessToken: (token: string) => Promise<KnownKey | undefined>;
   /** The sign-in of a browser. */
   readonly bySignIn: (id: ApiKeyId) => Promise<KnownKey | undefined>;
+  /** A grant, read with the given connection, such as that of a transaction. */
+  readonly byGrant: (sql: Pick<Sql, 'first'>, id: ApiKeyId) => Promise<KnownGrant | undefined>;
 }
 
 const db = queriesOn<ApiKeyTables & OrganizationTables & UserTables & IdentityTables & OAuthTables>();
@@ -54,7 +62,10 @@ interface Wanted {
   readonly awakeSince: Date | null;
 }
 /** A row of the lookup. `wanted` is what it was found by. */
-type KeyRow = Omit<KnownKey, 'scopes'> & { readonly scopes: readonly Scope[]; readonly wanted: string };
+type KeyRow<Known extends KnownKey = KnownKey> = Omit<Known, 'scopes'> & {
+  readonly scopes: readonly Scope[];
+  readonly wanted: string;
+};
 
 type ValueOf = <Name extends keyof Wanted>(name: Name) => RawBuilder<Wanted[Name]>;
 type Tables = Readable<ApiKeyTables & OrganizationTables & UserTables & IdentityTables & OAuthTables>;
@@ -111,6 +122,14 @@ const findKeys = (by: keyof typeof BY, withPosition: boolean, sleep: boolean) =>
     const found: SelectQueryBuilder<Tables, never, KeyRow> = BY[by](value, sleep);
     return withPosition ? found.select(sql<number | null>`${sql.raw(POSITION)}`.as('position')) : found;
   });
+
+const findGrant = (sleep: boolean) =>
+  prepared<Wanted>()((value): SelectQueryBuilder<Tables, never, KeyRow<KnownGrant>> =>
+    keys(value, sleep)
+      .innerJoin('oauth_grant as g', 'g.key_id', 'k.id')
+      .select([NO_SIGN_IN, 'g.resource', 'g.client_id as clientId', 'k.id as wanted'])
+      .where((eb) => eb('k.id', '=', sql<string>`any(${value('wanted')}::uuid[])`)),
+  );
 
 const isAsleep = (eb: OfKey, value: ValueOf) => {
   const last = eb
@@ -224,14 +243,19 @@ export function createKeys({
     return (given: string) => loader.load(given);
   }
 
+  const findOfGrant = findGrant(sleepAfterDays > 0);
   const hashed = (secret: string) => `\\x${hashApiKey(secret).toString('hex')}`;
   return {
     byKey: lookup('hash', hashed),
     byAccessToken: lookup('token', hashed),
     bySignIn: lookup('signIn'),
+    byGrant: async (given, id) => {
+      const row = await given.first(findOfGrant({ wanted: [id], at: now(), awakeSince: awakeSince() }));
+      return row && toKnownKey(row);
+    },
   };
 }
 
-function toKnownKey({ scopes, ...row }: KeyRow): KnownKey {
+function toKnownKey<Row extends { readonly scopes: readonly Scope[] }>({ scopes, ...row }: Row) {
   return { ...row, scopes: new Set(scopes) };
 }

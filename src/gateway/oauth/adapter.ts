@@ -1,14 +1,15 @@
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import {
   changeArtifact,
   deleteArtifact,
   extendGrant,
   findArtifact,
-  findGrant,
   revokeGrant,
   saveArtifact,
 } from '../../domains/oauth-grants/public.ts';
+import type { KnownGrant } from '../admission/api-key-lookup.ts';
 import { type OAuthCall, currentCall } from './calls.ts';
 import { type ClientFinder, REGISTERED } from './clients.ts';
 
@@ -30,8 +31,12 @@ interface StoredPayload {
   readonly clientId?: string;
 }
 
+/** Finds a grant whose tokens are accepted, with a given connection. */
+export type GrantFinder = (sql: Sql, id: ApiKeyId) => Promise<KnownGrant | undefined>;
+
 interface AdapterParts {
   readonly clients: Pick<ClientFinder, 'find'>;
+  readonly findGrant: GrantFinder;
   readonly now: () => Date;
   readonly newId: () => string;
 }
@@ -98,15 +103,15 @@ async function saveRefreshToken(
   if (payload.clientId) await changeArtifact(em, { kind: REGISTERED, id: payload.clientId }, { expiresAt: until });
 }
 
-function grantStorage({ now, newId }: AdapterParts): Pick<Adapter, 'upsert' | 'find' | 'destroy'> {
+function grantStorage({ findGrant, now, newId }: AdapterParts): Pick<Adapter, 'upsert' | 'find' | 'destroy'> {
   return {
     upsert: () => Promise.reject(new Error('grants are created on the consent page')),
     async find(id) {
-      const grant = await findGrant(currentCall().em, id, now());
+      const grant = await findGrant(currentCall().sql, id);
       if (!grant) return undefined;
       const { userId: accountId, clientId, resource, scopes } = grant;
       const iat = Math.floor(Date.now() / 1000);
-      const resources = { [resource]: scopes.join(' ') };
+      const resources = { [resource]: [...scopes].join(' ') };
       return { kind: 'Grant', jti: id, accountId, clientId, resources, iat, exp: iat + 3600 };
     },
     destroy: (id) => endGrant(currentCall(), id, { now, newId }),

@@ -1,11 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { ApiKeyId } from '../../core/ids.ts';
+import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { SignInRequest } from '../admission/browser-session.ts';
 
 /** One request to the authorization server, which its storage works for: in the transaction of the request, if it has one. */
 export interface OAuthCall {
   readonly em: EntityManager;
+  /** Reads what `em` reads. */
+  readonly sql: Sql;
   readonly request: SignInRequest;
   /** The address that the documents are counted for which the request makes the gateway fetch. */
   readonly clientAddress: string | undefined;

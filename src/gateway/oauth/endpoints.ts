@@ -5,12 +5,13 @@ import { withoutMcpSlash } from '../../core/http/mcp-addresses.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../../core/http/messages.ts';
 import { RECORDING_RESOURCE } from '../../core/http/oauth-resources.ts';
 import { readJson, readText } from '../../core/http/request-body.ts';
+import { sqlWithin } from '../../core/postgres/reading/sql.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { apiKeyTopic } from '../../domains/api-keys/public.ts';
-import { changeArtifact, findArtifact, findGrant, saveArtifact } from '../../domains/oauth-grants/public.ts';
+import { type Artifact, changeArtifact, findArtifact, saveArtifact } from '../../domains/oauth-grants/public.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
-import { createAdapter } from './adapter.ts';
+import { type GrantFinder, createAdapter } from './adapter.ts';
 import { openAnswer, sealAnswer } from './answers.ts';
 import { type OAuthCall, currentCall, within } from './calls.ts';
 import {
@@ -46,6 +47,8 @@ interface EndpointParts {
   readonly errorHtml: (message: string) => string;
   /** Counts a document of a client that is fetched. @throws DomainError (429) when an address has made the gateway fetch too many. */
   readonly countFetch: (clientAddress: string | undefined) => void;
+  /** A grant whose tokens are accepted; undefined for others. */
+  readonly findGrant: GrantFinder;
 }
 
 /** The endpoints of the authorization server that clients call. The pages for people are beside it. */
@@ -67,12 +70,12 @@ export class OAuthEndpoints {
     work: () => Promise<Result>,
     { isTransaction = false, endsBecause }: { isTransaction?: boolean; endsBecause?: OAuthCall['endsBecause'] } = {},
   ): Promise<Result> {
-    const { database, notifier } = this.#parts.dependencies;
+    const { database, notifier, sql } = this.#parts.dependencies;
     const ended: OAuthCall['ended'] = [];
     const em = database.em.fork();
-    const call = { em, request: { requestId, requestIdOrigin }, clientAddress, endsBecause, ended };
+    const call = { em, sql, request: { requestId, requestIdOrigin }, clientAddress, endsBecause, ended };
     const result = await (isTransaction
-      ? em.transactional((transaction) => within({ ...call, em: transaction }, work))
+      ? em.transactional((transaction) => within({ ...call, em: transaction, sql: sqlWithin(transaction) }, work))
       : within(call, work));
     for (const id of ended) notifier.publish(apiKeyTopic(id));
     return result;
@@ -86,7 +89,7 @@ export class OAuthEndpoints {
     if (this.#made?.issuer !== issuer) {
       const provider = createProvider({
         issuer,
-        adapter: createAdapter({ clients: this.clients, now, newId }),
+        adapter: createAdapter({ clients: this.clients, findGrant: this.#parts.findGrant, now, newId }),
         secret: secrets.derive('OAuth signing key'),
         scopesOf: (resource) => this.#scopesOf(resource),
         renderError: ({ error, error_description: description }) =>
@@ -228,11 +231,13 @@ export class OAuthEndpoints {
     const { rateLimits, now } = this.#parts.dependencies;
     const token = form.get('refresh_token');
     if (!rateLimits || token === null) return;
-    const { em } = currentCall();
-    const known = await findArtifact(em, { kind: 'RefreshToken', id: token }, now());
-    const grantId = known?.payload['grantId'];
-    const grant = typeof grantId === 'string' ? await findGrant(em, grantId, now()) : undefined;
-    if (grant) await rateLimits.countRequest({ keyId: grant.id, userId: grant.userId, kind: 'OAUTH_GRANT' });
+    const grant = await this.#grantOf(await findArtifact(currentCall().em, { kind: 'RefreshToken', id: token }, now()));
+    if (grant) await rateLimits.countRequest(grant);
+  }
+
+  async #grantOf(token: Artifact | undefined) {
+    const id = token?.payload['grantId'];
+    return typeof id === 'string' ? this.#parts.findGrant(currentCall().sql, id) : undefined;
   }
 
   async #exchange(exchange: Exchange, form: URLSearchParams): Promise<NodeAnswer> {
@@ -245,9 +250,8 @@ export class OAuthEndpoints {
     const known = await findArtifact(em, { kind: 'RefreshToken', id: token }, now());
     const isSameClient = known?.payload['clientId'] === form.get('client_id');
     const isRepeated = known?.consumedAt && now().getTime() - known.consumedAt.getTime() < GRACE_MS;
-    const grantId = known?.payload['grantId'];
-    const isActive = typeof grantId === 'string' && (await findGrant(em, grantId, now())) !== undefined;
-    if (isRepeated && isActive && isSameClient && known.answer !== null) return stored(openAnswer(known.answer, token));
+    if (isRepeated && isSameClient && known.answer !== null && (await this.#grantOf(known)))
+      return stored(openAnswer(known.answer, token));
     const answer = await this.#post(exchange, PATHS.token, form);
     if (answer.status === 200)
       await changeArtifact(em, { kind: 'RefreshToken', id: token }, { answer: sealAnswer(answer.body, token) });
