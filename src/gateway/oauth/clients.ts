@@ -121,7 +121,7 @@ function clientOf(id: string, given: z.output<typeof metadata>, canUseSchemes = 
   for (const uri of given.redirect_uris)
     if (!isRedirect(uri, canUseSchemes))
       throw new UnknownClientError(
-        `redirect_uris: ${uri.slice(0, 200)} is neither an https address nor http on this computer`,
+        `redirect_uris: ${uri.slice(0, 200)} is neither an https address nor http on this computer${canUseSchemes ? ', and its scheme is none of an app, such as com.example.app' : ''}`,
       );
   const name =
     given.client_name?.replaceAll(/[\p{C}\s]+/gu, ' ').trim() || documentHostOf(id) || 'An app without a name';
@@ -139,9 +139,13 @@ function clientOf(id: string, given: z.output<typeof metadata>, canUseSchemes = 
   };
 }
 
-/** Schemes of apps, which the operating system opens: RFC 8252, section 7.1. Those that browsers give a meaning are none. */
-const APP_SCHEME =
-  /^(?!(?:https?|wss?|ftp|file|data|blob|about|javascript|vbscript|view-source|filesystem|mailto|tel|sms):)[a-z][a-z0-9+.-]*:$/;
+/**
+ * Schemes of apps, which the operating system opens: a domain in reverse order (RFC 8252, section 7.1), or that of an MCP client in use, few of
+ * which follow this rule. All others are refused, because nobody can list those that start a program with what an address says.
+ */
+const APP_SCHEME = /^[a-z]{2,}(?:\.[a-z0-9-]+)+:$/;
+const KNOWN_SCHEME =
+  /^(?:claude|code-oss|cursor|goose|jetbrains|kiro|lmstudio|positron|raycast|trae|vscode|vscode-insiders|vscodium|warp|windsurf|windsurf-next|zed):$/;
 
 function isRedirect(uri: string, canUseSchemes: boolean): boolean {
   if (!URL.canParse(uri) || uri.includes('#') || /[\p{C}\s]/u.test(uri)) return false;
@@ -150,7 +154,7 @@ function isRedirect(uri: string, canUseSchemes: boolean): boolean {
   // Browsers read an address of the web without // as relative, and \\ as /.
   if (protocol === 'https:' || protocol === 'http:')
     return /^https?:\/\/[^/\\]+[^\\]*$/i.test(uri) && (protocol === 'https:' || isLoopback(uri));
-  return canUseSchemes && APP_SCHEME.test(protocol);
+  return canUseSchemes && (APP_SCHEME.test(protocol) || KNOWN_SCHEME.test(protocol));
 }
 
 /** A registration. @throws UnknownClientError with what is wrong. */
