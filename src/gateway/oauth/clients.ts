@@ -111,6 +111,11 @@ export function isOnlyLocal({ redirect_uris: uris }: Client): boolean {
   return uris.length > 0 && uris.every(isLoopback);
 }
 
+/** Whether an error may lead the browser to an address that nobody has seen yet: not for a client that anybody can register (RFC 9700, section 4.11.2). */
+export function mayLeadErrorsTo({ client_id: id }: Client, redirectUri: string): boolean {
+  return documentHostOf(id) !== null || isLoopback(redirectUri);
+}
+
 /** The host of the metadata document of a client; null for others. */
 export function documentHostOf(id: string): string | null {
   return /^https?:/i.test(id) ? new URL(id).host : null;

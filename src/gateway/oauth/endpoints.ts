@@ -19,7 +19,9 @@ import {
   type ClientFinder,
   GATEWAY_CLIENT_ID,
   REGISTERED,
+  UnknownClientError,
   createClientFinder,
+  mayLeadErrorsTo,
   registeredClient,
 } from './clients.ts';
 import { type NodeAnswer, type NodeCall, callListener } from './node-call.ts';
@@ -137,8 +139,12 @@ export class OAuthEndpoints {
       AUTHORIZATION_PARAMETERS.flatMap((name) => given.getAll(name).map((value) => [name, value])),
     );
     const answer = await this.run(exchange, async () => {
-      await this.#complete(query);
-      return this.#send({ method: 'GET', path: `${PATHS.authorization}?${query}` });
+      const client = await this.#complete(query);
+      const sent = await this.#send({ method: 'GET', path: `${PATHS.authorization}?${query}` });
+      const error = errorIn(sent.headers['location']);
+      if (error !== undefined && client && !mayLeadErrorsTo(client, query.get('redirect_uri') ?? ''))
+        throw new UnknownClientError(error);
+      return sent;
     });
     return toHttpAnswer(answer);
   }
@@ -165,13 +171,13 @@ export class OAuthEndpoints {
   }
 
   /** Says what a client means that asks for no resource or no scope, and ignores scopes that nobody can grant. */
-  async #complete(query: URLSearchParams): Promise<void> {
+  async #complete(query: URLSearchParams): Promise<Client | undefined> {
     for (const [name, value] of query)
       // PostgreSQL stores no text with it.
       if (value.includes('\0')) throw invalid(name.replaceAll('\0', ''), 'must not contain the character NUL');
     const clientId = query.get('client_id');
     const client = clientId === null ? undefined : await this.clients.find(clientId);
-    if (query.getAll('resource').length > 1 || query.getAll('scope').length > 1) return;
+    if (query.getAll('resource').length > 1 || query.getAll('scope').length > 1) return client;
     const names = (query.get('scope') ?? '').split(' ').filter((name) => name !== '' && !OF_OPENID.has(name));
     const asked = grantable(names.join(' '));
     const resource = this.#resourceFor(query.get('resource'), client, asked);
@@ -179,6 +185,7 @@ export class OAuthEndpoints {
     const scopes = asked.filter((scope) => usable.includes(scope));
     query.set('resource', resource);
     query.set('scope', (names.length === 0 ? usable : scopes).join(' '));
+    return client;
   }
 
   #resourceFor(given: string | null, client: Client | undefined, scopes: readonly Scope[]): string {
@@ -302,6 +309,15 @@ export class OAuthEndpoints {
     const mountPath = base.pathname.replace(/\/$/, '');
     return callListener(provider.callback(), { method, url: new URL(path, base.origin), mountPath, headers, body });
   }
+}
+
+/** The error with which an authorization leads back to its client; it is in the fragment for some response types. */
+function errorIn(location: string | undefined): string | undefined {
+  if (location === undefined || !URL.canParse(location)) return undefined;
+  const { searchParams, hash } = new URL(location);
+  const inFragment = new URLSearchParams(hash.slice(1));
+  const given = searchParams.has('error') ? searchParams : inFragment;
+  return given.get('error_description') ?? given.get('error') ?? undefined;
 }
 
 /** Rolls the transaction of a request back that was refused. */

@@ -202,6 +202,95 @@ describe('a client on the computer of the person', () => {
   });
 });
 
+describe('the scheme of an app', () => {
+  const opened = async (redirectUri: string) => {
+    const client = await newClient();
+    client.document['redirect_uris'] = [redirectUri];
+    return begin(authorizationQuery({ ...client, redirectUri }, pkce().challenge));
+  };
+
+  test.each([
+    ['com.example.app:/callback'],
+    ['com.example.my-app:/oauth2redirect'],
+    ['net.example.2go://callback'],
+    ['cursor://anysphere.cursor-mcp/oauth/callback'],
+    ['vscode://publisher.extension/callback'],
+    ['vscode-insiders://publisher.extension/callback'],
+    ['windsurf://codeium.windsurf/oauth-callback'],
+    ['claude://callback'],
+    ['zed://mcp/callback'],
+  ])('lets %s in', async (redirectUri) => {
+    expect(await opened(redirectUri)).toMatchObject({
+      status: 303,
+      location: expect.stringContaining('/oauth/consent/'),
+    });
+  });
+
+  test.each([
+    ['javascript:alert(1)'],
+    ['JavaScript:alert(1)//'],
+    ['data:text/html,x'],
+    ['blob:https://client.example/x'],
+    ['intent://callback#Intent;end'],
+    ['intent://callback'],
+    ['ms-msdt:/id'],
+    ['search-ms:query=x'],
+    ['ms-officecmd:x'],
+    ['ms-appinstaller:?source=https://client.example/'],
+    ['x-apple.systempreferences:com.apple.preference'],
+    ['shell:startup'],
+    ['ssh://client.example/'],
+    ['smb://client.example/share'],
+    ['mailto:a@client.example'],
+    ['itms-services://?action=download-manifest'],
+    ['app:/callback'],
+    ['.com:/callback'],
+    ['com.:/callback'],
+    ['cursor://user:password@mcp/callback'],
+    ['cursor.://mcp/callback'],
+    ['urn:ietf:wg:oauth:2.0:oob'],
+  ])('does not let %s in', async (redirectUri) => {
+    expect(await opened(redirectUri)).toMatchObject({
+      status: 400,
+      location: null,
+      text: expect.stringContaining('neither an https'),
+    });
+  });
+});
+
+describe('an error of a request', () => {
+  const errorOf = async (clientId: string, redirectUri: string) => {
+    const faults: Readonly<Record<string, string>>[] = [
+      { code_challenge_method: 'plain' },
+      { response_type: 'token' },
+      { resource: 'https://other.example/' },
+    ];
+    const answers = faults.map((fault) =>
+      begin(authorizationQuery({ clientId, redirectUri }, pkce().challenge, fault)),
+    );
+    return (await Promise.all(answers)).map(({ status, location }) => [status, location?.split(/[?#]/)[0] ?? null]);
+  };
+  const https = 'https://registered.example/callback';
+  const local = 'http://127.0.0.1:51234/callback';
+
+  test('leads to no host that a client has registered, but to programs on the computer of the person', async () => {
+    const { body } = await register({ redirect_uris: [https, 'http://127.0.0.1/callback'] });
+    expect(await errorOf(body.client_id, https)).toEqual([1, 2, 3].map(() => [400, null]));
+    expect(await errorOf(body.client_id, local)).toEqual([1, 2, 3].map(() => [303, local]));
+    const { text } = await begin(
+      authorizationQuery({ clientId: body.client_id, redirectUri: https }, pkce().challenge, {
+        response_type: 'token',
+      }),
+    );
+    expect(text).toContain('Not connected');
+  });
+
+  test('leads to the address of a client with a document', async () => {
+    const client = await newClient();
+    expect(await errorOf(client.clientId, client.redirectUri)).toEqual([1, 2, 3].map(() => [303, client.redirectUri]));
+  });
+});
+
 describe('registration', () => {
   test('makes a public client, which a connection keeps', async () => {
     const metadata = await (await gateway.fetch('/.well-known/oauth-authorization-server')).json();
