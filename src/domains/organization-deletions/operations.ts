@@ -6,7 +6,7 @@ import { type OperationContext, defineOperation, guarded } from '../../core/oper
 import { apiKeyTopic, revokeKeysOfOrganization } from '../api-keys/public.ts';
 import { deleteInvitationsOf } from '../invitations/public.ts';
 import { Organization, actingOrganization, emptyOrganization, lockOrganization } from '../organizations/public.ts';
-import { hasHeldSessions } from '../sessions/public.ts';
+import { organizationsWithHeldSessions } from '../sessions/public.ts';
 import { DeletionJob } from '../user-deletions/public.ts';
 import { deleteOrganizationInput } from './input.ts';
 import { DELETE_ORGANIZATION } from './policy.ts';
@@ -33,7 +33,7 @@ export const deleteOrganization = defineOperation({
     if (!organization) throw notFound('organization');
     if (confirmSlug !== (organization.slug ?? id))
       throw invalid('confirmSlug', `must be the ${organization.slug == null ? 'id' : 'slug'} of the organization`);
-    if (await hasHeldSessions(em, id))
+    if ((await organizationsWithHeldSessions(em, [id])).length > 0)
       throw new ConflictError('HELD', 'the organization has held sessions; release them before deleting it');
     const at = now();
     const memberIds = await emptyOrganization(em, id);

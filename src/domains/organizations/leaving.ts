@@ -27,6 +27,24 @@ function administeredBy(em: EntityManager, userId: UserId) {
     });
 }
 
+/** The organizations that have no other members, which are deleted with the account. */
+export async function organizationsOnlyOf(em: EntityManager, userId: UserId): Promise<OrganizationId[]> {
+  const found = await tablesOf(em)
+    .selectFrom('membership as m')
+    .select('m.organization_id as id')
+    .where('m.user_id', '=', userId)
+    .where((eb) => {
+      const others = eb
+        .selectFrom('membership as a')
+        .select('a.user_id')
+        .whereRef('a.organization_id', '=', 'm.organization_id')
+        .whereRef('a.user_id', '<>', 'm.user_id');
+      return eb.not(eb.exists(others));
+    })
+    .execute();
+  return found.map(({ id }) => id);
+}
+
 /** Those organizations that the user has created; at most 10, by time of creation. */
 export function organizationsAdministeredBy(
   em: EntityManager,

@@ -10,6 +10,7 @@ export {
   leaveOrganizations,
   lockOrganizationsOf,
   organizationsAdministeredBy,
+  organizationsOnlyOf,
 } from './leaving.ts';
 export { lockOrganization } from './lock.ts';
 export {

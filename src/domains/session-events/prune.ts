@@ -6,7 +6,7 @@ import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
-import type { SessionTables } from '../sessions/public.ts';
+import { type SessionTables, requireNotHeld } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { deleteTexts } from './search-index.ts';
 
@@ -42,8 +42,8 @@ const tablesOf = (em: EntityManager) =>
 /**
  * Deletes the oldest events of sessions, for the operator of the gateway. The remaining events of a session have no
  * gaps: the first event that was stored at `before` or later stays, and so do all events after it. Sessions, their next ids and the batch ids stay, so that a repeated import stores
- * nothing twice. When interrupted, it can be run again and continues.
- * @throws NotFoundError when the session or organization does not exist.
+ * nothing twice. Held sessions keep their events. When interrupted, it can be run again and continues.
+ * @throws NotFoundError when the session or organization does not exist, ConflictError when the session is held.
  */
 export async function pruneSessionEvents(
   context: Context,
@@ -56,9 +56,9 @@ export async function pruneSessionEvents(
     signal?.throwIfAborted();
     const found = await findOldest(context.em.fork(), retention, after);
     for (const session of found) {
-      sessions += 1;
-      events += session.end - session.first;
-      if (!isDryRun) await deleteOldest(context, session, signal);
+      const count = isDryRun ? session.end - session.first : await deleteOldest(context, session, signal);
+      if (count > 0) sessions += 1;
+      events += count;
     }
     after = found.at(-1)?.id;
     if (after === undefined) return { sessions, events };
@@ -68,8 +68,10 @@ export async function pruneSessionEvents(
 async function requireScope(em: EntityManager, { sessionId, organization }: Retention): Promise<void> {
   const tables = tablesOf(em);
   if (sessionId !== undefined) {
-    const session = tables.selectFrom('session').select('id').where('id', '=', sessionId);
-    if (!(await session.executeTakeFirst())) throw notFound('session');
+    const session = tables.selectFrom('session').select('held_at as heldAt').where('id', '=', sessionId);
+    const found = await session.executeTakeFirst();
+    if (!found) throw notFound('session');
+    requireNotHeld(found);
   }
   if (organization !== undefined) {
     const named = tables.selectFrom('organization').select('id').where('slug', '=', organization);
@@ -118,6 +120,7 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
       const young = ofSession.select('k.id').where(storedAt('k'), '>=', at).orderBy('k.id').limit(1);
       return (before === undefined ? eb.parens(end) : eb.fn.coalesce(young, end)).$castTo<number>().as('end');
     })
+    .where('s.held_at', 'is', null)
     .orderBy('s.id')
     .limit(SESSIONS);
   if (before !== undefined)
@@ -131,21 +134,40 @@ function findOldest(em: EntityManager, retention: Retention, after: string | und
   return query.execute();
 }
 
-/** Deletes from the oldest event on, each batch in its own transaction. The first batch also writes the audit log entry. */
-async function deleteOldest(context: Context, session: OldestEvents, signal: AbortSignal | undefined): Promise<void> {
+/** Deletes from the oldest event on, each batch in its own transaction. The first batch also writes the audit log entry. @returns how many. */
+async function deleteOldest(context: Context, session: OldestEvents, signal: AbortSignal | undefined): Promise<number> {
   const { id, organizationId, first, end } = session;
+  let deleted = 0;
   for (let start = first; start < end; start += EVENTS) {
     signal?.throwIfAborted();
-    await context.em.fork().transactional(async (em) => {
-      await tablesOf(em)
+    const stop = Math.min(start + EVENTS, end);
+    const count = await context.em.fork().transactional(async (em) => {
+      if (await isHeldOrGone(em, session)) return 0;
+      const { numDeletedRows } = await tablesOf(em)
         .deleteFrom('session_event')
         .where('session_id', '=', id)
         .where('id', '>=', start)
-        .where('id', '<', Math.min(start + EVENTS, end))
-        .execute();
-      await deleteTexts(em, id, start, Math.min(start + EVENTS, end));
+        .where('id', '<', stop)
+        .executeTakeFirstOrThrow();
+      await deleteTexts(em, id, start, stop);
       const entry = operatorEntry(context, 'pruneSessionEvents', { type: 'Session', id, organizationId });
       if (start === first) await recordAudit(em, entry);
+      return Number(numDeletedRows);
     });
+    if (count === 0) break;
+    deleted += count;
   }
+  return deleted;
+}
+
+/** A hold waits for the lock, an append does not. */
+async function isHeldOrGone(em: EntityManager, { id, organizationId }: OldestEvents): Promise<boolean> {
+  const session = await tablesOf(em)
+    .selectFrom('session')
+    .select('held_at as heldAt')
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .forKeyShare()
+    .executeTakeFirst();
+  return session?.heldAt !== null;
 }

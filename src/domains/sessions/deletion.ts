@@ -147,13 +147,18 @@ export async function forgetSessionCreator(em: EntityManager, userId: UserId, ba
   return forgotten.map(({ id }) => id);
 }
 
-/** Whether an administrator holds a session of the organization. */
-export async function hasHeldSessions(em: EntityManager, organizationId: OrganizationId): Promise<boolean> {
-  const held = tablesOf(em)
+/** Those of the organizations in which an administrator holds a session. They cannot be deleted. */
+export async function organizationsWithHeldSessions(
+  em: EntityManager,
+  organizationIds: readonly OrganizationId[],
+): Promise<OrganizationId[]> {
+  const held = await tablesOf(em)
     .selectFrom('session')
-    .select('id')
-    .where('organization_id', '=', organizationId)
+    .select('organization_id as id')
+    .where('organization_id', '=', anyOf('uuid', organizationIds))
     .where('held_at', 'is not', null)
-    .limit(1);
-  return (await held.executeTakeFirst()) !== undefined;
+    .groupBy('organization_id')
+    .orderBy('organization_id')
+    .execute();
+  return held.map(({ id }) => id);
 }

@@ -10,7 +10,7 @@ export {
   sessionFilterOf,
   sessionsCreated,
 } from './input.ts';
-export { deleteSessions, hasHeldSessions, selects as selectsSessions } from './deletion.ts';
+export { deleteSessions, organizationsWithHeldSessions, selects as selectsSessions } from './deletion.ts';
 export {
   lockSessionWithStream,
   readSessionConnections,

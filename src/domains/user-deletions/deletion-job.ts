@@ -20,7 +20,7 @@ import { purgeSessions } from '../session-events/public.ts';
 import { User, deleteUserRow, forgetPerson, lockUser } from '../users/public.ts';
 import { deleteContents, deleteRest, lockJob } from './deletion-operations.ts';
 import { DeletionJob } from './entity.ts';
-import { onlyAdminConflict } from './policy.ts';
+import { deletionConflict } from './policy.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
@@ -45,7 +45,7 @@ export function userDeletionJob(steps: DeletionSteps): JobHandler {
 
 /**
  * Starts the deletion in one transaction, after which it cannot be undone: revokes the keys, ends the
- * memberships, and records organizations without members. The rule about the last administrator is checked again first.
+ * memberships, and records organizations without members. The rules about the last administrator and held sessions are checked again first.
  * When it fails, so does the deletion, without changes.
  * @returns whether there is anything to delete.
  */
@@ -56,7 +56,7 @@ async function begin({ em, now, newId, notifier }: JobContext, id: DeletionJobId
     if (job.state === 'running') return [];
     await lockUser(transaction, job.userId);
     await lockOrganizationsOf(transaction, job.userId);
-    const conflict = await onlyAdminConflict(transaction, job.userId);
+    const conflict = await deletionConflict(transaction, job.userId);
     if (conflict) {
       job.finish('failed', now(), conflict.message);
       return undefined;

@@ -6,7 +6,7 @@ import { type AuditTarget } from '../../core/audit.ts';
 import { lockUser } from '../users/public.ts';
 import { DeletionJob } from './entity.ts';
 import { cancelUserDeletionInput, deleteUserInput } from './input.ts';
-import { DELETE_USER, READ_DELETION_JOBS, onlyAdminConflict } from './policy.ts';
+import { DELETE_USER, READ_DELETION_JOBS, deletionConflict } from './policy.ts';
 import { DELETION_JOBS } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
 
@@ -15,12 +15,12 @@ import { deletionJobTopic } from './topics.ts';
  * queued or running, a repeated request returns the same job and keeps the first questionnaire. The request and its job
  * are stored in one transaction.
  * @throws ForbiddenError for every other user, even an unknown one; ConflictError while the caller is the only
- * administrator of an organization that has other members.
+ * administrator of an organization that has other members, or the only member of one with held sessions.
  */
 export const deleteUser = defineOperation({
   name: 'deleteUser',
   description:
-    "Queues the permanent deletion of the caller's own account. A repeated request returns the same job. When the deletion runs, the key is revoked. Refused while the caller is the only administrator of an organization that they have created and that has other members; the longest member of others becomes the administrator.",
+    "Queues the permanent deletion of the caller's own account. A repeated request returns the same job. When the deletion runs, the key is revoked. Refused while the caller is the only administrator of an organization that they have created and that has other members; the longest member of others becomes the administrator. Refused too while the caller is the only member of an organization with held sessions.",
   access: DELETE_USER,
   input: deleteUserInput,
   errors: [ConflictError],
@@ -34,7 +34,7 @@ export const deleteUser = defineOperation({
       state: { $in: ['queued', 'running'] },
     });
     if (asked) return unchanged(asked);
-    const conflict = await onlyAdminConflict(em, actor.userId);
+    const conflict = await deletionConflict(em, actor.userId);
     if (conflict) throw conflict;
     const at = now();
     const delaySeconds = settings.userDeletionDelaySeconds;

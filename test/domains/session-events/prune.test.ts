@@ -3,6 +3,7 @@ import { UsageError } from '../../../src/operator/command-arguments.ts';
 import { parseCommandLine } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaitingForLock } from '../../support/fixtures/locks.ts';
 import { EventStream, append, createSession, eventsOf, moveTo, readAll } from '../../support/fixtures/sessions.ts';
 
 /** `events prune` deletes old events. */
@@ -95,6 +96,25 @@ test('--session deletes all events of that session, in batches, and none of anot
   expect(await prune(`--session ${id}`)).toEqual({ sessions: 1, events: 6000, before: null, isDryRun: false });
   expect(await idsOf(key, id)).toEqual([]);
   expect(await idsOf(key, other)).toEqual([1]);
+});
+
+test('a held session keeps its events, also if the hold comes while they are deleted', async () => {
+  const { key, organization } = await gateway.createKey();
+  const [held, late, other] = [await sessionOf(key, 100), await sessionOf(key, 100), await sessionOf(key, 100)];
+  const hold = (id: string) => gateway.rest('PUT', `/v1/sessions/${id}/hold`, { key, body: { reason: 'Evidence' } });
+  await hold(held);
+  await expect(prune(`--session ${held}`)).rejects.toThrow('the session is held');
+  expect(await prune(`--older-than 90d --organization ${organization} --dry-run`)).toMatchObject({ sessions: 2 });
+  // The command has found the session, and waits for its row.
+  const em = gateway.dependencies.database.em.fork();
+  await em.begin();
+  await em.execute('select from session where id = ? for update', [late]);
+  const pruning = prune(`--older-than 90d --organization ${organization}`);
+  await untilWaitingForLock(gateway, 1);
+  await em.execute('update session set held_at = now() where id = ?', [late]);
+  await em.commit();
+  expect(await pruning).toMatchObject({ sessions: 1, events: 1 });
+  expect([await idsOf(key, held), await idsOf(key, late), await idsOf(key, other)]).toEqual([[1], [1], []]);
 });
 
 test('the audit log has an entry with the source COMMAND_LINE for each pruned session', async () => {

@@ -188,6 +188,38 @@ test('a held session is kept: deletion is refused, also of its organization, unt
   expect((await remove(member.key, sessionId)).status).toBe(204);
 });
 
+test('an account is not deleted while sessions are held in an organization that would be deleted with it', async () => {
+  const { key, userId, organization } = await gateway.createKey({ role: 'admin' });
+  const sessionId = await createSession(gateway, key);
+  const hold = () => gateway.rest('PUT', `/v1/sessions/${sessionId}/hold`, { key, body: { reason: 'Evidence' } });
+  const release = () => gateway.rest('DELETE', `/v1/sessions/${sessionId}/hold`, { key });
+  const leave = () => gateway.rest<{ error: string }>('DELETE', `/v1/users/${userId}`, { key, body: {} });
+  await hold();
+  expect(await leave()).toMatchObject({ status: 409, body: { error: expect.stringContaining('have held sessions') } });
+  expect(await mutate(gateway, key, 'deleteUser', { userId })).toMatchObject({
+    __typename: 'ConflictError',
+    message: expect.stringContaining('have held sessions'),
+  });
+  await release();
+  expect((await leave()).status).toBe(202);
+  // It is checked again when the job begins.
+  await hold();
+  await runJobs(gateway);
+  expect(
+    (await gateway.graphql(key, '{ viewer { deletionJobs(first: 1) { nodes { state error } } } }')).data,
+  ).toMatchObject({
+    viewer: { deletionJobs: { nodes: [{ state: 'FAILED', error: expect.stringContaining('have held sessions') }] } },
+  });
+  expect((await gateway.rest('GET', `/v1/sessions/${sessionId}`, { key })).status).toBe(200);
+  // With another member the organization stays, and so does the session.
+  await gateway.createKey({ organization, role: 'admin' });
+  expect((await leave()).status).toBe(202);
+  await runJobs(gateway);
+  expect(await rows('select creator_id, held_by_id from session where id = $1', sessionId)).toEqual([
+    { creator_id: null, held_by_id: null },
+  ]);
+});
+
 test('a held private session stays without its creator when that account is deleted', async () => {
   const { key, organization } = await gateway.createKey();
   const member = await gateway.createKey({ organization, role: 'member' });
