@@ -141,7 +141,7 @@ export interface Declaration<Input = unknown> {
   readonly input?: z.core.$ZodType<Input>;
   /** Its errors in addition to those of every operation: invalid input, and refused access. */
   readonly errors?: readonly ErrorClass[];
-  /** Whether it calls other servers, so that no transaction may be open around it. */
+  /** Whether it calls other servers or makes many transactions, so that none may be open around it. */
   readonly callsOut?: boolean;
   /** Whether it takes effect elsewhere and cannot be repeated: a retry with the same `Idempotency-Key` never runs it again. */
   readonly isAtMostOnce?: boolean;

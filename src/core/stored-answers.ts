@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId } from './ids.ts';
+import { lockName } from './postgres/advisory-lock.ts';
 import { listOf } from './postgres/reading/queries.ts';
 
 /** What is stored in place of an answer that was erased: the request has succeeded, so it must not run again. */
@@ -20,4 +21,23 @@ export async function eraseStoredAnswers(
     await sql`update idempotency_key set answer = ${ERASED} where ${found} and answer is not null and answer <> ${ERASED}`.execute(
       em.getKysely(),
     );
+}
+
+const lockOf = (organizationId: OrganizationId) => `answers with sessions ${organizationId}`;
+
+/** Call before the texts of sessions are read for an answer that is stored in this transaction. */
+export function lockForAnswer(em: EntityManager, organizationId: OrganizationId): Promise<void> {
+  return lockName(em, lockOf(organizationId), { isShared: true });
+}
+
+/** Erases also the answers of requests that have read texts before these were gone: it waits until they have ended. The caller holds no locks. */
+export async function eraseLateAnswers(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  sessionIds: readonly string[],
+): Promise<void> {
+  await em.transactional(async (transaction) => {
+    await lockName(transaction, lockOf(organizationId));
+    await eraseStoredAnswers(transaction, organizationId, sessionIds);
+  });
 }

@@ -6,7 +6,7 @@ import type { DeletionJobId } from '../../core/ids.ts';
 import { idSchema } from '../../core/input/validation.ts';
 import { type JobContext, enqueueJob, jobHandler } from '../../core/jobs.ts';
 import { defineOperation } from '../../core/operation.ts';
-import { eraseStoredAnswers } from '../../core/stored-answers.ts';
+import { eraseLateAnswers } from '../../core/stored-answers.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { DeletionJob, deletionJobTopic, lockJob } from '../user-deletions/public.ts';
 import { type DeleteObjectOccurrencesInput, FORMS, deleteObjectOccurrencesInput } from './object-input.ts';
@@ -98,14 +98,14 @@ async function deleteObject({ em, sql, signal }: JobContext, job: DeletionJob): 
       if (given.length > 0)
         await exhaust(() => deleteOccurrencesOf(em.fork(), { organizationId, definitionId, column, given, until }));
   await exhaust(() => deleteIdentifiersOfObject(em.fork(), organizationId, object, until));
+  // Of changes whose answers have occurrences or identifiers.
+  await eraseLateAnswers(em.fork(), organizationId, []);
 }
 
 async function finish({ em, now }: JobContext, id: DeletionJobId): Promise<void> {
   await em.fork().transactional(async (transaction) => {
     const job = await lockJob(transaction, id);
-    if (job?.state !== 'running' || job.organizationId == null) return;
-    // Of changes whose answers have occurrences or identifiers.
-    await eraseStoredAnswers(transaction, job.organizationId, []);
+    if (job?.state !== 'running') return;
     job.finish('done', now());
   });
 }

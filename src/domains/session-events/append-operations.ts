@@ -53,7 +53,7 @@ export const appendSessionLines = defineOperation({
     const contentHash = createHash('sha256').update(`${format}\n${text}`).digest('base64url');
     return inAppendQueue(context, sessionId, async () => {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-        const { lastId: after, memory } = await readMemory(context, sessionId);
+        const { version, memory } = await readMemory(context, sessionId);
         memory.set('resumed', resumed === 'true' ? true : undefined);
         memory.set(TABLE, map);
         memory.set('subagent', subagent);
@@ -65,7 +65,7 @@ export const appendSessionLines = defineOperation({
           batchId,
           events,
           contentHash,
-          format: { memory: memory.toJson(), after },
+          format: { memory: memory.toJson(), version },
         });
         if (stored) return answerOf(sessionId, { given, stored, redactedSecrets });
       }
@@ -74,7 +74,7 @@ export const appendSessionLines = defineOperation({
   },
 });
 
-/** So often lines are converted again because another gateway has appended meanwhile. */
+/** So often lines are converted again because the stream has changed meanwhile: another gateway has appended, or its memory was redacted. */
 const MAX_ATTEMPTS = 20;
 
 /** For a body without lines. @throws NotFoundError and ForbiddenError like an append. */
@@ -115,7 +115,7 @@ function answerOf(
   return { sessionId, ...stored, events: stored.lastId - stored.firstId + 1, repairedTexts, redactedSecrets };
 }
 
-/** Undefined when something else was appended since the memory of the format was read. */
+/** Undefined when the stream has changed since the memory of the format was read. */
 async function store(context: OperationContext, appended: Appended): Promise<StoredIds | undefined> {
   const { sessionId, events } = appended;
   const usage = await usageOf(events.map(({ eventData }) => eventData));
@@ -181,7 +181,7 @@ function isDuplicateBatch(error: unknown): boolean {
 
 /**
  * Called when nothing was stored: the batch is already stored, the session is finished, the caller cannot append, or, then it returns
- * undefined, something else was appended since the memory of the format was read.
+ * undefined, the stream has changed since the memory of the format was read.
  * @throws ConflictError when other events are stored under the batch id.
  */
 async function replay(

@@ -34,8 +34,8 @@ export interface Appended extends AppendSessionEventsInput {
   /** Identifies the lines from which the events were made. */
   readonly contentHash?: string | null;
   readonly usage?: ReportedUsage | undefined;
-  /** Of lines: the new memory of the format, which is that of the lines up to the event `after`. Nothing is stored after another event. */
-  readonly format?: { readonly memory: string; readonly after: number };
+  /** Of lines: the new memory of the format, made from that of the stream in this version. Nothing is stored in another version. */
+  readonly format?: { readonly memory: string; readonly version: string };
 }
 
 interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
@@ -47,7 +47,7 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
   readonly batchId: string | null;
   readonly contentHash: string | null;
   readonly formatMemory?: string;
-  readonly after?: number;
+  readonly version?: string;
   readonly now: Date;
   readonly createdAt: Buffer;
   readonly eventType: Buffer;
@@ -61,7 +61,7 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
 /**
  * One statement that checks the rights, assigns the ids, stores the events and the batch id, and writes the audit log
  * entry. It returns the id before the first event, and no row when the caller cannot append, the session is finished,
- * the batch is already stored, or lines follow another event than the one whose memory they have used.
+ * the batch is already stored, or the stream has changed since lines have used its memory.
  */
 export function appendStatement(
   context: OperationContext,
@@ -74,7 +74,7 @@ export function appendStatement(
     ...authorityValues(context),
     ...caller,
     ...(usage && { ...usage.total, sums: sumsToJson(usage.sums) }),
-    ...(format && { formatMemory: format.memory, after: format.after, seenAt: latestOf(events) }),
+    ...(format && { formatMemory: format.memory, version: format.version, seenAt: latestOf(events) }),
     sessionId,
     contentHash,
     count: events.length,
@@ -160,7 +160,7 @@ function drawIds(
     .where(hasAuthority(value))
     .where((eb) => eb.exists(isChangeable).and(eb.not(eb.exists(isStored))))
     .returning(sql<number>`last_id - ${count}`.as('base'));
-  return hasMemory ? head.where('last_id', '=', sql<number>`${value('after')}::bigint`) : head;
+  return hasMemory ? head.where(sql<boolean>`xmin = ${value('version')}::xid`) : head;
 }
 
 /** Adds to the totals of the session. A total stays null until something is added to it. */

@@ -1,11 +1,13 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { z } from 'zod';
+import { groupBy } from '../../core/group-by.ts';
 import type { DeletionJobId, OrganizationId, SessionId } from '../../core/ids.ts';
 import { idSchema } from '../../core/input/validation.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
+import { eraseLateAnswers } from '../../core/stored-answers.ts';
 import { DeletedSession, type SessionTables } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 
@@ -19,6 +21,10 @@ export async function purgeSessions({ em, signal }: Pick<JobContext, 'em' | 'sig
   for (;;) {
     const sessions = await em.fork().find(DeletedSession, condition, { limit: 100 });
     if (sessions.length === 0) return;
+    for (const [organizationId, theirs] of groupBy(sessions, (session) => session.organizationId)) {
+      const ids = theirs.map(({ sessionId }) => sessionId);
+      await eraseLateAnswers(em.fork(), organizationId, ids);
+    }
     for (const { sessionId, organizationId } of sessions) {
       await purge({ em, signal }, sessionId, organizationId);
       await em.fork().nativeDelete(DeletedSession, { sessionId });

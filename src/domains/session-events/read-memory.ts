@@ -12,6 +12,8 @@ const db = queriesOn<SessionTables>();
 export interface StoredMemory {
   /** Id of the last event, up to which the memory is. */
   readonly lastId: number;
+  /** Changes with each change of the stream: an append, another state, or a redaction of the memory. */
+  readonly version: string;
   readonly isClosed: boolean;
   readonly memory: FormatMemory;
 }
@@ -24,7 +26,7 @@ export async function readMemory(
   const row = await reader.primary.first(
     db
       .selectFrom('session_stream')
-      .select(['last_id as lastId', 'is_closed as isClosed'])
+      .select(['last_id as lastId', 'is_closed as isClosed', sql<string>`xmin::text`.as('version')])
       .select(
         sql<string | null>`case when octet_length(format_memory) <= ${sql.lit(2 * WORK.formatMemoryBytes)}
           then format_memory end`.as('formatMemory'),
@@ -34,6 +36,7 @@ export async function readMemory(
   );
   return {
     lastId: row?.lastId ?? 0,
+    version: row?.version ?? '0',
     isClosed: row?.isClosed ?? false,
     memory: FormatMemory.parse(row?.formatMemory),
   };

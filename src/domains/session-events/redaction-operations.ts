@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
-import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, transact } from '../../core/operation.ts';
-import { eraseStoredAnswers } from '../../core/stored-answers.ts';
+import { eraseLateAnswers, eraseStoredAnswers } from '../../core/stored-answers.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
 import { BatchSize, WORK, WorkSlices } from '../../core/work-budget.ts';
 import {
@@ -13,10 +13,13 @@ import {
   sessionsTopic,
   toPlainText,
 } from '../sessions/public.ts';
+import type { EventData } from './event-data.ts';
+import { FormatMemory } from './formats/format-memory.ts';
 import { redactSessionEventsInput } from './input.ts';
 import { type Redaction, type TextRedaction, allTexts, occurrencesOf } from './redacted-texts.ts';
 import {
   type Place,
+  type ChangedEvent,
   type RedactedEvent,
   type Searched,
   countEvents,
@@ -35,6 +38,8 @@ export const redactSessionEvents = defineOperation({
   access: WRITE_SESSIONS,
   input: redactSessionEventsInput,
   errors: [NotFoundError, ConflictError],
+  // One transaction around all batches would lock the session until the last one.
+  callsOut: true,
   run: async (context, { sessionId, text, eventIds }) => {
     const place = { sessionId, organizationId: requireOrganization(context.actor).id };
     const ofText = text === undefined ? undefined : occurrencesOf(text);
@@ -44,6 +49,7 @@ export const redactSessionEvents = defineOperation({
     await transact(context, (inner) => begin(inner, place, { ids, foreign, ofText }));
     if (ofText) await redactPullRequests(context, place, ofText);
     const redactedEvents = await redactEvents(context, place, redaction, ids);
+    await transact(context, ({ em }) => eraseLateAnswers(em, place.organizationId, [sessionId]));
     await transact(context, (inner) => finish(inner, place, redaction, ofText));
     context.notifier.publish(sessionsTopic(place.organizationId));
     return { redactedEvents, redactedTexts: redaction.count };
@@ -62,8 +68,10 @@ async function begin(context: OperationContext, place: Place, { ids, foreign = [
   const { em, actor, now } = context;
   const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
   requireNotHeld(session);
-  if (ids) await requireEvents(context, place, ids, foreign);
-  else if ((await countEvents(em, place)) > WORK.redactedEvents)
+  if (ids) {
+    const items = await requireEvents(context, place, ids, foreign);
+    if (stream?.formatMemory != null) stream.formatMemory = FormatMemory.parse(stream.formatMemory).withoutTexts(items);
+  } else if ((await countEvents(em, place)) > WORK.redactedEvents)
     throw new ConflictError(
       'LIMIT_REACHED',
       `a text can be redacted in at most ${WORK.redactedEvents} events of a session; redact the events that have it by eventIds`,
@@ -109,8 +117,8 @@ const cutTo = (max: number, text: string) => (text.length <= max ? text : Array.
 type Stream = Awaited<ReturnType<typeof lockSessionWithStream>>['stream'];
 
 /**
- * What the format of the agent remembers becomes texts of later events, so it is redacted before them. Lines that were read before then can have
- * stored what it was, so it is redacted after them too. The changed texts are not counted: nobody reads them.
+ * What the format of the agent remembers becomes texts of later events, so it is redacted before the events. Lines of later requests can have
+ * completed the text, so it is redacted after them too. The changed texts are not counted: nobody reads them.
  */
 async function redactMemory(stream: Stream, redaction: TextRedaction): Promise<void> {
   if (stream?.formatMemory == null) return;
@@ -120,7 +128,10 @@ async function redactMemory(stream: Stream, redaction: TextRedaction): Promise<v
   stream.formatMemory = JSON.stringify(changed);
 }
 
-/** Readers who see `redactedAt` load again what they have, so it comes last. */
+/**
+ * Readers who see `redactedAt` load again what they have, so it comes last. The lock of the stream has waited for appends whose answers can
+ * have texts that were not redacted yet.
+ */
 async function finish(
   { em, actor, now }: OperationContext,
   place: Place,
@@ -129,19 +140,26 @@ async function finish(
 ): Promise<void> {
   const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
   if (ofText) await redactMemory(stream, ofText);
+  await eraseStoredAnswers(em, place.organizationId, [place.sessionId]);
   if (redaction.count > 0) session.redactedAt = session.updatedAt = now();
 }
 
+/** @returns the items whose parts the events have. @throws NotFoundError that names the ids which are not found. */
 async function requireEvents(
   { em }: OperationContext,
   place: Place,
   ids: readonly number[],
   foreign: readonly number[],
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const found = new Set<number>();
+  const items = new Set<string>();
   for (let after = 0; ;) {
     const events = await findEvents(em, place, { after, clue: '', ids, batch: MAX_BATCH });
-    for (const { id } of events) found.add(id);
+    for (const { id, eventData } of events) {
+      found.add(id);
+      const { itemId } = JSON.parse(eventData) as EventData;
+      if (itemId != null) items.add(itemId);
+    }
     const last = events.at(-1);
     if (!last) break;
     after = last.id;
@@ -155,6 +173,7 @@ async function requireEvents(
         message: 'no such event in the session',
       })),
     );
+  return items;
 }
 
 /** Events that one transaction changes. */
@@ -183,9 +202,7 @@ async function redactEvents(
 }
 
 async function lockEvents(em: EntityManager, place: Place, searched: Searched): Promise<RedactedEvent[]> {
-  const session = await lockForRedaction(em, place);
-  if (!session) throw notFound('session');
-  requireNotHeld(session);
+  await lockForRedaction(em, place);
   return findEvents(em, place, searched);
 }
 
@@ -196,11 +213,12 @@ async function redactBatch(
   events: readonly RedactedEvent[],
 ): Promise<number> {
   const slices = new WorkSlices();
-  const changed: RedactedEvent[] = [];
+  const changed: ChangedEvent[] = [];
   for (const event of events) {
-    const before = redaction.count;
-    const value = await redaction.redact(parseExactJson(event.eventData), slices);
-    if (redaction.count > before) changed.push({ ...event, eventData: JSON.stringify(value) });
+    const { count } = redaction;
+    const { eventData: before } = event;
+    const value = await redaction.redact(parseExactJson(before), slices);
+    if (redaction.count > count) changed.push({ ...event, before, eventData: JSON.stringify(value) });
   }
   if (changed.length > 0) {
     await writeEvents(em, place, changed);
@@ -213,7 +231,7 @@ async function redactPullRequests(context: OperationContext, place: Place, redac
   for (let after: string | undefined = NONE; after !== undefined;) {
     const from: string = after;
     after = await transact(context, async ({ em }) => {
-      if (!(await lockForRedaction(em, place))) throw notFound('session');
+      await lockForRedaction(em, place);
       const found = await findPullRequests(em, place, from, redaction.clue);
       for (const { id, title, diff } of found) {
         const changed = { id, title: cutTo(MAX_TITLE, redaction.replace(title)), diff: redaction.replace(diff) };

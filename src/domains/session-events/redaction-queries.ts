@@ -1,8 +1,9 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import { notFound } from '../../core/errors.ts';
 import type { OrganizationId, PullRequestId, SessionId } from '../../core/ids.ts';
 import { type Readable, anyOf, listOf } from '../../core/postgres/reading/queries.ts';
-import type { SessionTables } from '../sessions/public.ts';
+import { type SessionTables, requireNotHeld } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 
 /** Reads and writes what a redaction changes, in the transaction of the caller. */
@@ -19,9 +20,9 @@ const BATCH_BYTES = 4 * 1024;
 
 /**
  * Locks the session until the transaction ends: the index of the search, which locks it too, then reads what is written here.
- * @returns whether it is held; undefined if it was deleted.
+ * @throws NotFoundError if it was deleted meanwhile, ConflictError (409) if it is held.
  */
-export async function lockForRedaction(em: EntityManager, { sessionId, organizationId }: Place) {
+export async function lockForRedaction(em: EntityManager, { sessionId, organizationId }: Place): Promise<void> {
   const tables = tablesOf(em);
   const session = await tables
     .selectFrom('session')
@@ -30,7 +31,8 @@ export async function lockForRedaction(em: EntityManager, { sessionId, organizat
     .where('organization_id', '=', organizationId)
     .forUpdate()
     .executeTakeFirst();
-  return session;
+  if (!session) throw notFound('session');
+  requireNotHeld(session);
 }
 
 /** How many events the session has: their ids have no gaps. */
@@ -48,6 +50,11 @@ export interface RedactedEvent {
   readonly id: number;
   readonly createdAt: string;
   readonly eventData: string;
+}
+
+/** An event with its data before the redaction too. */
+export interface ChangedEvent extends RedactedEvent {
+  readonly before: string;
 }
 
 /** Selects events: after an id, those that can have the text, or those with the given ids. */

@@ -2,11 +2,12 @@ import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { PauseAfter } from '../../core/background-pauses.ts';
-import { type Readable, anyOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Readable, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { EventData } from './event-data.ts';
 import type { SessionEventTables } from './entity.ts';
+import type { ChangedEvent } from './redaction-queries.ts';
 import { searchedText, wordsOf } from './search-text.ts';
 
 /**
@@ -161,11 +162,15 @@ async function storeTexts(
         ]),
     )
     .onConflict((conflict) =>
-      conflict.columns(['session_id', 'item', 'organization_id']).doUpdateSet({
-        event_id: sql<number>`excluded.event_id`,
-        created_at: sql<string>`excluded.created_at`,
-        document: sql<string>`excluded.document`,
-      }),
+      conflict
+        .columns(['session_id', 'item', 'organization_id'])
+        .doUpdateSet({
+          event_id: sql<number>`excluded.event_id`,
+          created_at: sql<string>`excluded.created_at`,
+          document: sql<string>`excluded.document`,
+        })
+        // A text of a later event of the same item stays.
+        .whereRef('session_text.event_id', '<=', sql.ref<number>('excluded.event_id')),
     )
     .execute();
 }
@@ -179,33 +184,22 @@ export function indexTitle(
   return storeTexts(em, session, [{ item: 'title', eventId: 0, createdAt: createdAt.toISOString(), text: title }]);
 }
 
-/** Replaces the indexed texts of events whose data was changed. A text of a later event of the same item stays. */
+/**
+ * Replaces the indexed texts of events whose data was changed. They are found by their keys alone, whatever is known of the session when the
+ * statement is planned. An item that an event no longer has becomes empty.
+ */
 export async function indexAgain(
   em: EntityManager,
-  { sessionId, organizationId }: Pick<Pending, 'sessionId' | 'organizationId'>,
-  events: readonly { readonly id: number; readonly createdAt: string; readonly eventData: string }[],
+  session: Pick<Pending, 'sessionId' | 'organizationId'>,
+  events: readonly ChangedEvent[],
 ): Promise<void> {
-  const deleted = await tablesOf(em)
-    .deleteFrom('session_text')
-    .where('session_id', '=', sessionId)
-    .where('organization_id', '=', organizationId)
-    .where(
-      'event_id',
-      '=',
-      anyOf(
-        'bigint',
-        events.map(({ id }) => id),
-      ),
-    )
-    .returning('item')
-    .execute();
-  const items = new Set(deleted.map(({ item }) => item));
-  const rows = events.flatMap(({ id, createdAt, eventData }) => {
-    const found = searchedText(id, JSON.parse(eventData) as EventData);
-    return found && items.has(found.item) ? [{ ...found, eventId: id, createdAt }] : [];
-  });
-  // The last event of an item has its text.
-  await storeTexts(em, { sessionId, organizationId }, [...new Map(rows.map((row) => [row.item, row])).values()]);
+  const rows = new Map<string, Row>();
+  for (const { id, createdAt, before, eventData } of events) {
+    const [old, found] = [before, eventData].map((json) => searchedText(id, JSON.parse(json) as EventData));
+    if (old) rows.set(old.item, { item: old.item, text: '', eventId: id, createdAt });
+    if (found) rows.set(found.item, { ...found, eventId: id, createdAt });
+  }
+  await storeTexts(em, session, [...rows.values()]);
 }
 
 /** Deletes the indexed texts of a range of events, without its end. */

@@ -9,6 +9,7 @@ import type { Database } from '../../core/postgres/connections.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
 import { createKeyedQueue } from '../../core/keyed-queue.ts';
+import { lockForAnswer } from '../../core/stored-answers.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import {
   type Answered,
@@ -146,6 +147,8 @@ export class Idempotency {
     await em.begin();
     try {
       const transaction = sqlWithin(em);
+      const { organization } = claim.context.actor;
+      if (claim.hasSessions && !claim.callsOut && organization) await lockForAnswer(em, organization.id);
       if (!(await this.#take(transaction, claim, leftMs))) {
         const stored = await transaction.first(readAnswer(claim.place));
         await em.rollback();

@@ -1,6 +1,10 @@
+import pg from 'pg';
 import { expect, test } from 'vitest';
+import { onStatement } from '../../../src/core/postgres/driver/statement-channels.ts';
+import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
+import { type RecordedStatement, measurePlan } from '../../support/statement-plans.ts';
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 
@@ -27,4 +31,40 @@ test('PostgreSQL plans pages of a long session once, not at each execution', asy
   );
   expect(plans).toEqual({ once: expect.any(Number), anew: 5 });
   expect(plans?.once).toBeGreaterThan(0);
+});
+
+test('a redaction finds the searched texts of its events by their keys, whatever PostgreSQL knows of the session', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const id = await createSession(gateway, key);
+  const count = 200;
+  const { sql, database } = gateway.dependencies;
+  // So many sessions with one text each that PostgreSQL expects one in a session that it does not know.
+  await sql.query('alter table session_text set (autovacuum_enabled = false)', []);
+  const others = `select gen_random_uuid(), 'title', $1, 0, now(), to_tsvector('x') from generate_series(1, 20000)`;
+  const columns = 'session_id, item, organization_id, event_id, created_at, document';
+  await sql.query(`insert into session_text (${columns}) ${others}`, [organizationId]);
+  await sql.query('analyze session_text', []);
+  await append(gateway, key, id, eventsOf(count, { data: { accumulatedText: 'a text' } }));
+  while ((await indexSessions(database.em)) > 0);
+  await sql.query(
+    `insert into session_text (${columns}) select $1, 'more ' || n, $2, 10000 + n, now(), to_tsvector('x') from generate_series(1, 20000) n`,
+    [id, organizationId],
+  );
+  const statements: RecordedStatement[] = [];
+  onStatement(await database.driver.getConnection().getNativeClient(), ({ text, values }) => {
+    if (/session_text/.test(text) && /delete|insert/i.test(text)) statements.push({ text, values });
+  });
+  const eventIds = Array.from({ length: count }, (_, index) => index + 1);
+  expect(await gateway.rest('POST', `/v1/sessions/${id}/redact`, { key, body: { eventIds } })).toMatchObject({
+    status: 200,
+    body: { redactedEvents: count },
+  });
+  expect(statements.length).toBeGreaterThan(0);
+  const client = new pg.Client(gateway.databaseUrl);
+  await client.connect();
+  for (const statement of statements) {
+    const { rows } = await measurePlan(client, statement, 'force_custom_plan');
+    expect([rows <= count, statement.text]).toEqual([true, statement.text]);
+  }
+  await client.end();
 });

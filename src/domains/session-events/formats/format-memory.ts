@@ -123,6 +123,12 @@ export class FormatMemory {
     return open?.text ?? undefined;
   }
 
+  /** The memory without the texts of these items: what is known of them is never stored again. */
+  withoutTexts(items: ReadonlySet<string>): string {
+    for (const id of items) if (this.#texts.has(id)) this.#setText(id, { text: null, size: 0, added: 0 });
+    return this.toJson();
+  }
+
   #setText(id: string, next: OpenText): void {
     this.endText(id);
     const isTooLong = (next.text?.length ?? 0) > MAX_TEXT || next.size > MAX_TEXT_BYTES;
