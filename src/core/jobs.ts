@@ -164,28 +164,34 @@ export async function startJobWorker({
   };
   boss.on('error', report);
   boss.on('warning', ({ message, data }) => log.warn({ data }, message));
-  await boss.start();
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
-  for (const handler of handlers) {
-    await boss.work(handler.queue, { pollingIntervalSeconds: pollMs / 1000 }, async ([job]) => {
+  const stop = async () => {
+    stopping.abort(new Error('the process stops'));
+    await Promise.allSettled(running);
+    await boss.stop({ graceful: false });
+  };
+  const work = async (handler: JobHandler) => {
+    const { queue, schedule } = handler;
+    await boss.work(queue, { pollingIntervalSeconds: pollMs / 1000 }, async ([job]) => {
       if (!job) return;
       const context = contextOf(AbortSignal.any([stopping.signal, job.signal]));
-      const run = observe(handler.queue, () => runJob(handler, job.id, job.data, context));
+      const run = observe(queue, () => runJob(handler, job.id, job.data, context));
       running.add(run);
       await run.finally(() => running.delete(run));
     });
-    if (handler.schedule !== undefined) await boss.schedule(handler.queue, handler.schedule, null, { missed: 'once' });
+    if (schedule !== undefined) await boss.schedule(queue, schedule, null, { missed: 'once' });
+  };
+  try {
+    await boss.start();
+    for (const handler of handlers) await work(handler);
+  } catch (error) {
+    await stop().catch(report);
+    throw error;
   }
   // A process often starts because another one has died.
   void boss.supervise().catch(report);
-  return {
-    async stop() {
-      stopping.abort(new Error('the process stops'));
-      await Promise.allSettled(running);
-      await boss.stop({ graceful: false });
-    },
-  };
+  return { stop };
 }
 
 function createBoss(url: string, handlers: readonly JobHandler[]): PgBoss {

@@ -65,15 +65,14 @@ async function recordPast(
     const id = ids[index];
     return id === undefined || session.state === 'queued' ? [] : [{ ...session, ...repeatRun(runs, session), id }];
   });
-  const waiting = repeated.values();
-  const append = async () => {
-    for (const { id: sessionId, events, endedAt, person } of waiting)
-      await appendSessionEvents(
-        contextAt(person, endedAt),
-        parseInput(appendSessionEventsInput, { sessionId, events }),
-      );
-  };
-  await Promise.all(Array.from({ length: AT_ONCE }, append));
+  for (let start = 0; start < repeated.length; start += AT_ONCE)
+    await Promise.all(
+      repeated
+        .slice(start, start + AT_ONCE)
+        .map(({ id: sessionId, events, endedAt, person }) =>
+          appendSessionEvents(contextAt(person, endedAt), parseInput(appendSessionEventsInput, { sessionId, events })),
+        ),
+    );
   const ends = repeated.map(({ id, state, endedAt: at }) => ({ id, state, at }));
   await em.fork().transactional((inner) => endPastSessions(inner, organization, ends));
 }

@@ -49,12 +49,27 @@ const OWNER = { email: DEMO_EMAIL, organization: 'demo', name: 'Demo' };
 /** Members who have started sessions too. Their keys are shown to nobody. */
 const MEMBERS = ['ann@example.com', 'ben@example.com'];
 
-/** Creates a demo workspace: a month of the work of five agents. Returns undefined if there is already an organization. */
-export async function createDemoWorkspace(dependencies: Dependencies): Promise<IssuedKey | undefined> {
-  const em = dependencies.database.em.fork();
-  if ((await em.count(Organization)) > 0) return undefined;
+/**
+ * Creates a demo workspace: a month of the work of five agents. Returns undefined if there is already an organization.
+ * @param onFault called if the examples could not be created in full; the key works then, too. Without it that is an error.
+ */
+export async function createDemoWorkspace(
+  dependencies: Dependencies,
+  onFault?: (error: unknown) => void,
+): Promise<IssuedKey | undefined> {
+  if ((await dependencies.database.em.fork().count(Organization)) > 0) return undefined;
   const owner = await issueKey(dependencies, { ...OWNER, allOrganizations: true });
-  const organization = await em.findOneOrFail(Organization, { slug: OWNER.organization });
+  try {
+    await createExamples(dependencies, owner);
+  } catch (error) {
+    if (!onFault) throw error;
+    onFault(error);
+  }
+  return owner;
+}
+
+async function createExamples(dependencies: Dependencies, owner: IssuedKey): Promise<void> {
+  const organization = await dependencies.database.em.fork().findOneOrFail(Organization, { slug: OWNER.organization });
   const people: IssuedKey[] = [owner];
   for (const email of MEMBERS) people.push(await issueKey(dependencies, { ...OWNER, email }));
   const now = dependencies.now();
@@ -72,7 +87,6 @@ export async function createDemoWorkspace(dependencies: Dependencies): Promise<I
   await createDemoSessions(contextAt, now, people.length);
   await createDemoConnections(context());
   await createDemoWebhook(context());
-  return owner;
 }
 
 function actorOf({ keyId, userId, role }: IssuedKey, { id, number, subscriptions }: Organization): Actor {

@@ -59,6 +59,8 @@ const demoAnswers = {
 };
 
 describe('with a new data directory', () => {
+  /** Without the line that says that a start takes long, on a busy machine. */
+  const LOG_LEVEL = 'warn';
   let DATA_DIR: string;
   let takenPort: string;
   let refused: Finished;
@@ -68,9 +70,9 @@ describe('with a new data directory', () => {
     const other = createServer().listen(0, '127.0.0.1');
     await once(other, 'listening');
     takenPort = `${(other.address() as AddressInfo).port}`;
-    refused = await main({ DATA_DIR, PORT: takenPort });
+    refused = await main({ DATA_DIR, PORT: takenPort, LOG_LEVEL });
     other.close();
-    first = await startGateway({ DATA_DIR });
+    first = await startGateway({ DATA_DIR, LOG_LEVEL });
   });
 
   test('the gateway does not start if another program has its port, and prints one line about it', () => {
@@ -118,7 +120,7 @@ describe('with a new data directory', () => {
   });
 
   test('a second gateway is refused with the process id of the first, which continues to serve', async () => {
-    expect(await main({ DATA_DIR, PORT: '0' })).toEqual({
+    expect(await main({ DATA_DIR, PORT: '0', LOG_LEVEL })).toEqual({
       code: 1,
       stdout: '',
       stderr: `DATA_DIR: Another gateway (process ${first.pid}) uses the database in ${DATA_DIR}. Stop it, or give this one another DATA_DIR or DATABASE_URL.\n`,
@@ -128,7 +130,7 @@ describe('with a new data directory', () => {
 
   test('the next start keeps the data and prints no key; SIGTERM and SIGINT end a gateway with status 0', async () => {
     expect(await first.end('SIGTERM')).toBe(0);
-    const second = await startGateway({ DATA_DIR });
+    const second = await startGateway({ DATA_DIR, LOG_LEVEL });
     const printed = second.output.stdout.replaceAll(second.url, 'URL').replace(VERSION_AND_BUILD, 'VERSION');
     expect(printed.replace(DATA_DIR, 'FOLDER')).toMatchInlineSnapshot(`
       "

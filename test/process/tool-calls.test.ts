@@ -196,6 +196,6 @@ test('SIGKILL of the server in a call: the client gets the error, nothing is cal
   expect(await (await post(target, toolCall())).json()).toMatchObject(failed);
   expect(output.stdout).toBe(`${origin}\ncalled\ncalled\n`);
   await expectNothingOpen(gateway.url, peer);
-  expect(await outcomes(id)).toEqual(Array.from({ length: 3 }, () => ({ outcome: 'TRANSPORT_ERROR' })));
+  await expect.poll(() => outcomes(id)).toEqual(Array.from({ length: 3 }, () => ({ outcome: 'TRANSPORT_ERROR' })));
   await gateway.end('SIGTERM');
 });

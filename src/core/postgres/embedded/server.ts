@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { hasOwner, lock } from './lock.ts';
 import {
@@ -48,7 +48,7 @@ const POLL_MS = 5;
  * Starts the PostgreSQL server of a data directory, and creates its cluster if necessary. It listens on a free port of 127.0.0.1. A server
  * that a killed owner left behind is stopped first.
  * @throws Error if another gateway uses the directory (the message names its pid), if PostgreSQL cannot run on this
- * machine, or if it does not start (the message has the end of its log)
+ * machine, or if it does not start (the message has the last error of its log)
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   await mkdir(options.dataDir, { recursive: true });
@@ -153,7 +153,16 @@ async function createCluster(
 
 async function runToEnd(command: [string, ...string[]], account: Account | undefined, input?: string): Promise<void> {
   const program = await startProgram(command, account, () => undefined, input);
-  if ((await program.ended) !== 0) throw new Error(`${command[0]} failed:\n${program.lastLines.join('\n')}`);
+  if ((await program.ended) !== 0) throw new Error(`${basename(command[0])} failed: ${reasonOf(program)}`);
+}
+
+/** Why a program has ended, in one line: its last error, with the details and hints that follow it. */
+function reasonOf({ lastLines }: Program): string {
+  const last = lastLines.findLastIndex((line) => /\b(?:PANIC|FATAL|ERROR|error):/.test(line));
+  const more = lastLines.slice(last + 1).filter((line) => /\b(?:DETAIL|HINT|detail|hint):|^\t/.test(line));
+  const lines = last < 0 ? lastLines.slice(-1) : [lastLines[last] ?? '', ...more];
+  // Without the time and the process id.
+  return lines.map((line) => line.replace(/^[-\d]+ [\d:.]+ \w+ \[\d+\] /, '').trim()).join(' ');
 }
 
 /** Stops the server of a killed owner; the caller has the lock. */
@@ -208,7 +217,8 @@ async function launch(
     const server = await startProgram(command, account, onLine);
     if (await isReady(server, cluster)) return { server, port, failure: () => failure };
     const output = server.lastLines.join('\n');
-    if (attempt === ATTEMPTS || !PASSING.test(output)) throw new Error(`PostgreSQL did not start:\n${output}`);
+    if (attempt === ATTEMPTS || !PASSING.test(output))
+      throw new Error(`PostgreSQL did not start: ${reasonOf(server)} (LOG_LEVEL=debug shows its log)`);
     await delay(100);
   }
 }
