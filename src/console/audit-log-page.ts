@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { OPERATION_WORDS, changeOf } from './audit-words.ts';
+import { FilterChips } from './filter-chips.ts';
 import { CheckField, ChoiceField, Filters, SearchField, momentOf, useFilter } from './filters.ts';
 import { Refusal } from './history.ts';
 import { usePages } from './hooks.ts';
@@ -13,52 +14,83 @@ type Row = NonNullable<NonNullable<Answers['AuditLog']['viewer']['organization']
 const HEAD = ['When', 'What', 'Object', 'By'];
 const OPERATIONS = OPERATION_WORDS.map(([group, words]) => [group, Object.entries(words)] as const);
 
-export function AuditLogPage(): VNode {
-  const [operation, setOperation] = useFilter('operation');
-  const [actor, setActor] = useFilter('by');
-  const [object, setObject] = useFilter('object');
-  const [from, setFrom] = useFilter('from');
-  const [to, setTo] = useFilter('to');
-  const [recording, setRecording] = useFilter('recording');
-  const [refused, setRefused] = useFilter('refused');
-  const people = usePeople();
-  const occurredFrom = momentOf(from);
-  const occurredBefore = momentOf(to, { daysLater: 1 });
+const NAMES = Object.fromEntries(OPERATIONS.flatMap(([, words]) => words));
+
+/** The filters, which are in the address, and what they mean for the API. */
+function useAuditFilters() {
+  const fields = {
+    operation: useFilter('operation'),
+    by: useFilter('by'),
+    object: useFilter('object'),
+    from: useFilter('from'),
+    to: useFilter('to'),
+    recording: useFilter('recording'),
+    refused: useFilter('refused'),
+  };
+  const [[operation], [actor], [object]] = [fields.operation, fields.by, fields.object];
+  const occurredFrom = momentOf(fields.from[0]);
+  const occurredBefore = momentOf(fields.to[0], { daysLater: 1 });
   const filter = {
     ...(operation && { operations: [operation] }),
     ...(actor && { actorIds: [actor] }),
     ...(object && { targetIds: [object] }),
     ...(occurredFrom && { occurredFrom }),
     ...(occurredBefore && { occurredBefore }),
-    ...(refused && { isRefused: true }),
+    ...(fields.refused[0] && { isRefused: true }),
   };
-  const isFiltered = Object.keys(filter).length > 0;
   // An operation that records is shown when it is asked for.
-  const shown = recording || operation ? filter : { ...filter, isRecording: false };
+  const shown = fields.recording[0] || operation ? filter : { ...filter, isRecording: false };
+  return { fields, shown, isFiltered: Object.keys(filter).length > 0 };
+}
+
+type Fields = ReturnType<typeof useAuditFilters>['fields'];
+type People = ReturnType<typeof usePeople>;
+
+function AuditFilters({ fields, people }: { readonly fields: Fields; readonly people: People }): VNode {
+  const given = (name: keyof Fields) => ({ value: fields[name][0], onChange: fields[name][1] });
+  const actions = [['', 'Anything']] as const;
+  return html`<${Filters} folds>
+    <${ChoiceField} label="What" ...${given('operation')} choices=${actions} groups=${OPERATIONS} />
+    <${ChoiceField} label="By" ...${given('by')} choices=${[['', 'Anybody'], ...people]} />
+    <${SearchField} label="From" type="date" ...${given('from')} />
+    <${SearchField} label="To" type="date" ...${given('to')} />
+    <details class="more-filters">
+      <summary>More filters</summary>
+      <div class="filters">
+        <${CheckField} label="With recording" ...${given('recording')} />
+        <${CheckField} label="Refused only" ...${given('refused')} />
+      </div>
+    </details>
+  <//>`;
+}
+
+function AuditChips({ fields, people }: { readonly fields: Fields; readonly people: People }): VNode {
+  const nameOf = (id: string) => people.find(([each]) => each === id)?.[1] ?? id;
+  const words: Readonly<Record<keyof Fields, (value: string) => string>> = {
+    operation: (value) => `What: ${NAMES[value] ?? value}`,
+    by: (value) => `By: ${nameOf(value)}`,
+    object: () => 'One object only',
+    from: (value) => `From ${value}`,
+    to: (value) => `To ${value}`,
+    recording: () => 'With recording',
+    refused: () => 'Refused only',
+  };
+  return html`<${FilterChips} fields=${fields} words=${words} />`;
+}
+
+export function AuditLogPage(): VNode {
+  const { fields, shown, isFiltered } = useAuditFilters();
+  const people = usePeople();
   const list = usePages('AuditLog', { first: 50, filter: shown }, ({ viewer }) => viewer.organization?.auditLog);
   const empty = isFiltered
     ? html`<${Empty}>No entry matches this filter.<//>`
     : html`<${Empty}>Nothing has been changed yet.<//>`;
   return html`<${PageFrame} title="Audit log" intro="Every change in this organization, latest first.">
-    <${Filters} folds>
-      <${ChoiceField}
-        label="What"
-        value=${operation}
-        onChange=${setOperation}
-        choices=${[['', 'Anything']]}
-        groups=${OPERATIONS}
-      />
-      <${ChoiceField} label="By" value=${actor} onChange=${setActor} choices=${[['', 'Anybody'], ...people]} />
-      <${SearchField} label="From" type="date" value=${from} onChange=${setFrom} />
-      <${SearchField} label="To" type="date" value=${to} onChange=${setTo} />
-      <${CheckField} label="With recording" value=${recording} onChange=${setRecording} />
-      <${CheckField} label="Refused only" value=${refused} onChange=${setRefused} />
-      ${object && html`<button type="button" class="button small plain" onClick=${() => setObject('')}>One object only ✕</button>`}
-    <//>
+    <${AuditFilters} fields=${fields} people=${people} /><${AuditChips} fields=${fields} people=${people} />
     <${List}
       label="Audit log"
       list=${list}
-      row=${(entry: Row) => rowOf(entry, setObject)}
+      row=${(entry: Row) => rowOf(entry, fields.object[1])}
       empty=${empty}
       head=${HEAD}
     />
@@ -76,7 +108,7 @@ function rowOf(entry: Row, showObject: (id: string) => void): VNode {
         targetId && html` <button class="link" title=${targetId} onClick=${() => showObject(targetId)}>history</button>`
       }
     </td>
-    <td class="wide">
+    <td class="wide person">
       <bdi>${entry.actor ? personOf(entry.actor) : wordsOf(entry.source)}</bdi>
       ${
         entry.source === 'REQUEST' &&

@@ -40,7 +40,9 @@ export function ConnectedApps(): VNode {
       label="Connected apps"
       list=${list}
       row=${row}
-      empty=${html`<${Empty}>No app is connected.<//>`}
+      empty=${html`<${Empty}
+        >No app is connected. The page of an <a href="/mcp-connections">MCP connection</a> says how to connect one.<//
+      >`}
       head=${['App', 'Address', 'Organization', 'Since', 'Last used', '']}
     />`;
 }

@@ -26,10 +26,10 @@ export function EventMatching({ definition }: { readonly definition: Definition 
   const object = customObjectName ?? primaryObject;
   const advice: Readonly<Record<Reason, VNode>> = {
     NOT_REGISTERED: html`Register the values with <code>registerObjectIdentifiers</code> before the occurrences are
-      sent: <code>objectType</code> is <code>${object}</code>, <code>propertyName</code> is
-      <code>${targetObjectPropertyName}</code>.`,
-    NO_VALUE: html`Send the property <code>${eventPropertyName}</code>, or the id of the record as
-      <code>objectId</code>.`,
+      sent: <code>objectType</code> is <code>${object}</code>,
+      <code>propertyName</code> is${' '}<code>${targetObjectPropertyName}</code>.`,
+    NO_VALUE: html`Send the property <code>${eventPropertyName}</code>, or the id of the record
+      as${' '}<code>objectId</code>.`,
   };
   const found = data?.eventDefinition;
   const rows = [
@@ -44,8 +44,8 @@ export function EventMatching({ definition }: { readonly definition: Definition 
     </tr>`;
   return html`<h2>Custom matching</h2>
     <p class="soft">
-      An occurrence is linked to the record whose <code>${targetObjectPropertyName}</code> equals its
-      <code>${eventPropertyName}</code>. One that finds no record is stored without it, and stays so.
+      An occurrence is linked to the record whose <code>${targetObjectPropertyName}</code> equals
+      its${' '}<code>${eventPropertyName}</code>. One that finds no record is stored without it, and stays so.
     </p>
     <${Faults} faults=${faults} />
     ${

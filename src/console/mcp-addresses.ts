@@ -62,17 +62,17 @@ export function Addresses({ server }: { readonly server: Connection }): VNode {
       apps that you have connected are on the page of your <a href="/profile">profile</a>.
     </p>
     <${Copyable} text=${url} />
-    ${signInsOf(name, url).map(configuration)}
+    <div class="folds-list">${signInsOf(name, url).map(configuration)}</div>
     <h3>With an API key</h3>
     <p class="soft">
       For programs, and clients without sign-in: a key with the scope <code>mcp_connections.use</code>. Create a key for
       each of them under <a href="/api-keys">API keys</a>.
     </p>
-    ${configurationsOf(name, url).map(configuration)}`;
+    <div class="folds-list">${configurationsOf(name, url).map(configuration)}</div>`;
 }
 
 function configuration([client, where, text]: readonly [client: string, where: string, text: string]): VNode {
-  return html`<details class="more-rows" key=${client}>
+  return html`<details key=${client}>
     <summary>${client} <span class="soft">(${where})</span></summary>
     <${Copyable} text=${text} />
   </details>`;

@@ -252,8 +252,7 @@ export function ChangeSettings({ server, onDone, onClose }: ConnectionProps): VN
       name="handle"
       label="Handle"
       isRequired
-      help=${html`The first part of the names of its tools in a session, such as
-        <code>${form.values.handle}__search</code>. Agents that know the old names do not find them any more.`}
+      help=${html`The first part of the names of its tools in a session, such as${' '}<code>${form.values.handle}__search</code>. Agents that know the old names do not find them any more.`}
     />
     <${SelectField}
       name="recordToolCalls"

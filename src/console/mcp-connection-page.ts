@@ -42,7 +42,7 @@ export function McpConnectionPage({ id }: { readonly id: string }): VNode {
 function Status({ server }: { readonly server: Connection }): VNode {
   const { status, statusReason, nextAction } = server;
   return html`<p class="connection-state">
-    <${Badge} value=${status} />
+    <${Badge} value=${status} />${' '}
     ${needsNoAuthorization(server) ? 'The server answers and needs no authorization. Agents can use its tools.' : STATUS_TEXTS[status]}
     ${statusReason && html`<span class="soft"> The reason: ${statusReason}</span>`}
     ${nextAction !== 'NONE' && html` <strong>Next step: ${NEXT_STEPS[nextAction]}.</strong>`}

@@ -4,7 +4,7 @@ import { CallerContext } from './caller.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Empty, List, Time, personOf, wordsOf } from './parts.ts';
+import { Badge, Empty, List, Time, personOf } from './parts.ts';
 
 /** The calls of the tools of a connection, from the audit log, which administrators can read. */
 
@@ -32,7 +32,7 @@ function Calls({ serverId }: { readonly serverId: string }): VNode {
         ${personOf(actor)}
         <div class="soft">${apiKey?.name}</div>
       </td>
-      <td>${toolCall?.outcome ? wordsOf(toolCall.outcome) : 'Not ended'}</td>
+      <td>${toolCall?.outcome ? html`<${Badge} value=${toolCall.outcome} />` : 'Not ended'}</td>
       <td class="number">${toolCall?.durationMs != null && `${toolCall.durationMs.toLocaleString()} ms`}</td>
       <td>
         ${toolCall?.sessionId != null && html`<a href=${`/sessions/${encodeURIComponent(toolCall.sessionId)}`}>Session</a>`}

@@ -3,12 +3,19 @@ import { FormButton } from './form-button.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { type Connection, type Tool, effectOf } from './mcp-connection-types.ts';
+import { Icon } from './icons.ts';
 import { Empty, Faults, Loading, Table } from './parts.ts';
 
 /** The tools of a connection, and which of them can be used. */
 
 const TRY = async () => (await import('./mcp-try-tool.ts')).TryTool;
 const CHOOSE = async () => (await import('./mcp-tool-policy.ts')).ChooseTools;
+
+/** What may destroy something stands out. */
+function Effect({ tool }: { readonly tool: Tool }): VNode {
+  const effect = effectOf(tool);
+  return html`${effect === 'May destroy' && html`<${Icon} name="warning" tone="warn" />`}${effect}`;
+}
 
 interface ToolsProps {
   readonly server: Connection;
@@ -28,7 +35,7 @@ export function Tools({ server, mayUse, onDone }: ToolsProps): VNode {
         <div class="soft">${tool.description}</div>
         ${tool.problem !== null && html`<div class="fault">${tool.problem}</div>`}
       </td>
-      <td class="wrap">${effectOf(tool)}</td>
+      <td class="wrap"><${Effect} tool=${tool} /></td>
       <td>${isAllowed(tool.name) ? 'Yes' : 'No'}</td>
       <td class="end">
         ${

@@ -14,7 +14,13 @@ const TONES: Readonly<Record<string, string>> = {
   COMPLETED: 'good',
   CONNECTED: 'good',
   SUCCEEDED: 'good',
+  DELIVERING: 'good',
+  OK: 'good',
   FAILED: 'bad',
+  DISABLED: 'bad',
+  TOOL_ERROR: 'bad',
+  JSON_RPC_ERROR: 'bad',
+  TRANSPORT_ERROR: 'bad',
   HELD: 'warn',
   UNREACHABLE: 'bad',
   MISCONFIGURED: 'bad',
@@ -28,6 +34,7 @@ const TONES: Readonly<Record<string, string>> = {
   IN_PROGRESS: 'busy',
   PENDING_AUTHORIZATION: 'warn',
   AUTHORIZATION_REQUIRED: 'warn',
+  FAILING: 'warn',
 };
 
 /** An enumeration value as text: `IN_PROGRESS` becomes "In progress". */
@@ -52,6 +59,7 @@ const ICONS: Readonly<Record<string, IconName>> = {
   busy: 'running',
   QUEUED: 'queued',
   CANCELLED: 'cancelled',
+  STORED: 'connection',
 };
 
 export function Badge({ value }: { readonly value: string }): VNode {

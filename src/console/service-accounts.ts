@@ -32,12 +32,14 @@ export function ServiceAccounts(): VNode {
       onCreated: (key: string) => setMade({ name: account.name, key }),
     };
   return html`<div>
-    <h2>Service accounts</h2>
+    <div class="section-head">
+      <h2>Service accounts</h2>
+      <${FormButton} label="New service account" load=${CREATE} props=${{ onDone: list.reload }} />
+    </div>
     <p class="soft">
       Accounts for programs, such as a CI. They have API keys, are no members, and stay when the people who made them
       leave.
     </p>
-    <p><${FormButton} label="New service account" load=${CREATE} props=${{ onDone: list.reload }} /></p>
     ${made && html`<${Secret} key=${made.key} label=${`The new key of ${made.name}.`} value=${made.key} />`}
     <${List}
       label="Service accounts"

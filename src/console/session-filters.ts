@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { FilterChips } from './filter-chips.ts';
 import { CheckField, ChoiceField, type useFilter, SearchField } from './filters.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -48,12 +49,12 @@ export function SessionFilters({ fields }: FieldsProps): VNode {
 }
 
 /** What is set, each with a button that removes it. */
-export function FilterChips({ fields }: FieldsProps): VNode {
+export function SessionChips({ fields }: FieldsProps): VNode {
   const choices = useChoices();
   const nameIn = (known: readonly (readonly [string, string])[]) => (value: string) =>
     known.find(([each]) => each === value)?.[1] ?? value;
   const day = (value: string) => (fields.utc[0] === '' ? value : `${value} (UTC)`);
-  const words: Partial<Record<keyof Fields, (value: string) => string>> = {
+  const words: Readonly<Partial<Record<keyof Fields, (value: string) => string>>> = {
     title: (value) => `Title: ${value}`,
     state: (value) => `State: ${wordsOf(value)}`,
     agent: (value) => `Agent: ${value}`,
@@ -65,21 +66,5 @@ export function FilterChips({ fields }: FieldsProps): VNode {
     pinned: () => 'Pinned',
     held: () => 'Held',
   };
-  // It has the names of the fields.
-  const set = (Object.keys(words) as (keyof Fields)[]).filter((name) => fields[name][0] !== '');
-  const remove = (names: readonly (keyof Fields)[]) => {
-    for (const name of names) fields[name][1]('');
-    document.querySelector<HTMLElement>('#page-title')?.focus({ preventScroll: true });
-  };
-  return html`<ul class="chips" aria-label="Filters that are set">
-    ${set.map((name) => {
-      const text = words[name]?.(fields[name][0]) ?? '';
-      return html`<li key=${name}>
-        <button type="button" onClick=${() => remove([name])}>
-          <span class="visually-hidden">Remove the filter</span> <bdi>${text}</bdi> <span aria-hidden="true">×</span>
-        </button>
-      </li>`;
-    })}
-    ${set.length > 1 && html`<li class="all"><button type="button" onClick=${() => remove([...set, 'utc'])}>Remove all</button></li>`}
-  </ul>`;
+  return html`<${FilterChips} fields=${fields} words=${words} />`;
 }

@@ -40,7 +40,7 @@ interface Wanted {
 }
 
 const MoreFilters = lazy(async () => (await import('./session-filters.ts')).SessionFilters);
-const Chips = lazy(async () => (await import('./session-filters.ts')).FilterChips);
+const Chips = lazy(async () => (await import('./session-filters.ts')).SessionChips);
 const FoundTexts = lazy(async () => (await import('./session-matches.ts')).SessionMatches);
 
 /** The filters, which are in the address, and what they mean for the API. */

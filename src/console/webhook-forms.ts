@@ -54,7 +54,7 @@ const inputOf = ({ url, which, types, conditions }: Values) => ({
 
 function Fields({ which, types }: Pick<Values, 'which' | 'types'>): VNode {
   const hasStates = which === 'ALL' || types.includes('SESSION_STATE_CHANGED');
-  return html`<div>
+  return html`<div class="form">
     <${TextField}
       name="url"
       label="Address"

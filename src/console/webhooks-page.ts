@@ -4,7 +4,7 @@ import { useAdministration, useScope } from './caller.ts';
 import { FormButton } from './form-button.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
-import { Empty, List, PageFrame, Secret, Time } from './parts.ts';
+import { Badge, Empty, List, PageFrame, Secret, Time } from './parts.ts';
 import { type Webhook, typesOf } from './webhook-types.ts';
 
 const CREATE = async () => (await import('./webhook-forms.ts')).CreateWebhook;
@@ -13,19 +13,25 @@ const CREATE = async () => (await import('./webhook-forms.ts')).CreateWebhook;
 export function WebhookState({ webhook }: { readonly webhook: Webhook }): VNode {
   const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, disableAfter, lastDeliveredAt } = webhook;
   if (!isEnabled)
-    return html`<span
-      ><span class="badge bad">Disabled</span>${' '}<${Time}
-        at=${disabledAt}
-      />${disabledReason && `: ${REASONS[disabledReason]}`}</span
-    >`;
+    return html`<div>
+      <${Badge} value="DISABLED" />
+      <div class="soft"><${Time} at=${disabledAt} />${disabledReason && `: ${REASONS[disabledReason]}`}</div>
+    </div>`;
   if (failingSince !== null)
-    return html`<span
-      ><span class="badge warn">Failing</span> since${' '}<${Time}
-        at=${failingSince}
-      />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}${disableAfter && html`; disabled after <${Time} at=${disableAfter} />`}</span
-    >`;
-  const last = lastDeliveredAt ? html`, last <${Time} at=${lastDeliveredAt} />` : ', nothing yet';
-  return html`<span><span class="badge good">Delivering</span>${last}</span>`;
+    return html`<div>
+      <${Badge} value="FAILING" />
+      <div class="soft">
+        since
+        <${Time}
+          at=${failingSince}
+        />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}${disableAfter && html`; disabled after <${Time} at=${disableAfter} />`}
+      </div>
+    </div>`;
+  const last = lastDeliveredAt ? html`last <${Time} at=${lastDeliveredAt} />` : 'nothing delivered yet';
+  return html`<div>
+    <${Badge} value="DELIVERING" />
+    <div class="soft">${last}</div>
+  </div>`;
 }
 
 const REASONS: Readonly<Record<NonNullable<Webhook['disabledReason']>, string>> = {

@@ -131,6 +131,7 @@ test('the audit log says what was done, to what, by whom and which fields change
     .poll(said)
     .toEqual(['Changed branch name and visibility (public)', other.email, 'Created the session as private', email]);
   expect(await rows.first().getByRole('link').allTextContents()).toEqual(['Audited']);
+  await page.getByText('More filters').click();
   await page.getByLabel('With recording').check();
   await expect.poll(async () => (await said())[0]).toBe('Recorded events');
   await page.getByLabel('By').selectOption(other.email);
@@ -147,6 +148,33 @@ test('the audit log says what was done, to what, by whom and which fields change
   await rows.first().getByRole('link').click();
   await page.getByRole('heading', { name: 'Gone', level: 1 }).waitFor();
   expect(new URL(page.url()).pathname).toBe(`/sessions/${gone}`);
+  expect(problems).toEqual([]);
+});
+
+test('the filters of the audit log are in one line, and those that are set are chips that remove them', async () => {
+  const { page, problems } = await site.open('/audit-log?from=2026-03-01&to=2026-03-02&refused=yes', { key });
+  const bar = page.getByRole('search');
+  const set = page.getByRole('list', { name: 'Filters that are set' });
+  const texts = async () =>
+    (await set.getByRole('button').allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim());
+  await expect
+    .poll(texts)
+    .toEqual([
+      'Remove the filter From 2026-03-01 ×',
+      'Remove the filter To 2026-03-02 ×',
+      'Remove the filter Refused only ×',
+      'Remove all',
+    ]);
+  await page.getByText('No entry matches this filter.').waitFor();
+  const heightOf = (part: typeof bar) => part.evaluate((element) => element.getBoundingClientRect().height);
+  expect(await heightOf(bar)).toBeLessThan(1.5 * (await heightOf(bar.getByLabel('What'))));
+  await set.getByText('Refused only').click();
+  await expect.poll(() => new URL(page.url()).search).toBe('?from=2026-03-01&to=2026-03-02');
+  await set.getByText('Remove all').click();
+  await expect.poll(() => new URL(page.url()).search).toBe('');
+  await expect.poll(() => set.count()).toBe(0);
+  await page.getByRole('table', { name: 'Audit log' }).waitFor();
+  expect(await page.evaluate(() => document.activeElement?.id)).toBe('page-title');
   expect(problems).toEqual([]);
 });
 

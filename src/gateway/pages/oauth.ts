@@ -39,7 +39,7 @@ export function consentPage(asked: AskedConsent): HttpAnswer {
 <dl>${facts(asked)
       .map(([term, text]) => `<dt class="soft">${term}</dt><dd>${escapeHtml(text)}</dd>`)
       .join('\n')}</dl>
-${warnings.map((text) => (text === '' ? '' : `<p class="notice" role="note">${text}</p>`)).join('')}
+${warnings.map((text) => (text === '' ? '' : `<p class="notice warn" role="note">${text}</p>`)).join('')}
 <p>${name} could do this in your name, until you disconnect it:</p>
 <ul>${scopes.map((scope) => `<li>${escapeHtml(SCOPE_DECLARATIONS[scope].description)}</li>`).join('\n')}</ul>
 <form method="post" action="${escapeHtml(action)}">
