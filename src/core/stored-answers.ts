@@ -16,11 +16,10 @@ export async function eraseStoredAnswers(
   organizationId: OrganizationId,
   sessionIds: readonly string[],
 ): Promise<void> {
-  const ofSessions = sql`target_type = 'Session' and target_id = any(${listOf('uuid', sessionIds)})`;
-  for (const found of [ofSessions, sql`organization_id = ${organizationId}::uuid and has_sessions`])
-    await sql`update idempotency_key set answer = ${ERASED} where ${found} and answer is not null and answer <> ${ERASED}`.execute(
-      em.getKysely(),
-    );
+  const erased = sql`update idempotency_key set answer = ${ERASED} where answer is not null and answer <> ${ERASED} and`;
+  // One statement, because sessions are locked meanwhile. Each part has its own index.
+  await sql`with changed as (${erased} target_type = 'Session' and target_id = any(${listOf('uuid', sessionIds)}))
+    ${erased} organization_id = ${organizationId}::uuid and has_sessions`.execute(em.getKysely());
 }
 
 const lockOf = (organizationId: OrganizationId) => `answers with sessions ${organizationId}`;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { SessionId } from '../../core/ids.ts';
 import { type JobContext, enqueueJob, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
+import { BatchSize } from '../../core/work-budget.ts';
 import { deleteAuditEntries } from '../audit-log/public.ts';
 import { deleteSessions, sessionTopic, sessionsTopic } from '../sessions/public.ts';
 import { KINDS, cutoff, retentionOf } from './periods.ts';
@@ -44,31 +45,39 @@ async function applyTo(context: Context, run: Run, periods: ReturnType<typeof re
   const receivedBefore = cutoff(periods.occurrenceDays, at);
   if (receivedBefore)
     for (const definitionId of await definitionIdsOf(context.sql, organizationId))
-      await deleteAll(context, run, 'occurrences', (em) =>
-        deleteOldOccurrences(em, { organizationId, definitionId }, receivedBefore, DELETION_BATCH),
-      );
+      await deleteAll(context, run, 'occurrences', {
+        maxBatch: DELETION_BATCH,
+        deleteSome: (em, batch) => deleteOldOccurrences(em, { organizationId, definitionId }, receivedBefore, batch),
+      });
   const writtenBefore = cutoff(periods.auditLogDays, at);
   if (writtenBefore)
-    await deleteAll(context, run, 'auditEntries', (em) =>
-      deleteAuditEntries(em, writtenBefore, DELETION_BATCH, organizationId),
-    );
+    await deleteAll(context, run, 'auditEntries', {
+      maxBatch: DELETION_BATCH,
+      deleteSome: (em, batch) => deleteAuditEntries(em, writtenBefore, batch, organizationId),
+    });
 }
 
 async function deleteOldSessions(context: Context, run: Run, unchangedSince: Date): Promise<void> {
   const { newId, notifier } = context;
   const which = { organizationId: run.organizationId, unchangedSince };
-  const deletion = { batch: SMALL_DELETION_BATCH, deletionJobId: null, reason: 'retention' } as const;
   let deleted: readonly SessionId[] = [];
-  const deleteSome = async (em: EntityManager) => {
-    ({ deleted } = await deleteSessions(em, which, deletion));
+  const deleteSome = async (em: EntityManager, batch: number) => {
+    ({ deleted } = await deleteSessions(em, which, { batch, deletionJobId: null, reason: 'retention' }));
     const job = { id: newId(), data: { sessionIds: deleted }, delaySeconds: 0 };
     if (deleted.length > 0) await enqueueJob(em, 'session-purge', job);
     return deleted.length;
   };
-  await deleteAll(context, run, 'sessions', deleteSome, () => {
+  const afterCommit = () => {
     for (const id of deleted) notifier.publish(sessionTopic(id));
     if (deleted.length > 0) notifier.publish(sessionsTopic(run.organizationId));
-  });
+  };
+  await deleteAll(context, run, 'sessions', { maxBatch: SMALL_DELETION_BATCH, deleteSome, afterCommit });
+}
+
+interface Deletion {
+  readonly maxBatch: number;
+  readonly deleteSome: (em: EntityManager, batch: number) => Promise<number>;
+  readonly afterCommit?: () => void;
 }
 
 /** Deletes batches until nothing is found, each in a transaction with its count. */
@@ -76,16 +85,18 @@ async function deleteAll(
   { em, now, newId, signal }: Context,
   run: Run,
   kind: keyof RetentionCounts,
-  deleteSome: (em: EntityManager) => Promise<number>,
-  afterCommit?: () => void,
+  { maxBatch, deleteSome, afterCommit }: Deletion,
 ): Promise<void> {
+  const batch = new BatchSize(maxBatch);
   for (let deleted = 1; deleted > 0;) {
     signal.throwIfAborted();
-    deleted = await em.fork().transactional(async (transaction) => {
-      const count = await deleteSome(transaction);
-      if (count > 0) await countDeleted(transaction, { now, newId }, run, { [kind]: count });
-      return count;
-    });
+    deleted = await batch.measure((size) =>
+      em.fork().transactional(async (transaction) => {
+        const count = await deleteSome(transaction, size);
+        if (count > 0) await countDeleted(transaction, { now, newId }, run, { [kind]: count });
+        return count;
+      }),
+    );
     afterCommit?.();
   }
 }

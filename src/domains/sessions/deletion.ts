@@ -74,6 +74,7 @@ export async function deleteSessions(
   );
   for (const [organizationId, theirs] of byOrganization) {
     const ids = theirs.map(({ id }) => id);
+    await lockStreams(em, { organizationId, ids });
     for (const id of await deleteRows(em, { organizationId, ids }, which, deletion)) deleted.push(id);
   }
   return {
@@ -84,18 +85,26 @@ export async function deleteSessions(
   };
 }
 
-/**
- * The streams are locked first, as appending does: a concurrent append either commits before, so that its events are purged, or finds no
- * session. @returns the ids of those that were deleted.
- */
-async function deleteRows(
+/** Deletes a session that the caller has locked with its stream. */
+export async function deleteLockedSession(
   em: EntityManager,
-  { organizationId, ids }: { readonly organizationId: OrganizationId; readonly ids: readonly SessionId[] },
-  which: WhichSessions,
-  { deletionJobId, reason }: Deletion,
-): Promise<SessionId[]> {
-  const tables = tablesOf(em);
-  await tables
+  which: { readonly organizationId: OrganizationId; readonly id: SessionId },
+): Promise<void> {
+  const { organizationId, id } = which;
+  await deleteRows(em, { organizationId, ids: [id] }, which, { deletionJobId: null, reason: 'requested' });
+}
+
+interface Found {
+  readonly organizationId: OrganizationId;
+  readonly ids: readonly SessionId[];
+}
+
+/**
+ * The streams are locked before the sessions, as appending does: a concurrent append either commits before, so that its events are purged, or
+ * finds no session.
+ */
+async function lockStreams(em: EntityManager, { organizationId, ids }: Found): Promise<void> {
+  await tablesOf(em)
     .selectFrom('session_stream')
     .select('session_id')
     .where('session_id', '=', anyOf('uuid', ids))
@@ -103,20 +112,44 @@ async function deleteRows(
     .orderBy('session_id')
     .forUpdate()
     .execute();
-  const rows = await tables
-    .deleteFrom('session')
-    .where('id', '=', anyOf('uuid', ids))
-    .where('organization_id', '=', organizationId)
-    // One that was changed meanwhile, such as made public or held, is not deleted.
-    .where(selects(which))
-    .returning(['id', 'creator_id as creatorId', 'visibility'])
+}
+
+/** Few statements, because the sessions are locked meanwhile. @returns the ids of those that were deleted. */
+async function deleteRows(
+  em: EntityManager,
+  { organizationId, ids }: Found,
+  which: WhichSessions,
+  { deletionJobId, reason }: Omit<Deletion, 'batch'>,
+): Promise<SessionId[]> {
+  const rows = await tablesOf(em)
+    .with('deleted', (query) =>
+      query
+        .deleteFrom('session')
+        .where('id', '=', anyOf('uuid', ids))
+        .where('organization_id', '=', organizationId)
+        // One that was changed meanwhile, such as made public or held, is not deleted.
+        .where(selects(which))
+        .returning(['id', 'creator_id as creatorId', 'visibility']),
+    )
+    .with('noted', (query) =>
+      query
+        .insertInto('deleted_session')
+        .columns(['session_id', 'organization_id', 'deletion_job_id'])
+        .expression((eb) =>
+          eb
+            .selectFrom('deleted')
+            .select([
+              'id',
+              sql<OrganizationId>`${organizationId}::uuid`.as('organization_id'),
+              sql<DeletionJobId | null>`${deletionJobId}::uuid`.as('deletion_job_id'),
+            ]),
+        ),
+    )
+    .selectFrom('deleted')
+    .select(['id', 'creatorId', 'visibility'])
     .execute();
   if (rows.length === 0) return [];
   const deleted = rows.map(({ id }) => id);
-  await tables
-    .insertInto('deleted_session')
-    .values(deleted.map((id) => ({ session_id: id, organization_id: organizationId, deletion_job_id: deletionJobId })))
-    .execute();
   await eraseStoredAnswers(em, organizationId, deleted);
   for (const { id, creatorId, visibility } of reason === undefined ? [] : rows) {
     const readerId = visibility === 'private' ? (creatorId ?? NOBODY) : null;

@@ -10,10 +10,11 @@ import { redactValue } from '../../core/redaction/redact.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { McpConnectionId, OrganizationId, ProjectId, SessionId } from '../../core/ids.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { isLongerThan } from '../../core/input/validation.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { ARTIFACTS, PULL_REQUESTS, findCodeRepositories } from './artifact-queries.ts';
-import { Session, SessionStream } from './entity.ts';
+import { Session, SessionStream, type SessionTables } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
 import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
 import { PROJECTS, projectsOf } from './project-queries.ts';
@@ -233,6 +234,28 @@ export async function lockSessionWithStream(
     { lockMode: LockMode.PESSIMISTIC_WRITE },
   );
   return { session: await lockSession(em, actor, sessionId), stream };
+}
+
+/** The same, without reading what the session has recorded. @returns whether it is held. */
+export async function lockForDeletion(em: EntityManager, actor: OperationContext['actor'], sessionId: SessionId) {
+  const organizationId = requireOrganization(actor).id;
+  const tables = em.getKysely<Readable<SessionTables>>();
+  await tables
+    .selectFrom('session_stream')
+    .select('session_id')
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .forUpdate()
+    .execute();
+  const session = await tables
+    .selectFrom('session')
+    .select(['organization_id as organizationId', 'creator_id as creatorId', 'visibility', 'held_at as heldAt'])
+    .where('id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .forUpdate()
+    .executeTakeFirst();
+  requireChange(actor, session);
+  return session;
 }
 
 /** Loads and locks a session to change it. When the caller cannot read it, the NotFoundError names `what`. */

@@ -5,10 +5,10 @@ import type { SessionId } from '../../core/ids.ts';
 import { enqueueJob } from '../../core/jobs.ts';
 import { type OperationContext, defineOperation, requireAuthority, unchanged } from '../../core/operation.ts';
 import { lockOrganization } from '../organizations/public.ts';
-import { deleteSessions } from './deletion.ts';
+import { deleteLockedSession } from './deletion.ts';
 import type { Session } from './entity.ts';
 import { holdSessionInput, sessionReference } from './input.ts';
-import { lockSession, lockSessionWithStream } from './operations.ts';
+import { lockForDeletion, lockSession } from './operations.ts';
 import { HOLD_SESSIONS, WRITE_SESSIONS } from './policy.ts';
 import type { SessionRow } from './queries.ts';
 import { readRecorded } from './recording-operations.ts';
@@ -36,10 +36,10 @@ export const deleteSession = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async ({ em, actor, newId }, { sessionId }) => {
     const organizationId = requireOrganization(actor).id;
-    requireNotHeld((await lockSessionWithStream(em, actor, sessionId)).session);
-    const which = { organizationId, id: sessionId };
-    await deleteSessions(em, which, { batch: 1, deletionJobId: null, reason: 'requested' });
+    // Before the session is locked, because it takes a while.
     await enqueueJob(em, 'session-purge', { id: newId(), data: { sessionIds: [sessionId] }, delaySeconds: 0 });
+    requireNotHeld(await lockForDeletion(em, actor, sessionId));
+    await deleteLockedSession(em, { organizationId, id: sessionId });
     return { sessionId, organizationId };
   },
   target: ({ sessionId }) => targetOf(sessionId),

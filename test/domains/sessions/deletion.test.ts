@@ -93,6 +93,19 @@ test('a deleted session is found by no path of either API, and its rows are purg
   expect(answers).toEqual([{ answer: '' }]);
 });
 
+test('a session is locked for few statements while it is deleted, which read nothing that it has recorded', async () => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  await append(gateway, key, sessionId, eventsOf(3));
+  gateway.statements.length = 0;
+  expect((await remove(key, sessionId)).status).toBe(204);
+  const first = gateway.statements.findIndex((text) => text.includes('for update'));
+  const last = gateway.statements.findIndex((text) => /^commit/i.test(text));
+  // The stream, the session, its deletion, stored answers, the audit log and the feed.
+  expect(gateway.statements.slice(first, last)).toHaveLength(6);
+  expect(gateway.statements.filter((text) => /\.\*|description|format_memory|event_data/.test(text))).toEqual([]);
+});
+
 test('its creator and administrators can delete a session in any state; others get 403 or 404', async () => {
   const admin = await gateway.createKey();
   const { organization } = admin;
