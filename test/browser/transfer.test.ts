@@ -43,12 +43,12 @@ async function load(context: BrowserContext, path: string, sign: string): Promis
 /** The maximum size of each page in kB: on the first load, and when its files are cached. */
 const PAGES: readonly (readonly [path: string, sign: string, first: number, second: number])[] = [
   ['/sign-in', 'h1', 10, 5],
-  ['/', 'main h2', 106, 13],
-  ['/sessions', 'table', 106, 13],
-  [`/sessions/${sessionId}`, '.empty', 109, 13],
-  ['/event-definitions', '.empty', 106, 13],
-  ['/webhooks', '.empty', 106, 13],
-  ['/members', '#membership', 106, 13],
+  ['/', 'main h2', 90, 13],
+  ['/sessions', 'table', 90, 13],
+  [`/sessions/${sessionId}`, '.empty', 105, 13],
+  ['/event-definitions', '.empty', 90, 13],
+  ['/webhooks', '.empty', 90, 13],
+  ['/members', '#membership', 90, 13],
   ['/graphql', '.CodeMirror', 700, 10],
   ['/docs', '.opblock', 500, 10],
 ];
@@ -73,7 +73,7 @@ test('what a session shows after its timeline is loaded after it', async () => {
   const names = requested.map((url) => url.split('/').at(-1) ?? '');
   expect(names).toContain('session-page.js');
   const later =
-    /^(?:marked|markdown|session-(?:outline|strip|contents|figures|files|picture|details))\.js$|^session\.css$/;
+    /^(?:marked|markdown|session-(?:outline|strip|lanes|contents|figures|files|picture|details))\.js$|^session\.css$/;
   expect(names.filter((name) => later.test(name))).toEqual([]);
 });
 

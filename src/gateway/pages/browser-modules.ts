@@ -27,7 +27,7 @@ const WORKER_HEADERS = {
 };
 
 /**
- * Publishes TypeScript modules of a folder as JavaScript: types are removed, nothing is bundled or minified. `packages`
+ * Publishes TypeScript modules of a folder as JavaScript: types and comments are removed, nothing is bundled or minified. `packages`
  * maps imported package names to files, and `values` modules to what they export: JSON. The address of all modules contains a hash of their contents, so that browsers
  * can cache them.
  */
@@ -93,12 +93,19 @@ function withAddresses(code: string, fileOf: ReadonlyMap<string, string>, within
   );
 }
 
+/** Removes comments of whole lines, and the blanks where types were. The numbers of lines stay, for the traces of errors. */
+function withoutComments(code: string): string {
+  return code
+    .replaceAll(/^[ \t]*(?:\/\*\*[^]*?\*\/|\/\/.*)$/gm, (comment) => comment.replaceAll(/[^\n]/g, ''))
+    .replaceAll(/[ \t]+$/gm, '');
+}
+
 /** Removes types. The warning of Node.js that this function is experimental is suppressed, because it is of no use to operators. */
 function withoutTypes(source: string): string {
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = () => undefined;
   try {
-    return stripTypeScriptTypes(source, { mode: 'strip' });
+    return withoutComments(stripTypeScriptTypes(source, { mode: 'strip' }));
   } finally {
     process.emitWarning = emitWarning;
   }
