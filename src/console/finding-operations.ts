@@ -1,5 +1,11 @@
 import { ACTOR } from './operation-faults.ts';
 
+const OUTLINE = `
+  marks { firstId createdAt messages toolCalls failures failureId inputTokens outputTokens costUsd }
+  entries { eventId createdAt kind text lastId endedAt toolCalls failures failureId subagentId parentId }
+  tools { name calls failures durationMs firstId failureId }
+  models lastId hasMore`;
+
 /** The operations with which the console finds something; a part of `OPERATIONS`. */
 export const FINDING = {
   SessionSearch: `query SessionSearch($text: String!, $filter: SessionFilter, $first: Int!, $after: String) {
@@ -67,12 +73,11 @@ export const FINDING = {
   }`,
 
   SessionOutline: `query SessionOutline($id: ID!, $after: ID) {
-    session(id: $id) { id outline(after: $after) {
-      marks { firstId createdAt messages toolCalls failures failureId inputTokens outputTokens costUsd }
-      entries { eventId createdAt kind text }
-      tools { name calls failures durationMs firstId failureId }
-      models lastId hasMore
-    } }
+    session(id: $id) { id outline: wholeOutline(after: $after) { ${OUTLINE} } }
+  }`,
+
+  SessionOutlinePart: `query SessionOutlinePart($id: ID!, $after: ID) {
+    session(id: $id) { id outline(after: $after) { ${OUTLINE} } }
   }`,
 
   SessionEdits: `query SessionEdits($id: ID!, $first: Int, $after: String, $filter: SessionEventFilter) {

@@ -66,31 +66,21 @@ function Entries({ sessionId, outline }: ContentsProps): VNode {
 interface Row {
   readonly entry: Entry;
   readonly id: number;
-  /** When it began, and for a turn what happened until the next one. */
+  /** When it began, and what happened in it. */
   readonly happened: string;
 }
 
-function rowsOf({ entries, marks }: Outline): readonly Row[] {
-  const turns = entries.filter(({ kind }) => kind === 'TURN').map(({ eventId }) => Number(eventId));
-  const sums = new Map(turns.map((id) => [id, { toolCalls: 0, failures: 0 }]));
-  let turn = -1;
-  for (const { firstId, toolCalls, failures } of marks) {
-    while ((turns[turn + 1] ?? Infinity) <= Number(firstId)) turn += 1;
-    const sum = sums.get(turns[turn] ?? 0);
-    if (!sum) continue;
-    sum.toolCalls += toolCalls;
-    sum.failures += failures;
-  }
+function rowsOf({ entries }: Outline): readonly Row[] {
   return entries.slice(0, MAX_SHOWN).map((entry) => {
-    const id = Number(entry.eventId);
-    const { toolCalls = 0, failures = 0 } = (entry.kind === 'TURN' && sums.get(id)) || {};
-    const words = [
-      clock.format(new Date(entry.createdAt)),
-      toolCalls > 0 && counted(toolCalls, 'tool call'),
-      failures > 0 && `${failures} failed`,
-    ];
-    return { entry, id, happened: words.filter(Boolean).join(' · ') };
+    const words = [clock.format(new Date(entry.createdAt)), happenedIn(entry)];
+    return { entry, id: Number(entry.eventId), happened: words.filter(Boolean).join(' · ') };
   });
+}
+
+/** How many tool calls ended and how many failed; empty for none. */
+export function happenedIn({ toolCalls, failures }: Entry): string {
+  const words = [toolCalls > 0 && counted(toolCalls, 'tool call'), failures > 0 && `${failures} failed`];
+  return words.filter(Boolean).join(' · ');
 }
 
 function useMedia(query: string): boolean {

@@ -2,7 +2,7 @@ import { query } from './api.ts';
 import type { Answers } from './operation-types.ts';
 import { addSessionStyle } from './session-style.ts';
 
-/** Reads what happens in a session, part by part, and goes on after its last event. */
+/** Reads what happens in a session, in few large parts, and goes on after its last event. */
 
 type Part = NonNullable<NonNullable<Answers['SessionOutline']['session']>['outline']>;
 export type Mark = Part['marks'][number];
@@ -33,7 +33,9 @@ export function createOutlineReader(
   let [isReading, isWanted] = [false, false];
   const readAll = async () => {
     for (isReading = true; isWanted && !signal.aborted;) {
-      const { data } = await query('SessionOutline', { id, after: String(outline.lastId) }, { signal });
+      // What follows is small, and costs less.
+      const name = outline.isComplete ? 'SessionOutlinePart' : 'SessionOutline';
+      const { data } = await query(name, { id, after: String(outline.lastId) }, { signal });
       const part = data?.session?.outline;
       if (signal.aborted) return;
       isWanted = part?.hasMore ?? false;
@@ -54,17 +56,40 @@ const MAX_MARKS = 4000;
 const MAX_ENTRIES = 501;
 
 function joined(outline: Outline, part: Part): Outline {
-  const known = new Set(outline.entries.map(({ eventId }) => eventId));
-  const entries = [...outline.entries, ...part.entries.filter(({ eventId }) => !known.has(eventId))];
   return {
     marks: halved([...outline.marks, ...part.marks]),
-    entries: entries.slice(0, MAX_ENTRIES),
+    entries: entriesWith(outline.entries, part).slice(0, MAX_ENTRIES),
     tools: part.tools.reduce(withTool, outline.tools),
     models: [...new Set([...outline.models, ...part.models])],
     lastId: Number(part.lastId),
     isComplete: !part.hasMore,
   };
 }
+
+type Happened = Pick<Mark, 'toolCalls' | 'failures'>;
+
+/** The last turn and subagents go on in the next part, which begins with what happens before its first turn. */
+function entriesWith(known: readonly Entry[], part: Part): readonly Entry[] {
+  const isTurn = ({ kind }: Entry) => kind === 'TURN';
+  const ofSubagents = new Map(part.entries.map((entry) => [entry.subagentId, entry]));
+  const turns = part.entries.filter(isTurn);
+  const rest = (field: keyof Happened) => totalOf(part.marks, field) - totalOf(turns, field);
+  const lastTurn = known.findLast(isTurn);
+  const grown = known.map((entry) => {
+    if (entry === lastTurn) return plusHappened(entry, { toolCalls: rest('toolCalls'), failures: rest('failures') });
+    const more = isTurn(entry) ? undefined : ofSubagents.get(entry.subagentId);
+    return more ? { ...plusHappened(entry, more), lastId: more.lastId, endedAt: more.endedAt } : entry;
+  });
+  const ids = new Set(known.map(({ subagentId }) => subagentId));
+  return [...grown, ...part.entries.filter((entry) => isTurn(entry) || !ids.has(entry.subagentId))];
+}
+
+function plusHappened(entry: Entry, { toolCalls, failures }: Happened): Entry {
+  return { ...entry, toolCalls: entry.toolCalls + toolCalls, failures: entry.failures + failures };
+}
+
+const totalOf = (parts: readonly Happened[], field: keyof Happened) =>
+  parts.reduce((sum, part) => sum + part[field], 0);
 
 function withTool(tools: readonly Tool[], tool: Tool): readonly Tool[] {
   const known = tools.find(({ name }) => name === tool.name);

@@ -8,7 +8,7 @@ import { goToEvent } from './wanted-event.ts';
 
 /** The whole of a session over its timeline: time to the right; messages, tool calls and failures in three rows. A click or a key goes there. */
 
-const WIDTH = 1000;
+export const WIDTH = 1000;
 const HEIGHT = 30;
 const MAX_COLUMNS = 240;
 /** Longer pauses are drawn as long as this, because they would leave no room for the rest. */
@@ -33,10 +33,10 @@ export interface Column {
 
 /** Marks with their places: half by time, half by order, so that events of the same moment have a place too. */
 export function columnsOf(marks: readonly Mark[]): readonly Column[] {
-  const size = Math.ceil(marks.length / MAX_COLUMNS);
-  const sums = Array.from({ length: Math.ceil(marks.length / Math.max(size, 1)) }, (_, index) =>
-    sumOf(marks.slice(index * size, (index + 1) * size)),
-  );
+  const first = Number(marks[0]?.firstId);
+  const size = Math.ceil((Number(marks.at(-1)?.firstId) - first + 1) / MAX_COLUMNS);
+  const groups = Map.groupBy(marks, ({ firstId }) => Math.floor((Number(firstId) - first) / size));
+  const sums = Array.from(groups.values(), sumOf);
   const times = sums.map(({ createdAt }) => Date.parse(createdAt));
   const gaps = times.map((at, index) => Math.max(0, (times[index + 1] ?? at) - at));
   const shown = gaps.map((gap) => Math.min(gap, MAX_PAUSE_MS));

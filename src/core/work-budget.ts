@@ -52,6 +52,12 @@ export const WORK = {
   outlineMarks: 100,
   outlineEntries: 200,
   outlineNames: 100,
+  /** Pages of a part of a whole outline, events of a page, and the bytes that a page should have; sums and entries of the part. */
+  wholeOutlinePages: 20,
+  wholeOutlineEvents: 5_000,
+  wholeOutlineBytes: 3 * 1024 * 1024,
+  wholeOutlineMarks: 500,
+  wholeOutlineEntries: 600,
   /** Events of an answer of another server. */
   events: 50_000,
   /** Pages of a list of another server. */

@@ -1,17 +1,8 @@
-import { requireAccess } from '../../core/access.ts';
-import type { LoadBatch } from '../../core/graphql/batches.ts';
-import type { SessionId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
-import type { OperationContext } from '../../core/operation.ts';
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
-import { READ_SESSIONS } from '../sessions/public.ts';
-import { MAX_PAGE } from './input.ts';
-import { type SessionEventRow, type SessionEventSlice, slicesOf } from './queries.ts';
+import type { SessionEventRow } from './queries.ts';
 
-/**
- * What happens in a session, part by part: sums of consecutive events for a plot, the turns and subagents, and the tools. A part is one page of
- * events, so that its time and memory have the bounds of a page.
- */
+/** Sums what happens in a session: consecutive events for a plot, the turns and subagents, and the tools. */
 
 /** Consecutive events, summed. */
 export interface OutlineMark {
@@ -33,6 +24,13 @@ export interface OutlineEntry {
   readonly createdAt: string;
   readonly kind: (typeof ENTRY_KINDS)[number];
   readonly text: string;
+  readonly subagentId: string | null;
+  readonly parentId: string | null;
+  lastId: number;
+  endedAt: string;
+  toolCalls: number;
+  failures: number;
+  failureId: number | null;
 }
 
 export interface OutlineTool {
@@ -44,34 +42,11 @@ export interface OutlineTool {
   failureId: number | null;
 }
 
-export interface SessionOutline {
+export interface OutlineParts {
   readonly marks: readonly OutlineMark[];
   readonly entries: readonly OutlineEntry[];
   readonly tools: readonly OutlineTool[];
   readonly models: readonly string[];
-  readonly lastId: number;
-  readonly hasMore: boolean;
-}
-
-/** The part of each session after an event. */
-export function outlinesOf(context: OperationContext, after: number): LoadBatch<SessionId, SessionOutline> {
-  requireAccess(context.actor, READ_SESSIONS);
-  const slices = slicesOf(context, {}, { after, limit: MAX_PAGE }, ['id', 'createdAt', 'eventData']);
-  return async (sessionIds) => {
-    const outlines = new Map<SessionId, SessionOutline>();
-    for (const [id, slice] of await slices(sessionIds)) outlines.set(id, await outlineOf(slice, after));
-    return outlines;
-  };
-}
-
-async function outlineOf({ events, isFull }: SessionEventSlice, after: number): Promise<SessionOutline> {
-  const work = new WorkSlices();
-  const outline = new Outline(Math.max(1, Math.ceil(events.length / WORK.outlineMarks)));
-  for (const event of events) {
-    if (work.isOver()) await work.pause();
-    outline.add(event);
-  }
-  return { ...outline.parts, lastId: events.at(-1)?.id ?? after, hasMore: isFull };
 }
 
 type Data = Readonly<Record<string, unknown>>;
@@ -81,115 +56,189 @@ const FAILURE = /error|fail/i;
 /** Fields of the input of a tool that say what a subagent is for. */
 const PURPOSES = ['description', 'title', 'name', 'prompt', 'message', 'task'];
 
-interface Call {
-  readonly event: SessionEventRow;
+type Happened = Pick<SessionEventRow, 'id' | 'createdAt'>;
+
+/** A tool call that has begun. Its input is not kept: a part can have many. */
+interface Call extends Happened {
   readonly name: string;
-  readonly input: unknown;
+  /** What its input says that it is for. */
+  readonly purpose: string;
+  /** The subagent that called. */
+  readonly parentId: string | null;
 }
 
-class Outline {
-  readonly #eventsPerMark: number;
-  readonly #marks: OutlineMark[] = [];
+export interface OutlineSize {
+  readonly marks: number;
+  readonly entries: number;
+}
+
+export class OutlineBuilder {
+  readonly #size: OutlineSize;
+  #eventsPerMark: number;
+  #marks: OutlineMark[] = [];
   readonly #entries: OutlineEntry[] = [];
   readonly #tools = new Map<string, OutlineTool>();
   readonly #models = new Set<string>();
   readonly #calls = new Map<string, Call>();
   readonly #messages = new Set<string>();
-  readonly #subagents = new Set<string>();
+  readonly #subagents = new Map<string, OutlineEntry>();
+  #turn: OutlineEntry | undefined;
   #count = 0;
 
-  constructor(eventsPerMark: number) {
-    this.#eventsPerMark = eventsPerMark;
+  /** @param expected how many events there are at least */
+  constructor(size: OutlineSize, expected: number) {
+    this.#size = size;
+    this.#eventsPerMark = Math.max(1, Math.ceil(expected / size.marks));
   }
 
-  get parts(): Pick<SessionOutline, 'marks' | 'entries' | 'tools' | 'models'> {
+  get parts(): OutlineParts {
     const entries = this.#entries.toSorted((one, other) => one.eventId - other.eventId);
     return { marks: this.#marks, entries, tools: [...this.#tools.values()], models: [...this.#models] };
   }
 
-  add(event: SessionEventRow): void {
+  async add(events: readonly SessionEventRow[]): Promise<void> {
+    const work = new WorkSlices();
+    for (const event of events) {
+      if (work.isOver()) await work.pause();
+      this.#add(event);
+    }
+  }
+
+  #add(event: SessionEventRow): void {
     const data = objectOf(JSON.parse(event.eventData));
     const mark = this.#markOf(event);
     const result = objectOf(data['toolResult']);
     const isFailure = result['status'] === 'error' || FAILURE.test(nameOf(data));
-    if (isFailure) {
-      mark.failures += 1;
-      mark.failureId ??= event.id;
-    }
-    this.#addUsage(mark, objectOf(data['usage']));
-    this.#addSubagent(event, data);
-    if (isTool(data)) this.#addTool(mark, event, data, result);
+    addUsage(mark, objectOf(data['usage']));
+    this.#addModel(objectOf(data['usage'])['model']);
+    const subagent = this.#subagentOf(event, data);
+    let ended = 0;
+    if (isTool(data)) ended = this.#addTool(event, data, result);
     else if (isMessage(data) && !isFailure) this.#addMessage(mark, event, data);
+    const happened = { toolCalls: ended, failures: isFailure ? 1 : 0, failureId: isFailure ? event.id : null };
+    addHappened(mark, happened);
+    for (const entry of [this.#turn, subagent]) if (entry) extend(entry, event, happened);
+    // The end of the call that started a subagent.
+    const itemId = idOf(data['itemId']);
+    const started = itemId === '' ? undefined : this.#subagents.get(itemId);
+    if (started && started !== subagent) extend(started, event, { ...happened, toolCalls: 0 });
   }
 
   #markOf({ id, createdAt }: SessionEventRow): OutlineMark {
     const last = this.#marks.at(-1);
-    if (last && this.#count++ % this.#eventsPerMark !== 0) return last;
+    this.#count += 1;
+    if (last && (this.#count - 1) % this.#eventsPerMark !== 0) return last;
+    if (this.#marks.length >= this.#size.marks) this.#halve();
     const sums = { messages: 0, toolCalls: 0, failures: 0, inputTokens: 0, outputTokens: 0, costUsd: 0 };
     const mark: OutlineMark = { firstId: id, createdAt, failureId: null, ...sums };
-    this.#count = 1;
     this.#marks.push(mark);
     return mark;
   }
 
-  #addUsage(mark: OutlineMark, usage: Data): void {
-    for (const field of ['inputTokens', 'outputTokens', 'costUsd'] as const) mark[field] += amountOf(usage[field]);
-    const model = shortText(usage['model'], MAX_NAME);
+  /** Makes one mark of each two. */
+  #halve(): void {
+    this.#eventsPerMark *= 2;
+    this.#marks = this.#marks.filter((mark, index) => {
+      const before = index % 2 === 1 ? this.#marks[index - 1] : undefined;
+      if (!before) return true;
+      before.messages += mark.messages;
+      addHappened(before, mark);
+      addUsage(before, mark);
+      return false;
+    });
+  }
+
+  #addModel(name: unknown): void {
+    const model = shortText(name, MAX_NAME);
     if (model !== '' && this.#models.size < WORK.outlineNames) this.#models.add(model);
   }
 
-  /** A call ends once, but can report its progress many times. */
-  #addTool(mark: OutlineMark, event: SessionEventRow, data: Data, { status }: Data): void {
-    const itemId = textOf(data['itemId']);
+  /** A call ends once, but can report its progress many times. @returns how many calls have ended */
+  #addTool(event: SessionEventRow, data: Data, { status }: Data): number {
+    const itemId = idOf(data['itemId']);
     const began = this.#calls.get(itemId);
     const name = shortText(data['toolName'], MAX_NAME) || (began?.name ?? '');
+    const { id, createdAt } = began ?? event;
     if (status !== 'completed' && status !== 'error') {
-      const input = data['accumulatedText'] ?? began?.input;
-      if (itemId !== '') this.#calls.set(itemId, { event: began?.event ?? event, name, input });
-      return;
+      const input = textOf(data['accumulatedText']);
+      const purpose = input === '' ? (began?.purpose ?? '') : purposeOf(input);
+      if (itemId !== '') this.#calls.set(itemId, { id, createdAt, name, purpose, parentId: subagentIdOf(data) });
+      return 0;
     }
-    mark.toolCalls += 1;
-    const tool = this.#toolOf(name, began?.event ?? event);
+    const tool = this.#toolOf(name, id);
     tool.calls += 1;
-    if (began) tool.durationMs += Math.max(0, Date.parse(event.createdAt) - Date.parse(began.event.createdAt));
-    if (status !== 'error') return;
-    tool.failures += 1;
-    tool.failureId ??= event.id;
+    if (began) tool.durationMs += Math.max(0, Date.parse(event.createdAt) - Date.parse(createdAt));
+    if (status === 'error') {
+      tool.failures += 1;
+      tool.failureId ??= event.id;
+    }
+    return 1;
   }
 
   /** The names beyond the bound count without their name. */
-  #toolOf(name: string, { id }: SessionEventRow): OutlineTool {
+  #toolOf(name: string, firstId: number): OutlineTool {
     const key = this.#tools.has(name) || this.#tools.size < WORK.outlineNames ? name : '';
     const known = this.#tools.get(key);
     if (known) return known;
-    const tool = { name: key, calls: 0, failures: 0, durationMs: 0, firstId: id, failureId: null };
+    const tool = { name: key, calls: 0, failures: 0, durationMs: 0, firstId, failureId: null };
     this.#tools.set(key, tool);
     return tool;
   }
 
   #addMessage(mark: OutlineMark, event: SessionEventRow, data: Data): void {
-    const key = `${event.messageId ?? ''} ${textOf(data['itemId'])} ${amountOf(data['index'])}`;
+    const key = `${event.messageId ?? ''} ${idOf(data['itemId'])} ${amountOf(data['index'])}`;
     if (key !== '  0' && this.#messages.has(key)) return;
     this.#messages.add(key);
     mark.messages += 1;
+    if (data['source'] !== 'user' || subagentIdOf(data) !== null) return;
     const text = shortText(data['accumulatedText'], MAX_TEXT);
-    if (data['source'] === 'user' && !isDelegated(objectOf(data['scope']))) this.#addEntry(event, 'turn', text);
+    // Beyond the bound, what happens counts to the last listed turn.
+    this.#turn = this.#addEntry(event, { kind: 'turn', text, subagentId: null, parentId: null }) ?? this.#turn;
   }
 
-  /** A subagent is named after the call that started it, if that is in the same part. */
-  #addSubagent(event: SessionEventRow, data: Data): void {
-    const scope = objectOf(data['scope']);
-    const parent = textOf(scope['parentToolUseId']) || textOf(scope['taskId']);
-    if (!isDelegated(scope) || this.#subagents.has(parent) || this.#subagents.size >= WORK.outlineEntries) return;
-    this.#subagents.add(parent);
-    const call = this.#calls.get(parent);
-    const text = call ? purposeOf(call) : shortText(data['accumulatedText'], MAX_TEXT);
-    this.#addEntry(call?.event ?? event, 'subagent', text);
+  /** The subagent that an event belongs to. It is named after the call that started it, if that is in the same part. */
+  #subagentOf(event: SessionEventRow, data: Data): OutlineEntry | undefined {
+    const subagentId = subagentIdOf(data);
+    if (subagentId === null) return undefined;
+    const known = this.#subagents.get(subagentId);
+    if (known) return known;
+    const call = this.#calls.get(subagentId);
+    const text = call ? call.purpose || call.name : shortText(data['accumulatedText'], MAX_TEXT);
+    const names = { kind: 'subagent', text, subagentId, parentId: call?.parentId ?? null } as const;
+    const entry = this.#addEntry(call ?? event, names);
+    if (entry) this.#subagents.set(subagentId, entry);
+    return entry;
   }
 
-  #addEntry({ id, createdAt }: SessionEventRow, kind: OutlineEntry['kind'], text: string): void {
-    if (this.#entries.length < WORK.outlineEntries) this.#entries.push({ eventId: id, createdAt, kind, text });
+  #addEntry(
+    { id, createdAt }: Happened,
+    names: Pick<OutlineEntry, 'kind' | 'text' | 'subagentId' | 'parentId'>,
+  ): OutlineEntry | undefined {
+    if (this.#entries.length >= this.#size.entries) return undefined;
+    const end = { lastId: id, endedAt: createdAt, toolCalls: 0, failures: 0, failureId: null };
+    const entry: OutlineEntry = { eventId: id, createdAt, ...names, ...end };
+    this.#entries.push(entry);
+    return entry;
   }
+}
+
+type Happenings = Pick<OutlineMark, 'toolCalls' | 'failures' | 'failureId'>;
+
+function addHappened(sums: Happenings, { toolCalls, failures, failureId }: Readonly<Happenings>): void {
+  sums.toolCalls += toolCalls;
+  sums.failures += failures;
+  sums.failureId ??= failureId;
+}
+
+function addUsage(mark: OutlineMark, usage: object): void {
+  const amounts: Data = { ...usage };
+  for (const field of ['inputTokens', 'outputTokens', 'costUsd'] as const) mark[field] += amountOf(amounts[field]);
+}
+
+function extend(entry: OutlineEntry, { id, createdAt }: Happened, happened: Readonly<Happenings>): void {
+  entry.lastId = id;
+  entry.endedAt = createdAt;
+  addHappened(entry, happened);
 }
 
 const MAX_NAME = 200;
@@ -203,14 +252,19 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-/** The first characters of a text, in one line. */
+/** An id of an agent. Longer ones are none, because a part remembers all of its ids. */
+function idOf(value: unknown): string {
+  const id = textOf(value);
+  return id.length <= MAX_NAME ? id : '';
+}
+
+/** The first characters of a text, in one line. A copy, because a part of a string keeps the whole in memory. */
 function shortText(value: unknown, length: number): string {
-  return textOf(value)
+  const text = textOf(value)
     .slice(0, 2 * length)
     .replaceAll(/\s+/g, ' ')
-    .trim()
-    .slice(0, length)
-    .toWellFormed();
+    .trim();
+  return Buffer.from(text.slice(0, length).toWellFormed()).toString();
 }
 
 function amountOf(value: unknown): number {
@@ -236,20 +290,28 @@ function isMessage(data: Data): boolean {
   );
 }
 
-function isDelegated({ kind }: Data): boolean {
-  return kind === 'subagent' || kind === 'background';
+/** The subagent or background task that acts: the call that started it, or its task. Null for the agent itself. */
+function subagentIdOf(data: Data): string | null {
+  const { kind, parentToolUseId, taskId } = objectOf(data['scope']);
+  return kind === 'subagent' || kind === 'background' ? idOf(parentToolUseId) || idOf(taskId) : null;
 }
 
-function purposeOf({ name, input }: Call): string {
+/** A field of the input of a tool that says what a subagent is for, with the beginning of its text. */
+const PURPOSE = new RegExp(`"(${PURPOSES.join('|')})"\\s*:\\s*"((?:[^"\\\\]|\\\\.){1,240})`, 'g');
+const MAX_END = 2000;
+
+/**
+ * What the input of a call says that it is for; empty when it does not. Only its ends are searched and nothing is parsed, because most calls
+ * start no subagent.
+ */
+function purposeOf(input: string): string {
+  const ends = input.length > 2 * MAX_END ? input.slice(0, MAX_END) + input.slice(-MAX_END) : input;
+  const found = [...ends.matchAll(PURPOSE)];
+  const [, , text] = PURPOSES.map((name) => found.find(([, field]) => field === name)).find(Boolean) ?? [];
+  if (text === undefined) return '';
   try {
-    const fields = objectOf(JSON.parse(textOf(input)));
-    return (
-      shortText(
-        PURPOSES.map((field) => fields[field]).find((value) => textOf(value) !== ''),
-        MAX_TEXT,
-      ) || name
-    );
+    return shortText(JSON.parse(`"${text}"`), MAX_TEXT);
   } catch {
-    return name;
+    return '';
   }
 }

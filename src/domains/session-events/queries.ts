@@ -19,6 +19,7 @@ import {
 } from '../../core/postgres/reading/queries.ts';
 import { readByParent } from '../../core/postgres/reading/pages.ts';
 import type { PageRows } from '../../core/postgres/reading/sql.ts';
+import { WORK } from '../../core/work-budget.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
@@ -50,6 +51,8 @@ export interface SessionEventWindow {
   readonly backward?: boolean;
   /** The page ends with the event that reaches this many bytes instead of the usual maximum. */
   readonly maxBytes?: number;
+  /** As in `PageOptions`. */
+  readonly isAnswered?: boolean;
 }
 
 export interface SessionEventSlice {
@@ -137,15 +140,18 @@ interface PageShape {
   readonly isText: boolean;
   readonly conditions: readonly Condition[];
   readonly names: readonly (keyof SessionEventRow)[];
+  readonly isAnswered: boolean;
 }
 
-const pages = preparedByShape<Given, PageShape>()((value, { role, direction, isOne, isText, conditions, names }) => {
+const pages = preparedByShape<Given, PageShape>()((value, shape) => {
+  const { role, direction, isOne, isText, isAnswered, conditions, names } = shape;
+  const maxRows = isAnswered ? MAX_ROWS : WORK.wholeOutlineEvents;
   const events = eventsOf(isOne ? theOnly(value) : sql<string>`s.id`, conditions, value)
     .select(names.map((name) => selectionOf(name, isText)))
     .orderBy('e.session_id', direction)
     .orderBy('e.id', direction);
   const page = db
-    .selectFrom(events.limit(sql.lit(MAX_ROWS)).as('longest'))
+    .selectFrom(events.limit(sql.lit(maxRows)).as('longest'))
     .selectAll('longest')
     .limit(sql<number>`${value('limit')}`);
   const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
@@ -161,7 +167,7 @@ const pages = preparedByShape<Given, PageShape>()((value, { role, direction, isO
 export function slicesOf(
   { actor, sql: reader }: OperationContext,
   filter: SessionEventFilter,
-  { backward = false, maxBytes, ...window }: SessionEventWindow,
+  { backward = false, maxBytes, isAnswered = true, ...window }: SessionEventWindow,
   asked?: Columns<SessionEventRow>,
 ): LoadBatch<SessionId, SessionEventSlice> {
   const { role, ...caller } = callerOf(actor);
@@ -178,9 +184,10 @@ export function slicesOf(
       isText: reader.isTransaction,
       conditions,
       names,
+      isAnswered,
     } as const;
     const statement = pages(shape, { ...filter, ...window, ...caller, sessionIds });
-    const read = await reader.page(statement, { maxBytes, isJson: true });
+    const read = await reader.page(statement, { maxBytes, isJson: true, isAnswered });
     if (only !== undefined) for (const row of read.rows) row.sessionId = only;
     return read;
   };

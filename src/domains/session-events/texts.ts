@@ -62,8 +62,9 @@ export const MATCH_TEXTS = {
 } as const;
 
 export const OUTLINE_TEXTS = {
-  marks: 'Up to 100 sums of consecutive events, which together have all events of the part.',
-  entries: 'Turns and subagents, in the order of the events; at most 200.',
+  marks:
+    'Up to 100 sums of consecutive events, which together have all events of the part; in `wholeOutline` up to 500.',
+  entries: 'Turns and subagents, in the order of the events; at most 200, in `wholeOutline` 600.',
   tools:
     'The tools whose calls have ended, the first 100 by name. The calls of further ones are together in one with an empty name.',
   models: 'The models that the events name, at most 100.',
@@ -88,6 +89,16 @@ export const OUTLINE_ENTRY_TEXTS = {
   createdAt: SESSION_EVENT_TEXTS.createdAt,
   kind: 'What begins here.',
   text: 'The beginning of the message, or what the subagent is for, in one line of at most 120 characters. Empty when the events do not say it.',
+  lastId: 'The last event in the part that belongs to the turn or subagent.',
+  endedAt: 'When that event happened.',
+  toolCalls: 'Tool calls that ended in the turn, up to the next listed one, or in the subagent.',
+  failures:
+    'Events that report an error, in the turn, up to the next listed one, or in the subagent, with the call that started it.',
+  failureId: 'Id of the first of these. Null when there is none.',
+  subagentId:
+    'Id of the subagent: that of the call that started it, or of its task. Parts that have the same subagent have the same id. Null for a turn.',
+  parentId:
+    'The `subagentId` of the subagent that started it. Null when the agent itself did, or when the call is in another part.',
 } as const;
 
 export const OUTLINE_TOOL_TEXTS = {

@@ -25,15 +25,19 @@ interface Outline {
   readonly hasMore: boolean;
 }
 
-const QUERY = `query($id: ID!, $after: ID) { session(id: $id) { id outline(after: $after) {
-  marks { firstId messages toolCalls failures failureId inputTokens outputTokens costUsd }
-  entries { eventId kind text } tools { name calls failures durationMs firstId failureId } models lastId hasMore } } }`;
+const queryOf = (field: 'outline' | 'wholeOutline') => `query($id: ID!, $after: ID) {
+  session(id: $id) { id outline: ${field}(after: $after) {
+    marks { firstId messages toolCalls failures failureId inputTokens outputTokens costUsd }
+    entries { eventId kind text } tools { name calls failures durationMs firstId failureId } models lastId hasMore
+  } } }`;
+const QUERY = queryOf('outline');
 
-async function outlineOf(key: string, id: string, after?: string): Promise<Outline> {
-  const { data, errors } = await gateway.graphql<{ session: { outline: Outline } }>(key, QUERY, { id, after });
+async function outlineOf(key: string, id: string, after?: string, query = QUERY): Promise<Outline> {
+  const { data, errors } = await gateway.graphql<{ session: { outline: Outline } }>(key, query, { id, after });
   expect(errors).toBeUndefined();
   return data?.session.outline as Outline;
 }
+const wholeOutlineOf = (key: string, id: string) => outlineOf(key, id, undefined, queryOf('wholeOutline'));
 
 const sumOf = (marks: readonly Mark[], field: keyof Mark) => marks.reduce((sum, mark) => sum + Number(mark[field]), 0);
 
@@ -147,6 +151,131 @@ test('a long session is read in parts of bounded size, whose sums are those of a
     models: [],
     lastId: 99_999,
     hasMore: false,
+  });
+  // At once, it has the same sums, with as many statements as pages.
+  const before = gateway.statements.length;
+  const whole = await wholeOutlineOf(key, id);
+  const pages = gateway.statements.slice(before).filter((text) => text.includes('"session_event"'));
+  const { marks, tools, lastId, hasMore } = whole;
+  expect([pages.length, lastId, hasMore]).toEqual([2, 2001, false]);
+  const all = parts.flatMap((part) => part.marks);
+  for (const field of ['toolCalls', 'messages', 'failures'] as const)
+    expect(sumOf(marks, field)).toBe(sumOf(all, field));
+  expect(marks.length).toBeGreaterThan(240);
+  expect(marks.length).toBeLessThanOrEqual(500);
+  expect([tools.length, tools.at(-1)]).toEqual([101, expect.objectContaining({ name: '', calls: 650 })]);
+  // Of several sessions, a part is one page.
+  const other = await recordedSession(key);
+  const { data } = await gateway.graphql(
+    key,
+    'query($ids: [ID!]!) { nodes(ids: $ids) { ... on Session { databaseId wholeOutline { lastId hasMore } } } }',
+    { ids: await Promise.all([id, other].map(globalIdOf(key))) },
+  );
+  expect(data).toEqual({
+    nodes: [
+      { databaseId: id, wholeOutline: { lastId: 1000, hasMore: true } },
+      { databaseId: other, wholeOutline: { lastId: 0, hasMore: false } },
+    ],
+  });
+});
+
+const globalIdOf = (key: string) => async (id: string) => {
+  const { data } = await gateway.graphql<{ session: { id: string } }>(
+    key,
+    'query($id: ID!) { session(id: $id) { id } }',
+    { id },
+  );
+  return data?.session.id;
+};
+
+test('the whole outline of a session with more data than an answer may have is read at once', async () => {
+  const { key } = await gateway.createKey();
+  const id = await recordedSession(key);
+  const output = 'x'.repeat(400_000);
+  for (let batch = 0; batch < 8; batch += 1)
+    await append(
+      gateway,
+      key,
+      id,
+      Array.from({ length: 5 }, () => of({ toolName: 'Read', toolResult: { status: 'completed', output } })),
+    );
+  const { marks, lastId, hasMore } = await wholeOutlineOf(key, id);
+  expect([sumOf(marks, 'toolCalls'), lastId, hasMore]).toEqual([40, 40, false]);
+});
+
+test('each subagent has its end, its calls and failures, and the subagent that started it', async () => {
+  const { key } = await gateway.createKey();
+  const id = await recordedSession(key);
+  const within = (parentToolUseId: string) => ({ scope: { kind: 'subagent', parentToolUseId } });
+  const task = (itemId: string, input: object, more: object = {}) => ({
+    itemId,
+    toolName: 'Task',
+    accumulatedText: JSON.stringify(input),
+    toolResult: { status: 'running' },
+    ...more,
+  });
+  const call = (status: string, more: object) => ({ itemId: 'c', toolName: 'Bash', toolResult: { status }, ...more });
+  const long = 'a\n"quoted" \\ '.repeat(2000);
+  const ended = (itemId: string, status: string, more: object = {}) => ({ itemId, toolResult: { status }, ...more });
+  await append(
+    gateway,
+    key,
+    id,
+    [
+      { source: 'user', accumulatedText: 'Do it' },
+      task('a', { prompt: long, description: 'Find "all" callers' }),
+      call('error', within('a')),
+      task('b', { subagent_type: 'x', prompt: long }, within('a')),
+      call('completed', within('b')),
+      ended('b', 'completed', within('a')),
+      task('d', {}),
+      call('completed', { scope: { kind: 'background', taskId: 'd' } }),
+      ended('a', 'error'),
+      { source: 'user', accumulatedText: 'Go on' },
+      call('completed', {}),
+      call('completed', { scope: { kind: 'background', taskId: 'd' } }),
+      { source: 'agent', accumulatedText: 'no id', scope: { kind: 'subagent', parentToolUseId: 'x'.repeat(300) } },
+    ].map((data, index) => of(data, index * 1000)),
+  );
+  const { data } = await gateway.graphql(
+    key,
+    `query($id: ID!) { session(id: $id) { wholeOutline { entries {
+      eventId kind text lastId endedAt toolCalls failures failureId subagentId parentId } } } }`,
+    { id },
+  );
+  const entry = (
+    [eventId, lastId]: readonly [number, number],
+    [toolCalls, failures, failureId]: readonly [number, number, number | null],
+    names: object,
+  ) => ({
+    eventId,
+    lastId,
+    endedAt: new Date(Date.UTC(2026, 0, 1) + (lastId - 1) * 1000).toISOString(),
+    toolCalls,
+    failures,
+    failureId,
+    ...names,
+  });
+  const subagent = (text: unknown, subagentId: string, parentId: string | null = null) => ({
+    kind: 'SUBAGENT',
+    text,
+    subagentId,
+    parentId,
+  });
+  const turn = (text: string) => ({ kind: 'TURN', text, subagentId: null, parentId: null });
+  expect(data).toEqual({
+    session: {
+      wholeOutline: {
+        entries: [
+          entry([1, 9], [5, 2, 3], turn('Do it')),
+          entry([2, 9], [2, 2, 3], subagent('Find "all" callers', 'a')),
+          entry([4, 6], [1, 0, null], subagent(expect.stringMatching(/^a "quoted" \\ a "quoted"/), 'b', 'a')),
+          entry([7, 12], [2, 0, null], subagent('Task', 'd')),
+          entry([10, 13], [2, 0, null], turn('Go on')),
+          entry([13, 13], [0, 0, null], subagent('no id', '')),
+        ],
+      },
+    },
   });
 });
 

@@ -52,7 +52,7 @@ const nameOf = (field: string) => field.split(' ')[0] ?? '';
 const NO_CONTENT = `
   agent agentId artifactType baseBranch branchName createdAt creator databaseId deletionPreview events htmlUrl id
   isPinned kind lastQueuedAt lastSeenAt level mcpServers mode outline redactedAt sandboxSize sessionType sessionSource source
-  state targetBranch title updatedAt viewerCanDelete viewerCanHold viewerCanRecord viewerCanUpdate visibility
+  state targetBranch title updatedAt viewerCanDelete viewerCanHold viewerCanRecord viewerCanUpdate visibility wholeOutline
 `
   .trim()
   .split(/\s+/);

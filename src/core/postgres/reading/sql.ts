@@ -41,6 +41,8 @@ export interface PageOptions {
    * transaction.
    */
   readonly isJson?: boolean;
+  /** False for rows that are summed one page at a time: their bytes count as part of the answer only while they are read. */
+  readonly isAnswered?: boolean;
 }
 
 /** Sends a statement, within a budget if there is one. */
@@ -68,10 +70,11 @@ export function createSql(options: RunOptions): Sql {
   const base: Omit<Sql, 'primary'> = {
     all,
     first: async (query) => (await all(query))[0],
-    page: async (query, { maxBytes = budget?.pageBytes ?? Infinity, isJson = false } = {}) => {
+    page: async (query, { maxBytes = budget?.pageBytes ?? Infinity, isJson = false, isAnswered = true } = {}) => {
       const page: PageEnd = { maxBytes, bytes: 0, isCut: false };
       const rows = await within(run, { ...statementOf(query), page, jsonAsText: isJson });
       const { bytes, isCut } = page;
+      if (!isAnswered) budget?.count(-bytes);
       return isJson || bytes * MAX_ESCAPE <= maxBytes ? { rows, isCut } : cutAsJson({ rows, isCut }, maxBytes);
     },
     attempt: (query) => within(attempt, query),

@@ -1,20 +1,15 @@
 import { resolveBatched } from '../../../core/graphql/batches.ts';
-import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
+import { builder, ownStatements } from '../../../core/graphql/builder.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
 import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
+import { WORK } from '../../../core/work-budget.ts';
 import { SessionType } from '../../sessions/graphql/types.ts';
 import { READ_SESSIONS, type SessionRow } from '../../sessions/public.ts';
 import { relayCursorId } from '../cursor.ts';
-import {
-  ENTRY_KINDS,
-  type OutlineEntry,
-  type OutlineMark,
-  type OutlineTool,
-  type SessionOutline,
-  outlinesOf,
-} from '../outline.ts';
+import { PART, type SessionOutline, WHOLE, outlinesOf } from '../outline-queries.ts';
+import { ENTRY_KINDS, type OutlineEntry, type OutlineMark, type OutlineTool } from '../outline.ts';
 import { OUTLINE_ENTRY_TEXTS, OUTLINE_MARK_TEXTS, OUTLINE_TEXTS, OUTLINE_TOOL_TEXTS } from '../texts.ts';
 
 const MarkType = builder.objectRef<OutlineMark>('SessionOutlineMark').implement({
@@ -46,6 +41,13 @@ const EntryType = builder.objectRef<OutlineEntry>('SessionOutlineEntry').impleme
       createdAt: 'DateTime',
       kind: EntryKindEnum,
       text: 'String',
+      lastId: 'DatabaseId',
+      endedAt: 'DateTime',
+      toolCalls: 'Int',
+      failures: 'Int',
+      failureId: nullable('DatabaseId'),
+      subagentId: nullable('String'),
+      parentId: nullable('String'),
     }),
 });
 
@@ -73,22 +75,36 @@ const OutlineType = builder.objectRef<SessionOutline>('SessionOutline').implemen
   }),
 });
 
-builder.objectField(SessionType, 'outline', (t) =>
-  t.field({
-    type: OutlineType,
-    nullable: true,
-    description:
-      'What happens in a part of the session: up to 1000 events after `after`, which end early at 4 MiB of data. Read the next part with its `lastId`. Null when the session was deleted in the meantime.',
-    args: {
-      after: t.arg.id({
-        description:
-          'The last event of the part before, as `lastId`. When absent, the part begins with the first event.',
-      }),
-    },
-    extensions: { ...OWN_STATEMENT, ...refusable(READ_SESSIONS), ...needs<SessionRow>('id') },
-    resolve: async ({ id }, { after }, context, info) => {
-      const outlines = outlinesOf(context, relayCursorId(after, 'after') ?? 0);
-      return (await resolveBatched({ context, info, args: { after } }, id, outlines)) ?? null;
-    },
-  }),
+function outlineField(name: string, size: typeof PART, statements: number, description: string): void {
+  builder.objectField(SessionType, name, (t) =>
+    t.field({
+      type: OutlineType,
+      nullable: true,
+      description: `${description} Read the next part with its \`lastId\`. Null when the session was deleted in the meantime.`,
+      args: {
+        after: t.arg.id({
+          description:
+            'The last event of the part before, as `lastId`. When absent, the part begins with the first event.',
+        }),
+      },
+      extensions: { ...ownStatements(statements), ...refusable(READ_SESSIONS), ...needs<SessionRow>('id') },
+      resolve: async ({ id }, { after }, context, info) => {
+        const outlines = outlinesOf(context, relayCursorId(after, 'after') ?? 0, size);
+        return (await resolveBatched({ context, info, args: { after } }, id, outlines)) ?? null;
+      },
+    }),
+  );
+}
+
+outlineField(
+  'outline',
+  PART,
+  1,
+  'What happens in a part of the session: up to 1000 events after `after`, which end early at 4 MiB of data.',
+);
+outlineField(
+  'wholeOutline',
+  WHOLE,
+  WORK.wholeOutlinePages,
+  'What happens in the whole session, or in a large part of a long one: as `outline`, of up to 96,000 events and about 60 MiB of data. Where several sessions are asked for, each part is as small as that of `outline`. It costs as much as 20 statements.',
 );
