@@ -15,6 +15,7 @@ import { TimelineItems, useItems } from './timeline-items.ts';
 import { eventInAddress, useWanted } from './wanted-event.ts';
 
 const SessionStrip = lazy(async () => (await import('./session-strip.ts')).SessionStrip, null);
+const SessionLanes = lazy(async () => (await import('./session-lanes.ts')).SessionLanes, null);
 const SessionContents = lazy(async () => (await import('./session-contents.ts')).SessionContents, null);
 const FoundEvents = lazy(async () => (await import('./session-search.ts')).FoundEvents);
 
@@ -110,6 +111,7 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
       ${!loaded.hasLater && html`<span class="live ${live}" role="status">${LIVE_WORDS[live]}</span>`}
       ${canGoToLatest && html`<button class="button small plain" onClick=${goToLatest}>Go to the latest events</button>`}
     <//>
+    ${outline?.entries.some(({ kind }) => kind === 'SUBAGENT') && html`<${SessionLanes} sessionId=${id} outline=${outline} />`}
     <${Faults} faults=${faults} />
     ${missing !== undefined && html`<p class="notice" role="status">${missingWords(missing, loaded.events.at(-1)?.databaseId)}</p>`}
     <div class=${isEmpty ? '' : 'timeline-columns'}>
