@@ -13,6 +13,8 @@ export const WORK = {
   freeProperties: 50_000,
   /** Events of a session whose texts one request redacts. */
   redactedEvents: 100_000,
+  /** Messages in parts in which a redaction follows a text from one part to the next. */
+  partedTexts: 1_000,
   /** Rows of a page of an exported file, and bytes of a page of its events. One page is in memory. */
   exportedRows: 100,
   exportedBytes: 256 * 1024,

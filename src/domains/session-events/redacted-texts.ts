@@ -9,8 +9,8 @@ import { EVENT_DATA_TEXTS, PROVIDER_EVENT_TEXTS, SCOPE_TEXTS, TOOL_RESULT_TEXTS 
 /** What the texts of events become when they are redacted, and how many are changed. */
 
 export interface Redaction {
-  /** Changes the texts of a JSON value, and the value itself. */
-  readonly redact: (value: unknown, slices: WorkSlices) => Promise<unknown>;
+  /** Changes the texts of a JSON value, the data of an event with the id, and the value itself. */
+  readonly redact: (value: unknown, slices: WorkSlices, id?: number) => Promise<unknown>;
   /** A part of every JSON document that can have a text to change, unless it has `\\u`. Empty if every document can. */
   readonly clue: string;
   /** How many texts were changed. */
@@ -20,6 +20,8 @@ export interface Redaction {
 /** Replaces each occurrence of a text. */
 export interface TextRedaction extends Redaction {
   readonly replace: (text: string) => string;
+  /** The text, as it is and escaped in JSON. */
+  readonly forms: readonly string[];
 }
 
 const SOURCES = ['user', 'assistant', 'system', 'tool'];
@@ -64,6 +66,7 @@ export function occurrencesOf(text: string): TextRedaction {
   const redaction: TextRedaction = {
     clue: longestPlainPart(text),
     count: 0,
+    forms: searched,
     replace,
     redact: (value, slices) => inSlices(replaceTexts(value, how), slices),
   };

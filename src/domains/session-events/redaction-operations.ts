@@ -30,6 +30,7 @@ import {
   writePullRequest,
 } from './redaction-queries.ts';
 import { indexAgain, indexTitle } from './search-index.ts';
+import { SplitTexts, withPart } from './split-texts.ts';
 
 export const redactSessionEvents = defineOperation({
   name: 'redactSessionEvents',
@@ -48,11 +49,13 @@ export const redactSessionEvents = defineOperation({
     const foreign = eventIds?.flatMap(({ sessionId: of }, index) => (of === null || of === sessionId ? [] : [index]));
     await transact(context, (inner) => begin(inner, place, { ids, foreign, ofText }));
     if (ofText) await redactPullRequests(context, place, ofText);
-    const redactedEvents = await redactEvents(context, place, redaction, ids);
+    const redacted = new Set<number>();
+    await redactEvents(context, place, { redaction, ids, redacted });
+    if (ofText) await redactSplit(context, place, ofText, redacted);
     await transact(context, ({ em }) => eraseLateAnswers(em, place.organizationId, [sessionId]));
     await transact(context, (inner) => finish(inner, place, redaction, ofText));
     context.notifier.publish(sessionsTopic(place.organizationId));
-    return { redactedEvents, redactedTexts: redaction.count };
+    return { redactedEvents: redacted.size, redactedTexts: redaction.count };
   },
 });
 
@@ -179,26 +182,64 @@ async function requireEvents(
 /** Events that one transaction changes. */
 const MAX_BATCH = 500;
 
-/** Each batch in its own transaction. @returns how many events were changed. */
+interface Redacting {
+  readonly redaction: Redaction;
+  readonly ids: readonly number[] | undefined;
+  /** Gets the ids of the events that were changed. */
+  readonly redacted: Set<number>;
+}
+
+/** Each batch in its own transaction. */
 async function redactEvents(
   context: OperationContext,
   place: Place,
-  redaction: Redaction,
-  ids: readonly number[] | undefined,
-): Promise<number> {
+  { redaction, ids, redacted }: Redacting,
+): Promise<void> {
   const batch = new BatchSize(MAX_BATCH);
-  let redacted = 0;
   for (let after: number | undefined = 0; after !== undefined;) {
     const from: number = after;
     after = await batch.measure((size) =>
       transact(context, async ({ em }) => {
         const events = await lockEvents(em, place, { after: from, clue: redaction.clue, ids, batch: size });
-        redacted += await redactBatch(em, place, redaction, events);
+        for (const { id } of await redactBatch(em, place, redaction, events)) redacted.add(id);
         return events.at(-1)?.id;
       }),
     );
   }
-  return redacted;
+}
+
+/** Redacts the text where it is in several parts of a message or of a line, and in none of them as a whole. Nothing is locked while it is searched. */
+async function redactSplit(
+  context: OperationContext,
+  place: Place,
+  ofText: TextRedaction,
+  redacted: Set<number>,
+): Promise<void> {
+  const split = new SplitTexts(ofText.forms);
+  const slices = new WorkSlices();
+  for (let after: number | undefined = 0; after !== undefined;) {
+    const searched: Searched = { after, clue: '', isPart: true, batch: MAX_BATCH };
+    const events = await transact(context, ({ em }) => findEvents(em, place, searched));
+    for (const { id, eventData } of events) {
+      split.add(id, JSON.parse(eventData) as EventData);
+      if (slices.isOver()) await slices.pause();
+    }
+    after = events.at(-1)?.id;
+  }
+  const redaction: Redaction = {
+    clue: '',
+    count: 0,
+    redact: async (value, _, id = 0) => {
+      const part = split.changed.get(id);
+      if (!part) return value;
+      redaction.count += 1;
+      return withPart(value as EventData, part);
+    },
+  };
+  const ids = [...split.changed.keys()];
+  for (let start = 0; start < ids.length; start += MAX_BATCH)
+    await redactEvents(context, place, { redaction, ids: ids.slice(start, start + MAX_BATCH), redacted });
+  ofText.count += redaction.count;
 }
 
 async function lockEvents(em: EntityManager, place: Place, searched: Searched): Promise<RedactedEvent[]> {
@@ -211,20 +252,20 @@ async function redactBatch(
   place: Place,
   redaction: Redaction,
   events: readonly RedactedEvent[],
-): Promise<number> {
+): Promise<ChangedEvent[]> {
   const slices = new WorkSlices();
   const changed: ChangedEvent[] = [];
   for (const event of events) {
     const { count } = redaction;
     const { eventData: before } = event;
-    const value = await redaction.redact(parseExactJson(before), slices);
+    const value = await redaction.redact(parseExactJson(before), slices, event.id);
     if (redaction.count > count) changed.push({ ...event, before, eventData: JSON.stringify(value) });
   }
   if (changed.length > 0) {
     await writeEvents(em, place, changed);
     await indexAgain(em, place, changed);
   }
-  return changed.length;
+  return changed;
 }
 
 async function redactPullRequests(context: OperationContext, place: Place, redaction: TextRedaction): Promise<void> {

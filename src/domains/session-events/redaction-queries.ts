@@ -62,6 +62,8 @@ export interface Searched {
   readonly after: number;
   readonly clue: string;
   readonly ids?: readonly number[] | undefined;
+  /** Only those with a part of a message or of a line. */
+  readonly isPart?: boolean;
   readonly batch: number;
 }
 
@@ -69,7 +71,7 @@ export interface Searched {
 export async function findEvents(
   em: EntityManager,
   { sessionId, organizationId }: Place,
-  { after, clue, ids, batch }: Searched,
+  { after, clue, ids, isPart, batch }: Searched,
 ): Promise<RedactedEvent[]> {
   const tables = tablesOf(em);
   let next = tables
@@ -81,6 +83,10 @@ export async function findEvents(
   if (ids) next = next.where('id', '=', anyOf('bigint', ids));
   if (clue !== '')
     next = next.where(sql<boolean>`(strpos(event_data::text, ${clue}) > 0 or strpos(event_data::text, ${'\\u'}) > 0)`);
+  if (isPart)
+    next = next.where(
+      sql<boolean>`(strpos(event_data::text, '"delta"') > 0 or strpos(event_data::text, '"parts"') > 0)`,
+    );
   const found = await next.orderBy('id').limit(batch).execute();
   let bytes = 0;
   const some = found
