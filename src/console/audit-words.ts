@@ -7,7 +7,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
     {
       createSession: 'Created the session',
       ensureSession: 'Created or renamed the session of a transcript',
-      updateSession: 'Changed the session',
+      updateSession: 'Changed the session (title, visibility, …)',
       transitionSession: 'Changed the state',
       pinSession: 'Pinned or unpinned the session',
       pruneSessionEvents: 'Deleted old events',

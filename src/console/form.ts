@@ -2,6 +2,7 @@ import { type ComponentChildren, type VNode, createContext } from 'preact';
 import { useContext, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Answer } from './api.ts';
 import { html } from './html.ts';
+import { confirmDone } from './notices.ts';
 
 /** Forms that show the faults of the API at their fields. `form-fields.ts` has the fields. */
 
@@ -114,7 +115,9 @@ export function useForm<Values extends object, Data extends object>(
     if (result?.__typename.endsWith('Payload')) {
       attempt.current = { text: '', key: '' };
       setFaults([]);
-      return onDone(result as PayloadOf<Data>);
+      onDone(result as PayloadOf<Data>);
+      // The form says that its object was changed.
+      return current && Object.keys(changed).length === 0 ? confirmDone('Nothing was changed.') : undefined;
     }
     if (result?.reason === 'CHANGED_MEANWHILE') {
       setConflicted(true);

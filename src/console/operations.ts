@@ -285,8 +285,8 @@ export const OPERATIONS = {
 
   Webhook: `query Webhook($id: ID!) { webhook(id: $id) { ${WEBHOOK} } }`,
 
-  WebhookDeliveries: `query WebhookDeliveries($id: ID!, $first: Int!, $after: String) {
-    webhook(id: $id) { id deliveries(first: $first, after: $after) {
+  WebhookDeliveries: `query WebhookDeliveries($id: ID!, $first: Int!, $after: String, $filter: WebhookDeliveryFilter) {
+    webhook(id: $id) { id deliveries(first: $first, after: $after, filter: $filter) {
       nodes { id kind state type messageId feedEntryId attempt status error answer durationMs createdAt }
       pageInfo { hasNextPage endCursor }
     } }

@@ -125,7 +125,7 @@ function Growth({ label, columns, amountOf, format }: GrowthProps): VNode | null
     >
       <path class="area" d=${`M0 ${HEIGHT}${path.join('')}V${HEIGHT}Z`} />
     </svg>
-    <figcaption class="soft"><span>${time(points[0]?.at)}</span><span>${time(points.at(-1)?.at)}</span></figcaption>
+    <figcaption class="soft"><span>${time(points[0]?.at)}</span> <span>${time(points.at(-1)?.at)}</span></figcaption>
     <details>
       <summary>As a table</summary>
       <table class="narrow">

@@ -61,8 +61,8 @@ export function SessionChips({ fields }: FieldsProps): VNode {
     project: (value) => `Project: ${nameIn(choices.project)(value)}`,
     creator: (value) => `Created by: ${nameIn(choices.creator)(value)}`,
     visibility: (value) => `Visible to: ${nameIn(VISIBLE_TO)(value).toLowerCase()}`,
-    from: (value) => `From ${day(value)}`,
-    to: (value) => `To ${day(value)}`,
+    from: (value) => `Created from ${day(value)}`,
+    to: (value) => `Created to ${day(value)}`,
     pinned: () => 'Pinned',
     held: () => 'Held',
   };

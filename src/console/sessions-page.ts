@@ -22,7 +22,7 @@ const STATES: readonly StateName[] = ['QUEUED', 'IN_PROGRESS', 'COMPLETED', 'FAI
 const VISIBILITIES: readonly Visibility[] = ['PUBLIC', 'PRIVATE'];
 const PAGE_SIZE = 50;
 const MINUTE_MS = 60_000;
-const HEAD = ['Title', 'State', 'Agent', 'Cost', 'Time', 'Last recorded', ''];
+const HEAD = ['Title', 'State', 'Agent', 'Cost', 'Agent time', 'Last recorded', ''];
 
 interface Wanted {
   readonly title: string;

@@ -28,7 +28,7 @@ export function TimelineHead({ search, children, strip }: HeadProps): VNode {
       <input
         type="search"
         aria-label="Search in the session"
-        placeholder="Search in the session"
+        placeholder="Search"
         value=${text}
         onInput=${(event: Event) => setText(valueOf(event))}
       />

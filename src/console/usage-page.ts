@@ -22,6 +22,7 @@ export function UsagePage(): VNode {
     ['API keys', data?.viewer.apiKeys?.totalCount],
   ];
   return html`<${PageFrame} title="Usage" intro="What this organization uses, against its limits.">
+    <p>What sessions cost is in the <a href="/overview">overview</a>.</p>
     <${Faults} faults=${faults} />
     ${isLoading && !organization && html`<${Loading} paused=${paused} />`}
     <div class="panels">

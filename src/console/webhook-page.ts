@@ -2,6 +2,7 @@ import type { VNode } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { run } from './api.ts';
 import { type Bar, BarPlot } from './bar-plot.ts';
+import { CheckField, useFilter } from './filters.ts';
 import { FormButton } from './form-button.ts';
 import { type Pages, refusalOf, usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -22,7 +23,9 @@ const WAITING_MS = 2_000;
 
 export function WebhookPage({ id }: { readonly id: string }): VNode {
   const { data, faults, isLoading, reload } = useQuery('Webhook', { id });
-  const log = usePages('WebhookDeliveries', { id, first: 50 }, ({ webhook }) => webhook?.deliveries);
+  const [failed, setFailed] = useFilter('failed');
+  const variables = { id, first: 50, filter: failed === '' ? {} : FAILED };
+  const log = usePages('WebhookDeliveries', variables, ({ webhook }) => webhook?.deliveries);
   const [secret, setSecret] = useState<string>();
   const isWaiting = log.rows.some(({ state }) => state === 'QUEUED') || isDue(data?.webhook);
   const refresh = () => {
@@ -49,12 +52,27 @@ export function WebhookPage({ id }: { readonly id: string }): VNode {
     <${DisabledNotice} webhooks=${[webhook]} />
     <${Facts} facts=${factsOf(webhook)} />
     <div class="section-head">
-      <h2>Deliveries of 30 days</h2>
+      <div>
+        <h2>Deliveries</h2>
+        <p class="soft">${shownWords(log)} Each is kept for 30 days.</p>
+      </div>
+      <${CheckField} label="Failed only" value=${failed} onChange=${setFailed} />
       <button class="button small plain" onClick=${refresh}>Refresh</button>
     </div>
-    ${log.rows.length > 1 && html`<${DeliveryPlot} deliveries=${log.rows} />`}
-    <${Log} webhook=${webhook} list=${log} onDone=${refresh} />
+    ${failed === '' && log.rows.length > 1 && html`<${DeliveryPlot} deliveries=${log.rows} />`}
+    <${Log}
+      webhook=${webhook}
+      list=${log}
+      empty=${failed === '' ? 'Nothing was sent yet. Send a ping to try it.' : 'None has failed.'}
+      onDone=${refresh}
+    />
   <//>`;
+}
+
+const FAILED = { states: ['FAILED'] } as const;
+
+function shownWords({ rows, hasMore }: Pages<Delivery>): string {
+  return hasMore ? `The latest ${rows.length} are shown.` : 'All are shown.';
 }
 
 /** Whether a try of a failing webhook is due. */
@@ -154,7 +172,7 @@ function DeliveryPlot({ deliveries }: { readonly deliveries: readonly Delivery[]
     bars=${bars}
     parts=${DELIVERY_PARTS}
     format=${(ms: number) => `${Number((ms / 1000).toFixed(2))} s`}
-    summary=${`${failed} of the latest ${sent.length} have failed`}
+    summary=${`${failed} of the ${sent.length} that are shown have failed`}
     head=${['When', 'State', 'Answer', 'Took']}
   />`;
 }
@@ -166,10 +184,11 @@ const DELIVERY_PARTS = [
 interface LogProps {
   readonly webhook: Webhook;
   readonly list: Pages<Delivery>;
+  readonly empty: string;
   readonly onDone: () => void;
 }
 
-function Log({ webhook, list, onDone }: LogProps): VNode {
+function Log({ webhook, list, empty, onDone }: LogProps): VNode {
   const row = (delivery: Delivery) => {
     const again = async () => {
       const { data, faults } = await run('RedeliverWebhook', { id: webhook.id, deliveryId: delivery.id });
@@ -193,7 +212,7 @@ function Log({ webhook, list, onDone }: LogProps): VNode {
     label="Deliveries"
     list=${list}
     row=${row}
-    empty=${html`<${Empty}>Nothing was sent yet. Send a ping to try it.<//>`}
+    empty=${html`<${Empty}>${empty}<//>`}
     head=${['Message', 'State', 'Answer', 'When', '']}
   />`;
 }

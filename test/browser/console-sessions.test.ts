@@ -138,6 +138,9 @@ test('a session gets its MCP connections in the form that creates it, and others
   await dialog(page).getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { name: 'With other tools', level: 1 }).waitFor();
   expect(await connections(page)).toEqual(['Archive']);
+  await page.getByRole('button', { name: 'Edit', exact: true }).click();
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Nothing was changed.').waitFor();
   expect(problems).toEqual([]);
 });
 

@@ -91,6 +91,11 @@ test('a webhook that stopped is announced, with the answer, and goes on when it 
   await deliver(site);
   await page.getByRole('button', { name: 'Refresh' }).click();
   await log(page).getByText('Succeeded').first().waitFor();
+  await page.getByText('All are shown. Each is kept for 30 days.').waitFor();
+  await page.getByLabel('Failed only').check();
+  await expect.poll(() => log(page).getByText('Succeeded').count()).toBe(0);
+  expect(await log(page).getByText('Failed').count()).toBe(1);
+  await page.getByLabel('Failed only').uncheck();
   await page.getByRole('button', { name: 'Replay' }).click();
   await dialog(page).getByLabel('After the entry with the id').fill('0');
   await dialog(page).getByRole('button', { name: 'Replay' }).click();
