@@ -55,7 +55,7 @@ export const WORK = {
   outlineEntries: 200,
   outlineNames: 100,
   /** Pages of a part of a whole outline, events of a page, and the bytes that a page should have; sums and entries of the part. */
-  wholeOutlinePages: 20,
+  wholeOutlinePages: 10,
   wholeOutlineEvents: 5_000,
   wholeOutlineBytes: 3 * 1024 * 1024,
   wholeOutlineMarks: 500,

@@ -119,8 +119,8 @@ test('the strip of a long session has a bounded number of marks, and leads into 
   const place = Number((await wanted.getAttribute('id'))?.replace('event-', ''));
   expect(place).toBeGreaterThan(count * 0.45);
   expect(place).toBeLessThan(count * 0.55);
-  // The strip needs a request for some 90,000 events, beside those of the session and of the events of two places.
-  expect(requested.filter((url) => url.endsWith('/graphql')).length).toBeLessThan(count / 90_000 + 10);
+  // The strip needs a request for 46,000 events, beside those of the session and of the events of two places.
+  expect(requested.filter((url) => url.endsWith('/graphql')).length).toBeLessThan(count / 46_000 + 10);
   expect(problems).toEqual([]);
 });
 
@@ -132,10 +132,14 @@ test('the outline follows a session that is being recorded', async () => {
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await outline(page).getByRole('link', { name: 'The beginning' }).waitFor();
   await append(site, key, id, [
-    asked(2, 'Go on'),
-    event(3, { usage: { inputTokens: 1200, costUsd: 0.5, model: 'model-7' } }),
+    ended(2, 'error'),
+    asked(3, 'Go on'),
+    event(4, { usage: { inputTokens: 1200, costUsd: 0.5, model: 'model-7' } }),
   ]);
   await outline(page).getByRole('link', { name: 'Go on' }).waitFor();
+  // What happens before the next turn belongs to the last one.
+  const beginning = outline(page).getByRole('listitem').filter({ hasText: 'The beginning' });
+  await beginning.getByText('1 tool call · 1 failed').waitFor();
   await page.getByLabel('Totals').getByText('model-7').waitFor();
   await page.getByLabel('Totals').getByText('$0.50').waitFor();
   expect(problems).toEqual([]);

@@ -106,5 +106,5 @@ outlineField(
   'wholeOutline',
   WHOLE,
   WORK.wholeOutlinePages,
-  'What happens in the whole session, or in a large part of a long one: as `outline`, of up to 96,000 events and about 60 MiB of data. Where several sessions are asked for, each part is as small as that of `outline`. It costs as much as 20 statements.',
+  'What happens in the whole session, or in a large part of a long one: as `outline`, of up to 46,000 events and about 30 MiB of data. Where several sessions are asked for, each part is as small as that of `outline`. It costs as much as 10 statements.',
 );
