@@ -1,3 +1,4 @@
+import { REDACTED } from '../../core/redaction/redact.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { SessionId } from '../../core/ids.ts';
@@ -56,7 +57,25 @@ function isSame(row: SessionEventRow, event: RecordedEvent | undefined): boolean
     row.provider === event.provider &&
     row.messageId === (event.messageId?.toLowerCase() ?? null) &&
     (event.createdAt === null || row.createdAt === event.createdAt) &&
-    (row.eventData === event.eventData ||
-      isDeepStrictEqual(parseExactJson(row.eventData), parseExactJson(event.eventData)))
+    (row.eventData === event.eventData || isSameData(row.eventData, event.eventData))
   );
+}
+
+function isSameData(stored: string, given: string): boolean {
+  const data = parseExactJson(given);
+  return isDeepStrictEqual(parseExactJson(stored), data) || isRedacted(stored, JSON.stringify(data));
+}
+
+/** Whether the stored JSON is the given one with some of its texts redacted since. */
+function isRedacted(stored: string, given: string): boolean {
+  const [beginning = '', ...others] = stored.split(REDACTED);
+  const end = others.pop();
+  if (end === undefined || !given.startsWith(beginning)) return false;
+  let at = beginning.length;
+  for (const kept of others) {
+    const found = given.indexOf(kept, at);
+    if (found === -1) return false;
+    at = found + kept.length;
+  }
+  return given.length - end.length >= at && given.endsWith(end);
 }

@@ -323,3 +323,17 @@ test('beside transitions and deletions nobody waits for each other in a circle',
   }
   expect(statuses.filter((status) => status >= 500)).toEqual([]);
 });
+
+test('a retry of a batch is the same one after it was redacted, and other events are not', async () => {
+  const { key } = await gateway.createKey();
+  const sessionId = await createSession(gateway, key);
+  const send = (text: string, n = 1) => {
+    const eventData = { type: 'x', a: text, [text]: [`${text} and ${text}`], n };
+    const body = { batchId: 'retried', events: [{ eventType: 'x', provider: 'p', eventData }] };
+    return gateway.rest('POST', `/v1/sessions/${sessionId}/events`, { key, body });
+  };
+  expect((await send('swordfish')).status).toBe(201);
+  await redact(key, sessionId, { text: 'swordfish' });
+  expect(await send('swordfish')).toMatchObject({ status: 201, body: { firstId: 1, isReplayed: true } });
+  expect((await send('swordfish', 2)).status).toBe(409);
+});
