@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useEffect, useRef, useState, useLayoutEffect } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html, valueOf } from './html.ts';
 
 /** Confirmation dialogs, and small inline forms. */
@@ -13,7 +13,7 @@ interface ConfirmProps {
 /** A native dialog: it keeps the focus inside, and Escape cancels it. */
 export function ConfirmDialog({ question, label, onAnswer }: ConfirmProps): VNode {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => dialog.current?.showModal(), []);
+  useLayoutEffect(() => dialog.current?.showModal(), []);
   return html`<dialog
     ref=${dialog}
     aria-label=${question}

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useField } from './form-fields.ts';
 import { useFormState } from './form.ts';
 import { html, valueOf } from './html.ts';
@@ -23,7 +23,18 @@ export function OptionsField(): VNode {
   const { set } = control;
   const change = (index: number, next: Partial<Option>) =>
     set(options.map((option, at) => (at === index ? { ...option, ...next } : option)));
+  const fields = useRef<HTMLFieldSetElement>(null);
+  /** The row that gets the focus: a new one, or that in place of a removed one. */
+  const wanted = useRef<number>(undefined);
+  useLayoutEffect(() => {
+    if (wanted.current === undefined) return;
+    const rows = fields.current?.querySelectorAll('.option') ?? [];
+    const row = rows[Math.min(wanted.current, rows.length - 1)] ?? fields.current;
+    row?.querySelector<HTMLElement>('input, button')?.focus();
+    wanted.current = undefined;
+  }, [options.length]);
   const add = () => {
+    wanted.current = options.length;
     set([...options, EMPTY_OPTION]);
     setShown(Math.max(shown, options.length + 1));
   };
@@ -40,9 +51,12 @@ export function OptionsField(): VNode {
       isRepeated=${isRepeated(option, index)}
       describedBy=${control['aria-describedby']}
       onChange=${(next: Partial<Option>) => change(index, next)}
-      onRemove=${() => set(options.filter((_, at) => at !== index))}
+      onRemove=${() => {
+        wanted.current = index;
+        set(options.filter((_, at) => at !== index));
+      }}
     />`;
-  return html`<fieldset class="options" tabindex="-1" data-invalid=${isInvalid}>
+  return html`<fieldset class="options" ref=${fields} tabindex="-1" data-invalid=${isInvalid}>
     <legend>Options</legend>
     ${options.slice(0, shown).map(row)} ${below}
     <div class="row">

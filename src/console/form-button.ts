@@ -1,5 +1,5 @@
 import type { ComponentType, VNode } from 'preact';
-import { useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { useKeptFocus } from './hooks.ts';
 import { html } from './html.ts';
 
@@ -39,12 +39,14 @@ export function FormButton<Props extends object>({
       setFailed(true);
     }
   };
-  const close = () => {
-    setOpen(false);
-    button.current?.focus();
-  };
+  // Once the dialog is gone: while it is open, nothing behind it can have the focus.
+  const wasOpen = useRef(false);
+  useLayoutEffect(() => {
+    if (wasOpen.current && !isOpen) button.current?.focus();
+    wasOpen.current = isOpen;
+  }, [isOpen]);
   const className = `button small ${isPlain ? 'plain' : ''}`;
   return html`<button ref=${button} class=${className} aria-busy=${isOpen && !loaded} onClick=${open}>${label}</button
     >${hasFailed && html`<span class="fault" role="alert">The form cannot be loaded. Reload the page.</span>`}
-    ${isOpen && loaded && html`<${loaded.Dialog} ...${props} onClose=${close} />`}`;
+    ${isOpen && loaded && html`<${loaded.Dialog} ...${props} onClose=${() => setOpen(false)} />`}`;
 }

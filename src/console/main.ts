@@ -197,6 +197,7 @@ function Console(): VNode {
     document.querySelector('.side [aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
   }, [page.show, viewer === undefined]);
   return html`<div class="console">
+    <a class="skip" href="#page-title" onClick=${toTitle}>Skip to the content</a>
     <header class="side">
       <a class="brand" href="/"><img src=${ICON} alt="" width="26" height="26" />Workspace gateway</a>
       ${viewer && html`<${OrganizationChoice} current=${viewer.organization} organizations=${organizationsOf(viewer)} />`}
@@ -223,6 +224,12 @@ function Console(): VNode {
       <form method="post" action="/sign-out"><button class="button small plain" type="submit">Sign out</button></form>
     </footer>
   </div>`;
+}
+
+function toTitle(event: Event): void {
+  // The fragment of an address names an event.
+  event.preventDefault();
+  document.querySelector<HTMLElement>('#page-title')?.focus();
 }
 
 /** Shown if the address names an organization in which this sign-in cannot act. */

@@ -1,5 +1,6 @@
 import type { VNode } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { useKeptFocus } from './hooks.ts';
 import { html } from './html.ts';
 
 /** The confirmation of what was done. It stays when the action itself opens another page, and goes when the reader does. */
@@ -32,11 +33,12 @@ export function Notices({ path }: { readonly path: string }): VNode {
     if (Date.now() > shownAt.current + BY_ACTION_MS) setText('');
   }, [path]);
   return html`<div role="status">
-    ${
-      text !== '' &&
-      html`<div class="done">
-        <span>${text}</span><button class="button small plain" onClick=${() => setText('')}>Close</button>
-      </div>`
-    }
+    ${text !== '' && html`<div class="done"><span>${text}</span><${CloseButton} onClose=${() => setText('')} /></div>`}
   </div>`;
+}
+
+function CloseButton({ onClose }: { readonly onClose: () => void }): VNode {
+  const button = useRef<HTMLButtonElement>(null);
+  useKeptFocus(button);
+  return html`<button ref=${button} class="button small plain" onClick=${onClose}>Close</button>`;
 }

@@ -6,7 +6,7 @@ import { type Mark, type Outline, sumOf } from './session-outline.ts';
 import { useVisibleEvent } from './visible-event.ts';
 import { goToEvent } from './wanted-event.ts';
 
-/** The whole of a session over its timeline: time to the right; messages, tool calls and failures in three rows. A click or a key goes there. */
+/** The whole of a session over its timeline: time to the right; messages, tool calls and failures in three rows. A click or a key goes there, and Enter moves the focus to the event. */
 
 export const WIDTH = 1000;
 const HEIGHT = 30;
@@ -77,15 +77,13 @@ export function SessionStrip({ outline }: { readonly outline: Outline }): VNode 
     columns.findLastIndex(({ id }) => id <= visible),
   );
   const at = Math.min(chosen ?? current, columns.length - 1);
-  const go = (index: number, isFailure = false) => {
-    const { mark, id } = columns[index] as Column;
-    // The navigation to another fragment takes the focus away.
-    const keepFocus = () => {
+  const go = (index: number, how: Jump = {}) => {
+    const onStay = () => {
       place.current?.focus({ preventScroll: true });
       setChosen(index);
     };
-    addEventListener('hashchange', keepFocus, { once: true });
-    goToEvent(isFailure && mark.failureId !== null ? Number(mark.failureId) : id);
+    if (how.leaves) place.current?.blur();
+    jump(columns[index] as Column, how, onStay);
   };
   const columnAt = ({ clientX }: MouseEvent) => {
     const { left = 0, width = 1 } = place.current?.getBoundingClientRect() ?? {};
@@ -99,7 +97,7 @@ export function SessionStrip({ outline }: { readonly outline: Outline }): VNode 
     const next = NEXT[event.key]?.(at, columns);
     if (next === undefined) return;
     event.preventDefault();
-    go(Math.min(Math.max(next, 0), columns.length - 1), event.key.startsWith('Page'));
+    go(Math.min(Math.max(next, 0), columns.length - 1), howOf(event));
   };
   const words = `${timeOf((columns[at] as Column).mark)}, event ${columns[at]?.id}: ${wordsOf((columns[at] as Column).mark) || 'no message, no tool call'}`;
   return html`<div class="strip">
@@ -113,7 +111,7 @@ export function SessionStrip({ outline }: { readonly outline: Outline }): VNode 
       aria-valuenow=${columns[at]?.id}
       aria-valuetext=${words}
       onKeyDown=${pressed}
-      onClick=${(event: MouseEvent) => go(columnAt(event), isInFailures(event, place.current))}
+      onClick=${(event: MouseEvent) => go(columnAt(event), { isFailure: isInFailures(event, place.current) })}
       onMouseMove=${(event: MouseEvent) => setChosen(columnAt(event))}
       onMouseLeave=${() => setChosen(undefined)}
       onBlur=${() => setChosen(undefined)}
@@ -126,6 +124,24 @@ export function SessionStrip({ outline }: { readonly outline: Outline }): VNode 
       ${chosen === undefined ? summaryOf(outline) : words} ${!outline.isComplete && ' …'}
     </p>
   </div>`;
+}
+
+interface Jump {
+  /** Whether it goes to the failure of the column. */
+  readonly isFailure?: boolean;
+  /** Whether the focus goes to the event, too. */
+  readonly leaves?: boolean;
+}
+
+const howOf = ({ key }: KeyboardEvent): Jump => ({
+  isFailure: key === 'Enter' || key.startsWith('Page'),
+  leaves: key === 'Enter',
+});
+
+function jump({ mark, id }: Column, { isFailure, leaves }: Jump, onStay: () => void): void {
+  // The navigation to another fragment takes the focus away.
+  if (!leaves) addEventListener('hashchange', onStay, { once: true });
+  goToEvent(isFailure && mark.failureId !== null ? Number(mark.failureId) : id);
 }
 
 const NEXT: Readonly<Record<string, (at: number, columns: readonly Column[]) => number>> = {

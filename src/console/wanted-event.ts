@@ -53,7 +53,12 @@ export function useWanted({ wanted, setWanted, start, goTo, items, isMissing, pl
     target.current = undefined;
     const row = typeof current === 'number' && !isMissing ? rowOf(items, current) : undefined;
     if (row === undefined) place.goToEnd();
-    else place.goToRow(row);
+    else {
+      place.goToRow(row);
+      // Following a link to an event takes the focus away; from its row the keyboard goes on.
+      if (moves > 0 && document.activeElement === document.body)
+        document.querySelector<HTMLElement>(`#event-${row} .anchor`)?.focus({ preventScroll: true });
+    }
   }, [items, moves]);
 }
 
