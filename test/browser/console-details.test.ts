@@ -40,9 +40,9 @@ test('the scope for the tools of MCP connections has a purpose of its own', asyn
   const { page, problems } = await site.open('/api-keys', { key });
   await page.getByRole('button', { name: 'New API key' }).click();
   await page.getByLabel('Purpose').selectOption('MCP client: calls the tools of MCP connections');
-  expect(await page.locator('.scope-choice label:has(:checked) code').allTextContents()).toEqual([
-    'mcp_connections.use',
-  ]);
+  await expect
+    .poll(() => page.locator('.scope-choice label:has(:checked) code').allTextContents())
+    .toEqual(['mcp_connections.use']);
   expect(problems).toEqual([]);
 });
 
@@ -53,12 +53,12 @@ test('a confirmation stays when its action opens a page, and goes with the next 
   await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
   const said = page.getByText('The event definition “Order paid” was created.');
   await said.waitFor();
-  expect(new URL(page.url()).pathname).toBe('/event-definitions/order_paid');
+  await page.waitForURL(`${site.url}/event-definitions/order_paid`);
   await page.clock.install();
   await page.clock.fastForward(2000);
   await page.getByRole('link', { name: 'Members' }).click();
   await page.getByRole('heading', { name: 'Members', level: 1 }).waitFor();
-  expect(await said.count()).toBe(0);
+  await expect.poll(() => said.count()).toBe(0);
   expect(problems).toEqual([]);
 });
 

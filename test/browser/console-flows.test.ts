@@ -22,7 +22,7 @@ test('filters of a list are in its URL: they survive a reload, and live changes 
   await page.getByLabel('Title').fill('blue');
   await page.getByLabel('State').selectOption('Queued');
   await expect.poll(() => titles(page)).toEqual(['Blue wait']);
-  expect(new URL(page.url()).search).toBe('?title=blue&state=QUEUED');
+  await page.waitForURL((url) => url.search === '?title=blue&state=QUEUED');
 
   // The list is loaded again when its subscription has started: from then on the page receives later changes.
   let loads = 0;
@@ -71,11 +71,11 @@ test('a session can be renamed and a key revoked with the keyboard only; Escape 
   const focused = () => page.evaluate(() => document.activeElement?.id || document.activeElement?.textContent?.trim());
   await answer('Escape');
   expect(await row.count()).toBe(1);
-  expect(await focused()).toBe('Revoke');
+  await expect.poll(focused).toBe('Revoke');
   await answer('Enter');
   await expect.poll(() => row.count()).toBe(0);
   // The button is gone with its row.
-  expect(await focused()).toBe('page-title');
+  await expect.poll(focused).toBe('page-title');
   expect(problems).toEqual([]);
 });
 
@@ -92,7 +92,7 @@ test('the icon of the tab shows the state of the session, and is the plain one o
   await expect.poll(icon).toMatch(/^data:.*fill="#d92d20"/s);
   await page.getByRole('link', { name: 'Usage', exact: true }).click();
   await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
-  expect(new URL(await icon(), site.url).pathname).toBe(plain);
+  await expect.poll(async () => new URL(await icon(), site.url).pathname).toBe(plain);
   expect(problems).toEqual([]);
 });
 
@@ -111,8 +111,9 @@ test('the audit log can be filtered by operation and links to the changed sessio
   const { page } = await site.open('/audit-log?operation=createSession', { key });
   const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row');
   await expect.poll(() => rows.count()).toBeGreaterThan(1);
-  const operations = await rows.locator('td:nth-child(2)').allTextContents();
-  expect(new Set(operations)).toEqual(new Set(['Created the session as private']));
+  await expect
+    .poll(async () => new Set(await rows.locator('td:nth-child(2)').allTextContents()))
+    .toEqual(new Set(['Created the session as private']));
   await rows.nth(1).getByRole('link', { name: 'Audited' }).click();
   await page.getByRole('heading', { name: 'Audited', level: 1 }).waitFor();
   await page.getByText(`node record.mjs --session ${id}`).waitFor();
@@ -172,7 +173,9 @@ test('a timeline reports a lost connection, and after reconnecting it continues 
   await page.getByText('meanwhile', { exact: true }).waitFor();
   await say('after');
   await page.getByText('after', { exact: true }).waitFor();
-  expect(await page.locator('.item .note').allTextContents()).toEqual(['before', 'live', 'meanwhile', 'after']);
+  await expect
+    .poll(() => page.locator('.item .note').allTextContents())
+    .toEqual(['before', 'live', 'meanwhile', 'after']);
   await page.close();
   await again.stop(1_000);
 });

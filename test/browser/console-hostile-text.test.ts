@@ -111,6 +111,7 @@ test('every page shows hostile text as plain text, fits into the window, and has
     await expect.poll(timesShown).toBeGreaterThanOrEqual(times);
     await content.locator('details').evaluateAll((all) => all.forEach((one) => one.setAttribute('open', '')));
     for (const event of await content.getByRole('button', { name: /^event \d+$/ }).all()) await event.click();
+    await expect.poll(() => page.getByText('Loading…').count()).toBe(0);
     const parsed = [
       await content.locator('img, script, iframe, object, embed, style').count(),
       await page.locator('[href^="javascript:" i], [src^="data:" i]').count(),
@@ -149,7 +150,7 @@ test('characters that change the direction of text are shown by their number, in
   const { page, problems } = await site.open(`/sessions/${id}`, { key: other.key });
   const content = page.locator('#content');
   await expect.poll(() => content.textContent()).toContain('a[U+2066]b[U+202E]c');
-  expect(await page.title()).toBe('report[U+202E]fdp.exe – Workspace gateway');
+  await expect.poll(() => page.title()).toBe('report[U+202E]fdp.exe – Workspace gateway');
   await page.goto(`${site.url}/sessions`);
   await expect.poll(() => content.textContent()).toContain('report[U+202E]fdp.exe');
   expect(await page.locator('body').textContent()).not.toMatch(/[\u202A-\u202E\u2066-\u2069]/);

@@ -80,22 +80,21 @@ test.each(VIEWS)(
     await isGood(page, `key-faults-${name}`);
     await dialog(page).getByLabel('Name', { exact: true }).fill('CI runner');
     await dialog(page).getByLabel('Purpose').selectOption('CRM integration: events and their definitions');
-    expect(await chosenScopes(page)).toEqual([
-      'analytics.behavioral_events.send',
-      'behavioral_events.event_definitions.read_write',
-    ]);
+    await expect
+      .poll(() => chosenScopes(page))
+      .toEqual(['analytics.behavioral_events.send', 'behavioral_events.event_definitions.read_write']);
     await dialog(page).getByLabel('Purpose').selectOption('Recorder: a program that runs agents');
-    expect(await chosenScopes(page)).toEqual(['sessions.record']);
+    await expect.poll(() => chosenScopes(page)).toEqual(['sessions.record']);
     await dialog(page).getByText('Record sessions and their events; for agent runners.').waitFor();
     await scope(page, 'sessions.read').check();
-    expect(await dialog(page).getByLabel('Purpose').locator('option:checked').textContent()).toBe(
-      'My own choice of scopes',
-    );
+    await expect
+      .poll(() => dialog(page).getByLabel('Purpose').locator('option:checked').textContent())
+      .toBe('My own choice of scopes');
     await isGood(page, `key-form-${name}`);
     expect(await create(page)).toEqual({ scopes: ['SESSIONS_READ', 'SESSIONS_RECORD'], days: 90 });
     const row = page.getByRole('row', { name: /CI runner/ });
     await row.getByText('2 scopes').click();
-    expect(await row.getByRole('listitem').allTextContents()).toEqual(['sessions.read', 'sessions.record']);
+    await expect.poll(() => row.getByRole('listitem').allTextContents()).toEqual(['sessions.read', 'sessions.record']);
     await isGood(page, `key-created-${name}`);
     expect(problems).toEqual([]);
   },
@@ -141,12 +140,10 @@ test('a key offers only scopes that it has itself, and purposes that they are en
   );
   const { page } = await site.open('/api-keys', { key });
   await openForm(page);
-  expect(await dialog(page).getByLabel('Purpose').locator('option').allTextContents()).toEqual([
-    'None yet',
-    'Read only',
-    'Everything that your own key may do',
-  ]);
-  expect(await dialog(page).getByRole('checkbox').count()).toBe(3);
+  await expect
+    .poll(() => dialog(page).getByLabel('Purpose').locator('option').allTextContents())
+    .toEqual(['None yet', 'Read only', 'Everything that your own key may do']);
+  await expect.poll(() => dialog(page).getByRole('checkbox').count()).toBe(3);
   expect(await dialog(page).getByLabel('Expires').locator('option:checked').textContent()).toBe('With your own key');
   await dialog(page).getByLabel('Name', { exact: true }).fill('as strong');
   await dialog(page).getByLabel('Purpose').selectOption('Everything that your own key may do');
@@ -165,8 +162,8 @@ test('a key is offered the sections that it can read, begins with the first of t
   const { page } = await site.open('/', { key: made.key });
   await page.getByRole('heading', { name: 'Webhooks', level: 1 }).waitFor();
   const sections = page.getByRole('navigation', { name: 'Console' }).getByRole('link');
-  expect(await sections.allTextContents()).toEqual(['Webhooks', 'API keys', 'Members']);
+  await expect.poll(() => sections.allTextContents()).toEqual(['Webhooks', 'API keys', 'Members']);
   await page.goto(`${site.url}/sessions`);
   await page.getByText('sessions.read').waitFor();
-  expect(await page.locator('.notice').count()).toBe(1);
+  await expect.poll(() => page.locator('.notice').count()).toBe(1);
 });

@@ -102,7 +102,7 @@ test('a new organization opens in the tab that created it, and another tab stays
   await page.keyboard.press('Enter');
   await heading(page, 'Sessions').waitFor();
   const choice = page.getByRole('combobox', { name: 'Organization' });
-  expect(await choice.locator('option:checked').textContent()).toBe('Second Works');
+  await expect.poll(() => choice.locator('option:checked').textContent()).toBe('Second Works');
   expect(new URL(page.url()).searchParams.get('organization')).toBe('second-works');
   await other.getByRole('link', { name: 'Usage', exact: true }).click();
   await heading(other, 'Usage').waitFor();

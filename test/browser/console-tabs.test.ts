@@ -69,7 +69,7 @@ test('nine tabs load and stay live with one connection of the browser, and their
   await details[0]?.getByRole('button', { name: 'Details' }).click();
   await details[0]?.getByRole('button', { name: 'Pin' }).click();
   await details[0]?.getByRole('button', { name: 'Unpin' }).waitFor();
-  expect(await metrics.fresh(site.url)).toMatch(/^gateway_websockets_open(?:\{.*\})? 1$/m);
+  await expect.poll(() => metrics.fresh(site.url)).toMatch(/^gateway_websockets_open(?:\{.*\})? 1$/m);
 });
 
 test('a hidden tab follows nothing; shown again, it has what happened meanwhile', async () => {
@@ -113,12 +113,12 @@ test('each tab keeps its organization, in its address and in what it changes, wh
   expect([organizationIn(page), organizationIn(other)]).toEqual([first, second]);
   await page.reload();
   await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
-  expect(await page.getByRole('combobox', { name: 'Organization' }).locator('option:checked').textContent()).toBe(
-    first,
-  );
+  await expect
+    .poll(() => page.getByRole('combobox', { name: 'Organization' }).locator('option:checked').textContent())
+    .toBe(first);
   await page.getByRole('link', { name: 'GraphiQL' }).click();
   await page.waitForURL(`${site.url}/graphql?organization=${first}`);
-  expect(await page.getByLabel('Organization').locator('option:checked').textContent()).toBe(first);
+  await expect.poll(() => page.getByLabel('Organization').locator('option:checked').textContent()).toBe(first);
 });
 
 test('a link to a session opens in the organization that has it; one to a foreign organization says so', async () => {
@@ -144,7 +144,7 @@ test('a link to a webhook opens in the organization that has it, and the links o
   expect(organizationIn(page)).toBe(second);
   await page.getByRole('link', { name: 'Webhooks', exact: true }).click();
   const link = page.getByRole('link', { name: url });
-  expect(await link.getAttribute('href')).toBe(`/webhooks/${webhook.id}?organization=${second}`);
+  await expect.poll(() => link.getAttribute('href')).toBe(`/webhooks/${webhook.id}?organization=${second}`);
   await page.getByRole('combobox', { name: 'Organization' }).selectOption({ index: 0 });
   await page.getByText('No webhooks yet').waitFor();
 });
@@ -192,7 +192,7 @@ test('a page whose gateway cannot be reached says so, and continues when the net
   await page.getByText('The gateway cannot be reached.').first().waitFor();
   await page.context().setOffline(false);
   await page.getByRole('table', { name: 'Members' }).waitFor();
-  expect(await page.getByText('The gateway cannot be reached.').count()).toBe(0);
+  await expect.poll(() => page.getByText('The gateway cannot be reached.').count()).toBe(0);
 });
 
 test.each([
@@ -232,7 +232,7 @@ test('a connection that has gone silent counts as lost within 20 seconds', async
   proxy.resumeForwarding();
   await page.getByText('while silent', { exact: true }).waitFor();
   await page.getByText(LIVE).waitFor();
-  expect(await page.locator('.item .note').allTextContents()).toEqual(['while silent']);
+  await expect.poll(() => page.locator('.item .note').allTextContents()).toEqual(['while silent']);
   await page.close();
   await proxy.close();
 });

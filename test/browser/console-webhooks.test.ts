@@ -127,7 +127,7 @@ test('one that fails says when it will be disabled, and is tried again at once',
   await deliver(site);
   await page.getByText('Delivering').waitFor();
   await log(page).getByText('Succeeded').waitFor();
-  expect(await page.getByText('It will be disabled after').count()).toBe(0);
+  await expect.poll(() => page.getByText('It will be disabled after').count()).toBe(0);
   expect(problems).toEqual([]);
   await receiver.stop();
 });

@@ -87,10 +87,10 @@ describe.each(VIEWS)('%s', (view, options) => {
       await page.keyboard.press('Enter');
       await page.waitForURL(site.url + path);
       await page.getByRole('heading', { name, level: 1 }).waitFor();
-      expect(await link.getAttribute('aria-current')).toBe('page');
+      await expect.poll(() => link.getAttribute('aria-current')).toBe('page');
       // The focus is on the title, so that screen readers announce the new page.
       await expect.poll(() => page.evaluate(() => document.activeElement?.id)).toBe('page-title');
-      expect(await page.title()).toBe(`${name} – Workspace gateway`);
+      await expect.poll(() => page.title()).toBe(`${name} – Workspace gateway`);
       await isGood(path.slice(1));
     }
     for (const [path, title] of DETAILS) {
@@ -120,7 +120,7 @@ describe('a session', () => {
     await page.getByText('{"toString":1,"valueOf":1}').first().waitFor();
     await record(sessionId, saying('I look at the cart', 'one'));
     await page.getByText('I look at the cart').waitFor();
-    expect(await page.locator('.item').count()).toBe(2);
+    await expect.poll(() => page.locator('.item').count()).toBe(2);
     await moveTo(site, key, sessionId, 'COMPLETED');
     await page.getByText('The session is finished.').waitFor();
     expect(problems).toEqual([]);

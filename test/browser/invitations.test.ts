@@ -53,7 +53,7 @@ test.each(full ? [WIDE, PHONE] : [PHONE])(
       )
       .waitFor();
     // The token is removed from the URL, so that it is not in the history.
-    expect(stranger.page.url()).toBe(`${site.url}/invitations/accept`);
+    await stranger.page.waitForURL(`${site.url}/invitations/accept`);
     await isGood(stranger.page, `invitation-${view.width}`);
     await stranger.page.getByLabel('Your name (optional)').fill('Nora New');
     await stranger.page.keyboard.press('Enter');
@@ -115,7 +115,7 @@ test('a person whose answer is lost sends the form again, even after a reload, a
   await name.press('Enter');
   await stranger.page.getByRole('heading', { name: 'Welcome', level: 1 }).waitFor();
   expect(await stranger.page.locator('.secret code').textContent()).toMatch(/^wgk_[0-9A-Za-z]{36}$/);
-  expect(await stranger.page.evaluate(() => sessionStorage.length)).toBe(0);
+  await expect.poll(() => stranger.page.evaluate(() => sessionStorage.length)).toBe(0);
 });
 
 test('the page of a revoked invitation reports that it was not found', async () => {
@@ -197,11 +197,10 @@ test('the list of keys shows the organization of a bound key, and all organizati
   await cellOf('signed in with').getByText('All your organizations').waitFor();
   expect(await cutCells(page)).toEqual([]);
   await cellOf('signed in with').getByText('All your organizations').click();
-  const listed = await cellOf('signed in with').getByRole('listitem').allTextContents();
-  expect({ listed, bound: await cellOf('Bound').textContent() }).toEqual({
-    listed: organizations.map(({ name }) => name),
-    bound: acting,
-  });
+  await expect
+    .poll(() => cellOf('signed in with').getByRole('listitem').allTextContents())
+    .toEqual(organizations.map(({ name }) => name));
+  await expect.poll(() => cellOf('Bound').textContent()).toBe(acting);
   expect(organizations).toHaveLength(2);
   expect(problems).toEqual([]);
 });

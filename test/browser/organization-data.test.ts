@@ -49,9 +49,16 @@ test.each(VIEWS)('%s: the retention is changed after its counts were shown', asy
   await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true');
   await field.fill('101');
   await expect.poll(sessions).toBe('0');
+  const counted = Promise.withResolvers<void>();
+  await page.route('**/graphql', async (route, request) => {
+    if (/query RetentionPreview/.test(request.postData() ?? '')) await counted.promise;
+    await route.continue();
+  });
   await field.fill('99');
-  expect(await button(page, 'Save').getAttribute('aria-disabled')).toBe('true');
+  await expect.poll(() => button(page, 'Save').getAttribute('aria-disabled')).toBe('true');
+  counted.resolve();
   await expect.poll(sessions).toBe('1');
+  await expect.poll(() => button(page, 'Save').getAttribute('aria-disabled')).toBe('false');
   await isGood(page, `retention-${name}`);
   await press(page, 'Save');
   await page.getByText('The retention was changed.').waitFor();
@@ -81,7 +88,7 @@ test('the bound of the operator is said', async () => {
   await mutate(limited, key, 'updateOrganizationRetention', { organizationId, sessionDays: 30 });
   const { page } = await limited.open('/members', { key });
   await page.getByText('The operator of this gateway keeps some of this for a shorter time').waitFor();
-  expect(await facts(page)).toMatch(/Sessions are kept\s*30 days.*Occurrences are kept\s*365 days/s);
+  await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*30 days.*Occurrences are kept\s*365 days/s);
 });
 
 test('members see neither the retention nor the export', async () => {

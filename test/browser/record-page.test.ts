@@ -25,8 +25,6 @@ const commandOf = (args: string) =>
 
 test.each(VIEWS)('%s: the menu leads to three ways, whose commands name this gateway', async (name, view) => {
   const { page, problems } = await site.open('/overview', { ...view, key });
-  if (!(await page.getByRole('link', { name: 'Record', exact: true }).isVisible()))
-    await page.getByRole('button', { name: 'Menu' }).click();
   await page.getByRole('link', { name: 'Record', exact: true }).click();
   await page.getByRole('heading', { name: 'Record', level: 1 }).waitFor();
   for (const [way, args] of WAYS)

@@ -102,7 +102,7 @@ test('the groups of operations are listed beside them, and lead to them', async 
   const { page, problems } = await openReference();
   const groups = page.getByRole('navigation', { name: 'Groups of operations' });
   const names = await page.locator('.opblock-tag').evaluateAll((all) => all.map((one) => one.dataset['tag']));
-  expect(await groups.getByRole('link').allTextContents()).toEqual(names);
+  await expect.poll(() => groups.getByRole('link').allTextContents()).toEqual(names);
   await groups.getByRole('link', { name: 'API keys' }).click();
   const top = () =>
     page.locator('.opblock-tag[data-tag="API keys"]').evaluate((one) => one.getBoundingClientRect().top);
@@ -119,12 +119,12 @@ test('an operation has a URL, and can be opened and closed with the keyboard at 
   await saveScreenshot(page, 'docs-address');
   await open.press('Enter');
   await expect.poll(() => open.count()).toBe(0);
-  expect(page.url()).toBe(`${site.url}/docs#/`);
+  await page.waitForURL(`${site.url}/docs#/`);
   await page.keyboard.press('Enter');
   await expect.poll(() => open.count()).toBe(1);
-  expect(page.url()).toBe(address);
+  await page.waitForURL(address);
   await page.keyboard.press('Tab');
-  expect(await page.locator('.copy-to-clipboard :focus').count()).toBe(1);
+  await expect.poll(() => page.locator('.copy-to-clipboard :focus').count()).toBe(1);
   expect(problems).toEqual([]);
 
   const figures = {

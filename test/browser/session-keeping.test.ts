@@ -50,8 +50,10 @@ test.each(VIEWS)('%s: a session is deleted with its counts, and the list no long
   await openDetails(page);
   await press(page, 'Delete…');
   await dialog(page).getByText('This cannot be undone').waitFor();
-  const counts = await dialog(page).locator('dl.counts > div').allTextContents();
-  expect(counts.map((text) => text.replaceAll(/\s+/g, ' ').trim())).toEqual(['Events2', 'Results0', 'Pull requests0']);
+  const counts = dialog(page).locator('dl.counts > div');
+  await expect
+    .poll(async () => (await counts.allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim()))
+    .toEqual(['Events2', 'Results0', 'Pull requests0']);
   await isGood(page, `session-delete-${name}`);
   await page.keyboard.press('Escape');
   await expect.poll(() => button(page, 'Delete…').evaluate((each) => each === document.activeElement)).toBe(true);
@@ -60,7 +62,8 @@ test.each(VIEWS)('%s: a session is deleted with its counts, and the list no long
   await press(page, 'Delete permanently');
   await page.getByText('The session was deleted.').waitFor();
   await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
-  expect(await titles(page)).not.toContain(`Small ${name}`);
+  await expect.poll(() => page.getByText('Loading…').count()).toBe(0);
+  await expect.poll(() => titles(page)).not.toContain(`Small ${name}`);
   expect((await site.rest('GET', `/v1/sessions/${id}`, { key })).status).toBe(404);
   expect(problems).toEqual([]);
 });
@@ -86,7 +89,7 @@ test('the page and the list of a session that somebody else deletes say so', asy
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await mutate(site, key, 'deleteSession', { sessionId: id });
   await page.getByText('This session was deleted, or you can no longer read it.').waitFor();
-  expect(await page.getByText('Live: new events').count()).toBe(0);
+  await expect.poll(() => page.getByText('Live: new events').count()).toBe(0);
 });
 
 test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot be deleted', async (name, view) => {
@@ -99,7 +102,9 @@ test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot
   await dialog(page).getByLabel('Reason').fill('Case 12');
   await press(page, 'Hold');
   await expect.poll(() => page.locator('.session-state').textContent()).toMatch(/Held\s*Case 12/);
-  expect(await page.locator('dl.facts').textContent()).toMatch(new RegExp(`Held by ${email} since .*: Case 12`));
+  await expect
+    .poll(() => page.locator('dl.facts').textContent())
+    .toMatch(new RegExp(`Held by ${email} since .*: Case 12`));
   await isGood(page, `session-held-${name}`);
 
   await press(page, 'Delete…');
@@ -119,7 +124,7 @@ test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot
   await button(page, 'History').click();
   const changes = page.getByRole('table', { name: 'Changes' }).getByRole('row');
   await expect.poll(() => changes.nth(1).textContent()).toContain('Released the session');
-  expect(await changes.nth(2).textContent()).toContain('Held the session');
+  await expect.poll(() => changes.nth(2).textContent()).toContain('Held the session');
   expect(problems.filter((problem) => !problem.includes('ERR_ABORTED'))).toEqual([]);
 });
 

@@ -59,19 +59,20 @@ test('a timeline shows who speaks, thinking folded, subagents, changes of files,
     const { page, problems } = await site.open(`/sessions/${id}`, { ...options, key });
     await isLive(page);
     const shown = (text: string) => page.locator('.item', { hasText: text }).last();
-    const speakers = await page.locator('.item .speaker').allTextContents();
-    expect([...new Set(speakers)].toSorted()).toEqual(['Agent', 'Subagent', 'System', 'Tool', 'User']);
+    const speakers = page.locator('.item .speaker');
+    await expect
+      .poll(async () => [...new Set(await speakers.allTextContents())].toSorted())
+      .toEqual(['Agent', 'Subagent', 'System', 'Tool', 'User']);
     const thinking = shown('The total is wrong.');
     expect(await thinking.locator('p.text').isVisible()).toBe(false);
     await thinking.getByText('Thinking', { exact: true }).click();
-    expect(await thinking.locator('p.text').isVisible()).toBe(true);
+    await thinking.locator('p.text').waitFor();
     const subagent = page.locator('.item.delegated', { hasText: 'Two callers.' }).first();
     expect(await subagent.getByRole('link', { name: 'Task' }).getAttribute('href')).toMatch(/#event-10$/);
     const changes = page.getByLabel('Changes of src/cart.ts');
-    expect(await changes.locator('span').allTextContents()).toEqual([
-      '-return total - 10;\n',
-      '+return total * 0.9;\n',
-    ]);
+    await expect
+      .poll(() => changes.locator('span').allTextContents())
+      .toEqual(['-return total - 10;\n', '+return total * 0.9;\n']);
     expect(await shown('receipt.png').locator('.speaker').textContent()).toBe('User');
     await saveScreenshot(page, `session-of-an-agent-${view}`);
     expect([await accessibilityFindings(page), await overflowOf(page), problems]).toEqual([[], 0, []]);
@@ -97,7 +98,7 @@ test('title and state stay in view, and follow changes of others', async () => {
   await isLive(page);
   await page.locator('.item').last().scrollIntoViewIfNeeded();
   const title = page.getByRole('heading', { level: 1 });
-  expect((await title.boundingBox())?.y).toBeLessThan(60);
+  await expect.poll(async () => (await title.boundingBox())?.y).toBeLessThan(60);
   await mutate(site, key, 'updateSession', { sessionId: id, title: 'Another title' });
   await page.getByRole('heading', { name: 'Another title', level: 1 }).waitFor();
   await moveTo(site, key, id, 'COMPLETED');
@@ -185,10 +186,9 @@ test('a session that is opened by keyboard has the focus at its title', async ()
   await link.focus();
   await page.keyboard.press('Enter');
   await isLive(page);
-  expect(await page.evaluate(() => [location.pathname, document.activeElement?.id])).toEqual([
-    `/sessions/${id}`,
-    'page-title',
-  ]);
+  await expect
+    .poll(() => page.evaluate(() => [location.pathname, document.activeElement?.id]))
+    .toEqual([`/sessions/${id}`, 'page-title']);
   expect(problems).toEqual([]);
 });
 

@@ -51,17 +51,21 @@ test.each(VIEWS)('%s: the strip and the outline lead to turns, subagents and fai
   const id = await recorded();
   const { page, problems } = await site.open(`/sessions/${id}`, { ...view, key });
   await page.locator('.strip-words', { hasText: '57 tool calls' }).waitFor();
-  expect((await page.locator('.strip-words').textContent())?.replaceAll(/\s+/g, ' ')).toMatch(
-    /2 messages ?57 tool calls ?2 failures/,
-  );
+  await expect
+    .poll(async () => (await page.locator('.strip-words').textContent())?.replaceAll(/\s+/g, ' '))
+    .toMatch(/2 messages ?57 tool calls ?2 failures/);
+  await page.locator('.contents').waitFor();
   const fold = page.locator('.contents summary');
   if (await fold.isVisible()) await fold.click();
-  const entries = await outline(page).getByRole('listitem').allTextContents();
-  expect(entries.map((text) => text.replaceAll(/\s+/g, ' ').trim())).toEqual([
-    expect.stringMatching(/^User First turn .*· 37 tool calls · 1 failed$/),
-    expect.stringMatching(/^Subagent <img src=x onerror=alert\(1\)> \[U\+202E\]gnp\.exe ?\d\d:\d\d · 1 tool call$/),
-    expect.stringMatching(/^User Second turn.* · 20 tool calls · 1 failed$/),
-  ]);
+  const entries = outline(page).getByRole('listitem');
+  const texts = async () => (await entries.allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim());
+  await expect
+    .poll(texts)
+    .toEqual([
+      expect.stringMatching(/^User First turn .*· 37 tool calls · 1 failed$/),
+      expect.stringMatching(/^Subagent <img src=x onerror=alert\(1\)> \[U\+202E\]gnp\.exe ?\d\d:\d\d · 1 tool call$/),
+      expect.stringMatching(/^User Second turn.* · 20 tool calls · 1 failed$/),
+    ]);
   await saveScreenshot(page, `session-strip-${name}`);
   expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
   await outline(page).getByRole('link', { name: 'Second turn' }).click();
@@ -89,9 +93,9 @@ test('the strip is used with the keyboard: event by event, to both ends, and fro
   ] as const) {
     await page.keyboard.press(press);
     await isWanted(page, wanted);
-    expect(await strip(page).getAttribute('aria-valuetext')).toContain(words);
+    await expect.poll(() => strip(page).getAttribute('aria-valuetext')).toContain(words);
   }
-  expect(await strip(page).evaluate((each) => each === document.activeElement)).toBe(true);
+  await expect.poll(() => strip(page).evaluate((each) => each === document.activeElement)).toBe(true);
   expect(problems).toEqual([]);
 });
 

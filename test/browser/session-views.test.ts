@@ -63,8 +63,8 @@ test.each(VIEWS)(
       .toEqual(['ToolCallsFailedTime', 'Bash214 s', '<img src=x onerror=alert(1)>[U+202E]12 s']);
     await page.getByRole('img', { name: 'Cost over the session: $0.75 at its end' }).waitFor();
     await page.getByText('As a table').first().click();
-    expect(await page.locator('.chart tbody td.number').allTextContents()).toContain('$0.25');
-    expect(await page.locator('.chips li').allTextContents()).toEqual(['model-1', 'model-2']);
+    await expect.poll(() => page.locator('.chart tbody td.number').allTextContents()).toContain('$0.25');
+    await expect.poll(() => page.locator('.chips li').allTextContents()).toEqual(['model-1', 'model-2']);
     await isGood(page, `session-figures-${name}`);
     await rows.nth(1).getByRole('link', { name: '1', exact: true }).click();
     await page.locator('#event-3.wanted').waitFor();
@@ -88,12 +88,9 @@ test.each(VIEWS)('%s: the changes of a file are together, without those of calls
       (await files.locator('summary').allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim()),
     )
     .toEqual(['src/a.ts +2 −2', '<img src=x onerror=alert(1)>[U+202E] +2 −0']);
-  expect(await files.first().locator('.diff span').allTextContents()).toEqual([
-    '-one\n',
-    '+two\n',
-    '-three\n',
-    '+four\n',
-  ]);
+  await expect
+    .poll(() => files.first().locator('.diff span').allTextContents())
+    .toEqual(['-one\n', '+two\n', '-three\n', '+four\n']);
   await isGood(page, `session-files-${name}`);
   await files.first().getByRole('link', { name: 'event 7' }).click();
   await page.locator('.item.wanted', { hasText: 'src/a.ts' }).waitFor();

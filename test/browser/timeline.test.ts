@@ -65,10 +65,10 @@ describe('a live timeline', () => {
     const before = await topOf(page, 30);
     await say(id, 2, 81);
     await page.getByRole('button', { name: '2 new events' }).waitFor();
-    expect(await topOf(page, 30)).toBe(before);
+    await expect.poll(() => topOf(page, 30)).toBe(before);
     await page.getByRole('button', { name: '2 new events' }).click();
     await isInView(page, 82);
-    expect(await page.getByRole('button', { name: /new events/ }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: /new events/ }).count()).toBe(0);
     expect(problems).toEqual([]);
   });
 
@@ -236,16 +236,18 @@ describe('a search', () => {
     await page.getByText('message 1', { exact: true }).waitFor();
     await page.getByLabel('Errors only').check();
     await page.getByText('1 event found.').waitFor();
-    expect(await page.locator('.item').allTextContents()).toEqual([expect.stringContaining('The disk is full.')]);
+    await expect
+      .poll(() => page.locator('.item').allTextContents())
+      .toEqual([expect.stringContaining('The disk is full.')]);
     await page.getByLabel('Errors only').uncheck();
     await page.getByLabel('Search in the session').fill('MESSAGE 1111');
     await page.locator('.item', { hasText: 'message 1111' }).getByRole('link').click();
     await page.locator('.item.wanted', { hasText: 'message 1111' }).waitFor();
     await isInView(page, 1111);
-    expect(await page.getByLabel('Search in the session').inputValue()).toBe('');
+    await expect.poll(() => page.getByLabel('Search in the session').inputValue()).toBe('');
     await page.getByLabel('Search in the session').fill('nowhere');
     await page.getByText('No event has this text.').waitFor();
-    expect(new URL(page.url()).searchParams.get('text')).toBe('nowhere');
+    await page.waitForURL((url) => url.searchParams.get('text') === 'nowhere');
     expect(problems).toEqual([]);
   });
 

@@ -138,7 +138,7 @@ test('a write through one process is visible to the next read through the other,
     expect(await titleOf(two, sessionId)).toBe(title);
     reads.paused += 1;
   }
-  expect(await isUsable(two)).toBe(false);
+  await expect.poll(() => isUsable(two)).toBe(false);
   // Live tails receive events that the replica does not have yet.
   const input = { sessionId, events: [{ eventType: 'text', provider: 'anthropic', eventData: { type: 'text' } }] };
   await graphql(
