@@ -72,14 +72,16 @@ type Tables = Readable<ApiKeyTables & OrganizationTables & UserTables & Identity
 /** An expression builder for the row of a key. */
 type OfKey = ExpressionBuilder<Tables & { k: Tables['api_key'] }, 'k'>;
 
-const keys = (value: ValueOf, sleep: boolean, revokedAt = sql.ref<string | null>('k.revoked_at')) =>
+const OF_KEY = { revokedAt: sql.ref<string | null>('k.revoked_at'), scopes: sql.ref<readonly Scope[]>('k.scopes') };
+
+const keys = (value: ValueOf, sleep: boolean, { revokedAt, scopes } = OF_KEY) =>
   db
     .selectFrom('api_key as k')
     .select(['k.id as keyId', 'k.user_id as userId', 'k.is_of_service_account as isServiceAccount'])
     .select('k.kind')
     .select((eb) => [
       // As JSON, because the driver parses PostgreSQL arrays slowly, character by character.
-      sql<readonly Scope[]>`to_json(${eb.ref('k.scopes')})`.as('scopes'),
+      sql<readonly Scope[]>`to_json(${scopes})`.as('scopes'),
       refusalOf(eb, value, { sleep, revokedAt }).as('refusal'),
       eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
       isStale(eb, value).as('isStale'),
@@ -89,6 +91,10 @@ const keys = (value: ValueOf, sleep: boolean, revokedAt = sql.ref<string | null>
 const NO_SIGN_IN = sql<ApiKeyId | null>`null::uuid`.as('signedInWithId');
 const NO_RESOURCE = sql<string | null>`null::text`.as('resource');
 
+/** A client can refresh a grant for some of its scopes only (RFC 6749, section 6). */
+const OF_TOKEN = sql<readonly Scope[]>`array(
+  select unnest(k.scopes) intersect select unnest(string_to_array(t.payload ->> 'scope', ' ')))`;
+
 const BY = {
   hash: (value: ValueOf, sleep: boolean) =>
     keys(value, sleep)
@@ -96,7 +102,7 @@ const BY = {
       .select((eb) => sql<string>`'\\x' || encode(${eb.ref('k.hash')}, 'hex')`.as('wanted'))
       .where((eb) => eb('k.hash', '=', sql<Buffer>`any(${value('wanted')}::bytea[])`)),
   token: (value: ValueOf, sleep: boolean) =>
-    keys(value, sleep)
+    keys(value, sleep, { ...OF_KEY, scopes: OF_TOKEN })
       .innerJoin('oauth_artifact as t', 't.key_id', 'k.id')
       .innerJoin('oauth_grant as g', 'g.key_id', 'k.id')
       // The key that the person was signed in with is not used with the grant.
@@ -107,7 +113,7 @@ const BY = {
       .where(sql<boolean>`t.expires_at > ${value('at')}::timestamptz`),
   signIn: (value: ValueOf, sleep: boolean) =>
     // One that has expired or signed out is unknown. A gateway of the version before revokes a key without its sign-ins.
-    keys(value, sleep, sql.ref('p.revoked_at'))
+    keys(value, sleep, { ...OF_KEY, revokedAt: sql.ref('p.revoked_at') })
       .leftJoin('api_key as p', 'p.id', 'k.signed_in_with_id')
       .select(['k.signed_in_with_id as signedInWithId', NO_RESOURCE])
       .select('k.id as wanted')

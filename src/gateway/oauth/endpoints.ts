@@ -12,6 +12,7 @@ import { type Artifact, changeArtifact, findArtifact, saveArtifact } from '../..
 import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { type GrantFinder, createAdapter } from './adapter.ts';
+import type { KnownGrant } from '../admission/api-key-lookup.ts';
 import { openAnswer, sealAnswer } from './answers.ts';
 import { type OAuthCall, currentCall, within } from './calls.ts';
 import {
@@ -42,6 +43,7 @@ const AUTHORIZATION_PARAMETERS = [
   'code_challenge_method',
   'resource',
 ] as const;
+const DEVICE_PARAMETERS = ['client_id', 'scope', 'resource'] as const;
 
 interface EndpointParts {
   readonly dependencies: Dependencies;
@@ -107,6 +109,9 @@ export class OAuthEndpoints {
 
   #scopesOf(resource: string): readonly Scope[] | undefined {
     const base = this.#parts.dependencies.publicUrl();
+    const url = URL.canParse(resource) ? new URL(resource) : undefined;
+    // Written as clients send it later, without segments that are left out.
+    if (url?.href !== resource || url.search !== '') return undefined;
     return resource.startsWith(`${base}/`) ? this.#parts.scopesOfResource(resource.slice(base.length)) : undefined;
   }
 
@@ -134,10 +139,7 @@ export class OAuthEndpoints {
 
   /** GET `/oauth/authorize`. @throws UnknownClientError */
   async authorize(exchange: Exchange): Promise<HttpAnswer> {
-    const given = exchange.url.searchParams;
-    const query = new URLSearchParams(
-      AUTHORIZATION_PARAMETERS.flatMap((name) => given.getAll(name).map((value) => [name, value])),
-    );
+    const query = only(AUTHORIZATION_PARAMETERS, exchange.url.searchParams);
     const answer = await this.run(exchange, async () => {
       const client = await this.#complete(query);
       const sent = await this.#send({ method: 'GET', path: `${PATHS.authorization}?${query}` });
@@ -202,7 +204,7 @@ export class OAuthEndpoints {
 
   /** POST `/oauth/device/authorize`: begins the authorization of a device. @throws UnknownClientError */
   async authorizeDevice(exchange: Exchange): Promise<HttpAnswer> {
-    const form = await readParameters(exchange);
+    const form = only(DEVICE_PARAMETERS, await readParameters(exchange));
     const answer = await this.run(exchange, async () => {
       await this.#complete(form);
       return this.#post(exchange, PATHS.deviceAuthorization, form);
@@ -213,9 +215,9 @@ export class OAuthEndpoints {
   /** POST `/oauth/token`. All of it is one transaction, which locks the code or the refresh token. @throws UnknownClientError */
   async token(exchange: Exchange): Promise<HttpAnswer> {
     const form = await readParameters(exchange);
-    const scope = form.get('scope');
-    if (scope !== null) form.set('scope', grantable(scope).join(' '));
-    const [resource, ...others] = form.getAll('resource');
+    // Those that are given twice are left to the package, which refuses them.
+    const [[scope, ...scopes], [resource, ...others]] = [form.getAll('scope'), form.getAll('resource')];
+    if (scope !== undefined && scopes.length === 0) form.set('scope', grantable(scope).join(' '));
     if (resource !== undefined && others.length === 0) form.set('resource', this.#withoutSlash(resource));
     const clientId = form.get('client_id');
     // Before the transaction, so that no document is fetched within it.
@@ -257,8 +259,8 @@ export class OAuthEndpoints {
     const known = await findArtifact(em, { kind: 'RefreshToken', id: token }, now());
     const isSameClient = known?.payload['clientId'] === form.get('client_id');
     const isRepeated = known?.consumedAt && now().getTime() - known.consumedAt.getTime() < GRACE_MS;
-    if (isRepeated && isSameClient && known.answer !== null && (await this.#grantOf(known)))
-      return stored(openAnswer(known.answer, token));
+    const grant = isRepeated && isSameClient ? await this.#grantOf(known) : undefined;
+    if (grant && known?.answer) return repeated(openAnswer(known.answer, token), form, grant);
     const answer = await this.#post(exchange, PATHS.token, form);
     if (answer.status === 200)
       await changeArtifact(em, { kind: 'RefreshToken', id: token }, { answer: sealAnswer(answer.body, token) });
@@ -354,13 +356,28 @@ function grantable(scope: string | null): Scope[] {
   return GRANTABLE_SCOPES.filter((each) => asked.has(each));
 }
 
+function only(names: readonly string[], given: URLSearchParams): URLSearchParams {
+  return new URLSearchParams(names.flatMap((name) => given.getAll(name).map((value) => [name, value])));
+}
+
 /** The parameters of the body. The package checks its media type. */
 async function readParameters({ request }: Exchange): Promise<URLSearchParams> {
   return new URLSearchParams(await readText(request, WORK.keylessBytes));
 }
 
-function stored(body: string): NodeAnswer {
-  return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
+/** The answer to an earlier refresh, if the client asks for the same. The package would end the grant. */
+function repeated(body: string, form: URLSearchParams, { resource }: KnownGrant): NodeAnswer {
+  const { scope = '' } = JSON.parse(body) as { readonly scope?: string };
+  const wanted = form.get('scope') || scope;
+  const error = form.getAll('resource').some((each) => each !== resource)
+    ? 'invalid_target'
+    : String(grantable(wanted)) !== String(grantable(scope)) && 'invalid_scope';
+  if (!error) return answerOf(200, body);
+  return answerOf(400, JSON.stringify({ error, error_description: 'this refresh token was used for something else' }));
+}
+
+function answerOf(status: number, body: string): NodeAnswer {
+  return { status, headers: { 'content-type': 'application/json; charset=utf-8' }, body };
 }
 
 function toHttpAnswer({ status, headers, body }: NodeAnswer): HttpAnswer {

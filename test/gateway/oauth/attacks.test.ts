@@ -120,6 +120,11 @@ describe('an authorization request', () => {
       `${BASE}.evil.example/mcp`,
       `${BASE}/mcp#part`,
       `${BASE}/mcp?x=1`,
+      `${BASE}/v1/sessions/x?y/mcp`,
+      `${BASE}/v1/sessions/../mcp`,
+      `${BASE}/v1/sessions/%2E%2e/mcp`,
+      `${BASE}/v1/sessions/<b>/mcp`,
+      `${BASE}//mcp`,
       'mcp',
     ])
       expect([resource, (await open(query({ resource }))).error]).toEqual([resource, 'invalid_target']);

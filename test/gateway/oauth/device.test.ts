@@ -88,6 +88,20 @@ describe('a device', () => {
     expect((await begin({ client_id: 'unknown' })).error).toBe('invalid_client');
   });
 
+  test('shows no address that it claims to lead to, and ignores what is not of devices', async () => {
+    const { status, device } = await begin({
+      redirect_uri: 'https://claude.ai/callback',
+      request_uri: 'https://claude.ai/request',
+      max_age: '0',
+      nonce: 'x',
+    });
+    const jar = await signedInBrowser(gateway, (await gateway.createKey()).key);
+    const { html } = await enter(jar, device.user_code);
+    expect([status, html.includes(device.user_code)]).toEqual([200, true]);
+    expect(html).not.toContain('claude.ai');
+    expect(html).not.toContain('Leads you to');
+  });
+
   test('asks only for what a person can give for the paths of recording', async () => {
     expect((await begin({ resource: `${BASE}/graphql` })).error).toBe('invalid_target');
     expect((await begin({ resource: 'https://other.example/v1/sessions' })).error).toBe('invalid_target');
