@@ -203,6 +203,9 @@ async function fetchDocument(id: string, outbound: Outbound): Promise<{ text: st
       throw new UnknownClientError(`the metadata document of the client answers ${answer.status} instead of 200`, {
         isTemporary: answer.status >= 500 || answer.status === 429,
       });
+    // Otherwise whoever can publish a text on a host could be a client of the host.
+    if (!/^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i.test(answer.headers.get('content-type') ?? ''))
+      throw new UnknownClientError('the metadata document of the client is not served as application/json');
     return { text, seconds: lifetimeOf(answer.headers.get('cache-control')) };
   } catch (error) {
     if (!(error instanceof OutboundError)) throw error;

@@ -94,6 +94,28 @@ describe('the document of a client', () => {
     }
   });
 
+  test('is JSON that its host calls JSON, because hosts also publish texts of others', async () => {
+    const answers = [
+      'text/plain',
+      'text/html',
+      'application/octet-stream',
+      '',
+      'application/jsonp',
+      'application/json; charset=utf-8',
+      'application/client+json',
+    ];
+    const seen = [];
+    for (const type of answers) {
+      const client = await newClient();
+      client.handler = (_, response) => {
+        response.writeHead(200, type === '' ? {} : { 'Content-Type': type });
+        response.end(JSON.stringify(client.document));
+      };
+      seen.push((await begin(authorizationQuery(client, pkce().challenge))).status);
+    }
+    expect(seen).toEqual([400, 400, 400, 400, 400, 303, 303]);
+  });
+
   test('must be at an https address that is written as browsers write it, and not in a private network', async () => {
     const strict = await startTestGateway({}, { beside: gateway });
     const client = await newClient();
