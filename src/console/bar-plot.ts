@@ -100,7 +100,7 @@ function PlotTable({ label, bars, head }: Pick<PlotProps, 'label' | 'bars' | 'he
     </tr>`;
   return html`<details>
     <summary>As a table</summary>
-    <${Table} label=${label} head=${head} rows=${bars} row=${row} />
+    <${Table} label=${`${label}, as a table`} head=${head} rows=${bars} row=${row} />
   </details>`;
 }
 

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { useEffect } from 'preact/hooks';
 import { withOrganization } from './address.ts';
 import { run } from './api.ts';
 import { Rename } from './dialogs.ts';
@@ -13,6 +14,7 @@ import { RedactTextButton } from './redaction.ts';
 import { SessionForms } from './session-actions.ts';
 import { tookMs } from './session-head.ts';
 import { SessionKeeping } from './session-keeping.ts';
+import { addSessionStyle } from './session-style.ts';
 
 /** What is behind the button in the head of a session: its actions, its facts, and all its totals. */
 
@@ -29,6 +31,12 @@ interface DetailsProps {
 
 export function SessionDetails({ session, isFinished, models, onChange, onRedacted }: DetailsProps): VNode {
   const { databaseId: id, description } = session;
+  useEffect(() => {
+    addSessionStyle();
+    // The button is always in view; the top of the page may not be.
+    const panel = document.querySelector('#session-details');
+    if (panel && panel.getBoundingClientRect().top < 0) panel.scrollIntoView();
+  }, []);
   const totals = usageWords(session.usage ?? {}).map(([, words]) => words);
   return html`<section id="session-details" class="panel" aria-label="Details">
     <div class="actions">

@@ -38,7 +38,9 @@ function rowOf({ session, eventId, excerpt }: Match): VNode {
       <div class="soft">${excerpt}</div>
     </td>
     <td><${Badge} value=${session.state.current} /></td>
-    <td title=${session.agent && visibleText(session.agent)}>${session.agent ?? html`<span class="soft">–</span>`}</td>
+    <td dir="auto" title=${session.agent && visibleText(session.agent)}>
+      ${session.agent ? html`<span class="cut">${session.agent}</span>` : html`<span class="soft">–</span>`}
+    </td>
     <td><${Time} at=${session.lastSeenAt} /></td>
   </tr>`;
 }

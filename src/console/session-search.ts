@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { useMemo } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { TimelineEvent } from './event-content.ts';
 import { counted } from './amounts.ts';
 import { useSettled } from './filters.ts';
@@ -7,6 +7,7 @@ import { usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { LoadMore } from './load-more.ts';
 import { Empty, Faults, Loading } from './parts.ts';
+import { addSessionStyle } from './session-style.ts';
 import { withEvents } from './timeline.ts';
 import { TimelineItems, useItems } from './timeline-items.ts';
 
@@ -43,6 +44,7 @@ export function FoundEvents({ id, text, isErrorsOnly }: FoundProps): VNode {
   const filter = { ...(settled !== '' && { text: settled }), ...(isErrorsOnly && { isError: true }) };
   const list = usePages('SessionEvents', { id, first: 100, filter }, ({ sessionEvents }) => sessionEvents);
   const items = useItems(useWholeCalls(id, list.rows));
+  useEffect(addSessionStyle, []);
   if (list.rows.length === 0 && list.isLoading) return html`<${Loading} />`;
   if (list.faults.length > 0) return html`<${Faults} faults=${list.faults} />`;
   if (list.rows.length === 0)

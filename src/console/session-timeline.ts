@@ -109,7 +109,7 @@ function Events({ id, isFinished, redactedAt, start, onArrival, onShown, outline
       strip=${!isEmpty && html`<div class="strip-place">${outline && html`<${SessionStrip} outline=${outline} />`}</div>`}
     >
       ${!loaded.hasLater && html`<span class="live ${live}" role="status">${LIVE_WORDS[live]}</span>`}
-      ${canGoToLatest && html`<button class="button small plain" onClick=${goToLatest}>Go to the latest events</button>`}
+      ${canGoToLatest && html`<button class="button small plain" onClick=${goToLatest}>Latest events</button>`}
     <//>
     ${outline?.entries.some(({ kind }) => kind === 'SUBAGENT') && html`<${SessionLanes} sessionId=${id} outline=${outline} />`}
     <${Faults} faults=${faults} />

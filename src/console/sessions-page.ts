@@ -106,9 +106,9 @@ export function SessionsPage(): VNode {
   useRecordedTimes(list, filter);
   const isFiltered = Object.keys(filter).length > 0;
   const empty = isFiltered
-    ? html`<${Empty}>No session matches this filter.<//>`
+    ? html`<${Empty}>No session matches this filter. Remove a filter above to see more sessions.<//>`
     : html`<${Empty}
-          >No sessions yet. ${mayCreate && 'Create one here, or record your agents. '}<a href="/record">Record</a><//
+          >No sessions yet. ${mayCreate ? 'Create one here, or record' : 'Record'} your agents in one of these ways:<//
         ><${RecordingWays} />`;
   return html`<${PageFrame}
     title="Sessions"
@@ -159,7 +159,7 @@ function rowOf(session: Row, onDone: () => void): VNode {
     </td>
     <td><${Badge} value=${session.state.current} />${session.hold && html` <${Badge} value="HELD" />`}</td>
     <td dir="auto" title=${session.agent && visibleText(session.agent)}>
-      ${session.agent ?? html`<span class="soft">–</span>`}
+      ${session.agent ? html`<span class="cut">${session.agent}</span>` : html`<span class="soft">–</span>`}
     </td>
     <td class="number">${costOf(session.usage?.costUsd)}</td>
     <td class="number">${session.usage?.durationMs == null ? '–' : durationOf(session.usage.durationMs)}</td>

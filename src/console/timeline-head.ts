@@ -54,11 +54,12 @@ function Jump(): VNode {
   };
   return html`<form class="find" onSubmit=${go}>
     <label
-      >Event${' '}
+      ><span class="visually-hidden">Event</span>
       <input
         class="event-number"
         inputmode="numeric"
         pattern="[0-9]{1,15}"
+        placeholder="Event"
         title="The number of an event"
         value=${number}
         onInput=${(event: Event) => setNumber(valueOf(event))}

@@ -86,8 +86,14 @@ async function writeDefinition(): Promise<void> {
 
 /** The pages, with the minimum number of times that each shows the text. */
 const PAGES: readonly (readonly [path: string, times: number])[] = [
+  ['/overview', 1],
   ['/sessions', 3],
+  ['/sessions?text=bold', 0],
   [`/sessions/${sessionId}`, 12],
+  [`/sessions/${sessionId}?errors=yes`, 2],
+  [`/sessions/${sessionId}?view=figures`, 1],
+  [`/sessions/${sessionId}?view=files`, 0],
+  [`/sessions/${sessionId}?view=history`, 0],
   ['/event-definitions', 2],
   [`/event-definitions/${DEFINITION}`, 8],
   [`/event-definitions/${encodeURIComponent(HOSTILE)}`, 0],

@@ -141,7 +141,7 @@ describe('a session', () => {
     const { page, problems } = await site.open(`/sessions/${sessionId}`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
     expect(await page.locator('.item').count()).toBeLessThan(1000);
-    await page.getByRole('button', { name: 'Go to the latest events' }).click();
+    await page.getByRole('button', { name: 'Latest events' }).click();
     await page.getByText('message 3000', { exact: true }).waitFor();
     expect(await page.locator('.item').count()).toBeLessThan(1000);
     await page.goto(`${site.url}/sessions/${sessionId}#event-1500`);

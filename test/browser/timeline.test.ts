@@ -55,13 +55,13 @@ describe('a live timeline', () => {
     const id = await sessionOf(60);
     const { page, problems } = await site.open(`/sessions/${id}`, { key });
     await isLive(page);
-    await page.getByRole('button', { name: 'Go to the latest events' }).click();
+    await page.getByRole('button', { name: 'Latest events' }).click();
     await isInView(page, 60);
     await say(id, 20, 61);
     await isInView(page, 80);
 
     await row(page, 30).scrollIntoViewIfNeeded();
-    await expect.poll(() => page.getByRole('button', { name: 'Go to the latest events' }).count()).toBe(1);
+    await expect.poll(() => page.getByRole('button', { name: 'Latest events' }).count()).toBe(1);
     const before = await topOf(page, 30);
     await say(id, 2, 81);
     await page.getByRole('button', { name: '2 new events' }).waitFor();
@@ -76,7 +76,7 @@ describe('a live timeline', () => {
     const id = await sessionOf(1000);
     const { page, problems } = await site.open(`/sessions/${id}`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
-    await page.getByRole('button', { name: 'Go to the latest events' }).click();
+    await page.getByRole('button', { name: 'Latest events' }).click();
     await isInView(page, 1000);
     await page.evaluate(() => scrollTo(0, 0));
     const first = await page.locator('.item').first().getAttribute('id');
@@ -102,7 +102,7 @@ describe('a live timeline', () => {
     await isLive(page);
     await row(page, 600).scrollIntoViewIfNeeded();
     await page.mouse.wheel(0, 10_000);
-    await expect.poll(() => page.getByRole('button', { name: 'Go to the latest events' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Latest events' }).count()).toBe(0);
     await say(id, 1, 601);
     await isInView(page, 601);
   });

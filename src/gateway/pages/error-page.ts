@@ -19,7 +19,7 @@ export function errorPage({ status, message, headers }: DomainError, requestId: 
   const html = smallPage(
     title,
     `<h1>${title}</h1>
-<p>${escapeHtml(message)}</p>
+<p>${escapeHtml(message.replace(/^[a-z](?=[a-z]* )/, (letter) => letter.toUpperCase()))}</p>
 <p class="soft">Status ${status}, request ${escapeHtml(requestId)}</p>
 <ul class="links"><li><a href="/">Console</a></li><li><a href="/graphql">GraphiQL</a></li><li><a href="/docs">REST reference</a></li></ul>`,
   );
