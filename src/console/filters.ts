@@ -4,9 +4,17 @@ import { html, valueOf } from './html.ts';
 
 /** The filter fields of a list. Their values are in the URL, so that a filtered list can be shared and reloaded. */
 
-/** A value in the query of the URL; `''` if absent. */
+const inAddress = (name: string) => new URLSearchParams(location.search).get(name) ?? '';
+
+/** A value in the query of the URL; `''` if absent. It follows links to the same page, such as that of the section. */
 export function useFilter(name: string): readonly [value: string, set: (value: string) => void] {
-  const [value, setValue] = useState(() => new URLSearchParams(location.search).get(name) ?? '');
+  const [value, setValue] = useState(() => inAddress(name));
+  useEffect(() => {
+    const { pathname } = location;
+    const moved = () => location.pathname === pathname && setValue(inAddress(name));
+    addEventListener('popstate', moved);
+    return () => removeEventListener('popstate', moved);
+  }, [name]);
   const set = (next: string) => {
     setValue(next);
     const address = new URL(location.href);

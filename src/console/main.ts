@@ -108,7 +108,7 @@ function usePath(): string {
       if (link.pathname === location.pathname && link.hash !== '') return;
       event.preventDefault();
       history.pushState(null, '', link.href);
-      moved();
+      dispatchEvent(new PopStateEvent('popstate'));
       scrollTo(0, 0);
     };
     addEventListener('popstate', moved);
