@@ -46,7 +46,7 @@ export function SessionDetails({ session, isFinished, models, onChange, onRedact
       ${onRedacted && html`<${RedactTextButton} sessionId=${id} onDone=${onRedacted} />`}
       <${SessionKeeping} session=${session} onChange=${onChange} />
     </div>
-    ${description && html`<p class="description">${description}</p>`}
+    ${description && html`<p class="description" tabindex="0">${description}</p>`}
     <${Facts}
       facts=${[...factsOf(session, isFinished), ['Models', models.join(', ')], ['All totals', totals.join(' · ')]]}
     />
