@@ -34,18 +34,9 @@ const GAP = 0.2;
 
 /** Bars whose values are shown on hover and focus: one stop of the keyboard, in which the arrow keys move. Its table has all values. */
 export function BarPlot({ label, bars, parts, summary, format, head }: PlotProps): VNode {
-  const [shown, setShown] = useState<number>();
-  const [focused, setFocused] = useState(bars.length - 1);
-  const svg = useRef<SVGSVGElement>(null);
+  const { shown, plot, stopOf } = useBars(bars.length);
   const most = roundedUp(largestOf(bars.map(({ parts: values }) => sumOf(values))));
   const step = WIDTH / bars.length;
-  const onKeyDown = (event: KeyboardEvent) => {
-    const next = NEXT[event.key]?.(focused, bars.length - 1);
-    if (next === undefined || next < 0 || next >= bars.length) return;
-    event.preventDefault();
-    setFocused(next);
-    svg.current?.querySelectorAll<SVGElement>('a')[next]?.focus();
-  };
   return html`<figure class="chart">
     <div class="plot">
       <p class="plot-value">
@@ -54,13 +45,10 @@ export function BarPlot({ label, bars, parts, summary, format, head }: PlotProps
       <div class="plot-area">
         <span class="tick top">${format(most)}</span><span class="tick middle">${format(most / 2)}</span>
         <svg
-          ref=${svg}
+          ...${plot}
           viewBox=${`0 0 ${WIDTH} ${HEIGHT}`}
           preserveAspectRatio="none"
-          role="group"
           aria-label=${`${label}. ${summary}. The arrow keys show each bar.`}
-          onKeyDown=${onKeyDown}
-          onMouseLeave=${() => setShown(undefined)}
         >
           ${[0.5, HEIGHT / 2, HEIGHT - 0.5].map((y) => html`<line key=${y} class="axis" x1="0" x2=${WIDTH} y1=${y} y2=${y} />`)}
           ${bars.map(
@@ -70,13 +58,7 @@ export function BarPlot({ label, bars, parts, summary, format, head }: PlotProps
                 href=${bar.href}
                 role=${bar.href === undefined ? 'img' : undefined}
                 aria-label=${bar.words}
-                tabindex=${index === Math.min(focused, bars.length - 1) ? 0 : -1}
-                onFocus=${() => {
-                  setFocused(index);
-                  setShown(index);
-                }}
-                onBlur=${() => setShown(undefined)}
-                onMouseEnter=${() => setShown(index)}
+                ...${stopOf(index)}
               >
                 <rect class="bar-place" x=${index * step} y="0" width=${step} height=${HEIGHT}></rect>
                 ${rectsOf(bar, { at: (index + GAP / 2) * step, width: step * (1 - GAP), scale: HEIGHT / most, parts })}
@@ -90,6 +72,31 @@ export function BarPlot({ label, bars, parts, summary, format, head }: PlotProps
     </div>
     <${PlotTable} label=${label} bars=${bars} head=${head} />
   </figure>`;
+}
+
+/** The bar whose values are shown, on hover and focus: a plot is one stop of the keyboard, in which the arrow keys move. */
+function useBars(count: number) {
+  const [shown, setShown] = useState<number>();
+  const [focused, setFocused] = useState(count - 1);
+  const ref = useRef<SVGSVGElement>(null);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const next = NEXT[event.key]?.(focused, count - 1);
+    if (next === undefined || next < 0 || next >= count) return;
+    event.preventDefault();
+    setFocused(next);
+    ref.current?.querySelectorAll<SVGElement>('a')[next]?.focus();
+  };
+  const hide = () => setShown(undefined);
+  const stopOf = (index: number) => ({
+    tabindex: index === Math.min(focused, count - 1) ? 0 : -1,
+    onFocus: () => {
+      setFocused(index);
+      setShown(index);
+    },
+    onBlur: hide,
+    onMouseEnter: () => setShown(index),
+  });
+  return { shown, stopOf, plot: { ref, role: 'group', onKeyDown, onMouseLeave: hide } };
 }
 
 function PlotTable({ label, bars, head }: Pick<PlotProps, 'label' | 'bars' | 'head'>): VNode {
@@ -161,27 +168,45 @@ export function Share({
   </svg>`;
 }
 
-/** Bars without axes for a row of a table. */
-export function SmallBars({ values, words }: { readonly values: readonly number[]; readonly words: string }): VNode {
-  const most = Math.max(1, largestOf(values));
-  return html`<svg
-    class="small-bars"
-    viewBox=${`0 0 ${values.length * 4} 24`}
-    preserveAspectRatio="none"
-    role="img"
-    aria-label=${words}
-  >
-    <title>${words}</title>
-    ${values.map((value, index) => {
-      const height = value === 0 ? 0.5 : Math.max(2, (24 * value) / most);
-      return html`<rect
-        key=${index}
-        class="bar"
-        x=${index * 4 + 0.5}
-        y=${24 - height}
-        width="3"
-        height=${height}
-      ></rect>`;
-    })}
-  </svg>`;
+interface SmallBarsProps {
+  readonly label: string;
+  readonly bars: readonly Pick<Bar, 'words' | 'parts'>[];
+  readonly summary: string;
+  /** The classes of the colors of the parts. */
+  readonly tones: readonly string[];
+}
+
+const SMALL = 24;
+
+/** Bars without axes for a row of a table, with the values of a bar on hover and focus. */
+export function SmallBars({ label, bars, summary, tones }: SmallBarsProps): VNode {
+  const { shown, plot, stopOf } = useBars(bars.length);
+  const scale = SMALL / Math.max(1, largestOf(bars.map(({ parts }) => sumOf(parts))));
+  return html`<div class="small-plot">
+    <svg
+      ...${plot}
+      viewBox=${`0 0 ${bars.length * 4} ${SMALL}`}
+      preserveAspectRatio="none"
+      aria-label=${`${label}. ${summary}. The arrow keys show each day.`}
+    >
+      ${bars.map(({ words, parts }, index) => {
+        let top = SMALL;
+        return html`<a key=${index} role="img" aria-label=${words} ...${stopOf(index)}>
+          <rect class="bar-place" x=${index * 4} y="0" width="4" height=${SMALL}></rect>
+          ${parts.map((value, part) => {
+            const height = value === 0 ? (part === 0 ? 0.5 : 0) : Math.max(2, value * scale);
+            top -= height;
+            return html`<rect
+              class=${`bar ${tones[part]}`}
+              x=${index * 4 + 0.5}
+              y=${top}
+              width="3"
+              height=${height}
+            ></rect>`;
+          })}
+        </a>`;
+      })}
+    </svg>
+    <span class="soft">${shown === undefined ? summary : bars[shown]?.words}</span>
+  </div>`;
 }

@@ -22,6 +22,14 @@ export function useAdministration(): boolean {
   return isAdministrator(useContext(CallerContext));
 }
 
+/** The filter of the sessions behind costs, which a member sees of their own sessions only. */
+export function useOwnCosts(): Readonly<Record<string, string>> {
+  const viewer = useContext(CallerContext);
+  const id = viewer?.user?.databaseId;
+  return isAdministrator(viewer) || id === undefined ? EVERYBODY : { creator: id };
+}
+const EVERYBODY = {};
+
 let reload: () => void = () => undefined;
 
 /** Loads the caller again, after their name or that of their organization has changed. */

@@ -1,5 +1,5 @@
 import type { VNode } from 'preact';
-import { countOf, counted, shortCount } from './amounts.ts';
+import { countOf, shortCount } from './amounts.ts';
 import { type Bar, BarPlot, Share, dayName } from './bar-plot.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
@@ -8,44 +8,65 @@ import type { Answers } from './operation-types.ts';
 /** The occurrences of an event as pictures: by day beside the refused ones, and by the values of an enumeration. */
 
 type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
+type Days = NonNullable<Definition['occurrencesPerDay']>;
 interface DefinitionProps {
   readonly definition: Definition;
 }
 
 export function EventDays({ definition }: DefinitionProps): VNode {
-  const { data } = useQuery('EventRefusals', { definitionId: definition.id });
-  const refusals = data?.viewer.organization?.eventViolations;
-  const refusedOn = Map.groupBy(refusals?.nodes ?? [], ({ hour }) => hour.slice(0, 10));
-  const refused = (day: string) => (refusedOn.get(day) ?? []).reduce((sum, { count }) => sum + Number(count), 0);
   const days = definition.occurrencesPerDay ?? [];
-  const bars = days.map(({ day, count }): Bar => {
-    const bad = refused(day);
-    return {
-      name: dayName(day),
-      words: `${dayName(day)}: ${counted(count, 'occurrence')}, ${counted(bad, 'fault')} in refused ones`,
-      parts: [count, bad],
-      cells: [countOf(count), countOf(bad)],
-    };
-  });
-  const sum = (of: (bar: Bar) => number) => countOf(bars.reduce((total, bar) => total + of(bar), 0));
-  const isCut = refusals?.pageInfo.hasNextPage ?? false;
-  const all = `${sum(({ parts }) => parts[0] ?? 0)} occurrences, ${sum(({ parts }) => parts[1] ?? 0)} faults in refused ones`;
   const enumeration = definition.properties.find(({ isDefault, type }) => !isDefault && type === 'ENUMERATION');
+  const hrefOf = (day: string) => occurrencesOf(definition, { from: day, to: day });
   return html`<h2>Occurrences by day</h2>
-    <${BarPlot}
-      label="Occurrences by day"
-      bars=${bars}
-      parts=${PARTS}
-      format=${shortCount}
-      summary=${isCut ? `${all} in the latest hours with refusals` : all}
-      head=${['Day', 'Occurrences', 'Faults in refused ones']}
-    />
+    <${OccurrencePlot} days=${days} hrefOf=${hrefOf} refusedOf=${(day: string) => `?refused=${day}#refused`} />
     ${enumeration && html`<${EventValues} definition=${definition} property=${enumeration} />`}`;
+}
+
+/** The list of the occurrences behind a number. */
+function occurrencesOf({ name }: Pick<Definition, 'name'>, filter: Readonly<Record<string, string>>): string {
+  return `/event-definitions/${encodeURIComponent(name)}?${new URLSearchParams(filter)}#occurrences`;
+}
+
+interface PlotProps {
+  readonly days: Days;
+  /** The lists behind the stored and the refused occurrences of a day. */
+  readonly hrefOf: (day: string) => string;
+  readonly refusedOf?: (day: string) => string;
+}
+
+/** Stored occurrences by day, beside the refused ones. */
+export function OccurrencePlot({ days, hrefOf, refusedOf = hrefOf }: PlotProps): VNode {
+  const bars = days.map(({ day, count, refusedCount }): Bar => ({
+    name: dayName(day),
+    words: occurrencesInWords({ day, count, refusedCount }),
+    parts: [count, refusedCount ?? 0],
+    cells: [
+      html`<a href=${hrefOf(day)}>${countOf(count)}</a>`,
+      refusedCount === null ? '–' : html`<a href=${refusedOf(day)}>${countOf(refusedCount)}</a>`,
+    ],
+    href: hrefOf(day),
+  }));
+  const accepted = days.reduce((sum, { count }) => sum + count, 0);
+  const refused = days.reduce((sum, { refusedCount }) => sum + (refusedCount ?? 0), 0);
+  const isCut = days.some(({ refusedCount }) => refusedCount === null);
+  return html`<${BarPlot}
+    label="Occurrences by day"
+    bars=${bars}
+    parts=${PARTS}
+    format=${shortCount}
+    summary=${`${countOf(accepted)} accepted, ${countOf(refused)} refused${isCut ? ' in the last 30 days' : ''}`}
+    head=${['Day', 'Accepted', 'Refused']}
+  />`;
+}
+
+export function occurrencesInWords({ day, count, refusedCount }: Days[number]): string {
+  const refused = refusedCount === null ? 'refused ones are no longer counted' : `${countOf(refusedCount)} refused`;
+  return `${dayName(day)}: ${countOf(count)} accepted, ${refused}`;
 }
 
 const PARTS = [
   ['Accepted', ''],
-  ['Faults in refused ones', 'bad'],
+  ['Refused', 'bad'],
 ] as const;
 
 /** More values would be more requests than a page should send. */
@@ -64,6 +85,7 @@ function EventValues({
       key=${value}
       label=${label}
       total=${total}
+      href=${occurrencesOf(definition, { property: property.name, value, from: from.slice(0, 10) })}
       variables=${{ name, from, property: property.name, value }}
     />`;
   return html`<h2>By ${property.label}</h2>
@@ -86,6 +108,8 @@ function EventValues({
 interface ValueProps {
   readonly label: string;
   readonly total: number;
+  /** The list of these occurrences. */
+  readonly href: string;
   readonly variables: {
     readonly name: string;
     readonly from: string;
@@ -94,13 +118,13 @@ interface ValueProps {
   };
 }
 
-function ValueRow({ label, total, variables }: ValueProps): VNode {
+function ValueRow({ label, total, href, variables }: ValueProps): VNode {
   const { data } = useQuery('EventValueCount', variables);
   const count = data?.eventDefinition?.occurrences.totalCount;
   const percent = total > 0 ? Math.round((100 * (count ?? 0)) / total) : 0;
   return html`<tr>
     <td data-column="Value"><bdi>${label}</bdi></td>
-    <td class="number" data-column="Occurrences">${countOf(count)}</td>
+    <td class="number" data-column="Occurrences"><a href=${href}>${countOf(count)}</a></td>
     <td class="number" data-column="Of all">${percent} %<${Share} part=${count ?? 0} of=${total} /></td>
   </tr>`;
 }

@@ -60,7 +60,7 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }): VNod
     }
     ${definition.customMatchingId && html`<${EventMatching} definition=${definition} />`}
     <div class="section-head">
-      <h2>Latest occurrences</h2>
+      <h2 id="occurrences">Latest occurrences</h2>
       <${FileExport}
         label="Export all…"
         path=${`/v1/event-definitions/${encodeURIComponent(definition.name)}/occurrences/export`}
@@ -68,7 +68,7 @@ export function EventDefinitionPage({ id: name }: { readonly id: string }): VNod
       />
     </div>
     <${EventOccurrences} definition=${definition} />
-    <h2>Refused occurrences</h2>
+    <h2 id="refused">Refused occurrences</h2>
     <${EventViolations} definitionId=${definition.id} />
   <//>`;
 }

@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { countOf } from './amounts.ts';
-import { SmallBars, largestOf } from './bar-plot.ts';
+import { SmallBars } from './bar-plot.ts';
+import { occurrencesInWords } from './event-days.ts';
 import { UnknownEvents } from './event-violations.ts';
 import { Filters, SearchField, useFilter, useSettled } from './filters.ts';
 import { usePages } from './hooks.ts';
@@ -30,7 +31,7 @@ export function EventDefinitionsPage(): VNode {
       </td>
       <td><code>${definition.name}</code></td>
       <td>${objectOf(definition)}</td>
-      <td class="number"><${LastDays} days=${definition.occurrencesPerDay} /></td>
+      <td><${LastDays} label=${definition.label} days=${definition.occurrencesPerDay} /></td>
       <td class="number">${definition.properties.filter(({ isDefault }) => !isDefault).length}</td>
     </tr>`;
   const empty = search
@@ -55,9 +56,16 @@ export function EventDefinitionsPage(): VNode {
   <//>`;
 }
 
-function LastDays({ days }: { readonly days: Row['occurrencesPerDay'] }): VNode {
-  const values = (days ?? []).map(({ count }) => count);
-  const total = countOf(values.reduce((sum, count) => sum + count, 0));
-  const words = `${total} occurrences in 30 days, at most ${countOf(largestOf(values))} a day`;
-  return html`<${SmallBars} values=${values} words=${words} /> ${total}`;
+function LastDays({ label, days }: { readonly label: string; readonly days: Row['occurrencesPerDay'] }): VNode {
+  const bars = (days ?? []).map((day) => ({
+    words: occurrencesInWords(day),
+    parts: [day.count, day.refusedCount ?? 0],
+  }));
+  const sum = (part: 0 | 1) => countOf(bars.reduce((total, { parts }) => total + (parts[part] ?? 0), 0));
+  return html`<${SmallBars}
+    label=${`${label}: occurrences by day`}
+    bars=${bars}
+    summary=${`${sum(0)} accepted, ${sum(1)} refused`}
+    tones=${['', 'bad']}
+  />`;
 }

@@ -1,7 +1,7 @@
 import type { VNode } from 'preact';
 import { useAdministration } from './caller.ts';
 import { UNMATCHED_WORDS } from './event-matching.ts';
-import { ChoiceField, Filters, SearchField, useFilter, useSettled } from './filters.ts';
+import { ChoiceField, Filters, SearchField, momentOf, useFilter, useSettled } from './filters.ts';
 import { FormButton } from './form-button.ts';
 import { usePages } from './hooks.ts';
 import { html } from './html.ts';
@@ -23,11 +23,17 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
   const [property, setProperty] = useFilter('property');
   const [value, setValue] = useFilter('value');
   const [record, setRecord] = useFilter('record');
+  const [from, setFrom] = useFilter('from');
+  const [to, setTo] = useFilter('to');
   const wanted = useSettled(value);
   const mayErase = useAdministration();
+  const occurredFrom = momentOf(from, { isUtc: true });
+  const occurredBefore = momentOf(to, { daysLater: 1, isUtc: true });
   const filter = {
     ...(property && wanted && { properties: [{ name: property, value: wanted }] }),
     ...(isReason(record) && { unmatchedReasons: [record] }),
+    ...(occurredFrom !== undefined && { occurredFrom }),
+    ...(occurredBefore !== undefined && { occurredBefore }),
   };
   const variables = { name, first: 20, filter };
   const list = usePages('EventOccurrences', variables, ({ eventDefinition }) => eventDefinition?.occurrences);
@@ -37,9 +43,7 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
     setValue('');
   };
   const empty = isFiltered
-    ? html`<${Empty}
-        >${filter.unmatchedReasons ? 'No occurrence matches this filter.' : 'No occurrence has this value.'}<//
-      >`
+    ? html`<${Empty}>${filter.properties ? 'No occurrence has this value.' : 'No occurrence matches this filter.'}<//>`
     : html`<${Empty} command=${commandToSend(definition)}>Nothing has been recorded for this event yet. Send one:<//>`;
   const row = ({ id, occurredAt, objectId, email, unmatchedReason, properties: values }: Occurrence) =>
     html`<tr key=${id}>
@@ -58,6 +62,8 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
         <${ChoiceField} label="Property" value=${property} onChange=${choose} choices=${choicesOf(properties)} />
         ${definition.customMatchingId && html`<${ChoiceField} label="Record" value=${record} onChange=${setRecord} choices=${RECORDS} />`}
         ${property && html`<${ValueField} property=${properties.find((each) => each.name === property)} value=${value} onChange=${setValue} />`}
+        <${SearchField} label="Days in UTC from" type="date" value=${from} onChange=${setFrom} />
+        <${SearchField} label="to" type="date" value=${to} onChange=${setTo} />
       <//>`
     }
     <${List}

@@ -1,17 +1,24 @@
 import type { VNode } from 'preact';
-import { useQuery } from './hooks.ts';
+import { Filters, SearchField, momentOf, useFilter } from './filters.ts';
+import { usePages, useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import type { Answers } from './operation-types.ts';
-import { Faults, Loading, Table, wordsOf } from './parts.ts';
+import { List, Table, wordsOf } from './parts.ts';
 import { Hour } from './time.ts';
 
 type Organization = NonNullable<Answers['EventViolations']['viewer']['organization']>;
 type Violation = NonNullable<Organization['eventViolations']>['nodes'][number];
 
-/** The occurrences of an event that were refused, by hour. */
+/** The faults of the refused occurrences of an event, by hour. An occurrence can have several. */
 export function EventViolations({ definitionId }: { readonly definitionId: string }): VNode {
-  const { data, faults, isLoading } = useQuery('EventViolations', { definitionId });
-  const nodes = data?.viewer.organization?.eventViolations?.nodes ?? [];
+  const [day, setDay] = useFilter('refused');
+  const [hourFrom, hourBefore] = [momentOf(day, { isUtc: true }), momentOf(day, { daysLater: 1, isUtc: true })];
+  const filter = {
+    eventDefinitionIds: [definitionId],
+    ...(hourFrom !== undefined && { hourFrom }),
+    ...(hourBefore !== undefined && { hourBefore }),
+  };
+  const list = usePages('EventViolations', { first: 20, filter }, ({ viewer }) => viewer.organization?.eventViolations);
   const row = ({ id, hour, reason, property, apiKey, count }: Violation) =>
     html`<tr key=${id}>
       <td><${Hour} at=${hour} /></td>
@@ -20,16 +27,17 @@ export function EventViolations({ definitionId }: { readonly definitionId: strin
       <td>${apiKey?.name ?? apiKey?.preview ?? html`<span class="soft">–</span>`}</td>
       <td class="number">${count}</td>
     </tr>`;
-  return html`<${Faults} faults=${faults} /> ${
-      nodes.length === 0
-        ? html`${isLoading ? html`<${Loading} />` : html`<p class="soft">None in the last 30 days.</p>`}`
-        : html`<${Table}
-            label="Refused occurrences"
-            head=${['Hour', 'Property', 'Reason', 'API key', 'Count']}
-            rows=${nodes}
-            row=${row}
-          />`
-    }`;
+  return html`${
+      (day !== '' || list.rows.length > 0) &&
+      html`<${Filters}><${SearchField} label="Day in UTC" type="date" value=${day} onChange=${setDay} /><//>`
+    }
+    <${List}
+      label="Refused occurrences"
+      list=${list}
+      row=${row}
+      empty=${html`<p class="soft">${day === '' ? 'None in the last 30 days.' : 'None on this day.'}</p>`}
+      head=${['Hour', 'Property', 'Reason', 'API key', 'Faults']}
+    />`;
 }
 
 type UnknownEvent = NonNullable<

@@ -16,11 +16,15 @@ export const FINDING = {
   }`,
 
   /** What the sessions and the audit log can be filtered by. */
-  Agents: `query Agents { viewer { organization { id agents(first: 100) { nodes { name } } projects(first: 100) { nodes { id databaseId name } } } } }`,
+  Agents: `query Agents($from: Date!, $until: Date!) { viewer { organization { id
+    agents(first: 100) { nodes { name } } projects(first: 100) { nodes { id databaseId name } }
+    models: usageReport(from: $from, until: $until, groupBy: MODEL) { rows { key } }
+    tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key } }
+  } } }`,
 
   People: `query People($isAdministrator: Boolean!) { viewer { user { id } organization { id
-    members(first: 100) { nodes { user { id name email } } }
-    serviceAccounts(first: 100) @include(if: $isAdministrator) { nodes { id displayName } }
+    members(first: 100) { nodes { user { id databaseId name email } } }
+    serviceAccounts(first: 100) @include(if: $isAdministrator) { nodes { id databaseId displayName } }
   } } }`,
 
   History: `query History($id: ID!, $first: Int!, $after: String, $isRecording: Boolean) {

@@ -102,14 +102,18 @@ function usePath(): string {
     const clicked = (event: MouseEvent) => {
       const link = event.target instanceof Element ? event.target.closest('a') : null;
       const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
-      if (!link || !isPlain || link.origin !== location.origin || !isConsolePath(link.pathname)) return;
+      // Links of plots are of SVG, which have no parts of their address.
+      const to = new URL(link?.getAttribute('href') ?? '', location.href);
+      if (!link || !isPlain || to.origin !== location.origin || !isConsolePath(to.pathname)) return;
       // Another organization is another page.
-      if (isElsewhere(link.search)) return;
-      if (link.pathname === location.pathname && link.hash !== '') return;
+      if (isElsewhere(to.search)) return;
+      if (to.pathname === location.pathname && to.search === location.search && to.hash !== '') return;
       event.preventDefault();
-      history.pushState(null, '', link.href);
+      history.pushState(null, '', to);
+      // For filters, if it is the same page.
       dispatchEvent(new PopStateEvent('popstate'));
       scrollTo(0, 0);
+      document.getElementById(to.hash.slice(1))?.scrollIntoView();
     };
     addEventListener('popstate', moved);
     document.addEventListener('click', clicked);

@@ -9,6 +9,11 @@ export function goTo(path: string): void {
 
 /** The list of sessions behind a number. The days of the overview are in UTC, those of the list in the time zone of the reader. */
 export function sessionsOf(filter: Readonly<Record<string, string>>): string {
-  const isOfDays = 'from' in filter || 'to' in filter;
+  const isOfDays = 'from' in filter || 'to' in filter || 'seen' in filter;
   return `/sessions?${new URLSearchParams({ ...filter, ...(isOfDays && { utc: 'yes' }) })}`;
 }
+
+const DAY_MS = 86_400_000;
+
+/** A day in UTC, so many days after today, such as "2026-11-28". */
+export const dayFromToday = (days: number): string => new Date(Date.now() + days * DAY_MS).toISOString().slice(0, 10);

@@ -31,12 +31,14 @@ const EVENT_PROPERTY = `
 
 const WORKING = 'id databaseId title agent lastSeenAt';
 
+const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
+
 export const OPERATIONS = {
   ...FINDING,
 
   Viewer: `query Viewer {
     viewer {
-      user { id name email }
+      user { id databaseId name email }
       role
       scopes
       apiKey { id organization { id } }
@@ -139,7 +141,7 @@ export const OPERATIONS = {
 
   EventDefinitions: `query EventDefinitions($first: Int!, $after: String, $search: String) {
     viewer { organization { id eventDefinitions(first: $first, after: $after, filter: { text: $search }) {
-      nodes { id name fullyQualifiedName label description primaryObject customObjectName properties { isDefault } occurrencesPerDay { count } }
+      nodes { id name fullyQualifiedName label description primaryObject customObjectName properties { isDefault } occurrencesPerDay { day count refusedCount } }
       pageInfo { hasNextPage endCursor }
     } } }
   }`,
@@ -150,7 +152,7 @@ export const OPERATIONS = {
       viewerCanUpdate viewerCanDelete
       customMatchingId { primaryObjectRule { eventPropertyName targetObjectPropertyName } }
       properties { ${EVENT_PROPERTY} }
-      occurrencesPerDay { day count }
+      occurrencesPerDay { day count refusedCount }
     }
   }`,
 
@@ -192,22 +194,16 @@ export const OPERATIONS = {
     deleteEventProperty(input: { eventName: $eventName, name: $name }) { __typename ${FAULT} }
   }`,
 
-  EventRefusals: `query EventRefusals($definitionId: ID!) {
-    viewer { organization { id eventViolations(first: 100, filter: { eventDefinitionIds: [$definitionId] }) {
-      nodes { id hour count }
-      pageInfo { hasNextPage }
-    } } }
-  }`,
-
   EventValueCount: `query EventValueCount($name: String!, $from: DateTime!, $property: String!, $value: String!) {
     eventDefinition(name: $name) { id
       occurrences(first: 1, filter: { occurredFrom: $from, properties: [{ name: $property, value: $value }] }) { totalCount }
     }
   }`,
 
-  EventViolations: `query EventViolations($definitionId: ID!) {
-    viewer { organization { id eventViolations(first: 20, filter: { eventDefinitionIds: [$definitionId] }) {
+  EventViolations: `query EventViolations($first: Int!, $after: String, $filter: EventViolationFilter!) {
+    viewer { organization { id eventViolations(first: $first, after: $after, filter: $filter) {
       nodes { id hour reason property count apiKey { id name preview } }
+      pageInfo { hasNextPage endCursor }
     } } }
   }`,
 
@@ -348,16 +344,21 @@ export const OPERATIONS = {
   ...PEOPLE_OPERATIONS,
   ...RETENTION_OPERATIONS,
 
-  Overview: `query Overview($from: Date!, $until: Date!, $failedFrom: DateTime!) {
+  Overview: `query Overview($from: Date!, $until: Date!, $since: DateTime!) {
     viewer { organization { id
-      days: usageReport(from: $from, until: $until, groupBy: DAY) {
-        rows { key sessions failedSessions costUsd inputTokens outputTokens }
-        totals { sessions failedSessions costUsd outputTokens }
+      usage: usageReport(from: $from, until: $until, groupBy: DAY) {
+        rows { key costUsd inputTokens outputTokens }
+        totals { costUsd outputTokens }
       }
+      days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
       tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
       running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
-      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $failedFrom }) { totalCount nodes { ${WORKING} } }
+      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $since }) { totalCount nodes { ${WORKING} } }
     } }
+  }`,
+
+  OverviewEvents: `query OverviewEvents($from: Date!) {
+    viewer { organization { id eventOccurrencesPerDay(from: $from) { day count refusedCount } } }
   }`,
 
   OverviewNeeds: `query OverviewNeeds($connections: Boolean!, $webhooks: Boolean!) {
@@ -367,10 +368,13 @@ export const OPERATIONS = {
     } }
   }`,
 
-  UsageReport: `query UsageReport($from: Date!, $until: Date!, $groupBy: UsageReportGroup!) {
-    viewer { organization { id usageReport(from: $from, until: $until, groupBy: $groupBy) {
-      rows { key label sessions failedSessions costUsd inputTokens outputTokens durationMs }
-    } } }
+  UsageReport: `query UsageReport($from: Date!, $until: Date!, $groupBy: UsageReportGroup!, $filter: SessionFilter!) {
+    viewer { organization { id
+      usageReport(from: $from, until: $until, groupBy: $groupBy) {
+        rows { key label sessions costUsd inputTokens outputTokens durationMs }
+      }
+      sessionCounts(groupBy: $groupBy, filter: $filter) { key sessions failed }
+    } }
   }`,
 
   Usage: `query Usage {

@@ -2,66 +2,80 @@ import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { costOf, counted, countOf, shortCost, shortCount } from './amounts.ts';
 import { type Bar, BarPlot, dayName } from './bar-plot.ts';
+import { useOwnCosts, useScope } from './caller.ts';
 import { Segments, useFilter } from './filters.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import { sessionsOf } from './navigation.ts';
+import { dayFromToday, sessionsOf } from './navigation.ts';
 import type { Answers } from './operation-types.ts';
+import { EventPlot } from './overview-events.ts';
 import { Work, useNeeds } from './overview-work.ts';
 import { ToolTable, UsageTable } from './overview-tables.ts';
-import { Empty, Faults, Loading, PageFrame } from './parts.ts';
+import { Empty, Faults, Loading, PageFrame, wordsOf } from './parts.ts';
 
 type Organization = NonNullable<Answers['Overview']['viewer']['organization']>;
+type Counts = NonNullable<Organization['days']>[number];
 
-const DAY_MS = 86_400_000;
 const PERIODS = [
   ['7', '7 days'],
   ['30', '30 days'],
   ['90', '90 days'],
 ] as const;
-const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10);
 
 export function OverviewPage(): VNode {
   const [chosen, choose] = useFilter('days');
   const days = PERIODS.find(([period]) => period === chosen)?.[0] ?? '30';
-  const variables = useMemo(() => {
-    const today = Date.now();
-    const from = dayOf(today - (Number(days) - 1) * DAY_MS);
-    return { from, until: dayOf(today + DAY_MS), failedFrom: `${from}T00:00:00Z` };
+  const period = useMemo(() => {
+    const all = Array.from({ length: Number(days) }, (_, index) => dayFromToday(index + 1 - Number(days)));
+    const [from = ''] = all;
+    return { days: all, from, until: dayFromToday(1), since: `${from}T00:00:00Z` };
   }, [days]);
-  const { data, faults, isLoading, paused } = useQuery('Overview', variables);
-  const organization = data?.viewer.organization;
-  const shown = { organization, ...variables };
   return html`<${PageFrame}
     title="Overview"
     intro="What the agents did and cost, and what needs a person. Days are in UTC."
     actions=${html`<${Segments} label="Period" value=${days} onChange=${choose} choices=${PERIODS} />`}
   >
-    <${Faults} faults=${faults} />
-    ${isLoading && !organization && html`<${Loading} paused=${paused} />`}
-    ${organization && html`<${Content} ...${shown} />`}
+    <${Period} key=${days} ...${period} />
   <//>`;
 }
 
-interface ContentProps {
-  readonly organization: Organization;
+interface PeriodProps {
+  readonly days: readonly string[];
   readonly from: string;
   readonly until: string;
+  readonly since: string;
 }
 
-function Content({ organization, from, until }: ContentProps): VNode {
+function Period(period: PeriodProps): VNode {
+  const { from, until, since } = period;
+  const { data, faults, isLoading, paused } = useQuery('Overview', { from, until, since });
+  const organization = data?.viewer.organization;
+  return html`<${Faults} faults=${faults} /> ${isLoading && !organization && html`<${Loading} paused=${paused} />`}
+    ${organization && html`<${Content} organization=${organization} ...${period} />`}`;
+}
+
+interface ContentProps extends PeriodProps {
+  readonly organization: Organization;
+}
+
+function Content({ organization, days, from, until, since }: ContentProps): VNode {
   const needs = useNeeds();
-  const totals = organization.days?.totals;
-  const isEmpty = !totals?.sessions && totals?.costUsd == null;
+  const own = useOwnCosts();
+  const mayReadEvents = useScope('BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE');
+  const isEmpty = organization.days?.length === 0 && organization.usage?.totals.costUsd == null;
   return html`<${Figures} organization=${organization} from=${from} others=${needs.count} />
     <${Work} organization=${organization} from=${from} needs=${needs} />
     ${
       isEmpty
         ? html`<${Empty}>Nothing was recorded in this period. <a href="/record">Record an agent</a><//>`
-        : html`<${Plots} organization=${organization} from=${from} until=${until} />
-            <${UsageTable} from=${from} until=${until} />
-            <${ToolTable} rows=${organization.tools?.rows ?? []} from=${from} />`
-    }`;
+        : html`<div class="plots">
+              <${SessionPlot} organization=${organization} days=${days} />
+              <${CostPlot} organization=${organization} days=${days} own=${own} />
+            </div>
+            <${UsageTable} from=${from} until=${until} since=${since} own=${own} />
+            <${ToolTable} rows=${organization.tools?.rows ?? []} from=${from} own=${own} />`
+    }
+    ${mayReadEvents && html`<${EventPlot} from=${from} />`}`;
 }
 
 interface FiguresProps {
@@ -72,11 +86,11 @@ interface FiguresProps {
 }
 
 /** The numbers of the period, each with the list behind it. */
-function Figures({ organization: { days, running, failed }, from, others }: FiguresProps): VNode {
+function Figures({ organization: { days, usage, running, failed }, from, others }: FiguresProps): VNode {
   const failures = failed?.totalCount ?? 0;
   const tiles = [
-    ['Sessions', countOf(days?.totals.sessions), sessionsOf({ from }), 'started'],
-    ['Cost', costOf(days?.totals.costUsd), '#by', `${shortCount(days?.totals.outputTokens)} tokens out`],
+    ['Sessions', countOf(sumOf(days ?? [], 'sessions')), sessionsOf({ from }), 'created'],
+    ['Cost', costOf(usage?.totals.costUsd), '#by', `${shortCount(usage?.totals.outputTokens)} tokens out`],
     ['Run now', countOf(running?.totalCount), sessionsOf({ state: 'IN_PROGRESS' }), 'at this moment'],
     ['Failed', countOf(failed?.totalCount), sessionsOf({ state: 'FAILED', from }), 'of these sessions'],
     ['Need a person', countOf(failures + others), '#needs', 'failed sessions included'],
@@ -93,65 +107,91 @@ function Figures({ organization: { days, running, failed }, from, others }: Figu
   </dl>`;
 }
 
-function Plots({ organization, from, until }: ContentProps): VNode {
-  const byDay = new Map((organization.days?.rows ?? []).map((row) => [row.key, row]));
-  const count = Math.round((Date.parse(until) - Date.parse(from)) / DAY_MS);
-  const days = Array.from({ length: count }, (_, index) => dayOf(Date.parse(from) + index * DAY_MS));
-  const totals = organization.days?.totals;
-  const sessions = days.map((day): Bar => {
-    const { sessions: all = 0, failedSessions } = byDay.get(day) ?? {};
-    const [started, failed] = [all ?? 0, failedSessions ?? 0];
-    const href = sessionsOf({ from: day, to: day });
+/** The states of sessions with the classes of their colors, from the ground up. */
+const STATES = [
+  ['failed', 'FAILED', 'bad'],
+  ['completed', 'COMPLETED', 'good'],
+  ['inProgress', 'IN_PROGRESS', ''],
+  ['queued', 'QUEUED', 'warn'],
+  ['cancelled', 'CANCELLED', 'none'],
+] as const;
+
+const sumOf = (rows: readonly Counts[], name: Exclude<keyof Counts, 'key'>) =>
+  rows.reduce((sum, row) => sum + row[name], 0);
+
+/** The sessions of some days in words, with the states that some have. */
+function countsInWords(rows: readonly Counts[]): string {
+  const ofStates = STATES.map(([name, state]) => [sumOf(rows, name), wordsOf(state).toLowerCase()] as const);
+  const parts = ofStates.filter(([count]) => count > 0).map(([count, words]) => `${countOf(count)} ${words}`);
+  return [counted(sumOf(rows, 'sessions'), 'session'), ...parts].join(', ');
+}
+
+interface PlotProps {
+  readonly organization: Organization;
+  readonly days: readonly string[];
+}
+
+/** The sessions of each day of creation by their present state: as many as the list has that a number leads to. */
+function SessionPlot({ organization, days }: PlotProps): VNode {
+  const rows = organization.days ?? [];
+  const byDay = Map.groupBy(rows, ({ key }) => key);
+  const bars = days.map((day): Bar => {
+    const ofDay = byDay.get(day) ?? [];
+    const onDay = { from: day, to: day };
+    const cell = (count: number, filter: Readonly<Record<string, string>>) =>
+      html`<a href=${sessionsOf({ ...filter, ...onDay })}>${countOf(count)}</a>`;
     return {
       name: dayName(day),
-      words: `${dayName(day)}: ${counted(started, 'session')}, ${failed} failed`,
-      parts: [failed, Math.max(0, started - failed)],
+      words: `${dayName(day)}: ${countsInWords(ofDay)}`,
+      parts: STATES.map(([name]) => sumOf(ofDay, name)),
       cells: [
-        html`<a href=${href}>${started}</a>`,
-        html`<a href=${sessionsOf({ state: 'FAILED', from: day, to: day })}>${failed}</a>`,
+        cell(sumOf(ofDay, 'sessions'), {}),
+        ...STATES.map(([name, state]) => cell(sumOf(ofDay, name), { state })),
       ],
-      href,
+      href: sessionsOf(onDay),
     };
   });
-  const costs = days.map((day): Bar => {
+  return html`<section aria-labelledby="by-state">
+    <h2 id="by-state">Sessions by day and state</h2>
+    <${BarPlot}
+      label="Sessions by day"
+      bars=${bars}
+      parts=${STATE_PARTS}
+      format=${shortCount}
+      summary=${countsInWords(rows)}
+      head=${['Day', 'Sessions', ...STATE_PARTS.map(([name]) => name)]}
+    />
+  </section>`;
+}
+
+const STATE_PARTS = STATES.map(([, state, tone]) => [wordsOf(state), tone] as const);
+
+/** The costs of each day of recording. A day leads to the sessions that were created until then and recorded since. */
+function CostPlot({ organization, days, own }: PlotProps & { readonly own: Readonly<Record<string, string>> }): VNode {
+  const byDay = new Map((organization.usage?.rows ?? []).map((row) => [row.key, row]));
+  const bars = days.map((day): Bar => {
     const { costUsd = null, inputTokens = null, outputTokens = null } = byDay.get(day) ?? {};
-    const href = sessionsOf({ from: day, to: day });
+    const href = sessionsOf({ to: day, seen: day, ...own });
+    const cell = (text: string) => html`<a href=${href}>${text}</a>`;
     return {
       name: dayName(day),
       words: `${dayName(day)}: ${costOf(costUsd)}, ${countOf(inputTokens)} tokens in, ${countOf(outputTokens)} out`,
       parts: [costUsd ?? 0],
-      cells: [html`<a href=${href}>${costOf(costUsd)}</a>`, countOf(inputTokens), countOf(outputTokens)],
+      cells: [cell(costOf(costUsd)), cell(countOf(inputTokens)), cell(countOf(outputTokens))],
       href,
     };
   });
-  return html`<div class="plots">
-    <section aria-labelledby="by-state">
-      <h2 id="by-state">Sessions by day and state</h2>
-      <${BarPlot}
-        label="Sessions by day"
-        bars=${sessions}
-        parts=${STATES}
-        format=${shortCount}
-        summary=${`${counted(totals?.sessions ?? 0, 'session')}, ${countOf(totals?.failedSessions)} failed`}
-        head=${['Day', 'Sessions', 'Failed']}
-      />
-    </section>
-    <section aria-labelledby="by-cost">
-      <h2 id="by-cost">Cost by day</h2>
-      <${BarPlot}
-        label="Cost by day"
-        bars=${costs}
-        parts=${COST}
-        format=${shortCost}
-        summary=${`${costOf(totals?.costUsd)} in ${counted(count, 'day')}`}
-        head=${['Day', 'Cost', 'Tokens in', 'Tokens out']}
-      />
-    </section>
-  </div>`;
+  return html`<section aria-labelledby="by-cost">
+    <h2 id="by-cost">Cost by day</h2>
+    <${BarPlot}
+      label="Cost by day"
+      bars=${bars}
+      parts=${COST}
+      format=${shortCost}
+      summary=${`${costOf(organization.usage?.totals.costUsd)} in ${counted(days.length, 'day')}. A day leads to the sessions that were open on it.`}
+      head=${['Day', 'Cost', 'Tokens in', 'Tokens out']}
+    />
+  </section>`;
 }
 
-const STATES = [
-  ['Failed', 'bad'],
-  ['Others', ''],
-] as const;
 const COST = [['Cost', '']] as const;

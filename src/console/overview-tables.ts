@@ -21,8 +21,8 @@ const GROUPS = [
   ['CREATOR', 'Person'],
   ['MODEL', 'Model'],
 ] as const;
-/** The filter of the sessions of a group. There is none by model. */
-const FILTERS: Readonly<Record<string, string>> = { AGENT: 'agent', PROJECT: 'project', CREATOR: 'creator' };
+/** The filter of the sessions of a group. */
+const FILTERS = { AGENT: 'agent', PROJECT: 'project', CREATOR: 'creator', MODEL: 'model' } as const;
 
 /** Before the others are shown. */
 const FIRST = 10;
@@ -30,65 +30,100 @@ const FIRST = 10;
 interface UsageProps {
   readonly from: string;
   readonly until: string;
+  readonly since: string;
+  /** The filter of the sessions of the caller, if the costs are those of them. */
+  readonly own: Readonly<Record<string, string>>;
 }
 
-export function UsageTable({ from, until }: UsageProps): VNode {
+/** Costs by day of recording, and the sessions that were created in the period and exist. */
+export function UsageTable(props: UsageProps): VNode {
   const [by, setBy] = useFilter('by');
   const [groupBy, name] = GROUPS.find(([group]) => group === by) ?? GROUPS[0];
-  const { data, faults, isLoading } = useQuery('UsageReport', { from, until, groupBy });
-  const rows = (data?.viewer.organization?.usageReport?.rows ?? []).filter(isUsed);
-  const largest = { cost: largestOf(rows.map(costOfRow)), tokens: largestOf(rows.map(tokensOf)) };
-  const row = (each: Row) => rowOf(each, { largest, filter: FILTERS[groupBy], from });
   return html`<section aria-labelledby="by">
     <div class="section-head">
       <h2 id="by">Cost and tokens by ${name.toLowerCase()}</h2>
       <${Segments} label="Costs by" value=${groupBy} onChange=${setBy} choices=${GROUPS} />
     </div>
-    <${Faults} faults=${faults} />
-    ${isLoading && rows.length === 0 && html`<${Loading} />`}
-    ${
-      rows.length > 0 &&
-      html`<${Rows}
-        label=${`Costs by ${name.toLowerCase()}`}
-        head=${[name, 'Cost', 'Tokens', 'Sessions', 'Failed', 'Time per session']}
-        rows=${rows}
-        row=${row}
-      />`
-    }
+    <p class="soft">
+      ${'creator' in props.own && 'Of your sessions. '}Costs, tokens and times lead to the sessions that were recorded
+      in this period, the numbers of sessions to those that were created in it. Costs stay when sessions are deleted.
+    </p>
+    <${UsageRows} key=${groupBy} groupBy=${groupBy} name=${name} ...${props} />
   </section>`;
 }
 
-const isUsed = (row: Row) => row.costUsd !== null || tokensOf(row) > 0 || (row.sessions ?? 0) > 0;
+interface GroupProps extends UsageProps {
+  readonly groupBy: (typeof GROUPS)[number][0];
+  readonly name: string;
+}
+
+function UsageRows({ from, until, since, own, groupBy, name }: GroupProps): VNode {
+  const filter = { createdFrom: since, ...('creator' in own && { creatorIds: [own['creator'] ?? ''] }) };
+  const { data, faults, isLoading } = useQuery('UsageReport', { from, until, groupBy, filter });
+  const { usageReport, sessionCounts } = data?.viewer.organization ?? {};
+  const counts = new Map((sessionCounts ?? []).map((count) => [count.key, count]));
+  const summed = usageReport?.rows ?? [];
+  // Sessions of earlier versions have no sums.
+  const others = [...counts.keys()].filter((key) => !summed.some((row) => row.key === key));
+  const rows = [
+    ...summed.filter((row) => isUsed(row) || counts.has(row.key)),
+    ...others.map((key): Row => ({ ...NOTHING, key, label: key ?? '' })),
+  ];
+  const largest = { cost: largestOf(rows.map(costOfRow)), tokens: largestOf(rows.map(tokensOf)) };
+  const row = (each: Row) => rowOf(each, { largest, filter: FILTERS[groupBy], from, own, count: counts.get(each.key) });
+  const table = html`<${Rows}
+    label=${`Costs by ${name.toLowerCase()}`}
+    head=${[name, 'Cost', 'Tokens', 'Sessions', 'Failed', 'Time per session']}
+    rows=${rows}
+    row=${row}
+  />`;
+  return html`<${Faults} faults=${faults} /> ${isLoading && rows.length === 0 && html`<${Loading} />`}
+    ${rows.length > 0 && table}`;
+}
+
+const NOTHING = { sessions: null, costUsd: null, inputTokens: null, outputTokens: null, durationMs: null };
+const isUsed = (row: Row) => row.costUsd !== null || tokensOf(row) > 0;
 const costOfRow = ({ costUsd }: Row) => costUsd ?? 0;
 const tokensOf = ({ inputTokens, outputTokens }: Row) => (inputTokens ?? 0) + (outputTokens ?? 0);
 
 interface RowContext {
   readonly largest: { readonly cost: number; readonly tokens: number };
-  readonly filter: string | undefined;
+  readonly filter: string;
   readonly from: string;
+  readonly own: Readonly<Record<string, string>>;
+  readonly count: { readonly sessions: number; readonly failed: number } | undefined;
 }
 
-function rowOf(row: Row, { largest, filter, from }: RowContext): VNode {
-  const { key, label, sessions, failedSessions, costUsd, inputTokens, outputTokens, durationMs } = row;
-  const isListed = filter !== undefined && key !== null && key !== 'other';
-  const linked = (text: unknown, more: Readonly<Record<string, string>> = {}) =>
-    isListed ? html`<a dir="auto" href=${sessionsOf({ [filter]: key, from, ...more })}>${text}</a>` : text;
+function rowOf(row: Row, { largest, filter, from, own, count }: RowContext): VNode {
+  const { key, label, sessions, costUsd, inputTokens, outputTokens, durationMs } = row;
+  const linked = (text: unknown, more: Readonly<Record<string, string>>) =>
+    key === null || key === 'other'
+      ? text
+      : html`<a dir="auto" href=${sessionsOf({ [filter]: key, ...own, ...more })}>${text}</a>`;
+  const counted = (sum: 'sessions' | 'failed') => (key === 'other' ? '–' : countOf(count?.[sum] ?? 0));
+  const recorded = (text: unknown) => linked(text, { seen: from });
   const tokens =
     inputTokens === null && outputTokens === null
       ? '–'
       : `${shortCount(inputTokens)} in, ${shortCount(outputTokens)} out`;
   return html`<tr key=${key}>
-    <td class="wide">${key === null ? html`<span class="soft">none</span>` : linked(label)}</td>
-    <td class="number">${costOf(costUsd)}<${Share} part=${costUsd ?? 0} of=${largest.cost} /></td>
-    <td class="number">${tokens}<${Share} part=${tokensOf(row)} of=${largest.tokens} /></td>
-    <td class="number">${sessions === null ? '–' : linked(countOf(sessions))}</td>
-    <td class="number">${failedSessions === null ? '–' : linked(countOf(failedSessions), { state: 'FAILED' })}</td>
-    <td class="number">${sessions && durationMs !== null ? durationOf(durationMs / sessions) : '–'}</td>
+    <td class="wide">${key === null ? html`<span class="soft">none</span>` : recorded(label)}</td>
+    <td class="number">${recorded(costOf(costUsd))}<${Share} part=${costUsd ?? 0} of=${largest.cost} /></td>
+    <td class="number">${recorded(tokens)}<${Share} part=${tokensOf(row)} of=${largest.tokens} /></td>
+    <td class="number">${linked(counted('sessions'), { from })}</td>
+    <td class="number">${linked(counted('failed'), { state: 'FAILED', from })}</td>
+    <td class="number">${sessions && durationMs !== null ? recorded(durationOf(durationMs / sessions)) : '–'}</td>
   </tr>`;
 }
 
-/** The tools with the most failures first. Their numbers lead to the texts of their calls. */
-export function ToolTable({ rows, from }: { readonly rows: readonly Tool[]; readonly from: string }): VNode | null {
+interface ToolProps {
+  readonly rows: readonly Tool[];
+  readonly from: string;
+  readonly own: Readonly<Record<string, string>>;
+}
+
+/** The tools with the most failures first. */
+export function ToolTable({ rows, from, own }: ToolProps): VNode | null {
   const called = rows.filter(({ toolCalls }) => toolCalls !== null);
   if (called.length === 0) return null;
   const failures = ({ toolErrors }: Tool) => toolErrors ?? 0;
@@ -98,25 +133,31 @@ export function ToolTable({ rows, from }: { readonly rows: readonly Tool[]; read
     const { key, label, toolCalls } = tool;
     const calls = toolCalls ?? 0;
     const percent = calls > 0 ? Math.round((100 * failures(tool)) / calls) : 0;
-    const linked = (text: string) =>
-      key === null || key === 'other' ? text : html`<a href=${sessionsOf({ text: `"${key}"`, from })}>${text}</a>`;
+    const linked = (text: string, filter: 'tool' | 'failedTool') =>
+      key === null || key === 'other'
+        ? text
+        : html`<a href=${sessionsOf({ [filter]: key, seen: from, ...own })}>${text}</a>`;
     return html`<tr key=${key}>
       <td class="wide">
         ${key === null ? html`<span class="soft">without a name</span>` : html`<code>${label}</code>`}
       </td>
       <td class="number">
-        ${linked(countOf(failures(tool)))}<${Share}
+        ${linked(countOf(failures(tool)), 'failedTool')}<${Share}
           part=${failures(tool)}
           of=${failures(sorted[0] ?? tool)}
           tone="bad"
         />
       </td>
-      <td class="number">${linked(countOf(calls))}</td>
-      <td class="number">${percent} %<${Share} part=${percent} of=${100} tone="bad" /></td>
+      <td class="number">${linked(countOf(calls), 'tool')}</td>
+      <td class="number">${linked(`${percent} %`, 'failedTool')}<${Share} part=${percent} of=${100} tone="bad" /></td>
     </tr>`;
   };
   return html`<section aria-labelledby="tools">
     <h2 id="tools">Tools that fail</h2>
+    <p class="soft">
+      ${'creator' in own && 'Of your sessions. '}Failures lead to the sessions in which the tool has failed, calls to
+      those in which it was called, and which were recorded in this period.
+    </p>
     <${Rows}
       label="Tools"
       head=${['Tool', 'Failed', 'Calls', 'Of all calls']}

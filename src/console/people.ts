@@ -11,7 +11,9 @@ export function usePeople(): readonly (readonly [id: string, name: string])[] {
   const isOwn = ({ id }: { readonly id: string }) => id === viewer?.user?.id;
   const people = [...users.filter(isOwn), ...users.filter((user) => !isOwn(user))];
   return [
-    ...people.map((user) => [user.id, isOwn(user) ? `${personOf(user)} (you)` : personOf(user)] as const),
-    ...(viewer?.organization?.serviceAccounts?.nodes ?? []).map((account) => [account.id, personOf(account)] as const),
+    ...people.map((user) => [user.databaseId, isOwn(user) ? `${personOf(user)} (you)` : personOf(user)] as const),
+    ...(viewer?.organization?.serviceAccounts?.nodes ?? []).map(
+      (account) => [account.databaseId, personOf(account)] as const,
+    ),
   ];
 }

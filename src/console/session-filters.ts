@@ -1,8 +1,10 @@
 import type { VNode } from 'preact';
+import { useMemo } from 'preact/hooks';
 import { FilterChips } from './filter-chips.ts';
 import { CheckField, ChoiceField, type useFilter, SearchField } from './filters.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
+import { dayFromToday } from './navigation.ts';
 import { wordsOf } from './parts.ts';
 import { usePeople } from './people.ts';
 
@@ -10,7 +12,21 @@ import { usePeople } from './people.ts';
 
 export type Fields = Readonly<
   Record<
-    'title' | 'state' | 'agent' | 'project' | 'creator' | 'visibility' | 'pinned' | 'held' | 'from' | 'to' | 'utc',
+    | 'title'
+    | 'state'
+    | 'agent'
+    | 'model'
+    | 'tool'
+    | 'failedTool'
+    | 'project'
+    | 'creator'
+    | 'visibility'
+    | 'pinned'
+    | 'held'
+    | 'seen'
+    | 'from'
+    | 'to'
+    | 'utc',
     ReturnType<typeof useFilter>
   >
 >;
@@ -24,9 +40,17 @@ const VISIBLE_TO = [
   ['PRIVATE', 'Its creator and admins'],
 ] as const;
 
+/** Models and tools of so many days are offered. */
+const OFFERED_DAYS = 90;
+
 function useChoices() {
-  const { agents, projects } = useQuery('Agents', {}).data?.viewer.organization ?? {};
+  const days = useMemo(() => ({ from: dayFromToday(-OFFERED_DAYS), until: dayFromToday(1) }), []);
+  const { agents, projects, models, tools } = useQuery('Agents', days).data?.viewer.organization ?? {};
+  const named = (rows: readonly { readonly key: string | null }[] = []) =>
+    rows.flatMap(({ key }) => (key === null || key === 'other' ? [] : [[key, key] as const]));
   return {
+    model: named(models?.rows),
+    tool: named(tools?.rows),
     agent: (agents?.nodes ?? []).map(({ name }) => [name, name] as const),
     project: (projects?.nodes ?? []).map(({ databaseId, name }) => [databaseId, name] as const),
     creator: usePeople(),
@@ -38,11 +62,15 @@ export function SessionFilters({ fields }: FieldsProps): VNode {
   const given = (name: keyof Fields) => ({ value: fields[name][0], onChange: fields[name][1] });
   return html`<div class="filters">
     <${ChoiceField} label="Agent" ...${given('agent')} choices=${[['', 'Any'], ...choices.agent]} />
+    <${ChoiceField} label="Model" ...${given('model')} choices=${[['', 'Any'], ...choices.model]} />
+    <${ChoiceField} label="Tool" ...${given('tool')} choices=${[['', 'Any'], ...choices.tool]} />
+    <${ChoiceField} label="Failed tool" ...${given('failedTool')} choices=${[['', 'Any'], ...choices.tool]} />
     <${ChoiceField} label="Project" ...${given('project')} choices=${[['', 'Any'], ...choices.project]} />
     <${ChoiceField} label="Created by" ...${given('creator')} choices=${[['', 'Anybody'], ...choices.creator]} />
     <${ChoiceField} label="Visible to" ...${given('visibility')} choices=${VISIBLE_TO} />
     <${SearchField} label="Created from" type="date" ...${given('from')} />
     <${SearchField} label="to" type="date" ...${given('to')} />
+    <${SearchField} label="Last recorded from" type="date" ...${given('seen')} />
     <${CheckField} label="Pinned" ...${given('pinned')} />
     <${CheckField} label="Held" ...${given('held')} />
   </div>`;
@@ -58,11 +86,15 @@ export function SessionChips({ fields }: FieldsProps): VNode {
     title: (value) => `Title: ${value}`,
     state: (value) => `State: ${wordsOf(value)}`,
     agent: (value) => `Agent: ${value}`,
+    model: (value) => `Used the model ${value}`,
+    tool: (value) => `Called the tool ${value}`,
+    failedTool: (value) => `The tool ${value} has failed`,
     project: (value) => `Project: ${nameIn(choices.project)(value)}`,
     creator: (value) => `Created by: ${nameIn(choices.creator)(value)}`,
     visibility: (value) => `Visible to: ${nameIn(VISIBLE_TO)(value).toLowerCase()}`,
     from: (value) => `Created from ${day(value)}`,
     to: (value) => `Created to ${day(value)}`,
+    seen: (value) => `Last recorded from ${day(value)}`,
     pinned: () => 'Pinned',
     held: () => 'Held',
   };

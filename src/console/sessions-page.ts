@@ -33,10 +33,13 @@ interface Wanted {
   readonly agent: string;
   /** The id of a project, or free text. */
   readonly project: string;
-  /** The id of a user. */
+  /** The id of a user or service account, as REST uses it. */
   readonly creator: string;
+  /** Names in the events of sessions, which a session from the subscription does not tell. */
+  readonly names: Readonly<Partial<Record<'models' | 'tools' | 'failedTools', readonly [string]>>>;
   readonly createdFrom: string | undefined;
   readonly createdBefore: string | undefined;
+  readonly lastSeenFrom: string | undefined;
 }
 
 const MoreFilters = lazy(async () => (await import('./session-filters.ts')).SessionFilters);
@@ -54,11 +57,16 @@ function useSessionFilters() {
     project: useFilter('project'),
     creator: useFilter('creator'),
     held: useFilter('held'),
+    model: useFilter('model'),
+    tool: useFilter('tool'),
+    failedTool: useFilter('failedTool'),
+    seen: useFilter('seen'),
     from: useFilter('from'),
     to: useFilter('to'),
     utc: useFilter('utc'),
   };
   const isUtc = fields.utc[0] !== '';
+  const { model, tool, failedTool } = fields;
   const wanted: Wanted = {
     title: useSettled(fields.title[0]),
     state: STATES.find((each) => each === fields.state[0]),
@@ -68,6 +76,12 @@ function useSessionFilters() {
     agent: fields.agent[0],
     project: fields.project[0],
     creator: fields.creator[0],
+    names: {
+      ...(model[0] && { models: [model[0]] as const }),
+      ...(tool[0] && { tools: [tool[0]] as const }),
+      ...(failedTool[0] && { failedTools: [failedTool[0]] as const }),
+    },
+    lastSeenFrom: momentOf(fields.seen[0], { isUtc }),
     createdFrom: momentOf(fields.from[0], { isUtc }),
     createdBefore: momentOf(fields.to[0], { daysLater: 1, isUtc }),
   };
@@ -80,6 +94,8 @@ function useSessionFilters() {
     ...(wanted.agent && { agents: [wanted.agent] }),
     ...(wanted.project && { projectIds: [wanted.project] }),
     ...(wanted.creator && { creatorIds: [wanted.creator] }),
+    ...wanted.names,
+    ...(wanted.lastSeenFrom && { lastSeenFrom: wanted.lastSeenFrom }),
     ...(wanted.createdFrom && { createdFrom: wanted.createdFrom }),
     ...(wanted.createdBefore && { createdBefore: wanted.createdBefore }),
   };
@@ -188,6 +204,8 @@ function useLiveRows({ update, reload }: Pages<Row>, wanted: Wanted): string | u
         const hasLeft = change.__typename === 'SessionLeft';
         const others = rows.filter(({ id }) => id !== (hasLeft ? change.sessionId : change.session.id));
         if (hasLeft || !isWanted(change.session, current.current)) return others;
+        // Names only get more: a session in the list stays, and another one is found when the list is read again.
+        if (Object.keys(current.current.names).length > 0 && others.length === rows.length) return rows;
         return [change.session, ...others].toSorted((one, other) => other.lastSeenAt.localeCompare(one.lastSeenAt));
       });
     const onState = (state: FollowState, reason = 'no reason was given') => {
@@ -234,7 +252,7 @@ const LIVE_WORDS: Readonly<Partial<Record<FollowState, (reason: string) => strin
 
 /** Applies the filter of the list to a session from the subscription. */
 function isWanted(session: Row, wanted: Wanted): boolean {
-  const { title, state, visibility, agent, project, creator, createdFrom, createdBefore } = wanted;
+  const { title, state, visibility, agent, project, creator, createdFrom, createdBefore, lastSeenFrom } = wanted;
   return (
     session.title.toLowerCase().includes(title.toLowerCase()) &&
     (state === undefined || session.state.current === state) &&
@@ -243,7 +261,8 @@ function isWanted(session: Row, wanted: Wanted): boolean {
     (!wanted.isHeld || session.hold !== null) &&
     (agent === '' || session.agent === agent) &&
     (project === '' || session.projectId === project) &&
-    (creator === '' || session.creator?.id === creator) &&
+    (creator === '' || session.creator?.databaseId === creator) &&
+    (lastSeenFrom === undefined || session.lastSeenAt >= lastSeenFrom) &&
     (createdFrom === undefined || session.createdAt >= createdFrom) &&
     (createdBefore === undefined || session.createdAt < createdBefore)
   );

@@ -50,6 +50,10 @@ export const WORK = {
   openTextBytes: 32 * 1024,
   /** Models and tools of one append whose usage is summed by name. */
   summedNames: 100,
+  /** Models, tools and failed tools by whose names a session is found. */
+  sessionNames: 200,
+  /** Sessions or occurrences that one request counts by day or name. */
+  countedRows: 1_000_000,
   /** Sums, entries, and names of tools and of models in a part of the outline of a session. */
   outlineMarks: 100,
   outlineEntries: 200,

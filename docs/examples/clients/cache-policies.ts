@@ -113,6 +113,7 @@ export const TYPES_WITHOUT_ID: readonly string[] = [
   'SessionAgentEdge',
   'SessionChanged',
   'SessionConnection',
+  'SessionCount',
   'SessionDeletionPreview',
   'SessionEdge',
   'SessionEventConnection',

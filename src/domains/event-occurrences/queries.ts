@@ -1,7 +1,6 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { EventDefinitionId } from '../../core/ids.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { groupBy } from '../../core/group-by.ts';
 import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -130,39 +129,6 @@ export function countsOfOccurrences(
         .where(within(reach, 'd')),
     );
     return new Map(rows.map(({ id, count }) => [id, count ?? 0]));
-  };
-}
-
-/** The number of occurrences of each definition by day in UTC (`YYYY-MM-DD`). Days without occurrences are left out. */
-export function countsByDay(
-  { actor, sql: reader }: OperationContext,
-  // Dates and not strings, because PostgreSQL writes the year 0 and earlier years differently.
-  from: Date,
-  before: Date,
-): LoadBatch<EventDefinitionId, ReadonlyMap<string, number>> {
-  const reach = definitionsOf(requireOrganization(actor).id);
-  return async (definitionIds) => {
-    const rows = await reader.all(
-      db
-        .selectFrom('event_definition as d')
-        .crossJoinLateral((definition) =>
-          definition
-            .selectFrom('event_occurrence as o')
-            .select((eb) => sql<string>`(${eb.ref('o.occurred_at')} at time zone 'UTC')::date`.as('day'))
-            .select(({ fn }) => fn.countAll<number>().as('count'))
-            .whereRef('o.definition_id', '=', 'd.id')
-            .where('o.organization_id', '=', requireOrganization(actor).id)
-            .where('o.occurred_at', '>=', sql<string>`${from}::timestamptz`)
-            .where('o.occurred_at', '<', sql<string>`${before}::timestamptz`)
-            .groupBy('day')
-            .as('counted'),
-        )
-        .select(['d.id', 'counted.day', 'counted.count'])
-        .where('d.id', '=', anyOf('uuid', definitionIds))
-        .where(within(reach, 'd')),
-    );
-    const days = groupBy(rows, ({ id }) => id);
-    return new Map([...days].map(([id, counts]) => [id, new Map(counts.map(({ day, count }) => [day, count]))]));
   };
 }
 

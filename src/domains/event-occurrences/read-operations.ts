@@ -1,6 +1,5 @@
-import { DAY_MS } from '../../core/text/timestamps.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { NotFoundError, invalid } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { Page } from '../../core/postgres/reading/keyset.ts';
 import { type ActingOrganization, requireAccess, requireOrganization } from '../../core/access.ts';
@@ -13,14 +12,13 @@ import {
   requireEventDefinition,
   requireEventDefinitions,
 } from '../event-definitions/public.ts';
-import { type EventOccurrenceFilter, MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
+import type { EventOccurrenceFilter } from './input.ts';
 import type { PropertyValue } from './property-values.ts';
 import { READ_USAGE } from './policy.ts';
 import {
   type EventOccurrenceRow,
   type OccurrenceKey,
   type OccurrenceList,
-  countsByDay,
   countsOfOccurrences,
   findMonthlyCount,
   findOccurrences,
@@ -29,8 +27,6 @@ import {
 import { searchEventOccurrencesInput } from './search-input.ts';
 import { type FoundOccurrence, pageOfFoundOccurrences } from './search-queries.ts';
 import { monthOf, nextMonth } from './send-queries.ts';
-
-const DEFAULT_DAYS = 30;
 
 /** A page of the occurrences of each definition, sorted by `occurredAt`. A deleted definition has none. */
 export function listEventOccurrences(
@@ -102,47 +98,6 @@ export async function readEventOccurrences(
 ): Promise<EventOccurrenceRow[]> {
   requireEventDefinitions(context.actor);
   return findOccurrences(context, keys, selected);
-}
-
-export interface DayCount {
-  /** `YYYY-MM-DD`, in UTC. */
-  readonly day: string;
-  readonly count: number;
-}
-
-/**
- * How many occurrences each definition has on each day in UTC, from the day `from` to the day `until`, both included.
- * Days without occurrences are included. Without `from` and `until` it counts the last 30 days.
- * @throws ValidationError for more than 366 days, and when `from` is after `until`.
- */
-export function countOccurrencesByDay(
-  context: OperationContext,
-  { from, until }: OccurrenceDaysInput,
-): LoadBatch<EventDefinitionId, DayCount[]> {
-  requireEventDefinitions(context.actor);
-  const last = dayOf(until == null ? context.now() : new Date(until));
-  const first = from == null ? last - DEFAULT_DAYS + 1 : dayOf(new Date(from));
-  if (first > last) throw invalid('from', 'must not be after until', 'CONFLICTING');
-  if (last - first >= MAX_DAYS)
-    throw invalid('from', `must be less than ${MAX_DAYS} days before until`, 'TOO_MANY', MAX_DAYS);
-  const days = Array.from({ length: last - first + 1 }, (_, index) =>
-    midnightOf(first + index)
-      .toISOString()
-      .slice(0, 10),
-  );
-  const load = countsByDay(context, midnightOf(first), midnightOf(last + 1));
-  return async (definitionIds) => {
-    const counts = await load(definitionIds);
-    return new Map(definitionIds.map((id) => [id, days.map((day) => ({ day, count: counts.get(id)?.get(day) ?? 0 }))]));
-  };
-}
-
-function dayOf(moment: Date): number {
-  return Math.floor(moment.getTime() / DAY_MS);
-}
-
-function midnightOf(day: number): Date {
-  return new Date(day * DAY_MS);
 }
 
 export interface MonthlyUsage {

@@ -19,9 +19,14 @@ const EventViolationSchema = defineEntity({
     keyId: p.uuid().$type<ApiKeyId>().primary(),
     id: p.uuid().defaultRaw('gen_random_uuid()'),
     count: p.bigint('number'),
+    /** The refused occurrences whose first fault this is, so that each is counted once in all rows. */
+    occurrences: p.bigint('number').default(0),
   },
   uniques: [{ name: 'event_violation_id_unique', properties: ['organization', 'id'] }],
-  indexes: [{ name: 'event_violation_hour_index', properties: ['hour'] }],
+  indexes: [
+    { name: 'event_violation_hour_index', properties: ['hour'] },
+    { name: 'event_violation_definition_index', properties: ['organization', 'definitionId', 'hour'] },
+  ],
 });
 
 /** How many occurrences were refused in an hour, by definition, reason, property and key. There are no values. */

@@ -13,7 +13,7 @@ const db = queriesOn<EventViolationTables>();
 type Tables = Readable<EventViolationTables>;
 
 /** A row has the selected columns only; without a selection it has all columns. */
-export type EventViolationRow = Omit<RowOf<Tables['event_violation']>, 'organizationId'>;
+export type EventViolationRow = Omit<RowOf<Tables['event_violation']>, 'organizationId' | 'occurrences'>;
 
 /** Occurrences of one request that were refused for the same reason. */
 export interface Violation {
@@ -22,13 +22,15 @@ export interface Violation {
   /** Empty if the fault is not in a property. Of an unknown event it is the name that was sent. */
   readonly property: string;
   readonly count: number;
+  /** Those of which this is the first fault. */
+  readonly occurrences: number;
 }
 
-const COLUMNS = EVENT_VIOLATION_COLUMNS.filter((name) => name !== 'organizationId');
+const COLUMNS = EVENT_VIOLATION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'occurrences');
 
 /** How many rows an organization can have for an hour before names of properties are left out. */
 const MAX_ROWS_AN_HOUR = 1_000;
-const KEPT_DAYS = 30;
+export const KEPT_DAYS = 30;
 
 /**
  * Adds to the counts of this hour. A client chooses the names of unknown properties and events: once the organization has many rows for the hour, only
@@ -47,6 +49,7 @@ export async function addViolations(
     listOf('text', values('reason')),
     listOf('text', values('property')),
     listOf('bigint', values('count')),
+    listOf('bigint', values('occurrences')),
   ];
   const present = db
     .selectFrom('event_violation as v')
@@ -57,16 +60,16 @@ export async function addViolations(
   await reader.primary.all(
     db
       .insertInto('event_violation')
-      .columns(['organization_id', 'hour', 'key_id', 'definition_id', 'reason', 'property', 'count'])
+      .columns(['organization_id', 'hour', 'key_id', 'definition_id', 'reason', 'property', 'count', 'occurrences'])
       .expression(
         db
           .with('room', (room) =>
             room.selectFrom(present.as('present')).select(sql<boolean>`count(*) < ${MAX_ROWS_AN_HOUR}`.as('is_left')),
           )
           .selectFrom(
-            sql<Record<'definition_id' | 'reason' | 'property' | 'count', string>>`unnest(${sql.join(lists)})`.as<'g'>(
-              sql`g(definition_id, reason, property, count)`,
-            ),
+            sql<
+              Record<'definition_id' | 'reason' | 'property' | 'count' | 'occurrences', string>
+            >`unnest(${sql.join(lists)})`.as<'g'>(sql`g(definition_id, reason, property, count, occurrences)`),
           )
           .crossJoin('room')
           .select([
@@ -78,6 +81,7 @@ export async function addViolations(
           .select([
             sql`case when room.is_left then g.property else '' end`.as('named'),
             sql`sum(g.count)::bigint`.as('total'),
+            sql`sum(g.occurrences)::bigint`.as('refused'),
           ])
           .groupBy(['g.definition_id', 'g.reason', 'named'])
           // In one order, so that no two requests wait for each other.
@@ -86,9 +90,10 @@ export async function addViolations(
           .orderBy('named'),
       )
       .onConflict((conflict) =>
-        conflict
-          .columns(['organization_id', 'hour', 'definition_id', 'reason', 'property', 'key_id'])
-          .doUpdateSet({ count: sql<number>`event_violation.count + excluded.count` }),
+        conflict.columns(['organization_id', 'hour', 'definition_id', 'reason', 'property', 'key_id']).doUpdateSet({
+          count: sql<number>`event_violation.count + excluded.count`,
+          occurrences: sql<number>`event_violation.occurrences + excluded.occurrences`,
+        }),
       ),
   );
 }

@@ -6,13 +6,15 @@ import { READ_VIOLATIONS } from './policy.ts';
 import { UNKNOWN_EVENT } from './violation-entity.ts';
 import { VIOLATIONS, type Violation, addViolations } from './violation-queries.ts';
 
+type Fault = Omit<Violation, 'count' | 'occurrences'>;
+
 /** Counts the refused occurrences of one request. Values of properties are never kept. */
 export class ViolationCounter {
   readonly #counts = new Map<string, Violation>();
 
   /** @param faults those of one occurrence, with paths from the occurrence */
   add(definitionId: string, faults: readonly InputFault[]): void {
-    const found = faults.map(({ code, path: [first, name = ''] }): Omit<Violation, 'count'> => {
+    const found = faults.map(({ code, path: [first, name = ''] }): Fault => {
       // Another text can be anything, and is not the name of a property.
       const property = first === 'properties' && NAME_PATTERN.test(name) ? name : '';
       return { definitionId, reason: code, property };
@@ -26,11 +28,19 @@ export class ViolationCounter {
     this.#count([{ definitionId: UNKNOWN_EVENT, reason: 'NOT_FOUND', property: name }]);
   }
 
-  /** Each violation of an occurrence counts once. */
-  #count(violations: readonly Omit<Violation, 'count'>[]): void {
+  /** Each violation of an occurrence counts once, and the occurrence with the first of them. */
+  #count(violations: readonly Fault[]): void {
     const found = new Map(violations.map((each) => [`${each.definitionId} ${each.reason} ${each.property}`, each]));
-    for (const [key, violation] of found)
-      this.#counts.set(key, { ...violation, count: (this.#counts.get(key)?.count ?? 0) + 1 });
+    let occurrences = 1;
+    for (const [key, violation] of found) {
+      const known = this.#counts.get(key);
+      this.#counts.set(key, {
+        ...violation,
+        count: (known?.count ?? 0) + 1,
+        occurrences: (known?.occurrences ?? 0) + occurrences,
+      });
+      occurrences = 0;
+    }
   }
 
   /** Says what an error has refused, for {@link recordViolations}. */

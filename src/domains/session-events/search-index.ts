@@ -1,14 +1,16 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { PauseAfter } from '../../core/background-pauses.ts';
 import { type Readable, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
+import { WORK } from '../../core/work-budget.ts';
 import type { SessionTables } from '../sessions/public.ts';
 import type { EventData } from './event-data.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { ChangedEvent } from './redaction-queries.ts';
 import { searchedText, wordsOf } from './search-text.ts';
+import { usageOf } from './totals.ts';
 
 /**
  * Indexes the texts of sessions, behind their recording: appending only notes that a session has new events. Repeated or concurrent runs
@@ -105,12 +107,18 @@ async function indexEvents(
   }
   await storeTexts(em, { sessionId, organizationId }, [...rows.values()]);
   const isComplete = events.length < EVENTS;
-  const eventTypes = listOf('text', [...new Set(events.map(({ eventType }) => eventType))]);
+  const { models, tools, failedTools } = await namesIn(events);
   await tables
     .updateTable('session_search')
     .set({
-      event_types: sql<string[] | null>`case when ${eventTypes} <@ event_types then event_types
-        else (array(select distinct t from unnest(event_types || ${eventTypes}) as t order by t))[1:${sql.lit(MAX_EVENT_TYPES)}] end`,
+      event_types: withNames(
+        'event_types',
+        events.map(({ eventType }) => eventType),
+        MAX_EVENT_TYPES,
+      ),
+      models: withNames('models', models),
+      tools: withNames('tools', tools),
+      failed_tools: withNames('failed_tools', failedTools),
       indexed_id: sql<number>`greatest(indexed_id, ${events.at(-1)?.id ?? indexedId}::bigint)`,
       // Another version was noted meanwhile: there is more to index.
       version: isComplete ? sql<string | null>`nullif(version, ${version}::uuid)` : sql<string | null>`version`,
@@ -118,6 +126,29 @@ async function indexEvents(
     .where('session_id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .execute();
+}
+
+/** A list of names with more names. */
+function withNames(
+  column: 'event_types' | 'models' | 'tools' | 'failed_tools',
+  names: readonly string[],
+  max: number = WORK.sessionNames,
+): RawBuilder<string[] | null> {
+  const [stored, given] = [sql.ref(column), listOf('text', [...new Set(names)])];
+  if (names.length === 0) return sql`${stored}`;
+  return sql`case when ${given} <@ ${stored} then ${stored}
+    else (array(select distinct t from unnest(${stored} || ${given}) as t order by t))[1:${sql.lit(max)}] end`;
+}
+
+/** The names that the sums of usage have. */
+async function namesIn(events: readonly { readonly eventData: string }[]) {
+  const sums = (await usageOf(events.map(({ eventData }) => eventData)))?.sums ?? [];
+  const called = sums.flatMap(({ tool, toolErrors }) => (tool === undefined ? [] : [{ tool, toolErrors }]));
+  return {
+    models: sums.flatMap(({ model }) => model ?? []),
+    tools: called.map(({ tool }) => tool),
+    failedTools: called.flatMap(({ tool, toolErrors }) => (toolErrors ? [tool] : [])),
+  };
 }
 
 async function storeTexts(

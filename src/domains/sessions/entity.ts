@@ -170,6 +170,10 @@ const SessionSearchSchema = defineEntity({
     indexedId: p.bigint('number'),
     /** The different event types of the indexed events, at most 100; null for none. */
     eventTypes: p.array().nullable(),
+    /** The models and tools that the indexed events name, and the tools that have failed, as the sums of usage name them; null for none. */
+    models: p.array().nullable(),
+    tools: p.array().nullable(),
+    failedTools: p.array().nullable(),
     /** Changes with each event and title. Null when everything is indexed. */
     version: p.uuid().nullable(),
   },

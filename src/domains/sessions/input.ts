@@ -259,6 +259,9 @@ const titlePart = text({ max: 1000 }).describe(
 );
 const anyOf = <Item extends z.core.$ZodType>(item: Item) => z.array(item).max(100).nullish();
 
+/** The names are collected with the index of the search. */
+const INDEXED = 'New events count some seconds after they were recorded, and at most 200 names of a session.';
+
 /** All conditions that are given must be met; null is the same as absent. */
 export const sessionFilter = z
   .strictObject({
@@ -271,10 +274,15 @@ export const sessionFilter = z
     ),
     creatorIds: anyOf(userId).describe('Sessions created by any of these people and service accounts.'),
     agents: anyOf(shortText).describe('Sessions of any of these agents.'),
+    models: anyOf(shortText).describe(`Sessions that have reported usage of any of these models. ${INDEXED}`),
+    tools: anyOf(shortText).describe(`Sessions in which a call of any of these tools has ended. ${INDEXED}`),
+    failedTools: anyOf(shortText).describe(`Sessions in which a call of any of these tools has failed. ${INDEXED}`),
     isPinned: isPinned.nullish(),
     isHeld: isHeld.nullish(),
     title: titlePart.nullish(),
     ...createdBetween,
+    lastSeenFrom: momentInput().nullish().describe('Sessions whose `lastSeenAt` is this time or later.'),
+    lastSeenBefore: momentInput().nullish().describe('Sessions whose `lastSeenAt` is before this time.'),
   })
   .describe(
     'Conditions on sessions. A session is listed when it meets all of them. A condition with an empty list matches nothing.',

@@ -62,8 +62,19 @@ export const sessionFilterOn = ({ is, oneOf, containing, between }: WhereColumn<
     inText: (isHeld: boolean) => (isHeld ? sql<SqlBool>`s.held_at is not null` : sql<SqlBool>`s.held_at is null`),
   },
   title: containing('title'),
+  models: isNamed('models'),
+  tools: isNamed('tools'),
+  failedTools: isNamed('failed_tools'),
   ...between('created', 'createdAt'),
+  ...between('lastSeen', 'lastSeenAt'),
 });
+
+/** Whether the events of the session `s` name any of the given models or tools. */
+const isNamed =
+  (column: 'models' | 'tools' | 'failed_tools') =>
+  (given: RawBuilder<unknown>): RawBuilder<SqlBool> =>
+    sql`exists (select 1 from session_search as n where n.session_id = s.id and n.organization_id = s.organization_id
+      and n.${sql.ref(column)} && ${given}::text[])`;
 
 /** The sessions that the caller can read. */
 export const SESSIONS = defineList<SessionRow, SessionFilter, SessionOrderField>()(db.selectFrom('session as s'), {

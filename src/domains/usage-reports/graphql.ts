@@ -4,11 +4,15 @@ import { enumOf } from '../../core/graphql/enums.ts';
 import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { inGraphQL } from '../../core/text/wording.ts';
+import { needs } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
+import type { OrganizationRow } from '../organizations/public.ts';
+import { SessionFilterInput } from '../sessions/graphql/operations.ts';
 import { FROM, UNTIL, USAGE_GROUPS, usageFilter, usageReportInput } from './input.ts';
 import { type UsageReport, type UsageRow, readUsageReport } from './operations.ts';
 import { type UsageAmounts, ofEachAmount } from './queries.ts';
-import { USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
+import { type SessionCount, countSessions } from './session-counts.ts';
+import { SESSION_COUNT_TEXTS, USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
 
 const { key: _key, label: _label, ...AMOUNT_TEXTS } = USAGE_ROW_TEXTS;
 
@@ -57,5 +61,40 @@ builder.objectField(OrganizationType, 'usageReport', (t) =>
     validate: usageReportInput,
     extensions: { ...OWN_STATEMENT, ...refusable(readUsageReport.access, { actingOrganization: true }) },
     resolve: (_, args, context) => readUsageReport(context, args),
+  }),
+);
+
+const SessionCountType = builder.objectRef<SessionCount>('SessionCount').implement({
+  description: 'How many sessions a day, an agent, a model, a project, a creator or a tool has.',
+  fields: (t) =>
+    exposedWith(t, SESSION_COUNT_TEXTS, {
+      key: nullable('String'),
+      sessions: 'Int',
+      queued: 'Int',
+      inProgress: 'Int',
+      completed: 'Int',
+      failed: 'Int',
+      cancelled: 'Int',
+    }),
+});
+
+builder.objectField(OrganizationType, 'sessionCounts', (t) =>
+  t.field({
+    type: [SessionCountType],
+    description: inGraphQL(countSessions.declaration.description),
+    args: {
+      groupBy: t.arg({ type: UsageGroupEnum, description: 'What each count is about. When absent, a day.' }),
+      filter: t.arg({
+        type: SessionFilterInput,
+        description: 'Conditions on the sessions. When absent, all sessions are counted.',
+      }),
+    },
+    extensions: {
+      ...OWN_STATEMENT,
+      ...refusable(countSessions.access, { actingOrganization: true }),
+      ...needs<OrganizationRow>('id'),
+    },
+    resolve: ({ id: organizationId }, { groupBy, filter }, context) =>
+      countSessions(context, { organizationId, groupBy, filter }),
   }),
 );

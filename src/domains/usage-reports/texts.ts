@@ -17,3 +17,13 @@ export const USAGE_REPORT_TEXTS = {
   rows: 'A row for each day, agent, model, project, creator or tool, the largest first: by cost, then tokens, tool calls and sessions. At most 1,000.',
   totals: 'The sums of all rows.',
 } as const;
+
+export const SESSION_COUNT_TEXTS = {
+  key: 'The day of creation in UTC, the name of the agent, model or tool, or the id of the project or creator. Null for sessions that have none.',
+  sessions: 'Sessions in any state.',
+  queued: 'Sessions that wait for a runner.',
+  inProgress: 'Sessions that are running.',
+  completed: 'Sessions that have succeeded.',
+  failed: 'Sessions that have failed.',
+  cancelled: 'Sessions that were canceled.',
+} as const;

@@ -150,6 +150,44 @@ describe('reading', () => {
     ]);
   });
 
+  test('refused occurrences are counted once beside the stored ones, for as long as they are kept; those of unknown events by the organization', async () => {
+    const { key } = await gateway.createKey();
+    const body = { label: 'Paid', propertyDefinitions: [{ label: 'Price', type: 'number' }] };
+    const { id } = (await gateway.rest<{ id: string }>('POST', DEFINITIONS_PATH, { key, body })).body;
+    const good = { eventName: 'paid', email: 'ann@example.com', properties: { price: 1 } };
+    const bad = { ...good, properties: { price: 'much', prize: 1, size: 2 } };
+    const sendAll = (...inputs: object[]) =>
+      gateway.rest('POST', '/events/2026-03/send/batch', { key, body: { inputs } });
+    gateway.setClock(new Date('2026-03-01T23:59:59Z'));
+    await sendAll(good, good);
+    await sendAll(bad, good, bad, { ...good, eventName: 'pade' });
+    gateway.setClock(new Date('2026-03-02T00:00:00Z'));
+    await sendAll(bad);
+    const query = `query($from: Date, $until: Date) {
+      eventDefinition(id: "${id}") { days: occurrencesPerDay(from: $from, until: $until) { day count refusedCount } }
+      viewer { organization { days: eventOccurrencesPerDay(from: $from, until: $until) { day count refusedCount } } }
+    }`;
+    type Day = Readonly<{ day: string; count: number; refusedCount: number | null }>;
+    const ask = async (from: string, until: string) => {
+      const { data } = await gateway.graphql<{
+        eventDefinition: { days: Day[] };
+        viewer: { organization: { days: Day[] } };
+      }>(key, query, { from, until });
+      const inWords = ({ day, count, refusedCount }: Day) => `${day} ${count} ${refusedCount}`;
+      return [data?.eventDefinition.days.map(inWords), data?.viewer.organization.days.map(inWords)];
+    };
+    expect(await ask('2026-02-28', '2026-03-02')).toEqual([
+      ['2026-02-28 0 0', '2026-03-01 2 2', '2026-03-02 0 1'],
+      ['2026-02-28 0 0', '2026-03-01 2 3', '2026-03-02 0 1'],
+    ]);
+    gateway.setClock(new Date('2026-03-31T00:00:00Z'));
+    expect(await ask('2026-03-01', '2026-03-02')).toEqual([
+      ['2026-03-01 2 null', '2026-03-02 0 1'],
+      ['2026-03-01 2 null', '2026-03-02 0 1'],
+    ]);
+    gateway.setClock(undefined);
+  });
+
   test('an occurrence can be read by its global id, but only in its organization and while its definition exists', async () => {
     const { key, name } = await defineWithOccurrencesOnSevenDays();
     type Data = { eventDefinition: { occurrences: { nodes: { id: string; databaseId: string }[] } } };

@@ -1,4 +1,4 @@
-import { type Expression, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
+import { type Compilable, type Expression, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { type Actor, requireOrganization } from '../../access.ts';
 import type { OrganizationId } from '../../ids.ts';
 import type { LoadBatch } from '../../graphql/batches.ts';
@@ -116,7 +116,7 @@ export function tablesOf<Tables, Table extends keyof Tables>(rows: SelectQueryBu
 
 const db = queriesOn<object>();
 
-type Rows = SelectQueryBuilder<Record<string, object>, string, object>;
+export type Rows = SelectQueryBuilder<Record<string, object>, string, object>;
 
 export class List<Row extends object, Filter extends object, Field extends string> {
   readonly #rows: Rows;
@@ -190,6 +190,20 @@ export class List<Row extends object, Filter extends object, Field extends strin
     if (organizationId !== undefined) requireOrganization(reader.actor, organizationId);
     return { page: await this.page(reader, asked, selected), total: () => this.count(reader, asked.filter) };
   };
+
+  /**
+   * Prepares a query over the rows that the caller can see and that meet a filter, at the top level of a module. `build` sees nothing but its
+   * arguments; `further` decides the text too.
+   */
+  over<Further extends string, Result>(build: (rows: Rows, further: Further) => Compilable<Result>) {
+    const statements = preparedByShape<Values, Shape & { readonly further: Further }>()(
+      (value, { further, ...shape }) => build(this.#matching(value, shape), further),
+    );
+    return (reader: Reader, filter: Partial<Filter>, further: Further): Promise<Result[]> => {
+      const { shape, values } = this.#given(reader, filter);
+      return reader.sql.all(statements({ ...shape, further }, values));
+    };
+  }
 
   readonly #all = preparedByShape<Values, Selected>()((value, shape) =>
     this.#select(this.#matching(value, shape), value, shape.names),

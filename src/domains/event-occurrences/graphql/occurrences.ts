@@ -11,10 +11,14 @@ import { listBelow, listType } from '../../../core/graphql/lists.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
+import { WORK } from '../../../core/work-budget.ts';
 import { DeletionPreviewType, EventDefinition, definitionOf } from '../../event-definitions/graphql/types.ts';
 import type { EventDefinitionRow } from '../../event-definitions/public.ts';
+import { EVENT_DEFINITIONS } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
+import type { OrganizationRow } from '../../organizations/public.ts';
 import './identifiers.ts';
+import { type DayCount, countAllOccurrencesByDay, countOccurrencesByDay } from '../day-counts.ts';
 import {
   UNMATCHED_REASONS,
   type UnmatchedReason,
@@ -26,10 +30,8 @@ import {
 import { READ_USAGE } from '../policy.ts';
 import { sendEventOccurrences } from '../operations.ts';
 import {
-  type DayCount,
   type MonthlyUsage,
   countEventOccurrences,
-  countOccurrencesByDay,
   listEventOccurrences,
   readEventOccurrences,
   readMonthlyUsage,
@@ -113,25 +115,47 @@ builder.objectField(EventDefinition, 'occurrences', (t) =>
 );
 
 const DayCountType = builder.objectRef<DayCount>('EventOccurrenceDayCount').implement({
-  description: 'How often an event occurred on a day.',
+  description: 'How often an event, or any event of an organization, occurred on a day.',
   fields: (t) => ({
     day: t.expose('day', { type: 'Date', description: 'The day in UTC.' }),
     count: t.exposeInt('count', { description: 'Occurrences on that day.' }),
+    refusedCount: t.exposeInt('refusedCount', {
+      nullable: true,
+      description:
+        'Occurrences that were sent on that day and refused because of their faults. Null for days before the last 30, whose counts are deleted.',
+    }),
   }),
 });
+
+const DAYS_ARGUMENTS = builder.args((t) => ({
+  from: t.field({ type: 'Date', description: 'The first day. When absent, 29 days before the last day.' }),
+  until: t.field({ type: 'Date', description: 'The last day, which is included. When absent, today.' }),
+}));
 
 builder.objectField(EventDefinition, 'occurrencesPerDay', (t) =>
   t.field({
     type: [DayCountType],
     description: 'The number of occurrences on each day in UTC, days without occurrences included; at most 366 days.',
-    args: {
-      from: t.arg({ type: 'Date', description: 'The first day. When absent, 29 days before the last day.' }),
-      until: t.arg({ type: 'Date', description: 'The last day, which is included. When absent, today.' }),
-    },
+    args: DAYS_ARGUMENTS,
     validate: occurrenceDaysInput,
     extensions: { ...OWN_STATEMENT, ...needs<EventDefinitionRow>('id') },
     resolve: async ({ id }, bounds, context, info) =>
       (await resolveBatched({ context, info, args: bounds }, id, countOccurrencesByDay(context, bounds))) ?? [],
+  }),
+);
+
+builder.objectField(OrganizationType, 'eventOccurrencesPerDay', (t) =>
+  t.field({
+    type: [DayCountType],
+    description: `The number of stored occurrences of all events on each day in UTC, days without occurrences included; at most 366 days and ${WORK.countedRows.toLocaleString('en')} occurrences. Refused occurrences of names that no event has are included.`,
+    args: DAYS_ARGUMENTS,
+    validate: occurrenceDaysInput,
+    extensions: {
+      ...OWN_STATEMENT,
+      ...refusable(EVENT_DEFINITIONS, { actingOrganization: true }),
+      ...needs<OrganizationRow>('id'),
+    },
+    resolve: ({ id }, bounds, context) => countAllOccurrencesByDay(context, id, bounds),
   }),
 );
 
