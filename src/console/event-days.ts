@@ -123,7 +123,7 @@ function ValueRow({ label, total, href, variables }: ValueProps): VNode {
   const count = data?.eventDefinition?.occurrences.totalCount;
   const percent = total > 0 ? Math.round((100 * (count ?? 0)) / total) : 0;
   return html`<tr>
-    <td data-column="Value"><bdi>${label}</bdi></td>
+    <td class="wide" data-column="Value"><bdi>${label}</bdi></td>
     <td class="number" data-column="Occurrences"><a href=${href}>${countOf(count)}</a></td>
     <td class="number" data-column="Of all">${percent} %<${Share} part=${count ?? 0} of=${total} /></td>
   </tr>`;

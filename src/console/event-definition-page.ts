@@ -112,7 +112,7 @@ function Properties({ label, properties, change }: PropertiesProps): VNode {
       </td>
       <td class="wide"><code class="name">${property.name}</code></td>
       <td>${wordsOf(property.type)}</td>
-      <td class="wide">${optionsShown(property)}</td>
+      <td class="wide"><bdi>${optionsShown(property)}</bdi></td>
       ${change && html`<td class="end">${propertyActions({ property, ...change })}</td>`}
     </tr>`;
   const head = ['Label', 'Name', 'Type', 'Options', ...(change ? [''] : [])];

@@ -136,6 +136,6 @@ export function Filters({ children, folds = false }: FiltersProps): VNode {
   const className = folds ? `filters folds ${isOpen ? 'open' : ''}` : 'filters';
   return html`<form class=${className} role="search" onSubmit=${(event: Event) => event.preventDefault()}>
     ${children}
-    ${folds && html`<button type="button" class="button small plain unfold" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>Filters</button>`}
+    ${folds && html`<button type="button" class="button small plain unfold" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? 'Fewer filters' : 'Filters'}</button>`}
   </form>`;
 }

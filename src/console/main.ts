@@ -4,7 +4,7 @@ import { isElsewhere, openIn, organization } from './address.ts';
 import { type Fault, type Paused, backOff, pause, query } from './api.ts';
 import { CallerContext, loadCallerWith, useScope } from './caller.ts';
 import { FormButton } from './form-button.ts';
-import { html, valueOf } from './html.ts';
+import { html, valueOf, visibleText } from './html.ts';
 import { Notices } from './notices.ts';
 import type { Answers } from './operation-types.ts';
 import { Empty, Faults, Loading, PageFrame, personOf } from './parts.ts';
@@ -263,7 +263,8 @@ interface OrganizationChoiceProps {
 }
 
 function OrganizationChoice({ current, organizations }: OrganizationChoiceProps): VNode {
-  if (organizations.length < 2) return html`<p class="organization">${current?.name}</p>`;
+  if (organizations.length < 2)
+    return html`<p class="organization" title=${current && visibleText(current.name)}>${current?.name}</p>`;
   const changed = (event: Event) => {
     const chosen = organizations.find(({ databaseId }) => databaseId === valueOf(event));
     // An object belongs to one organization, so the list of its kind is opened.

@@ -110,12 +110,23 @@ export function PageFrame({ title, intro, actions, children }: PageProps): VNode
     <div class="page-head">
       <div>
         <h1 id="page-title" tabindex="-1" dir="auto">${title}</h1>
-        ${intro && html`<p class="soft">${intro}</p>`}
+        ${intro && html`<${Intro} text=${intro} />`}
       </div>
       ${actions && html`<div class="actions">${actions}</div>`}
     </div>
     ${children}
   </section>`;
+}
+
+const MAX_INTRO = 300;
+
+/** The beginning of a long text, with the whole on demand. */
+function Intro({ text }: { readonly text: string }): VNode {
+  if (text.length <= MAX_INTRO) return html`<p class="soft">${text}</p>`;
+  return html`<details class="soft">
+    <summary>${text.slice(0, MAX_INTRO)}…</summary>
+    <p>${text}</p>
+  </details>`;
 }
 
 /** The empty state of a page, with the command for the next step. */

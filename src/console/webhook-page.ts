@@ -196,7 +196,7 @@ function Log({ webhook, list, empty, onDone }: LogProps): VNode {
       return refusalOf(data?.redeliverWebhook, faults);
     };
     return html`<tr key=${delivery.id}>
-      <td class="wide">
+      <td class="wrap">
         <code>${delivery.type}</code>
         <div class="soft">
           ${wordsOf(delivery.kind)}${delivery.feedEntryId !== null && ` ${delivery.feedEntryId}`}${delivery.attempt > 1 && `, try ${delivery.attempt}`}

@@ -21,8 +21,7 @@ export function WebhookState({ webhook }: { readonly webhook: Webhook }): VNode 
     return html`<div>
       <${Badge} value="FAILING" />
       <div class="soft">
-        since
-        <${Time}
+        since${' '}<${Time}
           at=${failingSince}
         />${nextAttemptAt && html`; next try <${Time} at=${nextAttemptAt} />`}${disableAfter && html`; disabled after <${Time} at=${disableAfter} />`}
       </div>
