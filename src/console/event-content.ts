@@ -143,10 +143,10 @@ export interface Amounts {
 /** The totals in their order, each with its words. */
 const TOTALS: readonly (readonly [name: keyof Amounts, inWords: (value: number) => string])[] = [
   ['costUsd', (cost) => COST.format(cost)],
-  ['durationMs', durationOf],
+  ['durationMs', (ms) => `${durationOf(ms)} agent time`],
   ['turns', (count) => counted(count, 'turn')],
   ['toolCalls', (count) => counted(count, 'tool call')],
-  ['toolErrors', (count) => `${COUNT.format(count)} failed`],
+  ['toolErrors', (count) => counted(count, 'failed tool call')],
   ['inputTokens', (count) => `${COUNT.format(count)} tokens in`],
   ['cachedInputTokens', (count) => `${COUNT.format(count)} cached`],
   ['outputTokens', (count) => `${COUNT.format(count)} tokens out`],
@@ -160,11 +160,12 @@ export function usageWords(amounts: Amounts): readonly (readonly [name: keyof Am
   });
 }
 
-/** Totals in one line; null if there are none. */
+/** The totals that an event reports, in one line; null if there are none. */
 export function usageOf(amounts: Amounts): string | null {
+  const hasTurns = Number(amounts.turns) > 1;
   return (
     usageWords(amounts)
-      .map(([, words]) => words)
+      .map(([name, words]) => (name === 'durationMs' && !hasTurns ? `${words} of this turn` : words))
       .join(' · ') || null
   );
 }

@@ -13,11 +13,19 @@ type Row = NonNullable<NonNullable<Answers['History']['viewer']['organization']>
 
 const HEAD = ['When', 'Change', 'By'];
 
-export function SessionHistory({ id }: { readonly id: string }): VNode {
+interface HistoryProps {
+  readonly id: string;
+  readonly session: NonNullable<Answers['Session']['session']>;
+}
+
+export function SessionHistory({ id, session }: HistoryProps): VNode {
   const [recording, setRecording] = useState('');
   const variables = { id, first: 50, isRecording: recording === '' ? false : null };
   const list = usePages('History', variables, ({ viewer }) => viewer.organization?.auditLog);
-  const empty = html`<${Empty}>Nothing has been changed.<//>`;
+  const { creator, createdAt, lastSeenAt, state } = session;
+  const created = `No person has changed it. Created ${creator ? `by ${personOf(creator)} ` : ''}`;
+  const is = `It is ${wordsOf(state.current).toLowerCase()}, and was last recorded `;
+  const empty = html`<${Empty}>${created}<${Time} at=${createdAt} />. ${is}<${Time} at=${lastSeenAt} />.<//>`;
   return html`<section class="history" aria-labelledby="history-title">
     <div class="page-head">
       <h2 id="history-title">History</h2>

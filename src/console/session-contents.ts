@@ -77,9 +77,9 @@ function rowsOf({ entries }: Outline): readonly Row[] {
   });
 }
 
-/** How many tool calls ended and how many failed; empty for none. */
+/** How many tool calls ended and how many errors were reported; empty for none. */
 export function happenedIn({ toolCalls, failures }: Entry): string {
-  const words = [toolCalls > 0 && counted(toolCalls, 'tool call'), failures > 0 && `${failures} failed`];
+  const words = [toolCalls > 0 && counted(toolCalls, 'tool call'), failures > 0 && counted(failures, 'error')];
   return words.filter(Boolean).join(' · ');
 }
 

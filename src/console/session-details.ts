@@ -22,6 +22,8 @@ type Session = NonNullable<Answers['Session']['session']>;
 
 interface DetailsProps {
   readonly session: Session;
+  /** Why the session failed. */
+  readonly reason: string | undefined;
   readonly isFinished: boolean;
   readonly models: readonly string[];
   readonly onChange: () => void;
@@ -29,7 +31,7 @@ interface DetailsProps {
   readonly onRedacted: (() => void) | undefined;
 }
 
-export function SessionDetails({ session, isFinished, models, onChange, onRedacted }: DetailsProps): VNode {
+export function SessionDetails({ session, reason, isFinished, models, onChange, onRedacted }: DetailsProps): VNode {
   const { databaseId: id, description } = session;
   useEffect(() => {
     addSessionStyle();
@@ -48,7 +50,7 @@ export function SessionDetails({ session, isFinished, models, onChange, onRedact
     </div>
     ${description && html`<p class="description" tabindex="0">${description}</p>`}
     <${Facts}
-      facts=${[...factsOf(session, isFinished), ['Models', models.join(', ')], ['All totals', totals.join(' · ')]]}
+      facts=${[...factsOf(session, isFinished), ['Failed because', reason], ['Models', models.join(', ')], ['All totals', totals.join(' · ')]]}
     />
   </section>`;
 }
@@ -102,6 +104,6 @@ function factsOf(session: Session, isFinished: boolean): readonly (readonly [str
     ['Changes', session.diffSummary && `+${session.diffSummary.additions} −${session.diffSummary.deletions}`],
     ['Created', html`<${Time} at=${createdAt} />`],
     [isFinished ? 'Finished' : 'Last recorded', html`<${Time} at=${lastSeenAt} />`],
-    ['Took', isFinished && took > 0 ? durationOf(took) : undefined],
+    [session.usage?.durationMs == null ? 'Took' : 'Agent time', isFinished && took > 0 ? durationOf(took) : undefined],
   ];
 }

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import { durationOf } from './amounts.ts';
 import { html } from './html.ts';
 import { Empty } from './parts.ts';
-import type { Mark, Outline, Tool } from './session-outline.ts';
+import type { Entry, Mark, Outline, Tool } from './session-outline.ts';
 import { type Column, columnsOf } from './session-strip.ts';
 
 /** The figures of a session: its tools as bars, and how cost and tokens grew. */
@@ -35,6 +35,7 @@ export function SessionFigures({ id, outline }: FiguresProps): VNode {
       />
     </div>
     <${Tools} sessionId=${id} tools=${outline.tools} />
+    <${Subagents} sessionId=${id} entries=${outline.entries} />
     ${
       outline.models.length > 0 &&
       html`<h2>Models</h2>
@@ -74,6 +75,45 @@ function Tools({ sessionId, tools }: { readonly sessionId: string; readonly tool
                   ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
                 </td>
                 <td class="number">${durationMs > 0 ? durationOf(durationMs) : ''}</td>
+              </tr>`,
+          )}
+        </tbody>
+      </table>
+    </div>`;
+}
+
+interface SubagentsProps {
+  readonly sessionId: string;
+  readonly entries: readonly Entry[];
+}
+
+function Subagents({ sessionId, entries }: SubagentsProps): VNode | null {
+  const subagents = entries.filter(({ kind }) => kind === 'SUBAGENT');
+  if (subagents.length === 0) return null;
+  return html`<h2>Subagents</h2>
+    <p class="soft">The time of a subagent is from the call that started it to its result, or to its last event.</p>
+    <div class="table-scroll" role="region" aria-label="Subagents" tabindex="0">
+      <table class="tools">
+        <thead>
+          <tr>
+            <th scope="col">Subagent</th>
+            <th scope="col">Time</th>
+            <th scope="col">Calls</th>
+            <th scope="col">Errors</th>
+          </tr>
+        </thead>
+        <tbody>
+          ${subagents.map(
+            ({ eventId, text, createdAt, endedAt, toolCalls, failures, failureId }) =>
+              html`<tr key=${eventId}>
+                <th scope="row">
+                  <a href=${`/sessions/${sessionId}#event-${eventId}`}>${text || 'without a text'}</a>
+                </th>
+                <td class="number">${durationOf(Date.parse(endedAt) - Date.parse(createdAt))}</td>
+                <td class="number">${COUNT.format(toolCalls)}</td>
+                <td class="number">
+                  ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
+                </td>
               </tr>`,
           )}
         </tbody>

@@ -21,7 +21,7 @@ const COMPACT = new Intl.NumberFormat(undefined, { notation: 'compact', maximumF
 const DOLLARS = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD' });
 const CENTS = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', maximumSignificantDigits: 2 });
 
-/** What stays in view, in two lines: which session it is, how it is, and what it has cost. All else is behind the button. */
+/** What stays in view, in two lines: which session it is, how it is, and what it has cost; why it failed, in a third. All else is behind the button. */
 export function SessionHead({ session, reason, models, toErrors, isOpen, setOpen }: HeadProps): VNode {
   useTitleFocus();
   const why = reason ?? session.hold?.reason;
@@ -40,12 +40,12 @@ export function SessionHead({ session, reason, models, toErrors, isOpen, setOpen
     <div class="session-state">
       <${Badge} value=${session.state.current} />
       ${session.hold && html`<${Badge} value="HELD" />`}
-      ${why && html`<span class=${reason ? 'fault reason' : 'reason'} title=${visibleText(why)}>${why}</span>`}
       <ul class="totals" aria-label="Totals">
         ${totalsOf(session).map(([name, text]) => html`<li key=${name} class=${name}>${name === 'failed' ? html`<button class="link" onClick=${toErrors}>${text}</button>` : text}</li>`)}
         ${namesOf(session, models).map((text) => html`<li key=${text} class="soft name">${text}</li>`)}
       </ul>
     </div>
+    ${why && html`<p class=${reason ? 'fault reason' : 'reason'} title=${visibleText(why)}>${why}</p>`}
   </header>`;
 }
 
@@ -57,12 +57,14 @@ function totalsOf(session: Session): readonly (readonly [name: string, text: str
   const totals: readonly (readonly [name: string, amount: number, text: string])[] = [
     ['cost', cost, (cost < 1 ? CENTS : DOLLARS).format(cost)],
     ['took', took, durationOf(took)],
-    ['failed', usage?.toolErrors ?? 0, `${COMPACT.format(usage?.toolErrors ?? 0)} failed`],
+    ['failed', usage?.toolErrors ?? 0, failedCalls(usage?.toolErrors ?? 0)],
     ['tokens-in', usage?.inputTokens ?? 0, `${COMPACT.format(usage?.inputTokens ?? 0)} tokens in`],
     ['tokens-out', usage?.outputTokens ?? 0, `${COMPACT.format(usage?.outputTokens ?? 0)} out`],
   ];
   return totals.flatMap(([name, amount, text]) => (amount > 0 ? [[name, text] as const] : []));
 }
+
+const failedCalls = (count: number) => `${COMPACT.format(count)} failed tool call${count === 1 ? '' : 's'}`;
 
 /** How long the agent worked, as it has reported; else how long the session was recorded, unless it was read from a file later. */
 export function tookMs({ usage, source, createdAt, lastSeenAt }: Session): number {

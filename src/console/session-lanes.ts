@@ -32,8 +32,7 @@ export function SessionLanes({ sessionId, outline: { marks, entries } }: LanesPr
     ${
       rest.length > 0 &&
       html`<p class="soft">
-        ${counted(rest.length, 'further subagent')}${failed > 0 && `, ${failed} of them with failures`}: see the
-        outline.
+        ${counted(rest.length, 'further subagent')}${failed > 0 && `, ${failed} of them with errors`}: see the outline.
       </p>`
     }
   </section>`;
@@ -61,7 +60,7 @@ function Row({ sessionId, columns, lane: { entry, parent, depth } }: RowProps): 
     <a href=${`/sessions/${sessionId}#event-${eventId}`} title=${said}>
       <span class="lane-name" style=${{ marginLeft: `${Math.min((100 * from) / WIDTH, MAX_MARGIN)}%` }}>${name}</span>
       <span class="visually-hidden">, ${said}</span>
-      ${failures > 0 && html` <span class="fault" aria-hidden="true">${failures} failed</span>`}
+      ${failures > 0 && html` <span class="fault" aria-hidden="true">${counted(failures, 'error')}</span>`}
       <svg viewBox="0 0 ${WIDTH} 1" preserveAspectRatio="none" aria-hidden="true">
         <rect x=${from} width=${Math.max(until - from, 4)} height="1" />
       </svg>

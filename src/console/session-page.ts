@@ -82,10 +82,10 @@ function Content({ session, reload, faults }: ContentProps): VNode {
     document.querySelector('.views')?.scrollIntoView();
   };
   const OtherView = OTHER_VIEWS.get(view);
-  const start = failure?.id ?? (hasFailed ? 'latest' : 'first');
+  const start = failure?.id ?? (hasFailed || state.current === 'IN_PROGRESS' ? 'latest' : 'first');
   return html`<section class="session">
     <${SessionHead} ...${{ session, reason: failure?.text, models, toErrors, isOpen, setOpen }} />
-    ${isOpen && html`<${SessionDetails} ...${{ session, isFinished: isFinished(session), models, onChange: reload, onRedacted }} />`}
+    ${isOpen && html`<${SessionDetails} ...${{ session, reason: failure?.text, isFinished: isFinished(session), models, onChange: reload, onRedacted }} />`}
     <${Faults} faults=${faults} />
     ${(shown || view !== '') && html`<${Results} id=${id} version=${session.updatedAt} />`}
     <div class="views" role="group" aria-label="Views">
@@ -98,7 +98,7 @@ function Content({ session, reload, faults }: ContentProps): VNode {
     </div>
     ${
       OtherView
-        ? html`<${OtherView} id=${id} outline=${outline} />`
+        ? html`<${OtherView} id=${id} outline=${outline} session=${session} />`
         : (!hasFailed || failure !== undefined) &&
           html`<${RedactionContext.Provider} value=${onRedacted}
             ><${Timeline}
@@ -122,7 +122,7 @@ const VIEWS = [
   ['history', 'History'],
 ] as const;
 
-const OTHER_VIEWS: ReadonlyMap<string, ComponentType<ViewProps>> = new Map([
+const OTHER_VIEWS = new Map<string, ComponentType<ViewProps>>([
   ['figures', SessionFigures],
   ['files', SessionFiles],
   ['history', SessionHistory],
@@ -130,6 +130,7 @@ const OTHER_VIEWS: ReadonlyMap<string, ComponentType<ViewProps>> = new Map([
 
 interface ViewProps {
   readonly id: string;
+  readonly session: Session;
   readonly outline: Outline | undefined;
 }
 

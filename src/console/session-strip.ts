@@ -172,13 +172,21 @@ function isInFailures({ clientY }: MouseEvent, place: HTMLElement | null): boole
   return ((clientY - top) / height) * HEIGHT >= LANES[2][1] - 1;
 }
 
-function summaryOf({ marks }: Outline): VNode {
+/** Failed tool calls, and what else was reported as an error. */
+function failuresOf(failures: number, tools: Outline['tools']): string {
+  const calls = tools.reduce((sum, tool) => sum + tool.failures, 0);
+  const others = failures - calls;
+  const words = [calls > 0 && counted(calls, 'failed tool call'), others > 0 && counted(others, 'other error')];
+  return words.filter(Boolean).join(', ') || 'no errors';
+}
+
+function summaryOf({ marks, tools }: Outline): VNode {
   const all = sumOf(marks);
   const last = marks.at(-1) ?? all;
   const legend = [
     ['messages', counted(all.messages, 'message')],
     ['toolCalls', counted(all.toolCalls, 'tool call')],
-    ['failures', counted(all.failures, 'failure')],
+    ['failures', failuresOf(all.failures, tools)],
   ];
   return html`<span>${timeOf(all)}</span>
     ${legend.map(([name, text]) => html`<span key=${name} class="key ${name}">${text}</span>`)}

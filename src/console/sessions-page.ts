@@ -172,6 +172,7 @@ function rowOf(session: Row, onDone: () => void): VNode {
         >${session.isPinned && html`<span role="img" aria-label="Pinned">★ </span>`}${session.title}</a
       >
       ${session.project && html`<span class="soft"> ${session.project.name}</span>`}
+      ${session.visibility === 'PRIVATE' && html` <span class="badge" title="Only its creator and administrators can read it">Private</span>`}
     </td>
     <td><${Badge} value=${session.state.current} />${session.hold && html` <${Badge} value="HELD" />`}</td>
     <td dir="auto" title=${session.agent && visibleText(session.agent)}>

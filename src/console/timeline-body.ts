@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { durationOf } from './amounts.ts';
 import { type DiffLine, type Edit, editsOf, isPatch, patchLines } from './edits.ts';
 import { jsonOf } from './event-content.ts';
 import { html } from './html.ts';
@@ -51,10 +52,11 @@ function noteBody({ label, text, json, isError }: Note): VNode {
 const SHORT = 30;
 /** Changes of at most this many lines are shown without a click. */
 const SMALL_EDIT = 40;
-const BADGES: Readonly<Record<string, string>> = { running: 'IN_PROGRESS', error: 'FAILED' };
+const BADGES: Readonly<Record<string, string>> = { error: 'FAILED' };
 
 function toolBody(item: ToolCall, rest: VNode): VNode {
-  const { name, input, status, output, error, exitCode, isError } = item;
+  const { name, input, status, output, error, exitCode, isError, at, endedAt } = item;
+  const took = endedAt === null ? 0 : Date.parse(endedAt) - Date.parse(at);
   const edits = editsOf(name, input);
   const changed = edits.reduce((sum, { lines }) => sum + lines.length, 0);
   const pretty = prettyOf(input);
@@ -64,6 +66,7 @@ function toolBody(item: ToolCall, rest: VNode): VNode {
     <summary>
       <code class="tool-name">${name}</code>
       <span class="tool-input">${summary}</span>
+      ${took > 0 && html`<span class="soft" title="From the call to its result">${durationOf(took)}</span>`}
       ${status !== null && html`<${Badge} value=${BADGES[status] ?? status.toUpperCase()} />`}
     </summary>
     ${error !== null && html`<p class="fault">${error}</p>`}

@@ -42,6 +42,8 @@ export interface ToolCall extends Item {
   readonly output: string;
   readonly error: string | null;
   readonly exitCode: number | null;
+  /** When its result arrived; null while it runs. */
+  readonly endedAt: string | null;
   readonly isError: boolean;
 }
 
@@ -170,6 +172,7 @@ function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineIt
   const output = unwrapped(shown) ?? tool?.output ?? '';
   const status = result?.status ?? tool?.status ?? null;
   const error = unwrapped(result?.error) ?? tool?.error ?? null;
+  const hasEnded = result?.status != null && result.status !== 'running';
   return {
     ...frameOf(event, content, 'tool', before),
     kind: 'tool',
@@ -180,6 +183,7 @@ function toolOf(event: TimelineEvent, content: EventContent, before?: TimelineIt
     output,
     error,
     exitCode: result?.exitCode ?? tool?.exitCode ?? null,
+    endedAt: hasEnded ? event.createdAt : (tool?.endedAt ?? null),
     isError: status === 'error' || (error !== null && status !== 'completed'),
     inputIsCut,
     isCut: inputIsCut || isCut(output),

@@ -2,6 +2,7 @@ import { DAY_MS } from '../core/text/timestamps.ts';
 import { requireOrganization } from '../core/access.ts';
 import type { OperationContext } from '../core/operation.ts';
 import { McpConnection } from '../domains/mcp-connections/public.ts';
+import type { ContextAt } from './demo-session.ts';
 import { Webhook, WebhookDelivery, createWebhook } from '../domains/webhooks/public.ts';
 
 /** The addresses of the demo workspace cannot exist, and nothing calls them unless a person asks for it. */
@@ -49,10 +50,10 @@ export async function createDemoConnections({ em: outer, actor, now, newId }: Op
 }
 
 /** Creates a webhook that was disabled after failures, with the deliveries before. It is not called: no session changes any more. */
-export async function createDemoWebhook(context: OperationContext): Promise<void> {
-  const { actor, now, newId } = context;
-  const at = now().getTime();
-  const daysAgo = (days: number) => new Date(at - days * DAY_MS);
+export async function createDemoWebhook(contextAt: ContextAt, now: Date): Promise<void> {
+  const daysAgo = (days: number) => new Date(now.getTime() - days * DAY_MS);
+  const context = contextAt(0, daysAgo(DAYS));
+  const { actor, newId } = context;
   const { webhook } = await createWebhook(context, { url: RECEIVER, types: ['session.state_changed'] });
   const em = context.em.fork();
   await em.begin();
@@ -62,7 +63,6 @@ export async function createDemoWebhook(context: OperationContext): Promise<void
     attempts: FAILURES,
     failingSince: daysAgo(6),
     lastDeliveredAt: daysAgo(6),
-    createdAt: daysAgo(DAYS),
   });
   for (let index = 0; index < DELIVERIES; index += 1) {
     const failures = index - (DELIVERIES - FAILURES) + 1;

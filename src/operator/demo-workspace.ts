@@ -86,7 +86,7 @@ async function createExamples(dependencies: Dependencies, owner: IssuedKey): Pro
   }
   await createDemoSessions(contextAt, now, people.length);
   await createDemoConnections(context());
-  await createDemoWebhook(context());
+  await createDemoWebhook(contextAt, now);
 }
 
 function actorOf({ keyId, userId, role }: IssuedKey, { id, number, subscriptions }: Organization): Actor {

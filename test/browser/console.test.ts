@@ -138,7 +138,7 @@ describe('a session', () => {
         })),
       });
     }
-    const { page, problems } = await site.open(`/sessions/${sessionId}`, { key });
+    const { page, problems } = await site.open(`/sessions/${sessionId}#event-1`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
     expect(await page.locator('.item').count()).toBeLessThan(1000);
     await page.getByRole('button', { name: 'Latest events' }).click();

@@ -101,7 +101,7 @@ test.each(VIEWS)('%s: a hold is shown with its reason, and a held session cannot
   await expect.poll(() => dialog(page).getByLabel('Reason').getAttribute('aria-invalid')).toBe('true');
   await dialog(page).getByLabel('Reason').fill('Case 12');
   await press(page, 'Hold');
-  await expect.poll(() => page.locator('.session-state').textContent()).toMatch(/Held\s*Case 12/);
+  await expect.poll(() => page.locator('.session-head').textContent()).toMatch(/Held[^]*Case 12/);
   await expect
     .poll(() => page.locator('dl.facts').textContent())
     .toMatch(new RegExp(`Held by ${email} since .*: Case 12`));

@@ -69,8 +69,8 @@ test.each(VIEWS)('%s: each subagent is a lane with its time, what happened and w
   await lanes(page).getByText('Look deeper').waitFor();
   const links = await lanes(page).getByRole('link').allTextContents();
   expect(links.map((text) => text.replaceAll(/\s+/g, ' ').replaceAll(/\d\d:\d\d/g, 'TIME'))).toEqual([
-    '<img src=x onerror=alert(1)> [U+202E]gnp.exe, TIME to TIME, 2 tool calls · 1 failed 1 failed',
-    '› Look deeper, TIME to TIME, 1 tool call · 2 failed, started by <img src=x onerror=alert(1)> [U+202E]gnp.exe 2 failed',
+    '<img src=x onerror=alert(1)> [U+202E]gnp.exe, TIME to TIME, 2 tool calls · 1 error 1 error',
+    '› Look deeper, TIME to TIME, 1 tool call · 2 errors, started by <img src=x onerror=alert(1)> [U+202E]gnp.exe 2 errors',
     'Watch the tests, TIME to TIME, 1 tool call',
   ]);
   const [outer, inner, other] = await barsOf(page);
@@ -94,7 +94,7 @@ test('of many subagents the first are lanes, the others are counted, and deep ne
     ...ids.map((task, index) => called(100 + index, index === 20 ? 'error' : 'completed', task)),
   ]);
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
-  await lanes(page).getByText('28 further subagents, 1 of them with failures: see the outline.').waitFor();
+  await lanes(page).getByText('28 further subagents, 1 of them with errors: see the outline.').waitFor();
   const names = await lanes(page).locator('.lane-name').allTextContents();
   expect(names).toEqual(Array.from({ length: 12 }, (_, index) => `${'› '.repeat(Math.min(index, 4))}Level ${index}`));
   expect(await page.getByRole('navigation', { name: 'Outline' }).getByRole('listitem').count()).toBe(count);
@@ -108,7 +108,7 @@ test('a lane grows while its subagent is recorded, and goes on as the same one',
   await lanes(page).getByText('1 tool call').waitFor();
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await append(site, key, id, [called(20, 'error', 'a'), called(30, 'completed', 'a')]);
-  await lanes(page).getByText('3 tool calls · 1 failed').first().waitFor();
+  await lanes(page).getByText('3 tool calls · 1 error').first().waitFor();
   expect(await lanes(page).getByRole('link').count()).toBe(1);
   expect(await page.getByRole('navigation', { name: 'Outline' }).getByRole('listitem').count()).toBe(1);
   expect(problems).toEqual([]);

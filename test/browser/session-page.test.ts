@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
-import { REPOSITORY_ID, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
+import { REPOSITORY_ID, append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import {
   VIEWS,
   accessibilityFindings,
@@ -147,7 +147,7 @@ test('the head of a session has its totals in two lines, cost first, and the fai
     const totals = page.getByLabel('Totals').getByRole('listitem');
     await expect
       .poll(() => totals.allTextContents())
-      .toEqual(['$0.25', '5.4 s', '2 failed', '12 tokens in', '340 out']);
+      .toEqual(['$0.25', '5.4 s', '2 failed tool calls', '12 tokens in', '340 out']);
     const head = await page.locator('.session-head').boundingBox();
     expect(head?.height).toBeLessThanOrEqual(72);
     expect(
@@ -161,11 +161,13 @@ test('the head of a session has its totals in two lines, cost first, and the fai
     ).toEqual([]);
     await openDetails(page);
     await page
-      .getByText('$0.25 · 5.4 s · 3 turns · 3 tool calls · 2 failed · 12 tokens in · 9,000 cached · 340 tokens out')
+      .getByText(
+        '$0.25 · 5.4 s agent time · 3 turns · 3 tool calls · 2 failed tool calls · 12 tokens in · 9,000 cached · 340 tokens out',
+      )
       .waitFor();
     await saveScreenshot(page, `session-details-${width}`);
     expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
-    await page.getByRole('button', { name: '2 failed' }).click();
+    await page.getByRole('button', { name: '2 failed tool calls' }).click();
     const failed = page.locator('.item');
     await expect
       .poll(() => failed.allTextContents())
@@ -267,6 +269,51 @@ test('the history says who changed what, without recording unless it is asked fo
   await page.getByLabel('With recording').check();
   await rows.filter({ hasText: 'Recorded events' }).waitFor();
   expect(problems).toEqual([]);
+});
+
+test('a session that nobody has changed since it was recorded says so, with what is known of it', async () => {
+  const id = await recordedSession('codex');
+  await site.dependencies.sql.query(`delete from audit_entry where target_id = $1`, [id]);
+  const { page, problems } = await site.open(`/sessions/${id}?view=history`, { key });
+  await page.getByText(new RegExp(`No person has changed it. Created by ${email}.* It is in progress`)).waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('a running session opens at its end, and a link at its event', async () => {
+  const id = await recordedSession('claude', ...Array.from({ length: 400 }, (_, index) => `line ${index}`));
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  const height = page.viewportSize()?.height ?? 0;
+  const last = page.locator('.item', { hasText: 'line 399' });
+  await expect.poll(async () => (await last.boundingBox())?.y ?? Infinity).toBeLessThan(height);
+  await recordLines(id, 'claude', ['one more']);
+  const more = page.locator('.item', { hasText: 'one more' });
+  await expect.poll(async () => (await more.boundingBox())?.y ?? Infinity).toBeLessThan(height);
+  const { page: linked } = await site.open(`/sessions/${id}#event-100`, { key });
+  await linked.locator('#event-100.wanted').waitFor();
+  await moveTo(site, key, id, 'COMPLETED');
+  const { page: finished } = await site.open(`/sessions/${id}`, { key });
+  await finished.locator('.item').first().waitFor();
+  expect([await finished.evaluate(() => scrollY), problems]).toEqual([0, []]);
+});
+
+test('the reason of a failed session has a line in the head, beside all totals, and is whole in the details', async () => {
+  const why = `The provider has refused ${'everything '.repeat(40)}`.trim();
+  const id = await createSession(site, key, { title: 'Failed', agent: 'coder' });
+  await moveTo(site, key, id, 'IN_PROGRESS');
+  const failed = { type: 'tool', itemId: 'a', toolName: 'Bash', toolResult: { status: 'error', error: 'no' } };
+  const failure = { type: 'runner_error', source: 'runner', message: why, usage: { costUsd: 0.25 } };
+  const events = [failed, failure].map((eventData) => ({ eventType: 'session', provider: 'p', eventData }));
+  await append(site, key, id, events);
+  await moveTo(site, key, id, 'FAILED');
+  const { page } = await site.open(`/sessions/${id}`, { key });
+  await page.locator('.session-head .reason').waitFor();
+  await expect
+    .poll(() => page.getByLabel('Totals').getByRole('listitem').allTextContents())
+    .toEqual(['$0.25', expect.any(String), '1 failed tool call', 'coder']);
+  await page.locator('.session-head').getByText('coder', { exact: true }).waitFor();
+  await openDetails(page);
+  await page.locator('#session-details').getByText(why).waitFor();
+  expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
 });
 
 test('a session with many large pull requests opens; they are shown page by page, their changes on demand', async () => {

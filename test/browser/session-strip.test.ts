@@ -53,7 +53,7 @@ test.each(VIEWS)('%s: the strip and the outline lead to turns, subagents and fai
   await page.locator('.strip-words', { hasText: '57 tool calls' }).waitFor();
   await expect
     .poll(async () => (await page.locator('.strip-words').textContent())?.replaceAll(/\s+/g, ' '))
-    .toMatch(/2 messages ?57 tool calls ?2 failures/);
+    .toMatch(/2 messages ?57 tool calls ?2 failed tool calls/);
   await page.locator('.contents').waitFor();
   const fold = page.locator('.contents summary');
   if (await fold.isVisible()) await fold.click();
@@ -62,9 +62,9 @@ test.each(VIEWS)('%s: the strip and the outline lead to turns, subagents and fai
   await expect
     .poll(texts)
     .toEqual([
-      expect.stringMatching(/^User First turn .*· 37 tool calls · 1 failed$/),
+      expect.stringMatching(/^User First turn .*· 37 tool calls · 1 error$/),
       expect.stringMatching(/^Subagent <img src=x onerror=alert\(1\)> \[U\+202E\]gnp\.exe ?\d\d:\d\d · 1 tool call$/),
-      expect.stringMatching(/^User Second turn.* · 20 tool calls · 1 failed$/),
+      expect.stringMatching(/^User Second turn.* · 20 tool calls · 1 error$/),
     ]);
   await saveScreenshot(page, `session-strip-${name}`);
   expect([await accessibilityFindings(page), await overflowOf(page)]).toEqual([[], 0]);
@@ -81,7 +81,8 @@ test.each(VIEWS)('%s: the strip and the outline lead to turns, subagents and fai
 
 test('the strip is used with the keyboard: event by event, to both ends, and from failure to failure', async () => {
   const id = await recorded();
-  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  const { page, problems } = await site.open(`/sessions/${id}#event-1`, { key });
+  await isWanted(page, 1);
   await strip(page).focus();
   for (const [press, wanted, words] of [
     ['PageDown', 30, 'event 30: 1 tool call, 1 failure'],
@@ -114,7 +115,7 @@ test('the strip of a long session has a bounded number of marks, and leads into 
     );
   const { page, problems, requested } = await site.open(`/sessions/${id}`, { key });
   await expect.poll(() => strip(page).getAttribute('aria-valuemax')).toBe(String(count));
-  await page.locator('.strip-words', { hasText: `${count / 500} failures` }).waitFor();
+  await page.locator('.strip-words', { hasText: `${count / 500} failed tool calls` }).waitFor();
   expect(await page.locator('.strip rect').count()).toBeLessThan(3 * 241);
   const { width = 0 } = (await strip(page).boundingBox()) ?? {};
   await strip(page).click({ position: { x: width / 2, y: 15 } });
@@ -143,7 +144,7 @@ test('the outline follows a session that is being recorded', async () => {
   await outline(page).getByRole('link', { name: 'Go on' }).waitFor();
   // What happens before the next turn belongs to the last one.
   const beginning = outline(page).getByRole('listitem').filter({ hasText: 'The beginning' });
-  await beginning.getByText('1 tool call · 1 failed').waitFor();
+  await beginning.getByText('1 tool call · 1 error').waitFor();
   await page.getByLabel('Totals').getByText('model-7').waitFor();
   await page.getByLabel('Totals').getByText('$0.50').waitFor();
   expect(problems).toEqual([]);

@@ -30,6 +30,21 @@ function call(name: string, input: object, end: object = {}, more: object = {}):
   ];
 }
 
+/** A subagent that calls a tool twice, once without success, within ten seconds. */
+function subagent(description: string): object[] {
+  const itemId = `subagent ${second}`;
+  const began = { itemId, toolName: 'Task', accumulatedText: JSON.stringify({ description }) };
+  const scope = { kind: 'subagent', parentToolUseId: itemId };
+  return [
+    event({ ...began, toolResult: { status: 'running' } }),
+    event({ scope, toolName: 'Grep', toolResult: { status: 'completed' } }),
+    event({ scope, toolName: 'Grep', toolResult: { status: 'error' } }),
+    event({ scope, source: 'assistant', accumulatedText: 'Two callers.', usage: { durationMs: 1000 } }),
+    event({ scope, itemId: 'own', toolName: 'Bash', toolResult: { status: 'running' } }),
+    event({ itemId, toolName: 'Task', toolResult: { status: 'completed', output: 'Two callers.' } }),
+  ];
+}
+
 async function recorded(events: object[]): Promise<string> {
   const id = await createSession(site, key, { title: 'With figures' });
   await moveTo(site, key, id, 'IN_PROGRESS');
@@ -55,12 +70,18 @@ test.each(VIEWS)(
       event({ usage: { inputTokens: 1000, outputTokens: 500, costUsd: 0.25, model: 'model-1' } }),
       ...call(HOSTILE, {}),
       event({ usage: { inputTokens: 500, costUsd: 0.5, model: 'model-2' } }),
+      ...subagent('Look for callers'),
     ]);
     const { page, problems } = await site.open(`/sessions/${id}?view=figures`, { ...view, key });
     const rows = page.getByRole('region', { name: 'Tools' }).getByRole('row');
     await expect
       .poll(async () => (await rows.allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim()))
-      .toEqual(['ToolCallsFailedTime', 'Bash214 s', '<img src=x onerror=alert(1)>[U+202E]12 s']);
+      .toEqual(['ToolCallsFailedTime', 'Bash214 s', 'Grep21', '<img src=x onerror=alert(1)>[U+202E]12 s', 'Task110 s']);
+    const subagents = page.getByRole('region', { name: 'Subagents' }).getByRole('row');
+    expect((await subagents.allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim())).toEqual([
+      'SubagentTimeCallsErrors',
+      'Look for callers10 s21',
+    ]);
     await page.getByRole('img', { name: 'Cost over the session: $0.75 at its end' }).waitFor();
     await page.getByText('As a table').first().click();
     await expect.poll(() => page.locator('.chart tbody td.number').allTextContents()).toContain('$0.25');
@@ -68,6 +89,8 @@ test.each(VIEWS)(
     await isGood(page, `session-figures-${name}`);
     await rows.nth(1).getByRole('link', { name: '1', exact: true }).click();
     await page.locator('#event-3.wanted').waitFor();
+    expect(await page.locator('#event-3 summary').textContent()).toMatch(/Bash\s*2 s/);
+    await page.locator('.item', { hasText: 'Bash' }).locator('.badge', { hasText: 'Running' }).waitFor();
     expect(problems).toEqual([]);
   },
 );

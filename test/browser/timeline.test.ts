@@ -55,7 +55,6 @@ describe('a live timeline', () => {
     const id = await sessionOf(60);
     const { page, problems } = await site.open(`/sessions/${id}`, { key });
     await isLive(page);
-    await page.getByRole('button', { name: 'Latest events' }).click();
     await isInView(page, 60);
     await say(id, 20, 61);
     await isInView(page, 80);
@@ -74,7 +73,7 @@ describe('a live timeline', () => {
 
   test('goes to the last event, and earlier events appear above without moving what is read', async () => {
     const id = await sessionOf(1000);
-    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    const { page, problems } = await site.open(`/sessions/${id}#event-1`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
     await page.getByRole('button', { name: 'Latest events' }).click();
     await isInView(page, 1000);
@@ -92,7 +91,7 @@ describe('a live timeline', () => {
 
   test('scrolled from its beginning, it loads later events by itself and then follows', async () => {
     const id = await sessionOf(600);
-    const { page } = await site.open(`/sessions/${id}`, { key });
+    const { page } = await site.open(`/sessions/${id}#event-1`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
     for (const number of [250, 500]) {
       await row(page, number).waitFor();
@@ -111,7 +110,7 @@ describe('a live timeline', () => {
 test('read from its beginning to its end, a long session keeps a bounded page, and each part of it is requested once', async () => {
   const count = full ? 100_000 : 6000;
   const id = await sessionOf(count);
-  const { page, requested, problems } = await site.open(`/sessions/${id}`, { key });
+  const { page, requested, problems } = await site.open(`/sessions/${id}#event-1`, { key });
   await page.getByText('message 1', { exact: true }).waitFor();
   // What the strip and the outline show is read once, a thousand events at a time.
   await page.locator('.strip-words', { hasText: `${count.toLocaleString('en')} messages` }).waitFor();
@@ -211,7 +210,7 @@ describe('a failed session', () => {
     await say(id, 300, 702);
     await moveTo(site, key, id, 'FAILED');
     const { page, problems } = await site.open(`/sessions/${id}`, { key });
-    await page.locator('.session-state', { hasText: 'The disk is full.' }).waitFor();
+    await page.locator('.session-head', { hasText: 'The disk is full.' }).waitFor();
     await page.locator('.item.wanted', { hasText: 'The disk is full.' }).waitFor();
     await isInView(page, 701);
     expect(problems).toEqual([]);
@@ -232,7 +231,7 @@ describe('a search', () => {
     await append(site, key, id, [failed('The disk is full.')]);
     await say(id, 600, 802);
     while ((await indexSessions(site.dependencies.database.em)) > 0);
-    const { page, problems } = await site.open(`/sessions/${id}`, { key });
+    const { page, problems } = await site.open(`/sessions/${id}#event-1`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
     await page.getByLabel('Errors only').check();
     await page.getByText('1 event found.').waitFor();

@@ -44,7 +44,7 @@ describe('a recorded agent', () => {
         "System: task started: Watch the tests",
         "System: rate limit event: ",
         "Agent: Done.",
-        "Agent: result: $0.25 · 5.4 s · 3 turns · 12 tokens in · 9,000 cached · 340 tokens out",
+        "Agent: result: $0.25 · 5.4 s agent time · 3 turns · 12 tokens in · 9,000 cached · 340 tokens out",
       ]
     `);
   });
@@ -78,7 +78,7 @@ describe('a recorded agent', () => {
         "Tool: read_file {"path":"a.ts"} error no such file",
         "Agent: Gone.",
         "System: warning: loop detected",
-        "System: result: 4 s · 1 turn · 50 tokens in · 10 cached · 20 tokens out",
+        "System: result: 4 s agent time of this turn · 1 turn · 50 tokens in · 10 cached · 20 tokens out",
       ]
     `);
   });

@@ -40,6 +40,16 @@ test('a month of sessions of five agents in three projects, some of which run, w
   });
 });
 
+test('what runs has not reported its end, and the audit log says when the webhook was created', async () => {
+  const [found] = await query(
+    `select (select count(*)::int from session_event e join session s on s.id = e.session_id and s.organization_id = e.organization_id
+         where e.organization_id = $1 and s.state = 'inProgress' and e.event_data::text like '%session_finished%') as ends,
+       (select w.created_at = a.occurred_at from webhook w join audit_entry a on a.target_id = w.id and a.organization_id = w.organization_id
+         where w.organization_id = $1 and a.operation = 'createWebhook') as is_same_time`,
+  );
+  expect(found).toEqual({ ends: 0, is_same_time: true });
+});
+
 test('the sums of usage equal those of the sessions, on each day', async () => {
   const amounts = ['input_tokens', 'output_tokens', 'cached_input_tokens', 'turns', 'tool_calls', 'tool_errors'];
   const summed = [...amounts.map((name) => `sum(${name})::int as ${name}`), 'round(sum(cost_usd)::numeric, 6) as cost'];
