@@ -103,8 +103,8 @@ function usePath(): string {
       const link = event.target instanceof Element ? event.target.closest('a') : null;
       const isPlain = event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
       // Links of plots are of SVG, which have no parts of their address.
-      const to = new URL(link?.getAttribute('href') ?? '', location.href);
-      if (!link || !isPlain || to.origin !== location.origin || !isConsolePath(to.pathname)) return;
+      const to = URL.parse(link?.getAttribute('href') ?? '', location.href);
+      if (!link || !to || !isPlain || to.origin !== location.origin || !isConsolePath(to.pathname)) return;
       // Another organization is another page.
       if (isElsewhere(to.search)) return;
       if (to.pathname === location.pathname && to.search === location.search && to.hash !== '') return;
