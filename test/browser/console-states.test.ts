@@ -40,6 +40,12 @@ const STATES: readonly State[] = [
   { path: '/sessions?state=FAILED&pinned=yes', key, act: clickAll('More filters'), sign: 'Created by' },
   { path: '/sessions?text=coupon', key, sign: 'Fix the coupon total' },
   { path: '/sessions?text=zzzz', key, sign: 'has all of these words' },
+  {
+    path: '/sessions',
+    key,
+    act: (page) => page.getByRole('button', { name: 'Edit', exact: true }).first().click(),
+    sign: 'Edit the session',
+  },
   { path: '/sessions', key: empty, sign: 'No sessions yet.' },
   { path: `/sessions/${failed}`, key, act: openDetails, sign: 'All totals' },
   { path: `/sessions/${failed}?text=invoices`, key, sign: 'found. The time of each' },
