@@ -10,6 +10,8 @@ export interface Progress {
 interface Options {
   readonly path: string;
   readonly name: string;
+  /** Its media type, if the address has several. */
+  readonly type?: string;
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
   /** Whether the last line shows that the file is complete. Without it, only the connection does. */
@@ -49,11 +51,11 @@ export async function downloadLarge(options: Options): Promise<string | undefine
 export const download = (options: Options): Promise<string | undefined> => save(options);
 
 async function save(
-  { path, name, signal, onProgress, isLast }: Options,
+  { path, name, type, signal, onProgress, isLast }: Options,
   file?: FileHandle,
 ): Promise<string | undefined> {
   try {
-    const headers = { 'X-Organization-Id': organization.get() ?? '' };
+    const headers = { 'X-Organization-Id': organization.get() ?? '', ...(type && { Accept: type }) };
     const response = await fetch(path, { headers, ...(signal && { signal }) });
     if (!response.ok || !response.body) return await messageOf(response);
     const content = response.body.pipeThrough(counting(onProgress, isLast));

@@ -7,7 +7,7 @@ import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { sessionsOf } from './navigation.ts';
 import type { Answers } from './operation-types.ts';
-import { Faults, Loading, Table } from './parts.ts';
+import { Action, Faults, Loading, Table } from './parts.ts';
 
 /** What costs, and which tools fail: tables whose numbers have bars. */
 
@@ -42,7 +42,10 @@ export function UsageTable(props: UsageProps): VNode {
   return html`<section aria-labelledby="by">
     <div class="section-head">
       <h2 id="by">Cost and tokens by ${name.toLowerCase()}</h2>
-      <${Segments} label="Costs by" value=${groupBy} onChange=${setBy} choices=${GROUPS} />
+      <div class="actions">
+        <${Segments} label="Costs by" value=${groupBy} onChange=${setBy} choices=${GROUPS} />
+        <${Action} label="Download CSV" run=${() => downloadReport(groupBy, props)} />
+      </div>
     </div>
     <p class="soft">
       ${'creator' in props.own && 'Of your sessions. '}Costs, tokens and times lead to the sessions that were recorded
@@ -50,6 +53,14 @@ export function UsageTable(props: UsageProps): VNode {
     </p>
     <${UsageRows} key=${groupBy} groupBy=${groupBy} name=${name} ...${props} />
   </section>`;
+}
+
+/** @returns the error, if any */
+async function downloadReport(groupBy: GroupProps['groupBy'], { from, until, own }: UsageProps) {
+  const { download } = await import('./download.ts');
+  const creator: Readonly<Record<string, string>> = 'creator' in own ? { creatorIds: own['creator'] ?? '' } : {};
+  const path = `/v1/usage-report?${new URLSearchParams({ from, until, groupBy, ...creator })}`;
+  return download({ path, name: `usage-by-${groupBy.toLowerCase()}-${from}.csv`, type: 'text/csv' });
 }
 
 interface GroupProps extends UsageProps {

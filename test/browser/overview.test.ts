@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { indexSessions } from '../../src/domains/session-events/search-index.ts';
@@ -186,5 +187,20 @@ test('what needs a person is shown, and costs by agent, project, person and mode
       .waitFor();
   }
   await page.getByRole('table', { name: 'Tools' }).getByText('WebFetch').waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('costs are downloaded as CSV, by the chosen group', async () => {
+  const { page, problems } = await site.open('/overview?by=CREATOR', { key });
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Download CSV' }).click(),
+  ]);
+  expect(file.suggestedFilename()).toMatch(/^usage-by-creator-\d{4}-\d\d-\d\d\.csv$/);
+  const [head, ...rows] = readFileSync(await file.path(), 'utf8')
+    .trimEnd()
+    .split('\r\n');
+  expect(head).toMatch(/^key,label,sessions,/);
+  expect(rows.map((row) => row.split(',')[1])).toContain('demo@example.com');
   expect(problems).toEqual([]);
 });
