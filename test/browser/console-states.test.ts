@@ -18,6 +18,7 @@ const [failed, running] = [await first('failed'), await first('inProgress')];
 const click = (role: 'button' | 'link', name: string) => (page: Page) =>
   page.getByRole(role, { name, exact: true }).click();
 const clickAll = (text: string) => async (page: Page) => {
+  await page.getByText(text, { exact: true }).first().waitFor();
   for (const one of await page.getByText(text, { exact: true }).all()) await one.click();
 };
 const wrongKey = async (page: Page) => {
@@ -78,7 +79,8 @@ test.each(VIEWS)(
 );
 
 test('the heading of a live timeline is one line at 1280 pixels', async () => {
-  const { page } = await site.open(`/sessions/${running}`, { key });
+  // Not at the end, so that the button for it is shown.
+  const { page } = await site.open(`/sessions/${running}#event-1`, { key });
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await page.getByRole('button', { name: 'Latest events' }).waitFor();
   const tops = await page
