@@ -1,6 +1,7 @@
 import type { VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { durationOf } from './amounts.ts';
+import { type Bar, BarPlot } from './bar-plot.ts';
 import { html } from './html.ts';
 import { Empty } from './parts.ts';
 import type { Entry, Mark, Outline, Tool } from './session-outline.ts';
@@ -70,7 +71,7 @@ function Tools({ sessionId, tools }: { readonly sessionId: string; readonly tool
                   <a href=${`/sessions/${sessionId}#event-${firstId}`}>${name || 'without a name'}</a>
                 </th>
                 <td class="number">${COUNT.format(calls)}</td>
-                <td class="bar"><${Bar} calls=${calls / most} failures=${failures / most} /></td>
+                <td class="bar"><${CallsBar} calls=${calls / most} failures=${failures / most} /></td>
                 <td class="number">
                   ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
                 </td>
@@ -121,7 +122,7 @@ function Subagents({ sessionId, entries }: SubagentsProps): VNode | null {
     </div>`;
 }
 
-function Bar({ calls, failures }: { readonly calls: number; readonly failures: number }): VNode {
+function CallsBar({ calls, failures }: { readonly calls: number; readonly failures: number }): VNode {
   return html`<svg viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
     <rect class="toolCalls" width=${100 * calls} height="10" />
     <rect class="failures" width=${100 * failures} height="10" />
@@ -135,56 +136,31 @@ interface GrowthProps {
   readonly format: Intl.NumberFormat;
 }
 
-const HEIGHT = 100;
-/** Rows of the table of a plot. */
-const ROWS = 12;
+const MAX_BARS = 40;
 
-/** What had been used by then, with time to the right. */
+/** What had been used by then, from the first event to the last. */
 function Growth({ label, columns, amountOf, format }: GrowthProps): VNode | null {
   let sum = 0;
-  const points = columns.map(({ mark, x, width }) => ({
-    at: mark.createdAt,
-    x: x + width,
+  const points = columns.map(({ mark }) => ({
+    time: clock.format(new Date(mark.createdAt)),
     sum: (sum += amountOf(mark)),
   }));
   if (sum === 0) return null;
-  const path = points.map(
-    ({ x, sum: used }) => `H${x.toFixed(1)}V${(HEIGHT - (used / sum) * (HEIGHT - 4)).toFixed(1)}`,
-  );
-  const step = Math.ceil(points.length / ROWS);
-  const rows = points.filter((_, index) => index % step === step - 1 || index === points.length - 1);
-  const time = (at: string | undefined) => clock.format(new Date(at ?? 0));
-  return html`<figure class="chart panel">
-    <h2>${label} <span class="figure">${format.format(sum)}</span></h2>
-    <svg
-      class="growth"
-      viewBox="0 0 1000 ${HEIGHT}"
-      preserveAspectRatio="none"
-      role="img"
-      aria-label=${`${label} over the session: ${format.format(sum)} at its end`}
-    >
-      <path class="area" d=${`M0 ${HEIGHT}${path.join('')}V${HEIGHT}Z`} />
-    </svg>
-    <figcaption class="soft"><span>${time(points[0]?.at)}</span> <span>${time(points.at(-1)?.at)}</span></figcaption>
-    <details>
-      <summary>As a table</summary>
-      <table class="narrow">
-        <thead>
-          <tr>
-            <th scope="col">Until</th>
-            <th scope="col">${label}</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${rows.map(
-            ({ at, x, sum: used }) =>
-              html`<tr key=${x}>
-                <td>${time(at)}</td>
-                <td class="number">${format.format(used)}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </details>
-  </figure>`;
+  const step = Math.ceil(points.length / MAX_BARS);
+  const shown = points.filter((_, index) => index % step === step - 1 || index === points.length - 1);
+  const bars = shown.map(({ time, sum: used }): Bar => {
+    const amount = format.format(used);
+    return { name: time, words: `Until ${time}: ${amount}`, parts: [used], cells: [amount] };
+  });
+  return html`<section>
+    <h2>${label}</h2>
+    <${BarPlot}
+      label=${`${label} over the session`}
+      bars=${bars}
+      parts=${[[label, '']]}
+      format=${(value: number) => format.format(value)}
+      summary=${`${format.format(sum)} at its end`}
+      head=${['Until', label]}
+    />
+  </section>`;
 }

@@ -82,9 +82,13 @@ test.each(VIEWS)(
       'SubagentTimeCallsErrors',
       'Look for callers10 s21',
     ]);
-    await page.getByRole('img', { name: 'Cost over the session: $0.75 at its end' }).waitFor();
+    const cost = page.getByRole('group', { name: 'Cost over the session. $0.75 at its end.' });
+    await cost.getByRole('img').last().focus();
+    await page.keyboard.press('Home');
+    await page.getByText(/^Until .*: \$0\.00$/).waitFor();
     await page.getByText('As a table').first().click();
-    await expect.poll(() => page.locator('.chart tbody td.number').allTextContents()).toContain('$0.25');
+    const costs = page.getByRole('table', { name: 'Cost over the session, as a table' });
+    await expect.poll(() => costs.locator('td.number').allTextContents()).toContain('$0.25');
     await expect.poll(() => page.locator('.chips li').allTextContents()).toEqual(['model-1', 'model-2']);
     await isGood(page, `session-figures-${name}`);
     await rows.nth(1).getByRole('link', { name: '1', exact: true }).click();
