@@ -58,7 +58,7 @@ export function EventOccurrences({ definition }: { readonly definition: Definiti
   const isOffered = isFiltered || property !== '' || record !== '' || list.rows.length > 0;
   return html`${
       isOffered &&
-      html`<${Filters}>
+      html`<${Filters} label="Occurrences">
         <${ChoiceField} label="Property" value=${property} onChange=${choose} choices=${choicesOf(properties)} />
         ${definition.customMatchingId && html`<${ChoiceField} label="Record" value=${record} onChange=${setRecord} choices=${RECORDS} />`}
         ${property && html`<${ValueField} property=${properties.find((each) => each.name === property)} value=${value} onChange=${setValue} />`}

@@ -29,7 +29,9 @@ export function EventViolations({ definitionId }: { readonly definitionId: strin
     </tr>`;
   return html`${
       (day !== '' || list.rows.length > 0) &&
-      html`<${Filters}><${SearchField} label="Day in UTC" type="date" value=${day} onChange=${setDay} /><//>`
+      html`<${Filters} label="Refused occurrences"
+        ><${SearchField} label="Day in UTC" type="date" value=${day} onChange=${setDay}
+      /><//>`
     }
     <${List}
       label="Refused occurrences"

@@ -127,14 +127,21 @@ interface FiltersProps {
   readonly children: unknown;
   /** Whether a phone shows only the first field, and the others on demand or if the address has one. */
   readonly folds?: boolean;
+  /** The accessible name, where a page has several. */
+  readonly label?: string;
 }
 
-export function Filters({ children, folds = false }: FiltersProps): VNode {
+export function Filters({ children, folds = false, label }: FiltersProps): VNode {
   const [isOpen, setOpen] = useState(() =>
     [...new URLSearchParams(location.search).keys()].some((name) => !OTHERS.has(name)),
   );
   const className = folds ? `filters folds ${isOpen ? 'open' : ''}` : 'filters';
-  return html`<form class=${className} role="search" onSubmit=${(event: Event) => event.preventDefault()}>
+  return html`<form
+    class=${className}
+    role="search"
+    aria-label=${label}
+    onSubmit=${(event: Event) => event.preventDefault()}
+  >
     ${children}
     ${folds && html`<button type="button" class="button small plain unfold" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>${isOpen ? 'Fewer filters' : 'Filters'}</button>`}
   </form>`;

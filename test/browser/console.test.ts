@@ -38,7 +38,7 @@ const demo = await site.rest<{ items: { id: string; title: string }[] }>('GET', 
 const DETAILS = [
   ...demo.body.items.map(({ id, title }) => [`/sessions/${id}`, title] as const),
   ['/profile', 'Profile'] as const,
-  ['/event-definitions/product_viewed', 'Product viewed'] as const,
+  ['/event-definitions/order_completed', 'Order completed'] as const,
   [`/webhooks/${webhookId}`, 'Webhook'] as const,
   [`/mcp-connections/${connection.databaseId}`, 'files'] as const,
 ];
