@@ -66,7 +66,7 @@ test('seed creates the demo workspace once, and only in an empty database', asyn
   expect(data?.viewer.organization.sessions.nodes).toEqual([
     {
       state: { current: 'IN_PROGRESS' },
-      events: { nodes: [{ databaseId: 89, eventData: { type: 'session_finished' } }] },
+      events: { nodes: [{ databaseId: 92, eventData: { type: 'tool_result' } }] },
     },
     { state: { current: 'FAILED' }, events: { nodes: [{ databaseId: 4, eventData: { type: 'runner_error' } }] } },
     { state: { current: 'QUEUED' }, events: { nodes: [] } },
