@@ -11,7 +11,8 @@ import { type SessionEventSlice, slicesOf } from './queries.ts';
 /** Reads what happens in a session, part by part. One or two pages of events are in memory. */
 
 export interface SessionOutline extends OutlineParts {
-  readonly lastId: number;
+  /** Null when there are no events. */
+  readonly lastId: number | null;
   readonly hasMore: boolean;
 }
 
@@ -69,7 +70,7 @@ async function outlineOf(
     lastId = events.at(-1)?.id ?? lastId;
     const goesOn = isFull && page < pages;
     const [found] = await Promise.all([goesOn ? next(lastId, limitAfter(events)) : undefined, outline.add(events)]);
-    if (!goesOn) return { ...outline.parts, lastId, hasMore: isFull };
+    if (!goesOn) return { ...outline.parts, lastId: lastId || null, hasMore: isFull };
     if (!found) return undefined;
     slice = found;
   }

@@ -68,7 +68,7 @@ export const OUTLINE_TEXTS = {
   tools:
     'The tools whose calls have ended, the first 100 by name. The calls of further ones are together in one with an empty name.',
   models: 'The models that the events name, at most 100.',
-  lastId: 'The last event of the part, which is the `after` of the next one.',
+  lastId: 'The last event of the part, which is the `after` of the next one. Null when the session has no events.',
   hasMore: 'Whether events may follow.',
 } as const;
 

@@ -21,7 +21,7 @@ interface Outline {
   readonly entries: readonly { readonly eventId: number; readonly kind: string; readonly text: string }[];
   readonly tools: readonly object[];
   readonly models: readonly string[];
-  readonly lastId: number;
+  readonly lastId: number | null;
   readonly hasMore: boolean;
 }
 
@@ -174,7 +174,7 @@ test('a long session is read in parts of bounded size, whose sums are those of a
   expect(data).toEqual({
     nodes: [
       { databaseId: id, wholeOutline: { lastId: 1000, hasMore: true } },
-      { databaseId: other, wholeOutline: { lastId: 0, hasMore: false } },
+      { databaseId: other, wholeOutline: { lastId: null, hasMore: false } },
     ],
   });
 });

@@ -71,7 +71,7 @@ const OutlineType = builder.objectRef<SessionOutline>('SessionOutline').implemen
     entries: t.expose('entries', { type: [EntryType], description: OUTLINE_TEXTS.entries }),
     tools: t.expose('tools', { type: [ToolType], description: OUTLINE_TEXTS.tools }),
     models: t.exposeStringList('models', { description: OUTLINE_TEXTS.models }),
-    ...exposedWith(t, OUTLINE_TEXTS, { lastId: 'DatabaseId', hasMore: 'Boolean' }),
+    ...exposedWith(t, OUTLINE_TEXTS, { lastId: nullable('DatabaseId'), hasMore: 'Boolean' }),
   }),
 });
 
