@@ -21,7 +21,7 @@ import { EventStream, mutate, subscribe } from '../support/fixtures/sessions.ts'
 import { type Caller, type Workspace, createWorkspace } from '../support/fixtures/workspace.ts';
 
 /** The number of generated operations for each field of Query, Mutation and Subscription. */
-const RUNS = { query: full ? 500 : 48, mutation: full ? 200 : 12, subscription: full ? 50 : 5 };
+const RUNS = { query: full ? 500 : 64, mutation: full ? 200 : 12, subscription: full ? 50 : 5 };
 
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64');
 const reached = new Set<string>();
