@@ -3,8 +3,8 @@ import { OutboundError } from '../../../core/outbound/outbound.ts';
 import { EventSplitter, type ReceivedEvent, withData } from '../../../core/outbound/event-splitter.ts';
 import { WORK } from '../../../core/work-budget.ts';
 
-/** The client package answers each request of a server with a request to it. */
-const MAX_REQUESTS = 100;
+/** Messages besides the response. The client package answers each request of a server with a request to it. */
+const MAX_OTHERS = 100;
 /** Of a chunk that is processed at once: a text that turned out to be events is one chunk of any size. */
 const PART_BYTES = 64 * 1024;
 
@@ -13,7 +13,7 @@ export interface StreamReading {
   readonly parse: (text: string) => unknown;
   /** Changes a message before the package reads it. */
   readonly change: (message: unknown) => unknown;
-  /** Whether a changed message ends the stream: nothing is read after the response to the only request. */
+  /** Whether a message ends the stream: nothing is read after the response to the only request. */
   readonly isLast: (message: unknown) => boolean;
   /** The message in place of the response when the stream fails; undefined to fail with it, because the package can resume the stream. */
   readonly failed: (error: unknown, canResume: boolean) => object | undefined;
@@ -66,7 +66,7 @@ async function* eventsOf(source: ReadableStream<Uint8Array>) {
 /** The messages of a stream as the package gets them. */
 class Messages {
   readonly #reading: StreamReading;
-  #requests = 0;
+  #others = 0;
   isOver = false;
   canResume = false;
 
@@ -90,6 +90,7 @@ class Messages {
 
   #isNeeded(message: unknown): boolean {
     if (!isObject(message)) return false;
-    return !('method' in message) || (message['id'] !== undefined && (this.#requests += 1) <= MAX_REQUESTS);
+    if (this.#reading.isLast(message)) return true;
+    return (!('method' in message) || message['id'] !== undefined) && (this.#others += 1) <= MAX_OTHERS;
   }
 }

@@ -104,13 +104,13 @@ export class McpExchange {
     // Some servers send a stream and do not say so.
     if (EVENTS.test(text)) return this.#changedStream(withBody(response, text), host, request);
     const document = boundedJson(host, text);
-    if (!isObject(document) && !Array.isArray(document)) throw this.#noJson(response, host);
-    if (isObject(document) && !MEMBERS.some((name) => name in document))
-      throw notMcp(host, 'JSON that is no message of JSON-RPC');
-    const change = (message: unknown) => this.#change(message, request);
+    // A batch has what a stream has: the response, and messages that are left out or counted.
+    if (Array.isArray(document))
+      return this.#changedStream(withBody(response, `data: ${JSON.stringify(document)}\n\n`), host, request);
+    if (!isObject(document)) throw this.#noJson(response, host);
+    if (!MEMBERS.some((name) => name in document)) throw notMcp(host, 'JSON that is no message of JSON-RPC');
     // The only message answers the only request, whatever its id says.
-    const { id } = request;
-    const body = JSON.stringify(Array.isArray(document) ? document.map(change) : change({ ...document, id }));
+    const body = JSON.stringify(this.#change({ ...document, id: request.id }, request));
     return withBody(response, body, 'application/json');
   }
 
