@@ -74,6 +74,12 @@ const ANSWERS: Readonly<Record<string, OddServer>> = {
   'no member jsonrpc': { sent: (message) => ({ ...message, jsonrpc: undefined }) },
   'JSON as text/plain': { mediaType: 'text/plain; charset=utf-8' },
   'a list of messages': { sent: (message) => [message] },
+  'a list with 300 answers to others before it': {
+    sent: (message) => [
+      ...Array.from({ length: 300 }, (_, index) => ({ jsonrpc: '2.0', id: 9000 + index, result: {} })),
+      message,
+    ],
+  },
   'nextCursor null': { page: () => ({ tools: [ALPHA, BETA], nextCursor: null }) },
   'nextCursor empty': { page: () => ({ tools: [ALPHA, BETA], nextCursor: '' }) },
   'nextCursor that stands still': { page: () => ({ tools: [ALPHA, BETA], nextCursor: 'again' }) },
