@@ -4,7 +4,7 @@ import { html } from './html.ts';
 import { OccurrencePlot } from './event-days.ts';
 import { Faults } from './parts.ts';
 
-/** The occurrences of all events by day, beside the refused ones. They lead to the events, which have those of their own. */
+/** The occurrences of all events by day, beside the refused ones. They lead to the events, whose pages have the same for each. */
 export function EventPlot({ from }: { readonly from: string }): VNode | null {
   const { data, faults } = useQuery('OverviewEvents', { from });
   const days = data?.viewer.organization?.eventOccurrencesPerDay ?? [];

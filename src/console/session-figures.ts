@@ -1,4 +1,4 @@
-import type { VNode } from 'preact';
+import type { ComponentChildren, VNode } from 'preact';
 import { useMemo } from 'preact/hooks';
 import { durationOf } from './amounts.ts';
 import { type Bar, BarPlot } from './bar-plot.ts';
@@ -52,35 +52,22 @@ function Tools({ sessionId, tools }: { readonly sessionId: string; readonly tool
   const sorted = tools.toSorted((one, other) => other.calls - one.calls);
   const most = sorted[0]?.calls ?? 1;
   return html`<h2>Tools</h2>
-    <div class="table-scroll" role="region" aria-label="Tools" tabindex="0">
-      <table class="tools">
-        <thead>
-          <tr>
-            <th scope="col">Tool</th>
-            <th scope="col">Calls</th>
-            <td></td>
-            <th scope="col">Failed</th>
-            <th scope="col">Time</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${sorted.map(
-            ({ name, calls, failures, durationMs, firstId, failureId }) =>
-              html`<tr key=${name}>
-                <th scope="row">
-                  <a href=${`/sessions/${sessionId}#event-${firstId}`}>${name || 'without a name'}</a>
-                </th>
-                <td class="number">${COUNT.format(calls)}</td>
-                <td class="bar"><${CallsBar} calls=${calls / most} failures=${failures / most} /></td>
-                <td class="number">
-                  ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
-                </td>
-                <td class="number">${durationMs > 0 ? durationOf(durationMs) : ''}</td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+    <${FigureTable} label="Tools" head=${['Tool', 'Calls', '', 'Failed', 'Time']}>
+      ${sorted.map(
+        ({ name, calls, failures, durationMs, firstId, failureId }) =>
+          html`<tr key=${name}>
+            <th scope="row">
+              <a href=${`/sessions/${sessionId}#event-${firstId}`}>${name || 'without a name'}</a>
+            </th>
+            <td class="number">${COUNT.format(calls)}</td>
+            <td class="bar"><${CallsBar} calls=${calls / most} failures=${failures / most} /></td>
+            <td class="number">
+              ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
+            </td>
+            <td class="number">${durationMs > 0 ? durationOf(durationMs) : ''}</td>
+          </tr>`,
+      )}
+    <//>`;
 }
 
 interface SubagentsProps {
@@ -93,33 +80,43 @@ function Subagents({ sessionId, entries }: SubagentsProps): VNode | null {
   if (subagents.length === 0) return null;
   return html`<h2>Subagents</h2>
     <p class="soft">The time of a subagent is from the call that started it to its result, or to its last event.</p>
-    <div class="table-scroll" role="region" aria-label="Subagents" tabindex="0">
-      <table class="tools">
-        <thead>
-          <tr>
-            <th scope="col">Subagent</th>
-            <th scope="col">Time</th>
-            <th scope="col">Calls</th>
-            <th scope="col">Errors</th>
-          </tr>
-        </thead>
-        <tbody>
-          ${subagents.map(
-            ({ eventId, text, createdAt, endedAt, toolCalls, failures, failureId }) =>
-              html`<tr key=${eventId}>
-                <th scope="row">
-                  <a href=${`/sessions/${sessionId}#event-${eventId}`}>${text || 'without a text'}</a>
-                </th>
-                <td class="number">${durationOf(Date.parse(endedAt) - Date.parse(createdAt))}</td>
-                <td class="number">${COUNT.format(toolCalls)}</td>
-                <td class="number">
-                  ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
-                </td>
-              </tr>`,
-          )}
-        </tbody>
-      </table>
-    </div>`;
+    <${FigureTable} label="Subagents" head=${['Subagent', 'Time', 'Calls', 'Errors']}>
+      ${subagents.map(
+        ({ eventId, text, createdAt, endedAt, toolCalls, failures, failureId }) =>
+          html`<tr key=${eventId}>
+            <th scope="row">
+              <a href=${`/sessions/${sessionId}#event-${eventId}`}>${text || 'without a text'}</a>
+            </th>
+            <td class="number">${durationOf(Date.parse(endedAt) - Date.parse(createdAt))}</td>
+            <td class="number">${COUNT.format(toolCalls)}</td>
+            <td class="number">
+              ${failureId === null ? '' : html`<a class="fault" href=${`/sessions/${sessionId}#event-${failureId}`}>${COUNT.format(failures)}</a>`}
+            </td>
+          </tr>`,
+      )}
+    <//>`;
+}
+
+interface FigureTableProps {
+  readonly label: string;
+  /** The names of the columns; empty for one of bars. */
+  readonly head: readonly string[];
+  readonly children?: ComponentChildren;
+}
+
+function FigureTable({ label, head, children }: FigureTableProps): VNode {
+  return html`<div class="table-scroll" role="region" aria-label=${label} tabindex="0">
+    <table class="tools">
+      <thead>
+        <tr>
+          ${head.map((name) => (name === '' ? html`<td></td>` : html`<th scope="col">${name}</th>`))}
+        </tr>
+      </thead>
+      <tbody>
+        ${children}
+      </tbody>
+    </table>
+  </div>`;
 }
 
 function CallsBar({ calls, failures }: { readonly calls: number; readonly failures: number }): VNode {

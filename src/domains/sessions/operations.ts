@@ -236,7 +236,7 @@ export async function lockSessionWithStream(
   return { session: await lockSession(em, actor, sessionId), stream };
 }
 
-/** The same, without reading what the session has recorded. @returns whether it is held. */
+/** The same, without reading what the session has recorded. @returns what the rights depend on, and whether it is held. */
 export async function lockForDeletion(em: EntityManager, actor: OperationContext['actor'], sessionId: SessionId) {
   const organizationId = requireOrganization(actor).id;
   const tables = em.getKysely<Readable<SessionTables>>();
