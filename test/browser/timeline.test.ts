@@ -48,6 +48,18 @@ const topOf = async (page: Page, number: number) => {
   const box = await row(page, number).boundingBox();
   return box && box.y >= 0 && box.y + box.height <= (page.viewportSize()?.height ?? 0) ? Math.round(box.y) : undefined;
 };
+/** Frames without a move after which rows rest: a row gets its height one frame after it came into view, and moves others. */
+const FRAMES_AT_REST = 10;
+/** Waits until a row moves no more. Before that, the page takes back what a script scrolls. */
+const rests = (page: Page, number: number) =>
+  row(page, number).evaluate(async (element, frames) => {
+    for (let [still, top] = [0, NaN]; still < frames; ) {
+      await new Promise(requestAnimationFrame);
+      const now = element.getBoundingClientRect().top;
+      still = now === top ? still + 1 : 0;
+      top = now;
+    }
+  }, FRAMES_AT_REST);
 const isInView = (page: Page, number: number) => expect.poll(() => topOf(page, number)).toBeDefined();
 
 describe('a live timeline', () => {
@@ -61,6 +73,7 @@ describe('a live timeline', () => {
 
     await row(page, 30).scrollIntoViewIfNeeded();
     await expect.poll(() => page.getByRole('button', { name: 'Latest events' }).count()).toBe(1);
+    await rests(page, 30);
     const before = await topOf(page, 30);
     await say(id, 2, 81);
     await page.getByRole('button', { name: '2 new events' }).waitFor();
@@ -81,6 +94,7 @@ describe('a live timeline', () => {
     const first = await page.locator('.item').first().getAttribute('id');
     const number = Number(first?.replace('event-', '')) + 2;
     await isInView(page, number);
+    await rests(page, number);
     const before = await topOf(page, number);
     await page.getByRole('button', { name: 'Earlier events' }).evaluate((button) => (button as HTMLElement).click());
     await expect.poll(() => page.locator('.item').first().getAttribute('id')).not.toBe(first);
@@ -94,7 +108,7 @@ describe('a live timeline', () => {
     const { page } = await site.open(`/sessions/${id}#event-1`, { key });
     await page.getByText('message 1', { exact: true }).waitFor();
     for (const number of [250, 500]) {
-      await row(page, number).waitFor();
+      await rests(page, number);
       await row(page, number).scrollIntoViewIfNeeded();
     }
     await row(page, 600).waitFor();
