@@ -33,12 +33,14 @@ export function createOutlineReader(
   let [isReading, isWanted] = [false, false];
   const readAll = async () => {
     for (isReading = true; isWanted && !signal.aborted;) {
+      // Whoever asks during a request wants what was recorded after it.
+      isWanted = false;
       // What follows is small, and costs less.
       const name = outline.isComplete ? 'SessionOutlinePart' : 'SessionOutline';
       const { data } = await query(name, { id, after: String(outline.lastId) }, { signal });
       const part = data?.session?.outline;
       if (signal.aborted) return;
-      isWanted = part?.hasMore ?? false;
+      isWanted ||= part?.hasMore ?? false;
       if (part) onChange((outline = joined(outline, part)));
     }
     isReading = false;

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
-import { append, createSession, moveTo } from '../support/fixtures/sessions.ts';
+import { append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
 import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
 import { full } from '../support/proof.ts';
 
@@ -17,7 +17,7 @@ const event = (index: number, eventData: object) => ({
   createdAt: at(index),
   eventData: { type: 'x', ...eventData },
 });
-const asked = (index: number, text: string) =>
+const said = (index: number, text: string) =>
   event(index, { source: 'user', deltaType: 'text_delta', itemId: `u${index}`, accumulatedText: text });
 const ended = (index: number, status = 'completed', more: object = {}) =>
   event(index, { source: 'tool', itemId: `t${index}`, toolName: 'Bash', toolResult: { status, output: 'x' }, ...more });
@@ -31,11 +31,11 @@ async function recorded(): Promise<string> {
   const call = { itemId: 'task', toolName: 'Task', accumulatedText: JSON.stringify({ description: HOSTILE }) };
   const scope = { kind: 'subagent', parentToolUseId: 'task' };
   const events = [
-    asked(1, `First turn ${HOSTILE}`),
+    said(1, `First turn ${HOSTILE}`),
     event(2, { source: 'assistant', ...call, toolResult: { status: 'running' } }),
     ended(3, 'completed', { scope }),
     ...Array.from({ length: 36 }, (_, index) => ended(4 + index, index === 26 ? 'error' : 'completed')),
-    asked(40, 'Second turn'),
+    said(40, 'Second turn'),
     // After a pause.
     ...Array.from({ length: 20 }, (_, index) => ended(90_000 + index, index === 4 ? 'error' : 'completed')),
   ];
@@ -129,23 +129,36 @@ test('the strip of a long session has a bounded number of marks, and leads into 
   expect(problems).toEqual([]);
 });
 
-test('the outline follows a session that is being recorded', async () => {
+test('the outline follows a session that is being recorded, also while it is read', async () => {
   const id = await createSession(site, key, { title: 'Running' });
   await moveTo(site, key, id, 'IN_PROGRESS');
-  await append(site, key, id, [asked(1, 'The beginning')]);
+  await append(site, key, id, [said(1, 'The beginning')]);
   const { page, problems } = await site.open(`/sessions/${id}`, { key });
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await outline(page).getByRole('link', { name: 'The beginning' }).waitFor();
+  const [asked, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const PART = /query SessionOutlinePart/;
+  await page.route('**/graphql', async (route) => {
+    if (!PART.test(route.request().postData() ?? '')) return route.continue();
+    const response = await route.fetch();
+    asked.resolve();
+    await answered.promise;
+    return route.fulfill({ response });
+  });
+  await mutate(site, key, 'updateSession', { sessionId: id, title: 'Still running' });
+  await asked.promise;
   await append(site, key, id, [
     ended(2, 'error'),
-    asked(3, 'Go on'),
+    said(3, 'Go on'),
     event(4, { usage: { inputTokens: 1200, costUsd: 0.5, model: 'model-7' } }),
   ]);
+  // The session was loaded again, but what is recorded now is not in the answer that is awaited.
+  await page.getByLabel('Totals').getByText('$0.50').waitFor();
+  answered.resolve();
   await outline(page).getByRole('link', { name: 'Go on' }).waitFor();
   // What happens before the next turn belongs to the last one.
   const beginning = outline(page).getByRole('listitem').filter({ hasText: 'The beginning' });
   await beginning.getByText('1 tool call · 1 error').waitFor();
   await page.getByLabel('Totals').getByText('model-7').waitFor();
-  await page.getByLabel('Totals').getByText('$0.50').waitFor();
   expect(problems).toEqual([]);
 });
