@@ -192,6 +192,8 @@ test('the list of keys shows the organization of a bound key, and all organizati
   const { page, problems } = await site.open('/api-keys', { key: unbound });
   const acting = String(organizations.find(({ slug }) => slug === organization)?.name);
   await page.getByRole('combobox', { name: 'Organization' }).selectOption(acting);
+  // It may be another document.
+  await page.waitForURL((url) => url.searchParams.get('organization') === organization);
   const cellOf = (text: string) =>
     page.getByRole('table', { name: 'API keys' }).getByRole('row').filter({ hasText: text }).getByRole('cell').nth(1);
   await cellOf('signed in with').getByText('All your organizations').waitFor();

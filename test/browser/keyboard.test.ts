@@ -173,7 +173,15 @@ test('an event definition and its property are created, changed and deleted, and
   await press(page, page.getByRole('link', { name: 'Audit log', exact: true }), { back: true });
   await heading(page, 'Audit log').waitFor();
   const said = page.getByRole('table', { name: 'Audit log' }).locator('td:nth-child(2)');
-  await expect.poll(async () => (await said.allTextContents()).map((text) => text.trim()).slice(0, 5)).toEqual([]);
+  await expect
+    .poll(async () => (await said.allTextContents()).map((text) => text.trim()).slice(0, 5))
+    .toEqual([
+      'Deleted the event definition',
+      'Deleted a property',
+      'Changed label',
+      'Added a property',
+      'Created the event definition',
+    ]);
   expect(problems).toEqual([]);
 });
 

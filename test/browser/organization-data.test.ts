@@ -179,7 +179,7 @@ test('an export that was cut is said to be incomplete, and leaves no file', asyn
 test('while another export of the organization runs, the page says so; a canceled one can be repeated', async () => {
   const { key, organizationId } = await site.createKey();
   const { sql } = site.dependencies;
-  await sql.query(`insert into running_export values ($1, $1, now() + interval '1 minute')`, [organizationId]);
+  await sql.query(`insert into running_export values ($1, $1, now() + interval '1 hour')`, [organizationId]);
   const page = await openMembers(key, PICKER);
   await press(page, 'Export everything…');
   await page.getByText('An export of this organization is running; wait until it has ended').waitFor();

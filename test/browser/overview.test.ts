@@ -140,8 +140,10 @@ test('occurrences of events are shown beside the refused ones, on the overview, 
   const latest = page.getByRole('table', { name: 'Latest occurrences' }).locator('tbody tr');
   await expect.poll(() => latest.count()).toBe(stored);
   const value = page.getByRole('region', { name: 'By Payment method' }).getByRole('row', { name: /Voucher/ });
-  const ofValue = Number(await value.locator('a').textContent());
-  await value.locator('a').click();
+  // Each value is counted by a request of its own.
+  const counted = value.locator('a').filter({ hasText: /^\d/ });
+  const ofValue = Number(await counted.textContent());
+  await counted.click();
   await expect.poll(() => page.getByLabel('Property').inputValue()).toBe('payment_method');
   // At most 20 are on the first page.
   expect(ofValue).toBeLessThan(20);

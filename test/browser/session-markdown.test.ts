@@ -59,7 +59,8 @@ test.each(VIEWS)('%s: a message is drawn with its headings, lists, tables, code 
     await link.getAttribute('rel'),
     await message.locator('.host').textContent(),
   ]).toEqual(['https://git.example.com/a?b=1', 'noopener noreferrer nofollow', '(git.example.com)']);
-  expect(await body(page, 2).locator('p.text').innerHTML()).toBe('one <strong>line</strong>');
+  // Each message is drawn in a task of its own.
+  await expect.poll(() => body(page, 2).locator('p.text').innerHTML()).toBe('one <strong>line</strong>');
   await saveScreenshot(page, `session-markdown-${name}`);
   expect([await accessibilityFindings(page), await overflowOf(page), problems]).toEqual([[], 0, []]);
 });

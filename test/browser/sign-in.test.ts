@@ -27,4 +27,4 @@ test('a person signs in over plain http by host name, uses the console, and sign
   await page.goto(new URL('/members', address).href);
   await page.waitForURL(/\/sign-in/);
   expect(problems.filter((problem) => !problem.includes('401'))).toEqual([]);
-}, 60_000);
+});
