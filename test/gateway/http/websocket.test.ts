@@ -1,5 +1,6 @@
+import { once } from 'node:events';
 import { request } from 'node:http';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/http/server.ts';
 import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
@@ -178,13 +179,27 @@ describe('upgrades', () => {
 });
 
 test('pings are sent, and a socket that does not answer them is closed', async () => {
-  const pinging = await startServer({ pingMs: 50 });
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const pingMs = 12_000;
+  const pinging = await startServer({ pingMs });
   const [alive, silent] = [await openSocket(pinging.url), await openSocket(pinging.url, { autoPong: false })];
-  alive.send(init({ Authorization: `Bearer ${key}` }));
-  expect(await alive.next()).toEqual(ack);
-  await new Promise((resolve) => alive.socket.once('ping', resolve));
+  for (const socket of [alive, silent]) {
+    socket.send(init({ Authorization: `Bearer ${key}` }));
+    expect(await socket.next()).toEqual(ack);
+  }
+  const pinged = once(alive.socket, 'ping');
+  vi.advanceTimersByTime(pingMs);
+  await pinged;
+  /** What the socket sends after its answer to a ping is answered. */
+  const isServed = async () => {
+    alive.send({ type: 'ping' });
+    expect(await alive.next()).toEqual({ type: 'pong' });
+  };
+  await isServed();
+  vi.advanceTimersByTime(pingMs);
   expect((await silent.closed).code).toBe(1006);
-  expect(alive.socket.readyState).toBe(alive.socket.OPEN);
+  await isServed();
   alive.socket.terminate();
 });
 
