@@ -29,7 +29,7 @@ beforeAll(async () => {
   await create('/events/2026-03/event-definitions', definition);
   const names = { eventName: 'checkout_started', propertyName: 'cart_total' };
   Object.assign(ids, { sessionId, artifactId, mcpConnectionId: connection?.id, userId, ...names });
-}, 60_000);
+});
 afterAll(() => workspace.stop());
 
 const median = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;

@@ -115,7 +115,7 @@ test('the title is made of the agent and its prompt, never of options, their val
     child.stdin.end(text);
     expect([await exited, (await recorded(output.stderr)).title]).toEqual([0, title]);
   }
-}, 30_000);
+});
 
 test('a reader of standard output that goes away ends neither the agent nor the recording', async () => {
   const { child, output, exited } = await record(['--format', 'codex', '--', 'cat']);

@@ -255,7 +255,7 @@ describe('messages of an admitted socket', () => {
       if (socket.socket.readyState === socket.socket.OPEN) waiting = Math.min(waiting, socket.socket.bufferedAmount);
       return impatient.openNow();
     };
-    await expect.poll(isOpen, { timeout: 20_000 }).toBe(0);
+    await expect.poll(isOpen).toBe(0);
     // The rest is in the buffers of the kernel.
     expect(waiting).toBeGreaterThan((total * text.length) / 2);
   });
