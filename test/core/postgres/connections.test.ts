@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { setImmediate } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../../src/core/postgres/connections.ts';
 import { sqlWithin } from '../../../src/core/postgres/reading/sql.ts';
 import { entities } from '../../../src/gateway/entities.ts';
@@ -86,6 +87,26 @@ test('a database that answers only some connections is busy, not unavailable: no
     await database.close(true);
     await proxy.close();
   }
+});
+
+test('a liveness check that is answered after the pool has ended leaves no connection open', async () => {
+  const proxy = await startTcpProxy(gateway.databaseUrl);
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const database = await openDatabase({ url: proxy.url, entities, waitMs: 60_000 });
+  const passSecond = () => vi.advanceTimersByTime(1_000);
+  const em = database.em.fork();
+  await em.begin();
+  const before = proxy.connections;
+  proxy.stopForwardingNewConnections({ after: 0 });
+  passSecond();
+  while (proxy.connections === before) await setImmediate();
+  await em.rollback();
+  await database.close(true);
+  passSecond();
+  proxy.resumeForwarding();
+  await expect.poll(() => proxy.open).toBe(0);
+  await proxy.close();
 });
 
 test('a page that is read within a transaction fails when its connection is lost', async () => {

@@ -6,6 +6,8 @@ export interface TcpProxy {
   readonly url: string;
   /** The number of connections so far. */
   readonly connections: number;
+  /** The number of those that are open. */
+  readonly open: number;
   /** Sets the target of later connections. */
   setTarget(databaseUrl: string): void;
   /** Delays data to the database by this time. */
@@ -70,6 +72,9 @@ export async function startTcpProxy(databaseUrl: string): Promise<TcpProxy> {
     url: through.href,
     get connections() {
       return connections;
+    },
+    get open() {
+      return sockets.size / 2;
     },
     setTarget: (url) => (target = new URL(url)),
     setDelay: (ms) => (delayMs = ms),

@@ -166,7 +166,9 @@ export class DatabaseHealth {
     this.#probe = undefined;
     try {
       await inTime(known ? ask(known) : client.connect().then(ask), this.#answerMs);
-      this.#probe = client;
+      // Nobody looks again after a pool that has ended meanwhile.
+      if (pool.ending) client.end().catch(() => undefined);
+      else this.#probe = client;
       return true;
     } catch (error) {
       client.cut();
