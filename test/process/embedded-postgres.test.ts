@@ -110,8 +110,8 @@ describe('the cluster', () => {
 
   test('is created anew when a kill -9 interrupted its creation', async () => {
     const directory = join(base, 'interrupted');
-    // Delays the last step, the creation of the role, until after the kill. Real time: PostgreSQL ends only after its delay.
-    const owner = startOwner(directory, { settings: ['fsync=off', 'post_auth_delay=2'] });
+    // Delays the last step, the creation of the role, until after the kill.
+    const owner = startOwner(directory, { settings: ['fsync=off', 'post_auth_delay=600'] });
     const single = async () => (await processesOf(directory)).filter(({ line }) => line.includes(' --single '));
     await expect.poll(single).not.toEqual([]);
     await killOwner(owner.child);
@@ -120,6 +120,8 @@ describe('the cluster', () => {
     expect(await query(server.url, 'SELECT 1 AS n')).toEqual([{ n: 1 }]);
     await server.stop();
     expect(await readdir(directory)).toEqual(['gateway.lock', 'postgres']);
+    // A signal ends the delay.
+    for (const { pid } of await single()) process.kill(pid, 'SIGHUP');
     await expect.poll(() => processesOf(directory)).toEqual([]);
   });
 
