@@ -119,7 +119,10 @@ test('--resume ends with 1 while something is not sent, and sends it into a sess
 
 test('the next recorder names a recording whose recorder was killed', async () => {
   const first = await record(['--title', 'First', '--', 'cat']);
-  await expect.poll(() => readdir(first.spool)).toHaveLength(1);
+  // Without the file the folder is no recording yet.
+  await expect
+    .poll(() => readdir(first.spool, { recursive: true }))
+    .toContainEqual(expect.stringMatching(/\/state\.json$/));
   first.child.kill('SIGKILL');
   await first.exited;
   const [folder = ''] = await readdir(first.spool);
@@ -197,9 +200,13 @@ test('a rate limit is named as one, and the lines wait', async () => {
 });
 
 test('10,000 lines are sent in one request', async () => {
-  const { child, output, exited } = await record(['--format', 'claude', '--', 'cat']);
   const many = Array.from({ length: 10_000 }, (_, index) => `line ${index}`);
-  child.stdin.end(`${many.join('\n')}\n`);
+  // All are there before any is sent.
+  const unsent = await record(['--wait', '0', '--format', 'claude', '--', 'cat'], { GATEWAY: '' });
+  unsent.child.stdin.end(`${many.join('\n')}\n`);
+  expect(await unsent.exited).toBe(0);
+  const [folder = ''] = await readdir(unsent.spool);
+  const { output, exited } = await record(['--resume', join(unsent.spool, folder)]);
   expect(await exited).toBe(0);
   const batches = await gateway.dependencies.sql.query<{ events: number }>(
     'select (last_id - first_id + 1)::int as events from session_event_batch where session_id = $1',
