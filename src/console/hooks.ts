@@ -42,7 +42,8 @@ export interface Pages<Row> {
   readonly isLoading: boolean;
   readonly paused: Paused | undefined;
   readonly hasMore: boolean;
-  readonly loadMore: () => void;
+  /** Does nothing while a page is loaded. */
+  readonly loadMore: () => Promise<void>;
   readonly reload: () => void;
   /** Changes the loaded rows without a new request. */
   readonly update: (change: Change<Row>) => void;
@@ -111,7 +112,9 @@ export function usePages<Name extends OperationName, Row>(
   }, [name, key, round]);
   return {
     ...state,
-    loadMore: () => void load(state.end),
+    loadMore: async () => {
+      if (!state.isLoading) await load(state.end);
+    },
     reload: useCallback(() => setRound((count) => count + 1), []),
     update: useCallback((change) => {
       changes.current?.push(change);

@@ -1,5 +1,5 @@
-import type { VNode } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import type { RefObject, VNode } from 'preact';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { html } from './html.ts';
 
 interface LoadMoreProps {
@@ -8,11 +8,13 @@ interface LoadMoreProps {
   readonly isAutomatic?: boolean;
 }
 
-/** A button for another page. With `isAutomatic` it loads when it scrolls into view. */
+/** A button for another page, before or after the rows. With `isAutomatic` it loads when it scrolls into view. */
 export function LoadMore({ label, load, isAutomatic = false }: LoadMoreProps): VNode {
   const button = useRef<HTMLButtonElement>(null);
   const [isBusy, setBusy] = useState(false);
+  useFocusOnRows(button);
   const press = async () => {
+    if (isBusy) return;
     setBusy(true);
     await load();
     setBusy(false);
@@ -26,7 +28,35 @@ export function LoadMore({ label, load, isAutomatic = false }: LoadMoreProps): V
     observer.observe(button.current);
     return () => observer.disconnect();
   });
-  return html`<button ref=${button} class="button plain more" disabled=${isBusy} onClick=${press}>
+  // A disabled button would lose the focus.
+  return html`<button ref=${button} class="button plain more" aria-disabled=${isBusy} onClick=${press}>
     ${isBusy ? 'Loading…' : label}
   </button>`;
+}
+
+const FOCUSABLE = 'a[href], button, input, select, textarea, summary, [tabindex="0"]';
+
+/**
+ * Moves the focus into the rows when the button that has it is removed, with the last page: to the first row that was loaded after them, to
+ * the row below a button that loads before them. A list whose rows take no focus gets it.
+ */
+function useFocusOnRows(button: RefObject<HTMLElement | null>): void {
+  useLayoutEffect(
+    () => () => {
+      const { current } = button;
+      const list = current?.parentElement;
+      if (!list || current !== document.activeElement) return;
+      const stops = () => [...list.querySelectorAll<HTMLElement>(FOCUSABLE)];
+      const before = stops();
+      const at = before.indexOf(current);
+      const [above, below] = [before[at - 1], before[at + 1]];
+      // The button is removed before the rows are drawn.
+      queueMicrotask(() => {
+        const after = stops();
+        const next = below ?? after[above ? after.indexOf(above) + 1 : 0] ?? above;
+        next?.focus({ preventScroll: true });
+      });
+    },
+    [],
+  );
 }

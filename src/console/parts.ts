@@ -5,6 +5,7 @@ import { type Pages, useKeptFocus, useTitleFocus } from './hooks.ts';
 import { ConfirmDialog } from './dialogs.ts';
 import { html, visibleText } from './html.ts';
 import { Icon, type IconName } from './icons.ts';
+import { LoadMore } from './load-more.ts';
 
 export { Time } from './time.ts';
 
@@ -255,7 +256,7 @@ export function List<Row>({ list, head, row, empty, label }: ListProps<Row>): VN
     <${Faults} faults=${faults} />
     ${rows.length > 0 ? table : isLoading ? html`<${Loading} paused=${paused} />` : faults.length === 0 && empty}
     ${rows.length > 0 && paused && html`<${Waiting} paused=${paused} />`}
-    ${hasMore && html`<button class="button plain more" aria-disabled=${isLoading} onClick=${isLoading ? undefined : loadMore}>Load more</button>`}
+    ${hasMore && html`<${LoadMore} label="Load more" load=${loadMore} />`}
   </div>`;
 }
 

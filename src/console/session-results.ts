@@ -33,7 +33,7 @@ export function Results({ id, version }: ResultsProps): VNode | null {
     <h2 id="results-title">Results</h2>
     <${Faults} faults=${list.faults} />
     ${list.rows.map((artifact) => html`<${ArtifactResults} key=${artifact.id} artifact=${artifact} />`)}
-    ${list.hasMore && html`<${LoadMore} label="More results" load=${async () => list.loadMore()} />`}
+    ${list.hasMore && html`<${LoadMore} label="More results" load=${list.loadMore} />`}
   </section>`;
 }
 

@@ -56,5 +56,5 @@ export function FoundEvents({ id, text, isErrorsOnly }: FoundProps): VNode {
       in the timeline.
     </p>
     <${TimelineItems} items=${items} sessionId=${id} />
-    ${list.hasMore && html`<${LoadMore} label="More events" load=${async () => list.loadMore()} />`}`;
+    ${list.hasMore && html`<${LoadMore} label="More events" load=${list.loadMore} />`}`;
 }

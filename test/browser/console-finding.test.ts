@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { indexSessions } from '../../src/domains/session-events/search-index.ts';
 import { append, createSession, eventsOf, mutate } from '../support/fixtures/sessions.ts';
@@ -217,4 +217,21 @@ test('the audit log names a person who was removed and an invitation that was re
     await isGood(page, `audit-log-names-${view}`);
     expect(problems).toEqual([]);
   }
+});
+
+test('a list keeps the focus at its button while there are further pages, and gives it to the first row of the last one', async () => {
+  const { key: own } = await site.createKey();
+  for (let count = 0; count <= 100; count += 1) await createSession(site, own);
+  const { page, problems } = await site.open('/audit-log', { key: own });
+  const rows = page.getByRole('table', { name: 'Audit log' }).locator('tbody tr');
+  const more = page.getByRole('button', { name: 'Load more' });
+  const hasFocus = (wanted: Locator) => expect.poll(() => wanted.and(page.locator(':focus')).count()).toBe(1);
+  await more.focus();
+  await page.keyboard.press('Enter');
+  await expect.poll(() => rows.count()).toBe(100);
+  await hasFocus(more);
+  await page.keyboard.press('Enter');
+  await hasFocus(rows.nth(100).getByRole('link'));
+  expect(await more.count()).toBe(0);
+  expect(problems).toEqual([]);
 });

@@ -352,6 +352,8 @@ test('a session with many large pull requests opens; they are shown page by page
   await expect.poll(() => pulls.count()).toBe(10);
   await page.getByRole('button', { name: 'More pull requests' }).click();
   await expect.poll(() => pulls.count()).toBe(34);
+  // The button was removed with the focus, which is now at the first of those that it has loaded.
+  await expect.poll(() => pulls.nth(10).getByRole('link').and(page.locator(':focus')).count()).toBe(1);
   await pulls.first().getByRole('button', { name: 'Show changes' }).click();
   await page.locator('.diff .added', { hasText: '+first' }).waitFor();
   expect(problems).toEqual([]);

@@ -103,6 +103,18 @@ describe('a live timeline', () => {
     expect(problems).toEqual([]);
   });
 
+  test('gives the focus of the button for earlier events to the row below it, when all are loaded', async () => {
+    const id = await sessionOf(300);
+    const { page, problems } = await site.open(`/sessions/${id}#event-290`, { key });
+    await page.locator('.item.wanted', { hasText: 'message 290' }).waitFor();
+    const first = page.locator(`#${await page.locator('.item').first().getAttribute('id')}`);
+    // In view it loads by itself.
+    await page.getByRole('button', { name: 'Earlier events' }).focus();
+    await row(page, 1).waitFor();
+    await expect.poll(() => first.locator(':focus').count()).toBe(1);
+    expect(problems).toEqual([]);
+  });
+
   test('scrolled from its beginning, it loads later events by itself and then follows', async () => {
     const id = await sessionOf(600);
     const { page } = await site.open(`/sessions/${id}#event-1`, { key });
