@@ -46,4 +46,4 @@ test('an invited person without an account signs in with the provider, joins, an
   expect(errors).toEqual([]);
   await page.getByRole('table', { name: 'Sign-ins' }).getByRole('button', { name: 'Sign out' }).click();
   await page.waitForURL(/\/sign-in/);
-}, 120_000);
+});
