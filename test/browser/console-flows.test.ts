@@ -1,4 +1,4 @@
-import type { Page } from 'playwright-core';
+import type { Page, Request } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { serve } from '../../src/gateway/http/server.ts';
@@ -18,15 +18,18 @@ test('filters of a list are in its URL: they survive a reload, and live changes 
   await createSession(site, key, { title: 'Blue wait' });
   await createSession(site, key, { title: 'Green wait' });
   await moveTo(site, key, running, 'IN_PROGRESS');
-  const { page, problems } = await site.open('/sessions', { key });
+  const context = await site.newContext({ key });
+  let loads = 0;
+  context.on('request', (request) => (loads += Number(/query Sessions/.test(request.postData() ?? ''))));
+  const { page, problems } = await site.open('/sessions', {}, context);
+  // The list is loaded again when its subscription has started: from then on the page receives later changes.
+  await expect.poll(() => loads).toBe(2);
   await page.getByLabel('Title').fill('blue');
   await page.getByLabel('State').selectOption('Queued');
   await expect.poll(() => titles(page)).toEqual(['Blue wait']);
   await page.waitForURL((url) => url.search === '?title=blue&state=QUEUED');
 
-  // The list is loaded again when its subscription has started: from then on the page receives later changes.
-  let loads = 0;
-  page.on('request', (request) => (loads += Number(/query Sessions/.test(request.postData() ?? ''))));
+  loads = 0;
   await page.reload();
   await expect.poll(() => loads).toBe(2);
   await expect.poll(() => titles(page)).toEqual(['Blue wait']);
@@ -187,13 +190,18 @@ test('what can no longer be read leaves the list and ends its page, which says s
   const context = await site.newContext({ key: member.key });
   const { page: list } = await site.open('/sessions', {}, context);
   const page = await context.newPage();
-  const asked: string[] = [];
-  page.on('request', (request) => asked.push(/^{"query":"query (\w+)/.exec(request.postData() ?? '')?.[1] ?? ''));
+  const [asked, answered]: [string[], string[]] = [[], []];
+  const noteIn = (names: string[]) => (request: Request) =>
+    names.push(/^{"query":"query (\w+)/.exec(request.postData() ?? '')?.[1] ?? '');
+  page.on('request', noteIn(asked));
+  page.on('requestfinished', noteIn(answered));
   await page.goto(`${site.url}/sessions/${id}`);
   await page.getByText('Live: new events appear by themselves.').waitFor();
   await expect.poll(() => titles(list)).toEqual(['Shared']);
-  // The page loads its session once more when its subscription has started.
-  await expect.poll(() => asked.filter((name) => name === 'Session')).toHaveLength(2);
+  // The page loads its session once more when its subscription has started, and its results once it shows the timeline.
+  await expect
+    .poll(() => answered.filter((name) => name !== '').toSorted())
+    .toEqual(['Artifacts', 'Session', 'Session', 'SessionEvents', 'Viewer']);
   asked.length = 0;
   await mutate(site, admin.key, 'updateSession', { sessionId: id, visibility: 'PRIVATE' });
   await page.getByText('This session was deleted, or you can no longer read it.').waitFor();
