@@ -58,8 +58,9 @@ test.each(VIEWS)(
     await dialog(page).getByLabel('Name (optional)').fill('');
     await dialog(page).getByLabel('Name of the custom object').fill('Machine');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: `Trial started ${name}`, level: 1 }).waitFor();
+    // The confirmation is shown for ten seconds, also while the page is being loaded.
     await page.getByText('was created').waitFor();
+    await page.getByRole('heading', { name: `Trial started ${name}`, level: 1 }).waitFor();
     expect(new URL(page.url()).pathname).toMatch(/^\/event-definitions\/trial_started/);
     await isGood(page, `definition-created-${name}`);
     expect(problems).toEqual([]);
@@ -129,8 +130,8 @@ test.each(VIEWS)(
     await row.getByRole('button', { name: 'Delete' }).click();
     await isGood(page, `property-deletion-${name}`);
     await dialog(page).getByRole('button', { name: 'Delete' }).click();
-    await page.getByText('None but the default ones.').waitFor();
     await page.getByText('The property “plan” was deleted.').waitFor();
+    await page.getByText('None but the default ones.').waitFor();
     expect(problems).toEqual([]);
   },
 );
@@ -190,8 +191,8 @@ test('the deletion of a definition shows what is lost, and asks for the name', a
   );
   await dialog(page).getByLabel('Type short_lived').fill('short_lived');
   await page.keyboard.press('Enter');
-  await page.getByRole('heading', { name: 'Event definitions', level: 1 }).waitFor();
   await page.getByText('The event definition “Short” was deleted.').waitFor();
+  await page.getByRole('heading', { name: 'Event definitions', level: 1 }).waitFor();
   // Other tests have definitions, too: the list has been loaded when it shows one.
   await page.getByRole('table', { name: 'Event definitions' }).getByRole('link').first().waitFor();
   await expect.poll(() => page.getByRole('link', { name: 'Short', exact: true }).count()).toBe(0);

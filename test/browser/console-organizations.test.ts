@@ -45,8 +45,8 @@ test.each(VIEWS)(
     await expect.poll(() => dialog(page).getByLabel('Name').getAttribute('aria-invalid')).toBe('true');
     await dialog(page).getByLabel('Name').fill('Nora Neu');
     await page.keyboard.press('Enter');
-    await page.getByRole('link', { name: 'Nora Neu' }).waitFor();
     await page.getByText('Your profile was changed.').waitFor();
+    await page.getByRole('link', { name: 'Nora Neu' }).waitFor();
     expect(problems).toEqual([]);
   },
 );

@@ -38,8 +38,9 @@ test.each(VIEWS)(
     await dialog(page).getByLabel('Description').fill(long);
     await dialog(page).getByLabel('Who can read it').selectOption('PUBLIC');
     await title.press('Enter');
-    await page.getByRole('heading', { name: long, level: 1 }).waitFor();
+    // The confirmation is shown for ten seconds, also while the page is being loaded.
     await page.getByText('The session was created.').waitFor();
+    await page.getByRole('heading', { name: long, level: 1 }).waitFor();
     await isGood(page, `session-created-${name}`);
 
     await openDetails(page);
