@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, serve } from '../../../src/gateway/http/server.ts';
 import {
@@ -31,6 +31,8 @@ afterAll(async () => {
   await server.stop(0);
   await fixture.stop();
 });
+
+afterEach(() => void vi.useRealTimers());
 
 const NOT_WITHIN = (seconds: number) => `the MCP server did not finish within ${seconds} s`;
 const timedOut = (seconds: number) => ({ message: NOT_WITHIN(seconds), data: { code: 'UPSTREAM_TIMEOUT' } });
@@ -87,7 +89,10 @@ test.each([
 ] as const)('the official client reads the error at the endpoint of %s', async (_, path, name) => {
   const client = new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: 'legacy' } });
   const headers = { Authorization: `Bearer ${fixture.key}` };
+  // The deadline of the call is tried, not that of the handshake.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   await client.connect(new StreamableHTTPClientTransport(new URL(path(), server.url), { requestInit: { headers } }));
+  vi.useRealTimers();
   await expect(client.callTool({ name, arguments: {} })).rejects.toThrow(NOT_WITHIN(0.5));
   await client.close();
 });

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
 import {
   type UseFixture,
   answering,
@@ -106,15 +106,26 @@ test('a redirect within the origin is followed with the same body', async () => 
 });
 
 describe('a server that is silent', () => {
+  const upstreamSilenceMs = 1000;
   let timed: UseFixture;
   beforeAll(async () => {
-    timed = await startUseFixture({ timing: { upstreamSilenceMs: 1000, upstreamPingMs: 40 } });
+    timed = await startUseFixture({ timing: { upstreamSilenceMs } });
   });
   afterAll(() => timed.stop());
+  // The time passes where a test says so.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
 
   test('504 with the id of the request when nothing comes; the next call works', async () => {
-    timed.peer.handler = (request) => void request.resume();
-    expect(await failed(timed, 7)).toMatchObject({
+    const called = Promise.withResolvers<void>();
+    timed.peer.handler = (request) => {
+      request.resume();
+      called.resolve();
+    };
+    const answer = failed(timed, 7);
+    await called.promise;
+    vi.advanceTimersByTime(upstreamSilenceMs);
+    expect(await answer).toMatchObject({
       status: 504,
       rest: ofId(7),
       error: { message: 'the MCP server sent nothing for 1 s', data: { code: 'UPSTREAM_TIMEOUT' } },
@@ -128,8 +139,9 @@ describe('a server that is silent', () => {
       request.resume();
       response.writeHead(200, { 'Content-Type': 'text/event-stream' }).flushHeaders();
     };
-    const text = await (await post(timed, toolCall())).text();
-    expect(text).toMatch(/"id":1,"error":.*"UPSTREAM_TIMEOUT"/);
+    const answer = await post(timed, toolCall());
+    vi.advanceTimersByTime(upstreamSilenceMs);
+    expect(await answer.text()).toMatch(/"id":1,"error":.*"UPSTREAM_TIMEOUT"/);
   });
 
   test('progress extends the wait', async () => {
@@ -142,10 +154,11 @@ describe('a server that is silent', () => {
     const answer = post(timed, toolCall());
     const server = await promise;
     const reader = readerOf(await answer);
-    // Longer in all than the silence that is allowed, in steps that are shorter. The comments of the gateway are the clock.
+    // Longer in all than the silence that is allowed, in steps that are shorter.
     for (let step = 1; step <= 5; step += 1) {
       server.write('data: {"jsonrpc":"2.0","method":"notifications/progress","params":{}}\n\n');
-      await reader.until((text) => text.split('keep-alive').length > step * 8);
+      await reader.until((text) => text.split('notifications/progress').length > step);
+      vi.advanceTimersByTime(upstreamSilenceMs - 1);
     }
     server.end('data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n');
     const text = await reader.toEnd();
