@@ -84,10 +84,12 @@ describe('an access token', () => {
 
   test('ends after an hour, and is no other kind of artifact', async () => {
     const person = await gateway.createKey();
+    const at = Date.now();
+    gateway.setClock(new Date(at));
     const { id, token } = await grantTo(gateway, person, { path: '/mcp' });
-    gateway.setClock(new Date(Date.now() + 3_599_000));
+    gateway.setClock(new Date(at + 3_599_000));
     expect(await initialize('/mcp', token)).toBe(200);
-    gateway.setClock(new Date(Date.now() + 3_601_000));
+    gateway.setClock(new Date(at + 3_601_000));
     expect(await initialize('/mcp', token)).toBe(401);
     gateway.setClock(undefined);
     await gateway.dependencies.sql.query(`update oauth_artifact set kind = 'RefreshToken' where key_id = $1`, [id]);
