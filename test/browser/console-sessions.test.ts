@@ -155,10 +155,15 @@ test('the list shows within a minute that a session is recorded, and moves it to
     [id],
   );
   const context = await site.newContext({ key: own });
+  let loads = 0;
+  context.on('request', (request) => (loads += Number(/query Sessions/.test(request.postData() ?? ''))));
   const page = await context.newPage();
   await page.clock.install();
   await page.goto(`${site.url}/sessions`);
   const titles = () => page.locator('tbody a').allTextContents();
+  // The minute begins when the list is loaded, which is once more when its subscription has started.
+  await expect.poll(() => loads).toBe(2);
+  await page.locator('table[aria-busy=false]').waitFor();
   await expect.poll(titles).toEqual(['Newer', 'Recorded']);
   await append(site, own, id, eventsOf(1));
   await page.clock.runFor('01:01');
