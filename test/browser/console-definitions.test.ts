@@ -51,6 +51,7 @@ test.each(VIEWS)(
     await dialog(page).getByLabel('Name (optional)').fill('1st');
     await dialog(page).getByLabel('Object').selectOption('Custom object');
     await page.keyboard.press('Enter');
+    await dialog(page).getByRole('button', { name: 'Create' }).click();
     await dialog(page).getByText('must be').first().waitFor();
     await expect.poll(() => dialog(page).locator('[aria-invalid=true]').count()).toBe(2);
     await expect.poll(() => focused(page)).toBe('Name (optional)');
