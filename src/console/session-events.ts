@@ -195,9 +195,13 @@ interface LiveEvents {
   readonly append: (events: readonly TimelineEvent[]) => void;
 }
 
+/** When a session is followed again that has ended, although this page does not know it as finished: it may be queued again by then. */
+const AGAIN_MS = 1000;
+
 /** Follows the session while its latest events are loaded. Events that arrive within one frame are appended together. */
 function useLiveEvents({ id, loaded, isFinished, append }: LiveEvents): LiveState {
   const [live, setLive] = useState<LiveState>('loading');
+  const [round, setRound] = useState(0);
   const canFollow = isAtEnd(loaded);
   useEffect(() => {
     if (!canFollow) return undefined;
@@ -213,12 +217,18 @@ function useLiveEvents({ id, loaded, isFinished, append }: LiveEvents): LiveStat
       frame ||= requestAnimationFrame(draw);
     };
     const from = { id, after: cursorOf(lastIdOf(loaded)) };
-    const stop = follow('FollowSession', from, { onData, onState: (state) => setLive(state) });
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const onState = (state: FollowState) => {
+      setLive(state);
+      if (state === 'ended' && !isFinished) timer = setTimeout(() => setRound((count) => count + 1), AGAIN_MS);
+    };
+    const stop = follow('FollowSession', from, { onData, onState });
     return () => {
       stop();
+      clearTimeout(timer);
       cancelAnimationFrame(frame);
     };
-  }, [id, canFollow, isFinished]);
+  }, [id, canFollow, isFinished, round]);
   return live;
 }
 

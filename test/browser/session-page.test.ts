@@ -112,6 +112,25 @@ test('title and state stay in view, and follow changes of others', async () => {
   expect(problems).toEqual([]);
 });
 
+test('a session that is finished and queued again before the page has read either goes on', async () => {
+  const id = await recordedSession('codex');
+  const { page, problems } = await site.open(`/sessions/${id}`, { key });
+  await isLive(page);
+  const again = Promise.withResolvers<void>();
+  await page.route('**/graphql', async (route) => {
+    if (/query Session\(/.test(route.request().postData() ?? '')) await again.promise;
+    return route.continue();
+  });
+  await moveTo(site, key, id, 'COMPLETED');
+  await page.getByText('The session is finished.').waitFor();
+  await moveTo(site, key, id, 'QUEUED', 'IN_PROGRESS');
+  again.resolve();
+  await recordLines(id, 'codex', ['queued again']);
+  await page.getByText('queued again', { exact: true }).waitFor();
+  await isLive(page);
+  expect(problems).toEqual([]);
+});
+
 const FAILED_READ = JSON.stringify({
   type: 'user',
   message: {
