@@ -74,8 +74,9 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
     <td class="wide">
       <strong>${key.name}</strong>${isOwn && html` <span class="badge">signed in with</span>`}
       <div class="soft">
-        <code>${key.preview}</code>${key.owner?.id !== own?.user?.id && html` of ${personOf(key.owner)}`}
+        <code>${key.preview}</code> of ${own?.user && key.owner?.id === own.user.id ? 'you' : personOf(key.owner)}
       </div>
+      <div class="soft">created <${Time} at=${key.createdAt} /></div>
     </td>
     <td class="wrap"><${Reach} organization=${key.organization} organizations=${own?.organizations?.nodes ?? []} /></td>
     <td>
@@ -86,7 +87,7 @@ function rowOf(key: Row, own: Own | undefined, textOf: (scope: Scope) => ScopeTe
         </ul>
       </details>
     </td>
-    <td class="wrap"><${Time} at=${key.lastUsedAt} /></td>
+    <td class="wrap">${key.lastUsedAt ? html`<${Time} at=${key.lastUsedAt} />` : 'never'}</td>
     <td class="wrap">${key.expiresAt ? html`<${Time} at=${key.expiresAt} />` : 'never'}</td>
     <td class="end">
       <div class="actions">

@@ -1,4 +1,5 @@
 import type { VNode } from 'preact';
+import { countOf } from './amounts.ts';
 import { EventDays } from './event-days.ts';
 import { EventMatching } from './event-matching.ts';
 import { EventOccurrences } from './event-occurrences.ts';
@@ -87,12 +88,19 @@ function matchingOf({ customMatchingId }: Definition): VNode | null {
   return html`<span><code>${eventPropertyName}</code> = <code>${targetObjectPropertyName}</code></span>`;
 }
 
+/** Leads to the reasons, which are below all occurrences. */
+function refusedOf({ occurrencesPerDay }: Definition): VNode | null {
+  const count = (occurrencesPerDay ?? []).reduce((sum, { refusedCount }) => sum + (refusedCount ?? 0), 0);
+  return count === 0 ? null : html`<a href="#refused">${countOf(count)} in the last 30 days</a>`;
+}
+
 function factsOf(definition: Definition): readonly (readonly [string, unknown])[] {
   return [
     ['Name', html`<code>${definition.name}</code>`],
     ['Fully qualified', html`<code>${definition.fullyQualifiedName}</code>`],
     ['Object', objectOf(definition)],
     ['Record found by', matchingOf(definition)],
+    ['Refused', refusedOf(definition)],
     ['Updated', html`<${Time} at=${definition.updatedAt} />`],
   ];
 }

@@ -33,6 +33,7 @@ export function EventViolations({ definitionId }: { readonly definitionId: strin
         ><${SearchField} label="Day in UTC" type="date" value=${day} onChange=${setDay}
       /><//>`
     }
+    ${list.rows.length > 1 && html`<p class="soft">In this list: ${reasonsOf(list.rows)}.</p>`}
     <${List}
       label="Refused occurrences"
       list=${list}
@@ -40,6 +41,17 @@ export function EventViolations({ definitionId }: { readonly definitionId: strin
       empty=${html`<p class="soft">${day === '' ? 'None in the last 30 days.' : 'None on this day.'}</p>`}
       head=${['Hour', 'Property', 'Reason', 'API key', 'Faults']}
     />`;
+}
+
+/** How often each property was refused, and why; the most frequent first. */
+function reasonsOf(rows: readonly Violation[]): string {
+  const counts = new Map<string, number>();
+  for (const { property, reason, count } of rows) {
+    const words = [property, wordsOf(reason).toLowerCase()].filter(Boolean).join(' ');
+    counts.set(words, (counts.get(words) ?? 0) + Number(count));
+  }
+  const sorted = [...counts].toSorted(([, one], [, other]) => other - one);
+  return sorted.map(([words, count]) => `${words} (${count})`).join(', ');
 }
 
 type UnknownEvent = NonNullable<

@@ -30,6 +30,7 @@ const EVENT_PROPERTY = `
   options { value label description displayOrder hidden }`;
 
 const WORKING = 'id databaseId title agent lastSeenAt';
+const SHORT_EVENT = EVENT.replace('10000', '1000');
 
 const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
 
@@ -344,16 +345,19 @@ export const OPERATIONS = {
   ...PEOPLE_OPERATIONS,
   ...RETENTION_OPERATIONS,
 
-  Overview: `query Overview($from: Date!, $until: Date!, $since: DateTime!) {
+  Overview: `query Overview($before: Date!, $from: Date!, $until: Date!, $since: DateTime!) {
     viewer { organization { id
       usage: usageReport(from: $from, until: $until, groupBy: DAY) {
         rows { key costUsd inputTokens outputTokens }
-        totals { costUsd outputTokens }
+        totals { costUsd inputTokens outputTokens }
       }
+      earlier: usageReport(from: $before, until: $from) { totals { costUsd inputTokens outputTokens } }
       days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
       tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
-      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
-      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $since }) { totalCount nodes { ${WORKING} } }
+      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} events(last: 5) { nodes { ${SHORT_EVENT} } } } }
+      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $since }) { totalCount nodes {
+        ${WORKING} events(last: 1, filter: { isError: true }) { nodes { ${SHORT_EVENT} } }
+      } }
     } }
   }`,
 

@@ -28,7 +28,8 @@ export function OverviewPage(): VNode {
   const period = useMemo(() => {
     const all = Array.from({ length: Number(days) }, (_, index) => dayFromToday(index + 1 - Number(days)));
     const [from = ''] = all;
-    return { days: all, from, until: dayFromToday(1), since: `${from}T00:00:00Z` };
+    const before = dayFromToday(1 - 2 * Number(days));
+    return { days: all, before, from, until: dayFromToday(1), since: `${from}T00:00:00Z` };
   }, [days]);
   return html`<${PageFrame}
     title="Overview"
@@ -41,14 +42,16 @@ export function OverviewPage(): VNode {
 
 interface PeriodProps {
   readonly days: readonly string[];
+  /** The first day of the period before, which has as many days. */
+  readonly before: string;
   readonly from: string;
   readonly until: string;
   readonly since: string;
 }
 
 function Period(period: PeriodProps): VNode {
-  const { from, until, since } = period;
-  const { data, faults, isLoading, paused } = useQuery('Overview', { from, until, since });
+  const { before, from, until, since } = period;
+  const { data, faults, isLoading, paused } = useQuery('Overview', { before, from, until, since });
   const organization = data?.viewer.organization;
   return html`<${Faults} faults=${faults} /> ${isLoading && !organization && html`<${Loading} paused=${paused} />`}
     ${organization && html`<${Content} organization=${organization} ...${period} />`}`;
@@ -63,7 +66,7 @@ function Content({ organization, days, from, until, since }: ContentProps): VNod
   const own = useOwnCosts();
   const mayReadEvents = useScope('BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE');
   const isEmpty = organization.days?.length === 0 && organization.usage?.totals.costUsd == null;
-  return html`<${Figures} organization=${organization} from=${from} others=${needs.count} />
+  return html`<${Figures} organization=${organization} days=${days.length} from=${from} others=${needs.count} />
     <${Work} organization=${organization} from=${from} needs=${needs} />
     ${
       isEmpty
@@ -80,17 +83,21 @@ function Content({ organization, days, from, until, since }: ContentProps): VNod
 
 interface FiguresProps {
   readonly organization: Organization;
+  readonly days: number;
   readonly from: string;
   /** What else needs a person. */
   readonly others: number;
 }
 
-/** The numbers of the period, each with the list behind it. */
-function Figures({ organization: { days, usage, running, failed }, from, others }: FiguresProps): VNode {
+/** The numbers of the period, each with the list behind it; what was used, beside what was used in the period before. */
+function Figures({ organization, days, from, others }: FiguresProps): VNode {
+  const { days: created, usage, earlier, running, failed } = organization;
   const failures = failed?.totalCount ?? 0;
+  const before = (amount: string) => `${amount === '–' ? 'none' : amount} in the ${counted(days, 'day')} before`;
   const tiles = [
-    ['Sessions', countOf(sumOf(days ?? [], 'sessions')), sessionsOf({ from }), 'created'],
-    ['Cost', costOf(usage?.totals.costUsd), '#by', `${shortCount(usage?.totals.outputTokens)} tokens out`],
+    ['Sessions', countOf(sumOf(created ?? [], 'sessions')), sessionsOf({ from }), 'created'],
+    ['Cost', costOf(usage?.totals.costUsd), '#by', before(costOf(earlier?.totals.costUsd))],
+    ['Tokens', tokensIn(usage?.totals), '#by', before(tokensIn(earlier?.totals))],
     ['Run now', countOf(running?.totalCount), sessionsOf({ state: 'IN_PROGRESS' }), 'at this moment'],
     ['Failed', countOf(failed?.totalCount), sessionsOf({ state: 'FAILED', from }), 'of these sessions'],
     ['Need a person', countOf(failures + others), '#needs', 'failed sessions included'],
@@ -105,6 +112,12 @@ function Figures({ organization: { days, usage, running, failed }, from, others 
         </div>`,
     )}
   </dl>`;
+}
+
+/** What was read and written together. */
+function tokensIn(totals: NonNullable<Organization['earlier']>['totals'] | undefined): string {
+  const { inputTokens = null, outputTokens = null } = totals ?? {};
+  return shortCount(inputTokens === null ? outputTokens : inputTokens + (outputTokens ?? 0));
 }
 
 /** The states of sessions with the classes of their colors, from the ground up. */

@@ -5,7 +5,7 @@ import { Share, largestOf } from './bar-plot.ts';
 import { Segments, useFilter } from './filters.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
-import { sessionsOf } from './navigation.ts';
+import { dayFromToday, sessionsOf } from './navigation.ts';
 import type { Answers } from './operation-types.ts';
 import { Action, Faults, Loading, Table } from './parts.ts';
 
@@ -45,6 +45,7 @@ export function UsageTable(props: UsageProps): VNode {
       <div class="actions">
         <${Segments} label="Costs by" value=${groupBy} onChange=${setBy} choices=${GROUPS} />
         <${Action} label="Download CSV" run=${() => downloadReport(groupBy, props)} />
+        <${Action} label="Last month as CSV" run=${() => downloadReport(groupBy, { ...props, ...lastMonth() })} />
       </div>
     </div>
     <p class="soft">
@@ -55,8 +56,17 @@ export function UsageTable(props: UsageProps): VNode {
   </section>`;
 }
 
+/** The days of the last month of the calendar, in UTC. */
+function lastMonth() {
+  const [year = 0, month = 1] = dayFromToday(0).split('-').map(Number);
+  const first = (index: number) => new Date(Date.UTC(year, index, 1)).toISOString().slice(0, 10);
+  return { from: first(month - 2), until: first(month - 1) };
+}
+
+type ReportProps = Pick<UsageProps, 'from' | 'until' | 'own'>;
+
 /** @returns the error, if any */
-async function downloadReport(groupBy: GroupProps['groupBy'], { from, until, own }: UsageProps) {
+async function downloadReport(groupBy: GroupProps['groupBy'], { from, until, own }: ReportProps) {
   const { download } = await import('./download.ts');
   const creator: Readonly<Record<string, string>> = 'creator' in own ? { creatorIds: own['creator'] ?? '' } : {};
   const path = `/v1/usage-report?${new URLSearchParams({ from, until, groupBy, ...creator })}`;
@@ -84,7 +94,7 @@ function UsageRows({ from, until, since, own, groupBy, name }: GroupProps): VNod
   const row = (each: Row) => rowOf(each, { largest, filter: FILTERS[groupBy], from, own, count: counts.get(each.key) });
   const table = html`<${Rows}
     label=${`Costs by ${name.toLowerCase()}`}
-    head=${[name, 'Cost', 'Tokens', 'Sessions', 'Failed', 'Time per session']}
+    head=${[name, 'Cost', 'Tokens', 'Sessions', 'Failed', 'Per session']}
     rows=${rows}
     row=${row}
   />`;
@@ -106,13 +116,14 @@ interface RowContext {
 }
 
 function rowOf(row: Row, { largest, filter, from, own, count }: RowContext): VNode {
-  const { key, label, sessions, costUsd, inputTokens, outputTokens, durationMs } = row;
+  const { key, label, sessions, costUsd, inputTokens, outputTokens } = row;
   const linked = (text: unknown, more: Readonly<Record<string, string>>) =>
     key === null || key === 'other'
       ? text
       : html`<a dir="auto" href=${sessionsOf({ [filter]: key, ...own, ...more })}>${text}</a>`;
   const counted = (sum: 'sessions' | 'failed') => (key === 'other' ? '–' : countOf(count?.[sum] ?? 0));
   const recorded = (text: unknown) => linked(text, { seen: from });
+  const perSession = ofEach(row, sessions ?? count?.sessions ?? 0);
   const tokens =
     inputTokens === null && outputTokens === null
       ? '–'
@@ -123,8 +134,18 @@ function rowOf(row: Row, { largest, filter, from, own, count }: RowContext): VNo
     <td class="number">${recorded(tokens)}<${Share} part=${tokensOf(row)} of=${largest.tokens} /></td>
     <td class="number">${linked(counted('sessions'), { from })}</td>
     <td class="number">${linked(counted('failed'), { state: 'FAILED', from })}</td>
-    <td class="number">${sessions && durationMs !== null ? recorded(durationOf(durationMs / sessions)) : '–'}</td>
+    <td class="number">${perSession === '' ? '–' : recorded(perSession)}</td>
   </tr>`;
+}
+
+/** What one of the sessions has cost and taken. The report counts no sessions by model, so those are taken that exist. */
+function ofEach({ costUsd, durationMs }: Row, sessions: number): string {
+  if (sessions === 0) return '';
+  const parts = [
+    costUsd === null ? [] : [costOf(costUsd / sessions)],
+    durationMs === null ? [] : [durationOf(durationMs / sessions)],
+  ];
+  return parts.flat().join(', ');
 }
 
 interface ToolProps {

@@ -3,6 +3,7 @@ import { useAdministration, useScope } from './caller.ts';
 import { useQuery } from './hooks.ts';
 import { html } from './html.ts';
 import { Icon } from './icons.ts';
+import { lazy } from './lazy.ts';
 import { sessionsOf } from './navigation.ts';
 import type { Answers } from './operation-types.ts';
 import { Time } from './parts.ts';
@@ -11,6 +12,8 @@ import { Time } from './parts.ts';
 
 type Organization = NonNullable<Answers['Overview']['viewer']['organization']>;
 type Listed = NonNullable<Organization['running']>['nodes'];
+
+const Latest = lazy(async () => (await import('./session-latest.ts')).Latest, null);
 
 interface Need {
   readonly kind: 'connection' | 'webhook';
@@ -80,13 +83,14 @@ export function Work({ organization: { running, failed }, from, needs }: WorkPro
 function Sessions({ sessions, icon }: { readonly sessions: Listed; readonly icon: 'failed' | 'running' }): VNode {
   return html`<ul class="plain-list">
     ${sessions.map(
-      ({ databaseId, title, agent, lastSeenAt }) =>
+      ({ databaseId, title, agent, lastSeenAt, events }) =>
         html`<li key=${databaseId}>
           <${Icon} name=${icon} tone=${icon === 'failed' ? 'bad' : 'busy'} /><a
             href=${`/sessions/${databaseId}`}
             dir="auto"
             >${title}</a
           >${' '}<span class="soft"><bdi>${agent ?? 'no agent'}</bdi>, <${Time} at=${lastSeenAt} /></span>
+          ${events && events.nodes.length > 0 && html`<${Latest} events=${events.nodes} hasFailed=${icon === 'failed'} />`}
         </li>`,
     )}
   </ul>`;

@@ -26,8 +26,8 @@ const WAYS: readonly Way[] = [
   {
     id: 'headless',
     name: 'One run of an agent',
-    text: 'Records an agent that runs without a person, such as in CI, while it works. There, set the variable KEY to a key with the scope sessions.record instead of the login.',
-    args: '-- codex exec --json "…"',
+    text: 'Records Claude Code, or another agent, that runs without a person, such as in CI, while it works. There, set the variable KEY to a key with the scope sessions.record instead of the login.',
+    args: '-- claude -p "…" --output-format stream-json --verbose',
   },
 ];
 

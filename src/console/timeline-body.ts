@@ -95,7 +95,7 @@ export function Changes({ path, lines }: Edit): VNode {
 const LINES: Readonly<Record<DiffLine['sign'], string>> = { '+': 'added', '-': 'removed', ' ': 'kept' };
 
 /** A one-line summary of a tool's input: the changed files, or its values without braces. */
-function summaryOf(input: string, edits: readonly Edit[]): string {
+export function summaryOf(input: string, edits: readonly Edit[]): string {
   const paths = [...new Set(edits.map(({ path }) => path))].filter(Boolean);
   if (paths.length > 0) return paths.join(' ');
   return Object.entries(jsonOf(input) ?? { input })

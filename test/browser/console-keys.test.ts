@@ -127,6 +127,18 @@ test('a key without expiry, and one that expires on a day; a day in the past is 
   expect(at > inFortyDays || at.toDateString() === inFortyDays.toDateString()).toBe(true);
 });
 
+test('a key is shown with its owner, when it was created, and that it was never used', async () => {
+  const { key } = await site.createKey();
+  const expiresAt = new Date(Date.now() + 10 * DAY_MS).toISOString();
+  await mutate(site, key, 'createApiKey', { name: 'unused', scopes: ['API_KEYS_READ'], expiresAt }, 'key');
+  const { page, problems } = await site.open('/api-keys', { key });
+  const row = page.getByRole('row', { name: /unused/ });
+  await row.getByText(/ of you$/).waitFor();
+  await row.getByText(/^created /).waitFor();
+  await row.getByText('never', { exact: true }).waitFor();
+  expect(problems).toEqual([]);
+});
+
 test('a key offers only scopes that it has itself, and purposes that they are enough for', async () => {
   const { key: admin } = await site.createKey();
   const expiresAt = new Date(Date.now() + 10 * DAY_MS).toISOString();

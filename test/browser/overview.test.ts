@@ -122,6 +122,8 @@ test('occurrences of events are shown beside the refused ones, on the overview, 
   const words = await small.locator('a').nth(-2).getAttribute('aria-label');
   await page.getByText(words ?? 'no words', { exact: true }).waitFor();
   await page.getByRole('link', { name: 'Order completed' }).click();
+  await page.getByRole('link', { name: '5 in the last 30 days' }).click();
+  await page.getByText(/^In this list: (?:\w+ (?:not allowed|bad format) \(5\)(?:, |\.$)){2}/).waitFor();
   const region = page.locator('.chart').first();
   await region.getByText(/\d+ accepted, 5 refused/).waitFor();
   await region.getByText('As a table').click();
@@ -183,13 +185,40 @@ test('what needs a person is shown, and costs by agent, project, person and mode
     ['Agent', 'coder'],
   ] as const) {
     await page.getByRole('button', { name: by, exact: true }).click();
-    await page
-      .getByRole('table', { name: `Costs by ${by.toLowerCase()}` })
-      .getByText(first)
-      .first()
-      .waitFor();
+    const row = page.getByRole('table', { name: `Costs by ${by.toLowerCase()}` }).getByRole('row', { name: first });
+    // What a session has cost and taken, also by model.
+    await row.getByText(/^\$\d+\.\d\d, \d.* s$/).waitFor();
   }
   await page.getByRole('table', { name: 'Tools' }).getByText('WebFetch').waitFor();
+  expect(problems).toEqual([]);
+});
+
+test('what each running session does, and why each of the latest failed, is beside its name', async () => {
+  const { page, problems } = await site.open('/overview', { key });
+  const failed = page.getByRole('region', { name: 'Needs a person' }).getByRole('listitem');
+  await failed
+    .filter({ hasText: 'Import the invoices of 2024' })
+    .getByText('The database of the old shop cannot be reached.')
+    .waitFor();
+  const running = page.getByRole('region', { name: 'Runs now' }).getByRole('listitem');
+  await running.filter({ hasText: 'Fix the coupon total' }).getByText('Runs Bash npm test -- cart').waitFor();
+  await running.filter({ hasText: 'Review the upgrade' }).getByText('Runs Read test/api/invoices.test.ts').waitFor();
+  // The edit has ended, and nothing has begun since then.
+  await running
+    .filter({ hasText: 'Remove the old payment form' })
+    .getByText(/^Ran Edit src\//)
+    .waitFor();
+  await running.getByRole('link', { name: 'Fix the coupon total' }).click();
+  const words = page.locator('.speaker').filter({ hasText: 'Background task' }).first();
+  await words.waitFor();
+  const linesOfFirstWord = await words.evaluate((element) => {
+    const range = document.createRange();
+    const text = document.createTreeWalker(element, NodeFilter.SHOW_TEXT).nextNode() ?? element;
+    range.setStart(text, 0);
+    range.setEnd(text, 'Background'.length);
+    return range.getClientRects().length;
+  });
+  expect(linesOfFirstWord).toBe(1);
   expect(problems).toEqual([]);
 });
 
@@ -205,5 +234,47 @@ test('costs are downloaded as CSV, by the chosen group', async () => {
     .split('\r\n');
   expect(head).toMatch(/^key,label,sessions,/);
   expect(rows.map((row) => row.split(',')[1])).toContain('demo@example.com');
+  expect(problems).toEqual([]);
+});
+
+test('the costs of the last month of the calendar are downloaded as CSV', async () => {
+  const { page, requested, problems } = await site.open('/overview?days=7', { key });
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('button', { name: 'Last month as CSV' }).click(),
+  ]);
+  const until = new Date(`${new Date().toISOString().slice(0, 7)}-01T00:00:00Z`);
+  const day = (at: Date) => at.toISOString().slice(0, 10);
+  const from = `${day(new Date(until.getTime() - 1)).slice(0, 7)}-01`;
+  expect(file.suggestedFilename()).toBe(`usage-by-agent-${from}.csv`);
+  const report = requested.find((url) => url.includes('/v1/usage-report')) ?? '';
+  expect(Object.fromEntries(new URL(report).searchParams)).toEqual({ from, until: day(until), groupBy: 'AGENT' });
+  expect(problems).toEqual([]);
+});
+
+test('cost and tokens are beside those of the period before, which has as many days', async () => {
+  const { page, problems } = await site.open('/overview?days=7', { key });
+  const dayAt = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const totals = async (from: string, until: string) => {
+    const { data } = await site.graphql<{
+      viewer: { organization: { usageReport: { totals: Record<'costUsd' | 'inputTokens' | 'outputTokens', number> } } };
+    }>(
+      key,
+      `query($from: Date!, $until: Date!) { viewer { organization {
+        usageReport(from: $from, until: $until) { totals { costUsd inputTokens outputTokens } }
+      } } }`,
+      { from, until },
+    );
+    const { costUsd = 0, inputTokens = 0, outputTokens = 0 } = data?.viewer.organization.usageReport.totals ?? {};
+    const tokens = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+    return { cost: `$${costUsd.toFixed(2)}`, tokens: tokens.format(inputTokens + outputTokens) };
+  };
+  const [now, before] = [await totals(dayAt(-6), dayAt(1)), await totals(dayAt(-13), dayAt(-6))];
+  expect(before.cost).not.toBe('$0.00');
+  const tile = (name: string) => page.locator('.tiles > div').filter({ has: page.getByText(name, { exact: true }) });
+  for (const name of ['cost', 'tokens'] as const) {
+    const texts = tile(name === 'cost' ? 'Cost' : 'Tokens').locator('dd');
+    await expect.poll(() => texts.allTextContents()).toEqual([now[name], `${before[name]} in the 7 days before`]);
+  }
   expect(problems).toEqual([]);
 });

@@ -18,7 +18,7 @@ const { key, email, organization } = await site.createKey();
 const WAYS = [
   ['Daily work', 'install'],
   ['Past work', 'import --since 90d'],
-  ['One run of an agent', '-- codex exec --json "…"'],
+  ['One run of an agent', '-- claude -p "…" --output-format stream-json --verbose'],
 ] as const;
 const commandOf = (args: string) =>
   `export GATEWAY=${site.url}\ncurl -fsSO $GATEWAY/record.mjs\nnode record.mjs login $GATEWAY\nnode record.mjs ${args}`;

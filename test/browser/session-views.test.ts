@@ -69,6 +69,7 @@ test.each(VIEWS)(
       ...call('Bash', {}, { status: 'error', error: 'no' }),
       event({ usage: { inputTokens: 1000, outputTokens: 500, costUsd: 0.25, model: 'model-1' } }),
       ...call(HOSTILE, {}),
+      ...call('mcp__tracker__create_comment', {}),
       event({ usage: { inputTokens: 500, costUsd: 0.5, model: 'model-2' } }),
       ...subagent('Look for callers'),
     ]);
@@ -76,7 +77,19 @@ test.each(VIEWS)(
     const rows = page.getByRole('region', { name: 'Tools' }).getByRole('row');
     await expect
       .poll(async () => (await rows.allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim()))
-      .toEqual(['ToolCallsFailedTime', 'Bash214 s', 'Grep21', '<img src=x onerror=alert(1)>[U+202E]12 s', 'Task110 s']);
+      .toEqual([
+        'ToolCallsFailedTime',
+        'Bash214 s',
+        'Grep21',
+        '<img src=x onerror=alert(1)>[U+202E]12 s',
+        'mcp__tracker__create_comment12 s',
+        'Task110 s',
+      ]);
+    // Names are whole, and every column is in view.
+    const hidden = (element: Element) => element.scrollWidth - element.clientWidth;
+    const names = await rows.getByRole('rowheader').all();
+    const measured = [page.getByRole('region', { name: 'Tools' }), ...names].map((each) => each.evaluate(hidden));
+    expect(await Promise.all(measured)).toEqual([0, 0, 0, 0, 0, 0]);
     const subagents = page.getByRole('region', { name: 'Subagents' }).getByRole('row');
     expect((await subagents.allTextContents()).map((text) => text.replaceAll(/\s+/g, ' ').trim())).toEqual([
       'SubagentTimeCallsErrors',
