@@ -14,6 +14,8 @@ interface KeptRow {
   readonly top: number;
 }
 
+type Sought = 'end' | KeptRow | undefined;
+
 export interface Place {
   readonly section: { current: HTMLElement | null };
   readonly isAtEnd: boolean;
@@ -34,6 +36,8 @@ export function usePlace(shown: unknown, isComplete: boolean): Place {
   /** When the reader last turned the wheel up, which leaves the end even by a little. */
   const leftAt = useRef(0);
   const kept = useRef<readonly KeptRow[]>([]);
+  /** Where the reader was brought to, until they do something. */
+  const sought = useRef<Sought>(undefined);
   const [isAtEnd, setAtEnd] = useState(false);
   const canFollow = useRef(isComplete);
   canFollow.current = isComplete;
@@ -42,11 +46,13 @@ export function usePlace(shown: unknown, isComplete: boolean): Place {
     if (distanceToEnd(section.current) < NEAR)
       follows.current = canFollow.current && Date.now() > leftAt.current + LEAVING_MS;
     else if (scrollY < lastY.current) follows.current = false;
+    if (scrollY !== lastY.current && hasMoved(sought.current)) sought.current = undefined;
     lastY.current = scrollY;
     setAtEnd(follows.current);
   };
   const goToEnd = () => {
     follows.current = true;
+    sought.current = 'end';
     settle(() => {
       const moved = follows.current && scrollFor(distanceToEnd(section.current));
       lastY.current = scrollY;
@@ -59,25 +65,24 @@ export function usePlace(shown: unknown, isComplete: boolean): Place {
     kept.current = [];
     settle(() => {
       const before = scrollY;
-      document.getElementById(`event-${id}`)?.scrollIntoView({ block: 'center', behavior: 'instant' });
+      sought.current = centered(`event-${id}`);
       return scrollY !== before;
     });
     setAtEnd(false);
   };
-  useEffect(() => {
-    // A message becomes higher when it is drawn as Markdown.
-    const observer = new ResizeObserver(() => {
-      if (follows.current && scrollY > 0) goToEnd();
-      // Who has not scrolled reads the beginning, which may now be longer than the window.
-      else follows.current &&= distanceToEnd(section.current) < NEAR;
-    });
-    if (section.current) observer.observe(section.current);
-    return () => observer.disconnect();
-  }, []);
+  useResizes(section, () => {
+    const { current: place } = sought;
+    // Browsers keep rows where they are, but not at the top of a page.
+    if (typeof place === 'object') settle(() => sought.current === place && returnTo(place));
+    else if (follows.current && (scrollY > 0 || place === 'end')) goToEnd();
+    // Who has not scrolled reads the beginning, which may now be longer than the window.
+    else follows.current &&= distanceToEnd(section.current) < NEAR;
+  });
   useScrolling(measure, () => {
     leftAt.current = Date.now();
     follows.current = false;
   });
+  useEffect(() => onGestures(() => (sought.current = undefined)), []);
   useLayoutEffect(() => {
     const anchor = kept.current.find(({ id }) => document.getElementById(id));
     kept.current = [];
@@ -86,10 +91,17 @@ export function usePlace(shown: unknown, isComplete: boolean): Place {
     const frame = requestAnimationFrame(measure);
     return () => cancelAnimationFrame(frame);
   }, [shown]);
-  const keep = () => {
-    kept.current = visibleRows(section.current);
-  };
+  const keep = () => void (kept.current = visibleRows(section.current));
   return { section, isAtEnd, keep, goToEnd, goToRow };
+}
+
+/** A message becomes higher when it is drawn as Markdown, and results and subagents appear above the rows. */
+function useResizes(section: Place['section'], onResize: () => void): void {
+  useEffect(() => {
+    const observer = new ResizeObserver(onResize);
+    if (section.current?.parentElement) observer.observe(section.current.parentElement);
+    return () => observer.disconnect();
+  }, []);
 }
 
 function useScrolling(onScroll: () => void, onWheelUp: () => void): void {
@@ -108,10 +120,26 @@ function useScrolling(onScroll: () => void, onWheelUp: () => void): void {
   }, []);
 }
 
-/** Scrolls so that a row is again where it was. @returns whether it had moved */
-function returnTo({ id, top }: KeptRow): boolean {
+/** Scrolls so that a row is in the middle of the window, if it can be. */
+function centered(id: string): KeptRow | undefined {
   const row = document.getElementById(id);
-  return row !== null && scrollFor(row.getBoundingClientRect().top - top);
+  row?.scrollIntoView({ block: 'center', behavior: 'instant' });
+  return row ? { id, top: row.getBoundingClientRect().top } : undefined;
+}
+
+/** Scrolls so that a row is again where it was. @returns whether it had moved */
+function returnTo(row: KeptRow): boolean {
+  return scrollFor(movedBy(row));
+}
+
+function hasMoved(place: Sought): boolean {
+  return typeof place === 'object' && movedBy(place) !== 0;
+}
+
+/** How far down a row has moved; less than a pixel is nothing. */
+function movedBy({ id, top }: KeptRow): number {
+  const distance = (document.getElementById(id)?.getBoundingClientRect().top ?? top) - top;
+  return Math.abs(distance) < 1 ? 0 : distance;
 }
 
 /** @returns whether there was something to scroll */
@@ -125,14 +153,22 @@ function scrollFor(distance: number): boolean {
 /** What readers do to scroll themselves. */
 const GESTURES = ['wheel', 'touchmove', 'keydown', 'pointerdown'];
 
+/** @returns a function that ends it */
+function onGestures(onGesture: () => void): () => void {
+  for (const gesture of GESTURES) addEventListener(gesture, onGesture, { passive: true });
+  return () => {
+    for (const gesture of GESTURES) removeEventListener(gesture, onGesture);
+  };
+}
+
 /** Scrolls until nothing moves any more, or until the reader scrolls. */
 function settle(scroll: () => boolean): void {
   let [still, frames, isStopped] = [0, 0, false];
   const stop = () => {
     isStopped = true;
-    for (const gesture of GESTURES) removeEventListener(gesture, stop);
+    forget();
   };
-  for (const gesture of GESTURES) addEventListener(gesture, stop, { passive: true });
+  const forget = onGestures(stop);
   const next = () => {
     if (isStopped) return;
     still = scroll() ? 0 : still + 1;

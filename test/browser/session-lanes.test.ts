@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { append, createSession, moveTo } from '../support/fixtures/sessions.ts';
 import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
 
@@ -112,4 +112,66 @@ test('a lane grows while its subagent is recorded, and goes on as the same one',
   expect(await lanes(page).getByRole('link').count()).toBe(1);
   expect(await page.getByRole('navigation', { name: 'Outline' }).getByRole('listitem').count()).toBe(1);
   expect(problems).toEqual([]);
+});
+
+describe('lanes that appear above a timeline that was drawn before', () => {
+  /** Three subagents with a call each, and messages. */
+  const windowOf = (messages: number) => [
+    ...['a', 'b', 'c'].flatMap((id, at) => [started(at, id, `Part ${id}`), called(at, 'completed', id)]),
+    ...Array.from({ length: messages }, (_, index) =>
+      event(10 + index, { itemId: `m${index}`, source: 'assistant', accumulatedText: `message ${index}` }),
+    ),
+  ];
+  /** Waits until the row moves no more. @returns where it is */
+  const restOf = (page: Page, number: number) =>
+    page.locator(`#event-${number}`).evaluate(async (row) => {
+      for (let [still, top] = [0, NaN]; ; top = row.getBoundingClientRect().top) {
+        await new Promise(requestAnimationFrame);
+        still = row.getBoundingClientRect().top === top ? still + 1 : 0;
+        if (still === 10) return Math.round(top);
+      }
+    });
+  /** Opens a session whose subagents are read only when `draw` is called. */
+  const openBefore = async (address: string) => {
+    const context = await site.newContext({ key });
+    const drawn = Promise.withResolvers<void>();
+    await context.route('**/graphql', async (route) => {
+      if (route.request().postData()?.includes('SessionOutline')) await drawn.promise;
+      await route.continue();
+    });
+    const { page } = await site.open(address, {}, context);
+    const draw = async () => {
+      drawn.resolve();
+      await lanes(page).getByRole('link').nth(2).waitFor();
+    };
+    return { page, draw };
+  };
+
+  test('leave a running session of about one window at its end', async () => {
+    for (const messages of [3, 4, 5]) {
+      const id = await recorded(windowOf(messages));
+      const { page, draw } = await openBefore(`/sessions/${id}`);
+      await restOf(page, messages + 6);
+      await draw();
+      await restOf(page, messages + 6);
+      const below = await page
+        .locator('.timeline')
+        .evaluate((section) => Math.ceil(section.getBoundingClientRect().bottom) - innerHeight);
+      expect([messages, below <= 0, await page.getByRole('button', { name: 'Latest events' }).count()]).toEqual([
+        messages,
+        true,
+        0,
+      ]);
+    }
+  });
+
+  test('leave the event of a link where it is', async () => {
+    const id = await recorded(windowOf(40));
+    for (const number of [5, 9, 30]) {
+      const { page, draw } = await openBefore(`/sessions/${id}#event-${number}`);
+      const before = await restOf(page, number);
+      await draw();
+      expect([number, await restOf(page, number)]).toEqual([number, before]);
+    }
+  });
 });
