@@ -29,8 +29,8 @@ const EVENT_PROPERTY = `
   name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
   options { value label description displayOrder hidden }`;
 
-const WORKING = 'id databaseId title agent lastSeenAt';
-const SHORT_EVENT = EVENT.replace('10000', '1000');
+/** What a session does, or why it failed, is in its latest events. Its latest error can be far before them: looking for it reads all. */
+const WORKING = `id databaseId title agent lastSeenAt events(last: 5) { nodes { ${EVENT.replace('10000', '1000')} } }`;
 
 const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
 
@@ -354,10 +354,8 @@ export const OPERATIONS = {
       earlier: usageReport(from: $before, until: $from) { totals { costUsd inputTokens outputTokens } }
       days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
       tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
-      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} events(last: 5) { nodes { ${SHORT_EVENT} } } } }
-      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $since }) { totalCount nodes {
-        ${WORKING} events(last: 1, filter: { isError: true }) { nodes { ${SHORT_EVENT} } }
-      } }
+      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
+      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $since }) { totalCount nodes { ${WORKING} } }
     } }
   }`,
 

@@ -6,7 +6,7 @@ import type { TimelineEvent } from './event-content.ts';
 import { type TimelineItem, failureIn, withEvents } from './timeline.ts';
 
 interface LatestProps {
-  /** The latest events of the session; of a failed one, its latest error. */
+  /** The latest events of the session. */
   readonly events: readonly TimelineEvent[];
   readonly hasFailed: boolean;
 }

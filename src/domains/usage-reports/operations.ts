@@ -32,7 +32,7 @@ export const readUsageReport = defineOperation({
     const { userId } = context.actor;
     const sums = await context.sql.all(usageRows(shape, { ...conditions, organizationId, userId, from, until }));
     const countsSessions = groupBy !== 'MODEL' && groupBy !== 'TOOL' && conditions.models === undefined;
-    const rows = sums.map((row) => withSessions(row, countsSessions));
+    const rows = sums.map((row) => asReported(row, countsSessions));
     const labels = await labelsOf(context, groupBy, rows);
     return {
       rows: rows.map(({ isRest, key, ...amounts }) =>
@@ -45,10 +45,14 @@ export const readUsageReport = defineOperation({
   },
 });
 
+/** Digits of a cost that adding floating-point numbers leaves exact. */
+const COST_DIGITS = 12;
+
 /** Sessions are counted and not reported, so that none are 0 where they are counted at all. */
-function withSessions<Row extends UsageAmounts>(row: Row, isCounted: boolean): Row {
+function asReported<Row extends UsageAmounts>(row: Row, isCounted: boolean): Row {
   const count = (amount: number | null) => (isCounted ? (amount ?? 0) : null);
-  return { ...row, sessions: count(row.sessions), failedSessions: count(row.failedSessions) };
+  const costUsd = row.costUsd === null ? null : Number(row.costUsd.toPrecision(COST_DIGITS));
+  return { ...row, sessions: count(row.sessions), failedSessions: count(row.failedSessions), costUsd };
 }
 
 function totalsOf(rows: readonly UsageAmounts[], countsSessions: boolean): UsageAmounts {
@@ -56,7 +60,7 @@ function totalsOf(rows: readonly UsageAmounts[], countsSessions: boolean): Usage
     const amounts = rows.map((row) => row[field]).filter((amount) => amount !== null);
     return amounts.length === 0 ? null : amounts.reduce((sum, amount) => sum + amount, 0);
   });
-  return withSessions(totals, countsSessions);
+  return asReported(totals, countsSessions);
 }
 
 async function labelsOf(

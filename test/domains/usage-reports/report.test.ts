@@ -130,6 +130,17 @@ test('CSV: one line a row, empty cells for null, and nothing that a spreadsheet 
   );
 });
 
+test('costs have no digits that only adding has left', async () => {
+  at(0);
+  const { key } = await gateway.createKey();
+  const id = await createSession(gateway, key, { agent: 'coder' });
+  await append(gateway, key, id, [spent({ costUsd: 0.1, model: 'large' }), spent({ costUsd: 0.2, model: 'small' })]);
+  const byAgent = await rest(key, 'groupBy=AGENT');
+  const byModel = await rest(key, 'groupBy=MODEL');
+  expect(byAgent.body.rows.map(({ costUsd }) => costUsd)).toEqual([0.3]);
+  expect([byAgent, byModel].map(({ body }) => body.totals['costUsd'])).toEqual([0.3, 0.3]);
+});
+
 test('400: days in the wrong order, too many days, and unknown parameters', async () => {
   const messages = await Promise.all(
     [
