@@ -1,7 +1,14 @@
 import type { Page } from 'playwright-core';
 import { expect, test } from 'vitest';
 import { append, createSession, moveTo, mutate } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  isAtRest,
+  overflowOf,
+  saveScreenshot,
+  startSite,
+} from '../support/processes/browser.ts';
 import { full } from '../support/proof.ts';
 
 /** The strip over a timeline and the outline beside it. */
@@ -54,7 +61,9 @@ test.each(VIEWS)('%s: the strip and the outline lead to turns, subagents and fai
   await expect
     .poll(async () => (await page.locator('.strip-words').textContent())?.replaceAll(/\s+/g, ' '))
     .toMatch(/2 messages ?57 tool calls ?2 failed tool calls/);
-  await page.locator('.contents').waitFor();
+  // It appears above the outline.
+  await page.locator('.lane-name').waitFor();
+  await isAtRest(page.locator('.contents'));
   const fold = page.locator('.contents summary');
   if (await fold.isVisible()) await fold.click();
   const entries = outline(page).getByRole('listitem');

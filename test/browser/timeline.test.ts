@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { indexSessions } from '../../src/domains/session-events/search-index.ts';
 import { append, createSession, moveTo } from '../support/fixtures/sessions.ts';
-import { startSite } from '../support/processes/browser.ts';
+import { isAtRest, startSite } from '../support/processes/browser.ts';
 import { full, proof } from '../support/proof.ts';
 
 /** Reading a session: following it, jumping in it and searching it. */
@@ -48,18 +48,7 @@ const topOf = async (page: Page, number: number) => {
   const box = await row(page, number).boundingBox();
   return box && box.y >= 0 && box.y + box.height <= (page.viewportSize()?.height ?? 0) ? Math.round(box.y) : undefined;
 };
-/** Frames without a move after which rows rest: a row gets its height one frame after it came into view, and moves others. */
-const FRAMES_AT_REST = 10;
-/** Waits until a row moves no more. Before that, the page takes back what a script scrolls. */
-const rests = (page: Page, number: number) =>
-  row(page, number).evaluate(async (element, frames) => {
-    for (let [still, top] = [0, NaN]; still < frames;) {
-      await new Promise(requestAnimationFrame);
-      const now = element.getBoundingClientRect().top;
-      still = now === top ? still + 1 : 0;
-      top = now;
-    }
-  }, FRAMES_AT_REST);
+const rests = (page: Page, number: number) => isAtRest(row(page, number));
 const isInView = (page: Page, number: number) => expect.poll(() => topOf(page, number)).toBeDefined();
 
 describe('a live timeline', () => {

@@ -136,6 +136,21 @@ export const VIEWS: readonly (readonly [name: string, view: View])[] = [
   ['phone, dark', { width: 390, isDark: true }] as const,
 ];
 
+/** Frames without a move after which parts of a page rest: a row gets its height one frame after it came into view, and moves others. */
+const FRAMES_AT_REST = 10;
+
+/** Waits until a part of a page moves no more. Before that, a click can miss it, and the page takes back what a script scrolls. */
+export function isAtRest(part: Locator): Promise<void> {
+  return part.evaluate(async (element, frames) => {
+    for (let [still, top] = [0, NaN]; still < frames;) {
+      await new Promise(requestAnimationFrame);
+      const now = element.getBoundingClientRect().top;
+      still = now === top ? still + 1 : 0;
+      top = now;
+    }
+  }, FRAMES_AT_REST);
+}
+
 /** Shows what is behind the button in the head of a session: its actions and facts. */
 export async function openDetails(page: Page): Promise<void> {
   await page.getByRole('button', { name: 'Details', exact: true }).click();
