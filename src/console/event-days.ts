@@ -9,6 +9,11 @@ import type { Answers } from './operation-types.ts';
 
 type Definition = NonNullable<Answers['EventDefinition']['eventDefinition']>;
 type Days = NonNullable<Definition['occurrencesPerDay']>;
+
+export function refusedIn(days: Days): number {
+  return days.reduce((sum, { refusedCount }) => sum + (refusedCount ?? 0), 0);
+}
+
 interface DefinitionProps {
   readonly definition: Definition;
 }
@@ -47,7 +52,7 @@ export function OccurrencePlot({ days, hrefOf, refusedOf = hrefOf }: PlotProps):
     href: hrefOf(day),
   }));
   const accepted = days.reduce((sum, { count }) => sum + count, 0);
-  const refused = days.reduce((sum, { refusedCount }) => sum + (refusedCount ?? 0), 0);
+  const refused = refusedIn(days);
   const isCut = days.some(({ refusedCount }) => refusedCount === null);
   return html`<${BarPlot}
     label="Occurrences by day"

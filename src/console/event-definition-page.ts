@@ -1,6 +1,6 @@
 import type { VNode } from 'preact';
 import { countOf } from './amounts.ts';
-import { EventDays } from './event-days.ts';
+import { EventDays, refusedIn } from './event-days.ts';
 import { EventMatching } from './event-matching.ts';
 import { EventOccurrences } from './event-occurrences.ts';
 import { EventViolations } from './event-violations.ts';
@@ -90,7 +90,7 @@ function matchingOf({ customMatchingId }: Definition): VNode | null {
 
 /** Leads to the reasons, which are below all occurrences. */
 function refusedOf({ occurrencesPerDay }: Definition): VNode | null {
-  const count = (occurrencesPerDay ?? []).reduce((sum, { refusedCount }) => sum + (refusedCount ?? 0), 0);
+  const count = refusedIn(occurrencesPerDay ?? []);
   return count === 0 ? null : html`<a href="#refused">${countOf(count)} in the last 30 days</a>`;
 }
 

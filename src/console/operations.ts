@@ -9,7 +9,9 @@ const SESSION_ROW = `
   state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
 
 /** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
-const EVENT = 'databaseId createdAt eventType messageId eventDataJson(maxLength: 10000)';
+const eventOf = (maxLength: number) =>
+  `databaseId createdAt eventType messageId eventDataJson(maxLength: ${maxLength})`;
+const EVENT = eventOf(10_000);
 
 const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
 
@@ -30,7 +32,7 @@ const EVENT_PROPERTY = `
   options { value label description displayOrder hidden }`;
 
 /** What a session does, or why it failed, is in its latest events. Its latest error can be far before them: looking for it reads all. */
-const WORKING = `id databaseId title agent lastSeenAt events(last: 5) { nodes { ${EVENT.replace('10000', '1000')} } }`;
+const WORKING = `id databaseId title agent lastSeenAt events(last: 5) { nodes { ${eventOf(1000)} } }`;
 
 const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
 

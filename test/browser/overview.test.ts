@@ -142,7 +142,7 @@ test('occurrences of events are shown beside the refused ones, on the overview, 
   const latest = page.getByRole('table', { name: 'Latest occurrences' }).locator('tbody tr');
   await expect.poll(() => latest.count()).toBe(stored);
   const value = page.getByRole('region', { name: 'By Payment method' }).getByRole('row', { name: /Voucher/ });
-  // Each value is counted by a request of its own.
+  // Each value has its own request.
   const counted = value.locator('a').filter({ hasText: /^\d/ });
   const ofValue = Number(await counted.textContent());
   await counted.click();

@@ -1,7 +1,14 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
 import { append, createSession, moveTo } from '../support/fixtures/sessions.ts';
-import { VIEWS, accessibilityFindings, overflowOf, saveScreenshot, startSite } from '../support/processes/browser.ts';
+import {
+  VIEWS,
+  accessibilityFindings,
+  isAtRest,
+  overflowOf,
+  saveScreenshot,
+  startSite,
+} from '../support/processes/browser.ts';
 
 /** The subagents of a session as lanes under its strip. */
 
@@ -123,14 +130,11 @@ describe('lanes that appear above a timeline that was drawn before', () => {
     ),
   ];
   /** Waits until the row moves no more. @returns where it is */
-  const restOf = (page: Page, number: number) =>
-    page.locator(`#event-${number}`).evaluate(async (row) => {
-      for (let [still, top] = [0, NaN]; ; top = row.getBoundingClientRect().top) {
-        await new Promise(requestAnimationFrame);
-        still = row.getBoundingClientRect().top === top ? still + 1 : 0;
-        if (still === 10) return Math.round(top);
-      }
-    });
+  const restOf = async (page: Page, number: number) => {
+    const row = page.locator(`#event-${number}`);
+    await isAtRest(row);
+    return row.evaluate((element) => Math.round(element.getBoundingClientRect().top));
+  };
   /** Opens a session whose subagents are read only when `draw` is called. */
   const openBefore = async (address: string) => {
     const context = await site.newContext({ key });
