@@ -20,6 +20,7 @@ COPY package.json LICENSE ./
 COPY bin ./bin
 COPY migrations ./migrations
 COPY src ./src
+RUN node src/gateway/pages/bundle.mjs
 # The commit, which tells builds of one version apart: docker build --build-arg BUILD=$(git rev-parse HEAD)
 ARG BUILD=unknown
 ENV GATEWAY_BUILD=$BUILD

@@ -5,7 +5,7 @@ import { NOT_SHARDED_FILES } from './test/support/not-on-citus.ts';
 /** Tests of pure code: no PostgreSQL, no gateway. */
 const UNIT = ['test/**/*.unit.test.ts'];
 /** Projects of their own below. */
-const APART = ['test/{browser,conformance,faults,process,proof,widest}/**'];
+const APART = ['test/{browser,conformance,faults,process,proof,upgrade,widest}/**'];
 /** Tests of a cluster of Citus itself. */
 const OF_CITUS = ['test/citus/**'];
 
@@ -36,7 +36,7 @@ const SHARED_STATE = [
   'test/gateway/admission/{authentication,browser-session,rate-limits}.test.ts',
   'test/gateway/graphql/trusted-documents.test.ts',
   'test/gateway/idempotency/{claims,key-rotation,standing-rights}.test.ts',
-  'test/gateway/oauth/{device,flow}.test.ts',
+  'test/gateway/authorization-server/{device,flow}.test.ts',
 ];
 const SHARED_STATE_TOO = [
   'test/domains/session-events/append.test.ts',
@@ -59,7 +59,7 @@ const CONNECTIONS = [
   'test/domains/sessions/lock-order.test.ts',
   'test/gateway/admission/rate-limits.test.ts',
   'test/gateway/idempotency/{claims,key-rotation,twins}.test.ts',
-  'test/gateway/oauth/flow.test.ts',
+  'test/gateway/authorization-server/flow.test.ts',
 ];
 /** What uses them as those do. */
 const CONNECTIONS_TOO = [
@@ -83,6 +83,7 @@ export default defineConfig({
     // The files of a worker share their modules: loading them again for each file took a third of the time.
     isolate: false,
     setupFiles: ['test/support/property-seed.ts'],
+    reporters: ['default', './test/tools/closing-lines.ts'],
     projects: [
       { extends: true, test: { name: 'unit', include: UNIT } },
       {
@@ -146,17 +147,27 @@ export default defineConfig({
           globalSetup: ['test/support/global-setup.ts'],
         },
       },
+      // Needs the history of Git and the registry of npm: `npm run test:upgrade`.
+      {
+        extends: true,
+        test: {
+          name: 'upgrade',
+          include: ['test/upgrade/*.test.ts'],
+          testTimeout: 900_000,
+          globalSetup: ['test/support/global-setup.ts'],
+        },
+      },
       // Tests that start the gateway as a process: `npm run test:process`. They mostly wait for it.
       {
         extends: true,
         test: { name: 'process', include: ['test/process/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
       },
-      // Kills, full disks, moved clocks, crowds, and inputs whose CPU time is measured: `npm run test:faults`.
+      // Kills, full disks, moved clocks and crowds: `npm run test:faults`.
       {
         extends: true,
         test: { name: 'faults', include: ['test/faults/*.test.ts'], globalSetup: ['test/support/global-setup.ts'] },
       },
-      // Inputs beside which others wait for at most 500 ms, so nothing else may run: `npm run test:widest`.
+      // The widest inputs, one after the other, because `npm run proof` measures how long others wait: `npm run test:widest`.
       {
         extends: true,
         test: {

@@ -17,13 +17,13 @@ insert into placement values
   -- It is found by the time of its refresh and by its owner, and joined with sessions.
   ('mcp_connection', 'reference'),
   -- Rows of one organization, together on one node.
-  ('artifact', 'distributed'), ('ensured_session', 'distributed'), ('broadcast', 'distributed'), ('broadcast_channel', 'distributed'), ('event_definition', 'distributed'),
+  ('artifact', 'distributed'), ('counted_message', 'distributed'), ('ensured_session', 'distributed'), ('broadcast', 'distributed'), ('broadcast_channel', 'distributed'), ('event_definition', 'distributed'),
   ('event_occurrence', 'distributed'), ('event_occurrence_uuid', 'distributed'), ('event_property', 'distributed'),
   ('event_violation', 'distributed'), ('feed_entry', 'distributed'), ('feed_stream', 'distributed'),
   ('monthly_occurrence_count', 'distributed'), ('object_identifier', 'distributed'), ('organization_retention', 'distributed'),
   ('project', 'distributed'), ('pull_request', 'distributed'),
   ('running_export', 'distributed'), ('sent_occurrence_count', 'distributed'), ('session', 'distributed'), ('session_event', 'distributed'), ('session_event_batch', 'distributed'),
-  ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('usage_sum', 'distributed'), ('webhook', 'distributed'),
+  ('session_search', 'distributed'), ('session_stream', 'distributed'), ('session_text', 'distributed'), ('transcript_file', 'distributed'), ('transcript_line', 'distributed'), ('usage_sum', 'distributed'), ('webhook', 'distributed'),
   ('webhook_delivery', 'distributed');
 -- All others stay on the coordinator; docs/storage.md says why.
 

@@ -3,11 +3,11 @@ import { SETTINGS, readConfig } from './core/config.ts';
 import { misspelledVariables } from './core/misspelled-variables.ts';
 import { assemble } from './gateway/assemble.ts';
 import { prepareDatabase } from './gateway/prepare-database.ts';
-import { runLogin, runLogout } from './gateway/pages/files/recorder/login.mjs';
+import { runLogin, runLogout } from './recorder/login.ts';
 import { createLog } from './gateway/telemetry/logging.ts';
 import { parseCommandLine } from './operator/command-line.ts';
 import { type DatabaseCommand, isLoginCommand } from './operator/command.ts';
-import { runCommand } from './operator/commands.ts';
+import { needsNoMigration, runCommand } from './operator/commands.ts';
 import { isPlanCommand, runPlanCommand } from './operator/tracking-plan/plan-commands.ts';
 import { writeAnswer } from './operator/write-answer.ts';
 
@@ -41,7 +41,8 @@ async function run(command: DatabaseCommand): Promise<void> {
   // Standard output is only for the answer.
   const assembly = await assemble(config, createLog('silent'), { joinRunning: true });
   try {
-    await prepareDatabase(assembly.dependencies);
+    const note = (line: string) => process.stderr.write(`${line}\n`);
+    if (!needsNoMigration(command)) await prepareDatabase(assembly.dependencies, note);
     const streams = { progress: process.stderr, input: process.stdin, signal: interruption.signal };
     const answer = await runCommand(assembly.dependencies, command, streams);
     const asTable = process.stdout.isTTY && !('json' in command && command.json);

@@ -1,4 +1,5 @@
 import { flushCompileCache } from 'node:module';
+import { auditFloorOf } from './core/audit-floor.ts';
 import { databaseTrouble } from './core/postgres/failures.ts';
 import { createSignInLink } from './domains/identities/public.ts';
 import { CompanySignIn } from './gateway/company-sign-in.ts';
@@ -6,6 +7,7 @@ import { workContext } from './gateway/contexts.ts';
 import { createGateway } from './gateway/gateway.ts';
 import { listen } from './gateway/http/listen.ts';
 import { startJobs } from './gateway/jobs.ts';
+import { prepareScripts } from './gateway/pages/scripts.ts';
 import { checkSecrets, prepareDatabase } from './gateway/prepare-database.ts';
 import { DEMO_EMAIL, createDemoWorkspace } from './operator/demo-workspace.ts';
 import { GRACE_MS, runService } from './operator/run-service.ts';
@@ -15,10 +17,19 @@ await runService(async ({ config, assembly: { dependencies, embedded }, onStop }
   await prepareDatabase(dependencies);
   await checkSecrets(dependencies);
   await new CompanySignIn(dependencies).check();
+  const { days, loweredBy } = auditFloorOf(config);
+  if (loweredBy)
+    dependencies.log.warn({ days }, `organizations can cut their audit log to ${days} days, because of ${loweredBy}`);
+  prepareScripts();
   // Without this, Node.js would spend seconds on writing compiled code at its end, after the first start of a version.
   flushCompileCache();
-  const { HOST: host, PORT: port } = config;
-  const server = await listen(createGateway(dependencies), { host, port, variable: 'PORT' });
+  const { HOST: host, PORT: port, KEEP_ALIVE_SECONDS } = config;
+  const server = await listen(createGateway(dependencies), {
+    host,
+    port,
+    variable: 'PORT',
+    keepAliveTimeoutMs: KEEP_ALIVE_SECONDS * 1_000,
+  });
   onStop(() => server.stop(GRACE_MS));
   dependencies.address.url = server.url;
   if (config.RUN_JOBS) {

@@ -1,6 +1,21 @@
 import type { ComponentType } from 'preact';
-import { isAdministrator } from './caller.ts';
-import type { Answers } from './operation-types.ts';
+import { isAdministrator } from './parts/caller.ts';
+import type { Answers } from './generated/operation-types.ts';
+import { OverviewPage } from './overview/overview-page.tsx';
+import { SessionsPage } from './sessions/sessions-page.tsx';
+import { SessionPage } from './sessions/session-page.tsx';
+import { RecordPage } from './record/record-page.tsx';
+import { EventDefinitionsPage } from './event-definitions/event-definitions-page.tsx';
+import { EventDefinitionPage } from './event-definitions/event-definition-page.tsx';
+import { McpConnectionsPage } from './mcp-connections/mcp-connections-page.tsx';
+import { McpConnectionPage } from './mcp-connections/mcp-connection-page.tsx';
+import { WebhooksPage } from './webhooks/webhooks-page.tsx';
+import { WebhookPage } from './webhooks/webhook-page.tsx';
+import { ApiKeysPage } from './api-keys/api-keys-page.tsx';
+import { MembersPage } from './members/members-page.tsx';
+import { AuditLogPage } from './audit-log/audit-log-page.tsx';
+import { UsagePage } from './usage/usage-page.tsx';
+import { ProfilePage } from './profile/profile-page.tsx';
 
 /** The sections of the console. */
 
@@ -11,12 +26,12 @@ export interface Section {
   readonly scope?: Answers['Viewer']['viewer']['scopes'][number];
   /** Whether only administrators see it. */
   readonly isForAdministrators?: boolean;
-  /** Loads the code of its page, when that is opened. */
-  readonly list: () => Promise<ComponentType>;
+  /** Its page. */
+  readonly list: ComponentType;
   /** Finds one object, to learn which organization has it. */
   readonly find?: 'FindSession' | 'FindEventDefinition' | 'FindMcpServer' | 'FindWebhook';
-  /** Loads the code of the page of one object. */
-  readonly object?: () => Promise<ComponentType<{ readonly id: string }>>;
+  /** The page of one object. */
+  readonly object?: ComponentType<{ readonly id: string }>;
 }
 
 const SECTIONS: readonly Section[] = [
@@ -24,66 +39,66 @@ const SECTIONS: readonly Section[] = [
     href: '/overview',
     name: 'Overview',
     scope: 'SESSIONS_READ',
-    list: async () => (await import('./overview-page.ts')).OverviewPage,
+    list: OverviewPage,
   },
   {
     href: '/sessions',
     name: 'Sessions',
     scope: 'SESSIONS_READ',
-    list: async () => (await import('./sessions-page.ts')).SessionsPage,
+    list: SessionsPage,
     find: 'FindSession',
-    object: async () => (await import('./session-page.ts')).SessionPage,
+    object: SessionPage,
   },
   {
     href: '/record',
     name: 'Record',
     scope: 'SESSIONS_READ',
-    list: async () => (await import('./record-page.ts')).RecordPage,
+    list: RecordPage,
   },
   {
     href: '/event-definitions',
     name: 'Event definitions',
     scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE',
-    list: async () => (await import('./event-definitions-page.ts')).EventDefinitionsPage,
+    list: EventDefinitionsPage,
     find: 'FindEventDefinition',
-    object: async () => (await import('./event-definition-page.ts')).EventDefinitionPage,
+    object: EventDefinitionPage,
   },
   {
     href: '/mcp-connections',
     name: 'MCP connections',
     scope: 'MCP_CONNECTIONS_READ',
-    list: async () => (await import('./mcp-connections-page.ts')).McpConnectionsPage,
+    list: McpConnectionsPage,
     find: 'FindMcpServer',
-    object: async () => (await import('./mcp-connection-page.ts')).McpConnectionPage,
+    object: McpConnectionPage,
   },
   {
     href: '/webhooks',
     name: 'Webhooks',
     scope: 'WEBHOOKS_WRITE',
     isForAdministrators: true,
-    list: async () => (await import('./webhooks-page.ts')).WebhooksPage,
+    list: WebhooksPage,
     find: 'FindWebhook',
-    object: async () => (await import('./webhook-page.ts')).WebhookPage,
+    object: WebhookPage,
   },
   {
     href: '/api-keys',
     name: 'API keys',
     scope: 'API_KEYS_READ',
-    list: async () => (await import('./api-keys-page.ts')).ApiKeysPage,
+    list: ApiKeysPage,
   },
-  { href: '/members', name: 'Members', list: async () => (await import('./members-page.ts')).MembersPage },
+  { href: '/members', name: 'Members', list: MembersPage },
   {
     href: '/audit-log',
     name: 'Audit log',
     scope: 'ORGANIZATIONS_WRITE',
     isForAdministrators: true,
-    list: async () => (await import('./audit-log-page.ts')).AuditLogPage,
+    list: AuditLogPage,
   },
   {
     href: '/usage',
     name: 'Usage',
     scope: 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE',
-    list: async () => (await import('./usage-page.ts')).UsagePage,
+    list: UsagePage,
   },
 ];
 
@@ -91,7 +106,7 @@ const SECTIONS: readonly Section[] = [
 export const PROFILE: Section = {
   href: '/profile',
   name: 'Profile',
-  list: async () => (await import('./profile-page.ts')).ProfilePage,
+  list: ProfilePage,
 };
 
 /** The sections that the caller can read. */

@@ -1,4 +1,4 @@
-import { serve } from './stream-hub.ts';
+import { serve } from './parts/stream-hub.ts';
 
 /** The SharedWorker of all tabs of a browser. */
 addEventListener('connect', (event) => {

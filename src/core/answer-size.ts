@@ -1,5 +1,6 @@
 import { DomainError } from './errors.ts';
 import { RawJson } from './text/raw-json.ts';
+import { isObject } from './is-object.ts';
 
 const MIB = 1024 * 1024;
 
@@ -38,6 +39,8 @@ export function isSurelyLarger(value: unknown, maxBytes: number): boolean {
 
 /** The approximate size of a value as JSON, as above. Counting stops once it exceeds `maxBytes`. */
 export function sizeOf(value: unknown, maxBytes = Number.MAX_SAFE_INTEGER): number {
+  // The value of most fields of this type, in every row of a page.
+  if (value instanceof RawJson) return value.text.length;
   let left = maxBytes;
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -87,3 +90,27 @@ export const ENVELOPE_BYTES = 16 * 1024;
 export function isLarger(text: string, maxBytes: number): boolean {
   return text.length * 3 > maxBytes && Buffer.byteLength(text) > maxBytes;
 }
+
+/**
+ * The JSON of the answer of a write, without the members that make it larger than `maxBytes`. The change was made, so the
+ * answer must not be an error.
+ */
+export function shortenedJson(document: unknown, maxBytes: number): string {
+  const json = JSON.stringify(document);
+  return isObject(document) && isLarger(json, maxBytes) ? JSON.stringify(shortened(document, maxBytes)) : json;
+}
+
+/** A document whose largest members are null, as many as make it larger than `maxBytes`. */
+export function shortened<Document extends object>(document: Document, maxBytes: number): Document {
+  let left = sizeOfJson(document);
+  const sizes = Object.entries(document).map(([name, value]): [string, number] => [name, sizeOfJson(value)]);
+  const nulls: Record<string, null> = {};
+  for (const [name, size] of sizes.toSorted(([, a], [, b]) => b - a)) {
+    if (left <= maxBytes) break;
+    nulls[name] = null;
+    left -= size - sizeOfJson(null);
+  }
+  return { ...document, ...nulls };
+}
+
+const sizeOfJson = (value: unknown): number => Buffer.byteLength(JSON.stringify(value) ?? '');

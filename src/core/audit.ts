@@ -101,8 +101,43 @@ const AuditEntrySchema = defineEntity({
 /** One entry of the audit log. Read as rows, never as entities. */
 export class AuditEntry extends AuditEntrySchema.class {}
 AuditEntrySchema.setClass(AuditEntry);
-export type AuditTables = InferKyselyDB<typeof AuditEntrySchema>;
+
+const AuditOriginSchema = defineEntity({
+  name: 'AuditOrigin',
+  tableName: 'audit_origin',
+  properties: {
+    entry: () => p.manyToOne(AuditEntry).primary().deleteRule('cascade'),
+    /** The key of the entry, with whose account the row is deleted. */
+    keyId: p.uuid().$type<ApiKeyId>().nullable(),
+    clientAddress: p.text().nullable(),
+    userAgent: p.text().nullable(),
+  },
+  indexes: [{ name: 'audit_origin_key_index', properties: ['keyId'] }],
+});
+
+/** From where a sign-in, the creation of a key or an export came. A table of its own, because few entries have it, and it is erased alone. */
+export class AuditOrigin extends AuditOriginSchema.class {}
+AuditOriginSchema.setClass(AuditOrigin);
+
+export type AuditTables = InferKyselyDB<typeof AuditEntrySchema | typeof AuditOriginSchema>;
 export const AUDIT_ENTRY_COLUMNS = columnNames<AuditTables, 'audit_entry'>(AuditEntrySchema, 'audit_entry');
+
+/** Who has sent a request. */
+export interface AuditClient {
+  /** Undefined for calls within the process. */
+  readonly clientAddress: string | undefined;
+  readonly userAgent: string | undefined;
+}
+
+/** Operations whose entries say from where they came. */
+const WITH_ORIGIN: ReadonlySet<string> = new Set([
+  'signIn',
+  'createApiKey',
+  'createServiceAccountApiKey',
+  'connectApp',
+  'exportOrganization',
+  'acceptOrganizationInvitation',
+]);
 
 export interface NewAuditEntry {
   readonly occurredAt: Date;
@@ -118,6 +153,7 @@ export interface NewAuditEntry {
   readonly requestIdOrigin: RequestIdOrigin | null;
   readonly changedFields: readonly string[] | null;
   readonly detail: string | null;
+  readonly client?: AuditClient | undefined;
 }
 
 /** The kinds of objects that entries name and GraphQL has as nodes. */
@@ -187,6 +223,7 @@ export function auditEntry(
     readonly actor: AuditedActor;
     readonly requestId: string;
     readonly requestIdOrigin: RequestIdOrigin;
+    readonly client?: AuditClient | undefined;
   },
   operation: string,
   given: AuditTarget,
@@ -195,7 +232,8 @@ export function auditEntry(
   const { organizationId = actor.organization?.id } = given;
   const target = { ...given, organizationId };
   if (actor.isOperator) return operatorEntry(context, operation, target);
-  return { ...entryOf(context, operation, target), source: 'request', keyId: actor.keyId, requestId, requestIdOrigin };
+  const entry = { ...entryOf(context, operation, target), source: 'request' as const, keyId: actor.keyId };
+  return { ...entry, requestId, requestIdOrigin, client: WITH_ORIGIN.has(operation) ? context.client : undefined };
 }
 
 /** The audit log entry of a command. */
@@ -234,7 +272,11 @@ function entryOf(
 
 const audit = queriesOn<AuditTables>();
 
-const COLUMNS: readonly { name: keyof AuditTables['audit_entry']; type: string; property: keyof NewAuditEntry }[] = [
+const COLUMNS: readonly {
+  name: keyof AuditTables['audit_entry'];
+  type: string;
+  property: Exclude<keyof NewAuditEntry, 'client'>;
+}[] = [
   { name: 'occurred_at', type: 'timestamptz', property: 'occurredAt' },
   { name: 'id', type: 'uuid', property: 'id' },
   { name: 'organization_id', type: 'uuid', property: 'organizationId' },
@@ -261,10 +303,26 @@ export function recordAudit(em: EntityManager, entry: NewAuditEntry): Promise<vo
 /** Writes several entries with one statement. */
 export async function recordAudits(em: EntityManager, entries: readonly NewAuditEntry[]): Promise<void> {
   if (entries.length === 0) return;
-  await em.getKysely<Readable<AuditTables>>().insertInto('audit_entry').values(entries.map(auditRow)).execute();
+  const tables = em.getKysely<Readable<AuditTables>>();
+  await tables.insertInto('audit_entry').values(entries.map(auditRow)).execute();
+  const origins = entries.flatMap(originRow);
+  // The types take a relation with a key of two columns for one column.
+  if (origins.length > 0)
+    await tables
+      .insertInto('audit_origin')
+      .values(origins as never)
+      .execute();
 }
 
-/** The row of an entry in the table. */
+const MAX_USER_AGENT = 500;
+
+function originRow({ client, occurredAt, id, keyId }: NewAuditEntry) {
+  if (client?.clientAddress === undefined && client?.userAgent === undefined) return [];
+  const { clientAddress = null, userAgent } = client;
+  const origin = { client_address: clientAddress, user_agent: userAgent?.slice(0, MAX_USER_AGENT) ?? null };
+  return [{ entry_occurred_at: occurredAt, entry_id: id, key_id: keyId, ...origin }];
+}
+
 export function auditRow(entry: NewAuditEntry) {
   const {
     occurredAt,
@@ -276,6 +334,7 @@ export function auditRow(entry: NewAuditEntry) {
     requestId,
     requestIdOrigin,
     changedFields,
+    client: _,
     ...rest
   } = entry;
   return {
@@ -293,7 +352,9 @@ export function auditRow(entry: NewAuditEntry) {
 }
 
 /** The values of an entry, named as `auditInsert` refers to them in a prepared statement. */
-export type AuditValues = { readonly [Name in keyof NewAuditEntry as `audit.${Name}`]: NewAuditEntry[Name] };
+export type AuditValues = {
+  readonly [Name in Exclude<keyof NewAuditEntry, 'client'> as `audit.${Name}`]: NewAuditEntry[Name];
+};
 
 export function auditValues(entry: NewAuditEntry): AuditValues {
   return {

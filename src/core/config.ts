@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isOwnPath } from './http/base-path.ts';
 import { keysOf } from './keys-of.ts';
 import { type Network, parseNetwork } from './http/client-address.ts';
+import { auditFloorFault } from './audit-floor.ts';
 import { OIDC_ENVIRONMENT, oidcFault } from './oidc-settings.ts';
 import { parseEncryptionKeys } from './secrets/secrets.ts';
 
@@ -92,6 +93,7 @@ const encryptionKeys = z.string().transform((value, context) => {
 });
 
 const environment = z.object({
+  /** The address to listen on; `0.0.0.0` for all. */
   HOST: z
     .string()
     .refine(
@@ -99,14 +101,19 @@ const environment = z.object({
       'must be a host name or an IP address',
     )
     .default('127.0.0.1'),
+  /** The port to listen on; `0` selects a free one. */
   PORT: wholeNumber(65_535).default(4000),
+  /** How long an idle connection of a client or proxy is kept, 1–3,600; longer than your proxy keeps it. */
+  KEEP_ALIVE_SECONDS: wholeNumber(3_600, 1).default(75),
+  /** PostgreSQL, as `postgresql://…`; needs `ENCRYPTION_KEYS`. Any number of gateways may share it. Default: embedded. */
   DATABASE_URL: postgresUrl.optional(),
-  /** The mode of the pooler at `DATABASE_URL`: with `transaction` each transaction may use another server connection. */
+  /** `transaction` if `DATABASE_URL` is PgBouncer or a similar pooler in that mode: each transaction may use another server connection. */
   DATABASE_POOLER: z.enum(['transaction'], 'must be transaction').optional(),
-  /** Connections of this process for requests. A request uses up to four at once. */
+  /** Connections of each process for requests, 4–1,000, of which a request uses up to four at once; two or three more are for other purposes. */
   DATABASE_POOL_SIZE: wholeNumber(1_000, 4).default(20),
-  /** The database without the pooler, for `LISTEN` and migrations. */
+  /** The database without the pooler, for `LISTEN` and migrations; required with `DATABASE_POOLER`. Default: `DATABASE_URL`. */
   DATABASE_DIRECT_URL: postgresUrl.optional(),
+  /** Standbys, or all servers of the cluster, separated by commas: a standby that has caught up serves reads. */
   DATABASE_REPLICA_URLS: z
     .string()
     .transform((value) => value.split(','))
@@ -115,7 +122,9 @@ const environment = z.object({
       'must be postgresql:// URLs, separated by commas',
     )
     .default([]),
+  /** The folder of the embedded PostgreSQL and its key file. */
   DATA_DIR: z.string().min(1).default('.data'),
+  /** The URL of the gateway for clients. [With a path](operations.md#below-a-path). Default: the listen address. */
   PUBLIC_URL: z
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
@@ -126,15 +135,26 @@ const environment = z.object({
     // As clients write it, which compare it with what the metadata say.
     .transform((value) => new URL(value).href.replace(/\/+$/, ''))
     .optional(),
+  /** URL of the OAuth client metadata document, if authorization servers cannot reach `PUBLIC_URL`. Default: below `PUBLIC_URL`. */
   CLIENT_METADATA_URL: z
     .string()
     .refine(isClientIdUrl, 'must be an https URL with a path, without user, query and fragment')
     .optional(),
+  /** `id:base64,id:base64`, 32 bytes each; the first one encrypts, all decrypt. Default: key file in `DATA_DIR`. */
   ENCRYPTION_KEYS: encryptionKeys.optional(),
+  /** Allows MCP connections and webhooks to private addresses; only for development. */
   ALLOW_PRIVATE_NETWORK: flag.default(false),
+  /** Requests per key and minute, and 200 times as many GraphQL cost points ([limits](limits.md)); `0` disables both. */
   RATE_LIMIT_PER_MINUTE: wholeNumber(1_000_000).default(100),
-  /** Proxies whose `X-Forwarded-For` is trusted. */
+  /** Requests that a process works on at once ([limits](limits.md)); others wait. */
+  REQUESTS_AT_ONCE: wholeNumber(10_000, 1).default(64),
+  /** Those of a person or service account, with all keys and sign-ins. */
+  REQUESTS_AT_ONCE_OF_PERSON: wholeNumber(10_000, 1).default(16),
+  /** Those of a client address without a key. */
+  REQUESTS_AT_ONCE_OF_ADDRESS: wholeNumber(10_000, 1).default(8),
+  /** Proxies whose `X-Forwarded-For` is trusted: addresses or CIDR blocks, separated by commas. */
   TRUSTED_PROXIES: networks.default([]),
+  /** Origins that browsers may call from, such as `https://app.example.com`, separated by commas. */
   CORS_ORIGINS: z
     .string()
     .transform((value) => value.split(','))
@@ -143,44 +163,54 @@ const environment = z.object({
       'must be origins as browsers send them, such as https://app.example.com, separated by commas',
     )
     .default([]),
-  /** A file or a folder of GraphQL documents. */
+  /** Trusted documents: Relay's JSON file, Apollo's manifest, a `.graphql` file, or a folder of these. */
   PERSISTED_OPERATIONS: z.string().optional(),
+  /** `only` refuses all other documents. */
   PERSISTED_OPERATIONS_MODE: z.enum(['also', 'only'], 'must be also or only').default('also'),
-  /** A folder of GraphQL documents that are tools at `/mcp`, besides the built-in ones. */
+  /** A folder of `.graphql` files that are tools at `/mcp`, besides the built-in ones ([MCP](mcp.md#your-own-tools)). */
   MCP_DOCUMENTS: z.string().min(1).optional(),
   /** Whether `/mcp` has the tools that change something. */
   MCP_MUTATIONS: flag.default(false),
-  /** Required for `/metrics`, if set. */
+  /** The bearer token that `/metrics` requires; 16–1,000 characters. */
   METRICS_TOKEN: z
     .string()
     .regex(/^[\x21-\x7e]{16,1000}$/, 'must be 16 to 1000 printable ASCII characters without spaces')
     .optional(),
+  /** `fatal`, `error`, `warn`, `info`, `debug`, `trace` or `silent`; JSON lines, or readable ones at a terminal. */
   LOG_LEVEL: z.enum(LOG_LEVELS, `must be one of ${LOG_LEVELS.join(', ')}`).default('info'),
+  /** Subscriptions of a new organization: `family:level` pairs, separated by commas. Default: `marketing:professional`. */
   DEFAULT_SUBSCRIPTION: subscriptions.default({ marketing: 'professional' }),
-  /** Whether this gateway also runs jobs; `npm run worker` always does. */
+  /** Whether the gateway runs jobs, such as deletions; `npm run worker` always does. */
   RUN_JOBS: flag.default(true),
-  /** The port on which the worker answers `/health/live`, `/health/ready` and `/metrics`; without it, it does not listen. */
+  /** The port, on `HOST`, of `/health/live`, `/health/ready` and `/metrics` of `npm run worker`; without it, it does not listen. */
   WORKER_PORT: wholeNumber(65_535).optional(),
+  /** Seconds during which the deletion of a user can be canceled. */
   USER_DELETION_DELAY: wholeNumber(31_536_000).default(0),
+  /** Event occurrences per month and organization; `0` for no limit. */
   MONTHLY_OCCURRENCE_LIMIT: wholeNumber().default(0),
-  /** Whether credentials in recorded events and descriptions of sessions are replaced. */
+  /** Replaces credentials in recorded events and descriptions of sessions before they are stored; `off` stores them. Default: `on`. */
   RECORD_REDACTION: z
     .enum(['on', 'off'], 'must be on or off')
     .transform((value) => value === 'on')
     .default(true),
-  /** Days for which audit log entries are kept; 0 keeps them forever. */
+  /** Days for which audit log entries are kept; `0` keeps them forever. */
   AUDIT_RETENTION_DAYS: wholeNumber(36_500).default(365),
-  /** The bound for all organizations of what they keep, in days; 0 sets none. */
+  /** The fewest days that an organization can set for its audit log. Default: `90`, or what the next two allow. */
+  AUDIT_RETENTION_MIN_DAYS: wholeNumber(36_500).optional(),
+  /** The bound in days for what all organizations keep: sessions, occurrences, audit log; `0` sets none. */
   RETENTION_MAX_DAYS: wholeNumber(36_500).default(0),
   ...OIDC_ENVIRONMENT,
   /** Whether OAuth clients can register themselves, beside those with a metadata document. */
   OAUTH_REGISTRATION: flag.default(false),
-  /** The hosts whose metadata documents describe OAuth clients; empty for any. */
+  /** `false`: no metadata documents of OAuth clients, for a gateway without a way out; clients then register themselves. */
+  OAUTH_CLIENT_DOCUMENTS: flag.default(true),
+  /** Hosts of the metadata documents of OAuth clients, separated by commas, such as `claude.ai,chatgpt.com`. Default: any. */
   OAUTH_CLIENT_HOSTS: z
     .string()
     .transform((value) => value.split(',').map((host) => host.trim().toLowerCase()))
     .refine((hosts) => hosts.every(isHost), 'must be hosts such as claude.ai, separated by commas')
     .default([]),
+  /** The collector for traces, over OTLP/HTTP. */
   OTEL_EXPORTER_OTLP_ENDPOINT: z
     .string()
     .refine(isBaseUrl, 'must be an http(s) URL without user, query and fragment')
@@ -194,7 +224,6 @@ function isHost(host: string): boolean {
 
 export type Config = z.output<typeof environment>;
 
-/** The names of all settings. */
 export const SETTINGS = keysOf(environment.shape);
 
 /** An invalid configuration. The message is one line and names the variable. */
@@ -213,6 +242,8 @@ export function readConfig(env: Readonly<Record<string, string | undefined>>): C
   }
   if (result.data.PERSISTED_OPERATIONS_MODE === 'only' && !result.data.PERSISTED_OPERATIONS)
     throw new ConfigurationError('PERSISTED_OPERATIONS: is required with PERSISTED_OPERATIONS_MODE=only');
+  const tooHigh = auditFloorFault(result.data);
+  if (tooHigh !== undefined) throw new ConfigurationError(tooHigh);
   const fault = oidcFault(result.data);
   if (fault !== undefined) throw new ConfigurationError(fault);
   if (result.data.DATABASE_POOLER && !result.data.DATABASE_DIRECT_URL) {

@@ -46,7 +46,7 @@ export const CODE_OF = Object.freeze({
   remoteTimedOut: 'REMOTE_FAILED',
 } as const satisfies Record<ErrorKind, string>);
 
-export type ErrorCode = (typeof CODE_OF)[ErrorKind];
+export type ErrorCode = (typeof CODE_OF)[ErrorKind] | 'TOO_MANY_AT_ONCE';
 
 /** The rules that an input can break, with their descriptions; the same on both APIs. */
 export const INPUT_FAULT_CODES = Object.freeze({
@@ -70,7 +70,7 @@ export type InputFaultCode = keyof typeof INPUT_FAULT_CODES;
 /** Reasons for a conflict to which a client can react. */
 export const CONFLICT_REASONS = Object.freeze({
   NAME_TAKEN: 'The name, slug or e-mail address is in use; choose another one.',
-  NAME_USED_BEFORE: 'The name belonged to a deleted object and can never be used again.',
+  NAME_USED_BEFORE: 'The name belonged to another object and cannot be used again; a handle not for 30 days.',
   WRONG_STATE: 'The state of the object does not allow this.',
   LAST_ADMINISTRATOR: 'The organization would be left without an administrator.',
   LIMIT_REACHED: 'The maximum number of these objects is reached.',
@@ -92,7 +92,6 @@ export interface Fault {
   readonly key?: string | undefined;
 }
 
-/** A fault of an input. */
 export interface InputFault extends Fault {
   readonly code: InputFaultCode;
 }
@@ -137,6 +136,28 @@ export class DomainError extends Error {
 
   get code(): ErrorCode {
     return CODE_OF[this.kind];
+  }
+
+  /** What the message says, in fields. */
+  get details(): Readonly<Record<string, unknown>> | undefined {
+    return undefined;
+  }
+}
+
+/** 429: it had to wait for too long until others of the same caller, or of all callers, had ended. */
+export class TooManyAtOnceError extends DomainError {
+  constructor() {
+    super('rateLimited', 'too many requests at once; send fewer at the same time, or try again', {
+      headers: { 'Retry-After': '1' },
+    });
+  }
+
+  override get code(): ErrorCode {
+    return 'TOO_MANY_AT_ONCE';
+  }
+
+  override get details(): Readonly<Record<string, unknown>> {
+    return { code: this.code };
   }
 }
 
@@ -269,7 +290,19 @@ export function nameTaken(name: string, holder: string, field = 'name', path = [
   return new ConflictError('NAME_TAKEN', message, path);
 }
 
+/** For a name that stays reserved after its object. */
+export function nameUsedBefore(message: string, path: readonly string[]): ConflictError {
+  return new ConflictError('NAME_USED_BEFORE', message, path);
+}
+
 export function unauthenticated(message = 'missing or invalid API key'): DomainError {
   // RFC 6750, section 3: a 401 names the scheme that would serve.
   return new DomainError('unauthenticated', message, { headers: { 'WWW-Authenticate': 'Bearer' } });
+}
+
+/** An error and its causes, at most five, because errors can be causes of each other. Empty for anything that is not an error. */
+export function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
+  for (let cause = error; cause instanceof Error && causes.length < 5; cause = cause.cause) causes.push(cause);
+  return causes;
 }

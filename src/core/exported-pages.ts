@@ -1,6 +1,6 @@
-import { type Access, requireAccess } from './access.ts';
+import { type Access, type Actor, requireAccess } from './access.ts';
 import type { OperationContext } from './operation.ts';
-import type { Page, PageArguments } from './postgres/reading/keyset.ts';
+import { type Order, type Page, type PageArguments, endCursorOf } from './postgres/reading/keyset.ts';
 import { WORK } from './work-budget.ts';
 
 /** Reads a file page by page. One page is in memory, and nothing is held in the database while the client reads it. */
@@ -12,7 +12,7 @@ export type NextPage = () => Promise<OperationContext>;
 export function pagesWithRights(context: OperationContext, access: Access): NextPage {
   return async () => {
     context.budget.renew();
-    const current = { ...context, actor: await context.authenticateAgain() };
+    const current = context.with({ actor: await context.authenticateAgain() });
     requireAccess(current.actor, access, context.actor.organization?.id);
     return current;
   };
@@ -24,11 +24,42 @@ export async function* pagesOf<Row>(
   read: (context: OperationContext, page: PageArguments) => Promise<Page<Row>>,
   cursor?: string,
 ): AsyncGenerator<readonly Row[], void, undefined> {
-  for (let after = cursor, hasMore = true; hasMore;) {
-    const page = await read(await next(), { first: WORK.exportedRows, ...(after !== undefined && { after }) });
-    const last = page.rows.at(-1);
+  for (let after: string | null = cursor ?? null, hasMore = true; hasMore;) {
+    const page = await read(await next(), { first: WORK.exportedRows, after });
     if (page.rows.length > 0) yield page.rows;
-    hasMore = page.hasNextPage && last !== undefined;
-    after = last && page.cursorOf(last);
+    after = endCursorOf(page);
+    hasMore = page.hasNextPage && after !== null;
   }
+}
+
+/** A page of rows of any type. */
+export interface AnyPage extends Omit<Page<object>, 'cursorOf'> {
+  cursorOf(row: object): string;
+}
+
+/** Objects of a kind in the export of an organization, one on each line. Lines have no secrets. */
+export interface Exported {
+  readonly kind: string;
+  /** The kind of the objects that they belong to, each of which they follow. */
+  readonly below?: string;
+  /** A page of all, or of those below an object; undefined if that was deleted meanwhile. */
+  page(context: OperationContext, page: PageArguments, parent: object): Promise<AnyPage | undefined>;
+  /** By default the row. */
+  lineOf?(row: object, parent: object, actor: Actor): object;
+}
+
+/** All objects of a list, the oldest first. */
+export function exportedList<Row extends object>(
+  kind: string,
+  list: {
+    page(
+      context: OperationContext,
+      asked: { readonly filter: object; readonly order: Order<never>; readonly page: PageArguments },
+    ): Promise<Page<Row>>;
+  },
+  { field = 'CREATED_AT', lineOf }: { readonly field?: string; readonly lineOf?: (row: Row) => object } = {},
+): Exported {
+  // Each list has this field, and no required condition.
+  const order = { field, direction: 'ASC' } as Order<never>;
+  return { kind, page: (context, page) => list.page(context, { filter: {}, order, page }), ...(lineOf && { lineOf }) };
 }

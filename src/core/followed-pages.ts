@@ -58,7 +58,7 @@ async function readUnlessAway<Item>(
 ): Promise<FollowedPage<Item> | 'away'> {
   try {
     context.budget.renew();
-    const current: OperationContext = { ...context, actor: await context.authenticateAgain() };
+    const current = context.with({ actor: await context.authenticateAgain() });
     requireAccess(current.actor, access);
     return await readPage(current);
   } catch (error) {

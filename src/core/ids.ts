@@ -1,8 +1,11 @@
+import { z } from 'zod';
+
 declare const noun: unique symbol;
 
 /**
- * An id of one kind of object. Passing the id of another kind does not compile. A plain string fits every kind, so new ids and ids from
- * outside need no cast; `idSchema` names the kind of an input field.
+ * An id of one kind of object. Passing the id of another kind does not compile. A plain string fits every kind, because the brand is an
+ * optional property that no value has: a required one would need a cast wherever an id is created or read. Entities declare the kind
+ * (`p.uuid().$type<SessionId>()`), from which foreign keys and queries infer it; `idSchema` names that of an input field.
  */
 type Id<Noun extends string> = string & { readonly [noun]?: Noun };
 
@@ -26,3 +29,9 @@ export type SessionId = Id<'Session'>;
 export type UserId = Id<'User'>;
 export type WebhookDeliveryId = Id<'WebhookDelivery'>;
 export type WebhookId = Id<'Webhook'>;
+
+/** The pattern alone, because a schema takes ten times as long. */
+const UUID = z.regexes.uuid();
+
+/** Whether the text is a UUID in its hyphenated form (RFC 9562). */
+export const isUuid = (text: string): boolean => UUID.test(text);

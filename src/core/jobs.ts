@@ -1,9 +1,11 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type KyselyTransactionLike, PgBoss, type QueueOptions, type QueuePolicy, fromKysely } from 'pg-boss';
-import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { WorkContext } from './operation.ts';
+import { DatabaseClient } from './postgres/driver/client.ts';
+import { DatabaseAddress } from './postgres/driver/database-address.ts';
+import { PROCESS_NAME } from './version.ts';
 
 /**
  * Background jobs: pg-boss queues in PostgreSQL, in the schema `pgboss`. A job is enqueued by the transaction that needs it, and run by any
@@ -22,17 +24,16 @@ export const QUEUES = [
   'mcp-refresh',
   'mcp-token-revocation',
   'feed-occurrences',
+  'webhook-addresses',
 ] as const;
 export type Queue = (typeof QUEUES)[number];
 
-/** The context of a job. */
 export interface JobContext extends WorkContext {
   readonly log: Logger;
   /** Aborts when the process stops or another worker has taken over the job. A job then ends at its next safe point. */
   readonly signal: AbortSignal;
 }
 
-/** The handler for the jobs of a queue. */
 export interface JobHandler<Data extends z.core.$ZodType = z.core.$ZodType> {
   readonly queue: Queue;
   readonly data: Data;
@@ -65,40 +66,14 @@ const OPTIONS: Partial<Record<Queue, QueueOptions & { policy?: QueuePolicy }>> =
   retention: RECURRING,
   'mcp-refresh': RECURRING,
   'feed-occurrences': RECURRING,
+  'webhook-addresses': RECURRING,
 };
 /** Seconds between two searches for jobs of dead workers. */
 const SUPERVISE_SECONDS = 20;
-/** Any constant that all processes share. */
-const MIGRATION_LOCK = 3_360_217_845;
-const PASSIVE = { supervise: false, schedule: false } as const;
+/** Of an instance that runs no jobs. */
+export const PASSIVE = { supervise: false, schedule: false, registerInstance: false } as const;
 
-/** Creates or migrates pg-boss's schema and the queues. Safe to run in many processes at once. */
-export async function migrateJobs(pool: Pool): Promise<void> {
-  // pg-boss sometimes fails when two processes install it at once.
-  const lock = await pool.connect();
-  try {
-    await lock.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await install(new PgBoss({ ...PASSIVE, db: { executeSql: (text, values) => pool.query(text, values) } }));
-    await lock.query('select pg_advisory_unlock($1)', [MIGRATION_LOCK]);
-    lock.release();
-  } catch (error) {
-    // Closing the connection also releases the lock.
-    lock.release(true);
-    throw error;
-  }
-}
-
-async function install(boss: PgBoss): Promise<void> {
-  boss.on('error', () => undefined);
-  await boss.start();
-  try {
-    const existing = new Set((await boss.getQueues([...QUEUES])).map(({ name }) => name));
-    for (const queue of QUEUES)
-      if (!existing.has(queue)) await boss.createQueue(queue, OPTIONS[queue] ?? QUEUE_OPTIONS);
-  } finally {
-    await boss.stop({ graceful: false });
-  }
-}
+export const optionsOf = (queue: Queue) => OPTIONS[queue] ?? QUEUE_OPTIONS;
 
 export interface NewJob {
   /** Chosen by the caller. If a job with this id exists, it is left unchanged. */
@@ -195,9 +170,12 @@ export async function startJobWorker({
 }
 
 function createBoss(url: string, handlers: readonly JobHandler[]): PgBoss {
+  // It passes these on to its pool.
+  const address = new DatabaseAddress(url);
+  const options = { address: () => address, Client: DatabaseClient };
   return new PgBoss({
-    connectionString: url,
-    application_name: 'gateway jobs',
+    ...options,
+    application_name: `${PROCESS_NAME} jobs`,
     max: 2,
     schedule: handlers.some(({ schedule }) => schedule !== undefined),
     superviseIntervalSeconds: SUPERVISE_SECONDS,

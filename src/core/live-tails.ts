@@ -3,7 +3,7 @@ import { isDatabaseAway } from './postgres/failures.ts';
 import { DomainError } from './errors.ts';
 import type { ApiKeyId, OrganizationId } from './ids.ts';
 import type { Notifier } from './postgres/notifications.ts';
-import { Sums } from './sums.ts';
+import { Sums } from './swept-map.ts';
 
 /** The caller of a live stream. */
 export interface Follower {

@@ -1,5 +1,6 @@
 import type { EntityClass, EntityManager } from '@mikro-orm/postgresql';
 import type { AuditTargetType } from './audit.ts';
+import type { Exported } from './exported-pages.ts';
 import type { AnyRoute, PublicPage } from './http/route.ts';
 import type { DeletionJobId, OrganizationId, SessionId } from './ids.ts';
 import type { JobHandler } from './jobs.ts';
@@ -25,6 +26,8 @@ export interface Module {
   readonly topics: readonly FollowedTopic[];
   /** Its steps of the deletion of an account, and of an organization. */
   readonly deletionSteps: DeletionSteps;
+  /** What the export of an organization has of it. */
+  readonly exports: readonly Exported[];
   /** Whether a stored answer about its objects can be replayed, for each kind of object that its audit log entries name. */
   readonly replays: Readonly<Partial<Record<AuditTargetType, ReplayCheck>>>;
 }
@@ -70,7 +73,7 @@ export interface StepOutcome {
 }
 
 /**
- * One step of a deletion, which docs/deletion.md lists. It handles a batch of rows in the caller's transaction, and is repeated until it finds
+ * One step of a deletion, which docs/privacy.md lists. It handles a batch of rows in the caller's transaction, and is repeated until it finds
  * none, so it can be interrupted at any point and run again. A table that refers to users or organizations without a cascading foreign key needs
  * a step; test/domains/user-deletions finds missing steps.
  */
@@ -86,12 +89,16 @@ export interface DeletionSteps {
   readonly ofOrganization: readonly DeletionStep[];
 }
 
-/** A step whose rows are named by the list of their ids. */
+/** A step that says how many rows it has found, or which. */
 export function deletionStep(
   name: string,
-  run: (context: StepContext, target: DeletionTarget) => Promise<readonly unknown[]>,
+  run: (context: StepContext, target: DeletionTarget) => Promise<number | readonly unknown[]>,
 ): DeletionStep {
-  return { name, run: async (context, target) => ({ found: (await run(context, target)).length }) };
+  const foundBy = async (context: StepContext, target: DeletionTarget) => {
+    const found = await run(context, target);
+    return { found: typeof found === 'number' ? found : found.length };
+  };
+  return { name, run: foundBy };
 }
 
 /**

@@ -1,6 +1,13 @@
 import { type Access, type Actor, requireAccess } from './access.ts';
 import { type EntityManager, ForeignKeyConstraintViolationException } from '@mikro-orm/postgresql';
-import { type AuditTarget, type RequestIdOrigin, type ToolCallOutcome, auditEntry, recordAudit } from './audit.ts';
+import {
+  type AuditClient,
+  type AuditTarget,
+  type RequestIdOrigin,
+  type ToolCallOutcome,
+  auditEntry,
+  recordAudit,
+} from './audit.ts';
 import { authorityValues, isAuthorized, isAuthorizedWithin } from './authority.ts';
 import type { LiveTails, Resumption } from './live-tails.ts';
 import type { ToolCallAudit } from './tool-call-audit.ts';
@@ -13,16 +20,51 @@ import type { SecretBox } from './secrets/secrets.ts';
 import { conflictOf } from './postgres/failures.ts';
 import type { RequestBudget } from './postgres/reading/request-budget.ts';
 import { type Sql, sqlWithin } from './postgres/reading/sql.ts';
-import type { KeyedQueue } from './keyed-queue.ts';
-import type { Subscriptions } from './config.ts';
+import type { KeyedQueue } from './concurrency.ts';
+import type { Pools } from './pools.ts';
+import type { OperationSettings } from './operation-settings.ts';
 import { DomainError, type ErrorClass, ForbiddenError } from './errors.ts';
 import type { UserId } from './ids.ts';
 import type { Message } from './text/wording.ts';
 import type { z } from 'zod';
 
-/** The dependencies of operations. Time and randomness are injected, so that tests can control them. */
-export interface OperationContext {
-  readonly em: EntityManager;
+/** What all requests of a gateway share. Time and randomness are injected, so that tests can control them. */
+export type Services = Pick<
+  OperationContext,
+  | 'notifier'
+  | 'appendQueue'
+  | 'settleChanges'
+  | 'toolCallAudit'
+  | 'observeToolCall'
+  | 'now'
+  | 'storedNow'
+  | 'hasOlderProcess'
+  | 'newId'
+  | 'timing'
+  | 'liveTails'
+  | 'settings'
+  | 'secrets'
+  | 'outbound'
+  | 'mcpObserver'
+  | 'caches'
+  | 'pools'
+>;
+
+export interface ContextParts
+  extends Services, Omit<OperationContext, keyof Services | 'with' | Added>, Partial<Pick<OperationContext, Added>> {
+  /** Creates the unit of work when a change first needs it; reads need none. */
+  readonly openEm: () => EntityManager;
+  readonly request?: { readonly signal: AbortSignal } | undefined;
+}
+
+/** What a context has only after a change. */
+type Added = 'em' | 'signal' | 'client' | 'resumption' | 'onChange' | 'onUnknownOutcome' | 'onSuccess' | 'refusal';
+
+/**
+ * The dependencies of operations, for one request. A class, so that its getters belong to no single object
+ * (docs/decisions/short-lived-objects.md). Only `with` copies it: a copy by `...` has no getters, and does not compile.
+ */
+export class OperationContext {
   /** Uses a replica if the request only reads and a replica has caught up, otherwise the primary. */
   readonly sql: Sql;
   /** Limits of the request: concurrent statements, and bytes read from the database. */
@@ -43,22 +85,28 @@ export interface OperationContext {
    * without details.
    */
   readonly toDomainError: (error: unknown) => DomainError;
-  /** Aborts when nobody waits for the answer. */
-  readonly signal: AbortSignal | undefined;
   readonly toolCallAudit: ToolCallAudit;
   /** Counts a call of a tool of an MCP connection that has ended. */
   readonly observeToolCall: (call: { readonly outcome: ToolCallOutcome; readonly seconds: number }) => void;
   /** Only for subscriptions. */
-  readonly resumption?: Resumption;
+  readonly resumption: Resumption | undefined;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
   /** Called with the error that refuses a GraphQL field or operation, because refused attempts are recorded in the audit log. */
   readonly onRefusal: (error: unknown, operation: string) => void;
   /** Called with the object that an operation has changed, or found unchanged. */
-  readonly onChange?: (operation: string, target: AuditTarget) => void;
+  readonly onChange: ((operation: string, target: AuditTarget) => void) | undefined;
   /** Called by an operation that fails although it may have taken effect elsewhere, so that a retry does not run it again. */
-  readonly onUnknownOutcome?: () => void;
+  readonly onUnknownOutcome: (() => void) | undefined;
+  /** Called when the operation of a mutation has succeeded, because typed errors are data, too. */
+  readonly onSuccess: (() => void) | undefined;
+  /** The reason why the mutation is refused, for any input. */
+  readonly refusal: DomainError | undefined;
   readonly now: () => Date;
+  /** The time of the database: for what is deleted by age, whatever the clock of the process says. */
+  readonly storedNow: () => Promise<Date>;
+  /** Whether a process of a version before this one is connected. Nothing that it needs to read changes meanwhile. */
+  readonly hasOlderProcess: (since: string) => Promise<boolean>;
   readonly newId: () => string;
   readonly timing: Timing;
   readonly liveTails: LiveTails;
@@ -69,32 +117,84 @@ export interface OperationContext {
   readonly outbound: Outbound;
   readonly mcpObserver: McpObserver;
   readonly caches: Caches;
+  /** What runs at once. */
+  readonly pools: Pools;
+  readonly #parts: ContextParts;
+  #em: EntityManager | undefined;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(parts: ContextParts) {
+    this.sql = parts.sql;
+    this.budget = parts.budget;
+    this.notifier = parts.notifier;
+    this.appendQueue = parts.appendQueue;
+    this.actor = parts.actor;
+    this.authenticateAgain = parts.authenticateAgain;
+    this.settleChanges = parts.settleChanges;
+    this.toDomainError = parts.toDomainError;
+    this.toolCallAudit = parts.toolCallAudit;
+    this.observeToolCall = parts.observeToolCall;
+    this.resumption = parts.resumption;
+    this.requestId = parts.requestId;
+    this.requestIdOrigin = parts.requestIdOrigin;
+    this.onRefusal = parts.onRefusal;
+    this.onChange = parts.onChange;
+    this.onUnknownOutcome = parts.onUnknownOutcome;
+    this.onSuccess = parts.onSuccess;
+    this.refusal = parts.refusal;
+    this.now = parts.now;
+    this.storedNow = parts.storedNow;
+    this.hasOlderProcess = parts.hasOlderProcess;
+    this.newId = parts.newId;
+    this.timing = parts.timing;
+    this.liveTails = parts.liveTails;
+    this.settings = parts.settings;
+    this.secrets = parts.secrets;
+    this.outbound = parts.outbound;
+    this.mcpObserver = parts.mcpObserver;
+    this.caches = parts.caches;
+    this.pools = parts.pools;
+    this.#parts = parts;
+    this.#em = parts.em;
+    this.#signal = parts.signal;
+  }
+
+  get em(): EntityManager {
+    return (this.#em ??= this.#parts.openEm());
+  }
+
+  /** For entries of the audit log. */
+  get client(): AuditClient | undefined {
+    return this.#parts.client;
+  }
+
+  /** Aborts when nobody waits for the answer. */
+  get signal(): AbortSignal | undefined {
+    return this.#signal ?? this.#parts.request?.signal;
+  }
+
+  with(changes: Partial<Omit<ContextParts, 'openEm' | 'request'>>): OperationContext {
+    return new OperationContext({ ...this.#parts, em: this.#em, signal: this.#signal, ...changes });
+  }
 }
 
 /** The dependencies of work without a caller, such as jobs and the OAuth callback. */
 export type WorkContext = Pick<
   OperationContext,
-  'em' | 'sql' | 'notifier' | 'now' | 'newId' | 'settings' | 'secrets' | 'outbound' | 'mcpObserver' | 'caches'
+  | 'em'
+  | 'sql'
+  | 'notifier'
+  | 'now'
+  | 'storedNow'
+  | 'hasOlderProcess'
+  | 'newId'
+  | 'settings'
+  | 'secrets'
+  | 'outbound'
+  | 'mcpObserver'
+  | 'caches'
+  | 'pools'
 >;
-
-/** The configuration of operations. */
-export interface OperationSettings {
-  readonly defaultSubscriptions: Subscriptions;
-  /** The slug of OIDC_ORGANIZATION, which only the operator gives to an organization. */
-  readonly reservedSlug: string | undefined;
-  /** URL of the gateway for people and other servers, without a trailing slash. */
-  readonly publicUrl: string;
-  /** URL of the OAuth client metadata document, if it is not on the gateway. */
-  readonly clientMetadataUrl: string | undefined;
-  /** How long the deletion of an account can be canceled. */
-  readonly userDeletionDelaySeconds: number;
-  /** Event occurrences that an organization may send in a calendar month (UTC); 0 means no limit. */
-  readonly monthlyOccurrenceLimit: number;
-  /** Whether credentials in recorded events and descriptions of sessions are replaced. */
-  readonly isRecordRedacted: boolean;
-  /** The bound for all organizations of what they keep, in days; 0 sets none. */
-  readonly retentionMaxDays: number;
-}
 
 /** An operation that checks its access, which callers can inspect. */
 export interface Guarded<Args extends readonly unknown[], Result> {
@@ -177,6 +277,8 @@ interface Change<Input, Prepared, Written, Result> extends Declaration<Input> {
   readonly afterRefusal?: (context: OperationContext, error: unknown) => Promise<void>;
   /** Constraints decide races: the error for the violation of each constraint. */
   readonly conflicts?: Readonly<Record<string, (input: Input) => DomainError>>;
+  /** Makes the result in the transaction, in place of what `run` returns: reads the object again, as the list of its noun answers it. */
+  readonly answer?: (context: OperationContext, written: Written) => Promise<Result>;
   /** Makes the result after the commit, in place of what `run` returns. */
   readonly afterCommit?: (context: OperationContext, written: Written, input: Input) => Promise<Result>;
 }
@@ -203,35 +305,42 @@ export function defineOperation<Input, Written>(
 function changing<Input, Prepared, Written, Result>(
   change: Change<Input, Prepared, Written, Result>,
 ): (context: OperationContext, input: Input) => Promise<Written | Result> {
-  const { prepare, afterCommit } = change;
+  const { prepare, afterCommit, callsOut = false } = change;
   return async (context, input) => {
+    const { budget, pools } = context;
+    const preparing = async () => prepare?.(context, input);
     // Without `prepare` the type of `run` is that of undefined.
-    const prepared = (await prepare?.(context, input)) as Prepared;
-    const written = await commit(change, context, input, prepared);
-    return afterCommit ? afterCommit(context, written, input) : written;
+    const prepared = (await (callsOut ? budget.callOut(pools.calls, preparing) : preparing())) as Prepared;
+    const { written, answer } = await commit(change, context, input, prepared);
+    if (!afterCommit) return answer ?? written;
+    const ending = () => afterCommit(context, written, input);
+    // Without a slot for calls, because nothing may be refused any more.
+    return callsOut ? budget.waiting(ending) : ending();
   };
 }
 
-async function commit<Input, Prepared, Written>(
-  { name, run, target, endsRightsOf, afterRefusal, conflicts = {} }: Change<Input, Prepared, Written, unknown>,
+async function commit<Input, Prepared, Written, Result>(
+  { name, run, target, answer, endsRightsOf, afterRefusal, conflicts = {} }: Change<Input, Prepared, Written, Result>,
   context: OperationContext,
   input: Input,
   prepared: Prepared,
-): Promise<Written> {
+): Promise<{ readonly written: Written; readonly answer: Result | undefined }> {
   try {
     context.budget.requireRoom();
-    const written = await transact(context, async (inner) => {
+    const outcome = await transact(context, async (inner) => {
       const { em } = inner;
-      const outcome = await run(inner, input, prepared);
-      const isChanged = !(outcome instanceof Unchanged);
-      const result = outcome instanceof Unchanged ? outcome.result : outcome;
-      const about = target(result, input, context.actor);
+      const returned = await run(inner, input, prepared);
+      const isChanged = !(returned instanceof Unchanged);
+      const written = returned instanceof Unchanged ? returned.result : returned;
+      const about = target(written, input, context.actor);
       if (isChanged) await recordAudit(em, auditEntry(context, name, about));
       context.onChange?.(name, about);
-      return result;
+      // What the answer reads must have been written.
+      if (answer) await em.flush();
+      return { written, answer: await answer?.(inner, written) };
     });
-    if (endsRightsOf) await context.settleChanges(endsRightsOf(written));
-    return written;
+    if (endsRightsOf) await context.settleChanges(endsRightsOf(outcome.written));
+    return outcome;
   } catch (error) {
     // If the account of the caller was deleted meanwhile, a foreign key is violated: answer 401, not 500.
     if (error instanceof ForeignKeyConstraintViolationException) await context.authenticateAgain();
@@ -249,7 +358,7 @@ export async function transact<Result>(
 ): Promise<Result> {
   const result = await context.em.transactional(async (em) => {
     if (!(await isAuthorizedWithin(em, authorityValues(context)))) return LOST_AUTHORITY;
-    return run({ ...context, em, sql: sqlWithin(em, context.budget) });
+    return run(context.with({ em, sql: sqlWithin(em, context.budget) }));
   });
   // Only after the transaction, because this uses another connection: requests that kept their first one could block each other.
   return result === LOST_AUTHORITY ? refuseLostAuthority(context) : result;

@@ -1,5 +1,7 @@
 /** Waiting times in milliseconds. Tests choose other values, so that no result depends on time passing. */
 export interface Timing {
+  /** Maximum time that a request waits until it is worked on. */
+  readonly slotWaitMs: number;
   /** Interval in which live tails and subscriptions are polled: a lost notification delays events, but loses none. */
   readonly livePollMs: number;
   /** Maximum time that an append waits for earlier appends to its session. */
@@ -29,6 +31,7 @@ export interface Timing {
 }
 
 export const DEFAULT_TIMING: Timing = {
+  slotWaitMs: 5_000,
   livePollMs: 5_000,
   appendWaitMs: 10_000,
   recentMs: 1_000,

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader';
 import { type RawBuilder, sql } from 'kysely';
 import { AUDIT_COLUMNS, type AuditTables, type AuditedToolCall, type NewAuditEntry, auditRow } from './audit.ts';
-import { BATCH_PER_TICK } from './batch-per-tick.ts';
+import { BATCH_PER_TICK } from './concurrency.ts';
 import { type Statement, prepared, queriesOn } from './postgres/reading/queries.ts';
 import type { Sql } from './postgres/reading/sql.ts';
 

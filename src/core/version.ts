@@ -7,7 +7,6 @@ const read = (...path: string[]) => readFileSync(join(...path), 'utf8').trim();
 
 const { version }: { readonly version: string } = JSON.parse(read(ROOT, 'package.json'));
 
-/** The gateway's version. */
 export const VERSION = version;
 
 /** Tells builds of one version apart: the commit, from `GATEWAY_BUILD`, which the image sets, or from the checkout; otherwise `unknown`. */
@@ -15,6 +14,9 @@ export const BUILD = (process.env['GATEWAY_BUILD'] || commitOf(ROOT) || 'unknown
 
 /** For people. */
 export const VERSION_AND_BUILD = `${VERSION} (${BUILD})`;
+
+/** `application_name` of all connections to PostgreSQL, which tells processes of other versions (core/postgres/finished-version.ts). */
+export const PROCESS_NAME = `gateway/${VERSION}`;
 
 /** What requests to other servers say of their sender. */
 export const USER_AGENT = `WorkspaceGateway/${VERSION}`;

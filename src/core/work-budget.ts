@@ -15,8 +15,9 @@ export const WORK = {
   redactedEvents: 100_000,
   /** Messages in parts in which a redaction follows a text from one part to the next. */
   partedTexts: 1_000,
-  /** Rows of a page of an exported file, and bytes of a page of its events. One page is in memory. */
+  /** Rows of a page of an exported file, and of its events, with their bytes. One page is in memory. */
   exportedRows: 100,
+  exportedEvents: 1_000,
   exportedBytes: 256 * 1024,
   /** Registered e-mail addresses and tokens of a contact whose occurrences one request deletes. */
   erasedIdentifiers: 1_000,
@@ -76,6 +77,8 @@ export const WORK = {
   refusedMessageBytes: 256 * 1024,
   /** MCP servers that one request asks for their tools at the same time. The others wait. */
   toolServers: 10,
+  /** Entries of a feed that are looked at for one page. */
+  feedEntries: 10_000,
   /** Messages that a webhook gets in a row, before others are served. */
   webhookEntries: 100,
   /** Documents of a published manifest, their bytes, manifests of an organization, and bytes of all of them. */

@@ -3,44 +3,47 @@ import { readForm } from '../core/http/request-body.ts';
 import type { PublicPage } from '../core/http/route.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, FoundPage } from './exchange.ts';
 import { createHealthPages } from './health-pages.ts';
-import { createOAuthServer } from './oauth-server.ts';
+import { createOAuthServer } from './authorization-server.ts';
 import { openSite } from './open-site.ts';
 import type { SitePage } from './pages/site.ts';
 import { answerResourceMetadata } from './protected-resources.ts';
-import { publicContext } from './public-context.ts';
-import { createOpenApiFile } from './rest/openapi-file.ts';
+import { publicContext } from './contexts.ts';
+import { createOpenApiFile } from './rest/openapi.ts';
 import { methodNotAllowed } from './rest/handler.ts';
-import { publicPages } from './routes.ts';
+import { publicPages } from './modules.ts';
 
-type AnswerPage = (exchange: Exchange) => HttpAnswer | Promise<HttpAnswer> | undefined;
+type FindPage = (exchange: Exchange) => FoundPage | undefined;
 
-/** Answers requests that need no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other paths. */
-export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): AnswerPage {
+/**
+ * Finds what answers a request that needs no key: pages for browsers and their files, the contracts, health and metrics. Undefined for other
+ * paths.
+ */
+export function createPages(dependencies: Dependencies, clientLimits: ClientLimits): FindPage {
   const site = openSite(dependencies, clientLimits);
-  const answerOAuth = createOAuthServer(dependencies, clientLimits);
+  const findOAuth = createOAuthServer(dependencies, clientLimits);
   const openapi = createOpenApiFile();
   const plainPages: Readonly<Record<string, (request: HttpRequest) => Promise<HttpAnswer>>> = {
     '/openapi.json': (request) => openapi(publicUrlOf(dependencies)).answer(request),
     ...createHealthPages(dependencies),
   };
   return (exchange) => {
-    const { request, url } = exchange;
-    const plain = plainPages[url.pathname];
+    const { request, path: wanted } = exchange;
+    const plain = plainPages[wanted];
     const page: SitePage | undefined = plain
-      ? { operation: url.pathname.slice(1), methods: { GET: () => plain(request) } }
-      : site.find(request, url);
-    if (page) return answerSitePage(page, exchange);
+      ? { operation: wanted.slice(1), methods: { GET: () => plain(request) } }
+      : site.find(request, wanted);
+    if (page) return { answer: () => answerSitePage(page, exchange) };
     const metadata = answerResourceMetadata(exchange, dependencies);
     if (metadata) {
       exchange.operation = 'resourceMetadata';
-      return metadata;
+      return { answer: () => metadata };
     }
-    const oauth = answerOAuth(exchange);
+    const oauth = findOAuth(exchange);
     if (oauth) return oauth;
-    const publicPage = publicPages.find(({ path }) => path === url.pathname);
-    return publicPage && answerPublicPage(publicPage, exchange, { dependencies, clientLimits });
+    const publicPage = publicPages.find(({ path }) => path === wanted);
+    return publicPage && { answer: () => answerPublicPage(publicPage, exchange, { dependencies, clientLimits }) };
   };
 }
 

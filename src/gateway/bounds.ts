@@ -4,7 +4,7 @@ import { MAX_ANSWER_BYTES } from '../core/answer-size.ts';
 export interface Bounds {
   /** Maximum number of bytes of an answer, and of the data that the database sends for it. */
   readonly answerBytes: number;
-  /** Maximum number of bytes of answers that clients have not read yet, for each key and for the process. */
+  /** Maximum number of bytes of answers, from before their statements until clients have read them, for each person and for the process. */
   readonly unreadBytesOfUser: number;
   readonly unreadBytes: number;
   /** Maximum number of open live tails and subscriptions, for each key and for each organization. */
@@ -27,8 +27,8 @@ const MIB = 1024 * 1024;
 
 export const DEFAULT_BOUNDS: Bounds = {
   answerBytes: MAX_ANSWER_BYTES,
-  unreadBytesOfUser: 32 * MIB,
-  unreadBytes: 128 * MIB,
+  unreadBytesOfUser: 16 * MIB,
+  unreadBytes: 64 * MIB,
   tailsOfKey: 20,
   tailsOfOrganization: 200,
   socketsOfClient: 2_000,

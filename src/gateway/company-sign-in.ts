@@ -6,7 +6,7 @@ import { ConfigurationError } from '../core/config.ts';
 import type { HttpHeaders } from '../core/http/messages.ts';
 import { type OidcSettings, oidcSettings } from '../core/oidc-settings.ts';
 import { OutboundError } from '../core/outbound/outbound.ts';
-import { causesOf } from '../core/causes.ts';
+import { causesOf } from '../core/errors.ts';
 import { apiKeyTopic } from '../domains/api-keys/public.ts';
 import { revokeLeftovers, signInIdentity, signInWithLink, useState } from '../domains/identities/public.ts';
 import { Organization } from '../domains/organizations/public.ts';
@@ -22,6 +22,8 @@ const attemptContent = z.strictObject({
   verifier: z.string(),
   next: z.string(),
   expiresAt: z.number(),
+  /** The sign-in of the browser, whose cookie is not sent to the callback. Absent in attempts that an earlier version began. */
+  before: z.uuid().optional(),
 });
 
 const PLACE = { table: 'sign_in_attempt', row: 'cookie', field: 'content' };
@@ -89,7 +91,7 @@ export class CompanySignIn {
 
   /** Begins an attempt. @returns the address of the provider, and the cookie of the attempt. @throws OidcError */
   async begin(headers: HttpHeaders, next: string): Promise<{ readonly location: string; readonly cookie: string }> {
-    const { secrets, now } = this.#dependencies;
+    const { browserSessions, secrets, now } = this.#dependencies;
     const attempt: Attempt = {
       state: oidc.randomState(),
       nonce: oidc.randomNonce(),
@@ -97,14 +99,15 @@ export class CompanySignIn {
     };
     const location = await this.#required().begin(attempt);
     const expiresAt = now().getTime() + ATTEMPT_SECONDS * 1000;
-    const sealed = await secrets.seal(JSON.stringify({ ...attempt, next, expiresAt }), PLACE);
+    const before = await browserSessions.idOf(headers);
+    const sealed = await secrets.seal(JSON.stringify({ ...attempt, next, expiresAt, before }), PLACE);
     const cookie = this.#cookie(await this.#nameOfNext(headers, attempt.state), sealed, ATTEMPT_SECONDS);
     return { location: location.href, cookie };
   }
 
   /** Completes the attempt of a browser. @throws LostAttemptError; OidcError; RefusedIdentityError */
   async complete(
-    { attempt: { next, expiresAt, ...attempt } }: KnownAttempt,
+    { attempt: { next, expiresAt, before, ...attempt } }: KnownAttempt,
     answer: URLSearchParams,
     request: SignInRequest,
   ): Promise<SignedInPerson> {
@@ -112,8 +115,9 @@ export class CompanySignIn {
     if (!(await useState(sql, attempt.state, new Date(expiresAt)))) throw new LostAttemptError('used');
     const claims = await this.#required().complete(answer, attempt);
     const settings = this.#settings();
-    const { userId, signInId, cookie, notice, isDemoted, revoked } = await browserSessions.start((em, signIn) =>
-      signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }),
+    const { userId, signInId, cookie, notice, isDemoted, revoked } = await browserSessions.start(
+      (em, signIn) => signInIdentity(em, { now, newId, ...request }, { claims, settings, signIn }),
+      { ...request, before },
     );
     if (isDemoted || revoked) await settleChanges(sql, [userId]);
     if (revoked) {
@@ -125,11 +129,11 @@ export class CompanySignIn {
   }
 
   /** Signs in with a one-time link. @returns the `Set-Cookie` header. @throws DomainError (401) for a link that does not work */
-  async redeem(token: string, request: SignInRequest): Promise<string> {
+  async redeem(token: string, headers: HttpHeaders, request: SignInRequest): Promise<string> {
     const { browserSessions, now, newId } = this.#dependencies;
-    const organization = this.settings?.organization;
-    const { cookie } = await browserSessions.start((em, signIn) =>
-      signInWithLink(em, { now, newId, ...request }, { token, organization, signIn }),
+    const { cookie } = await browserSessions.start(
+      (em, signIn) => signInWithLink(em, { now, newId, ...request }, { token, signIn }),
+      { ...request, before: await browserSessions.idOf(headers) },
     );
     return cookie;
   }

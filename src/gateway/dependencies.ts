@@ -1,42 +1,57 @@
-import { type ToolCallAudit, createToolCallAudit } from '../core/tool-call-audit.ts';
+import { createToolCallAudit } from '../core/tool-call-audit.ts';
 import { readMcpDocuments } from './mcp/documents.ts';
 import { type Tool, createTools } from './mcp/tools.ts';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
-import type { Config } from '../core/config.ts';
+import { auditFloorOf } from '../core/audit-floor.ts';
+import { type Config, ConfigurationError } from '../core/config.ts';
+import { settleChanges } from '../core/authority.ts';
 import { FeedWriter } from '../core/feed.ts';
+import type { OperationSettings } from '../core/operation-settings.ts';
+import type { Services } from '../core/operation.ts';
 import { CONNECTION_WAIT_MS, type Database, openDatabase } from '../core/postgres/connections.ts';
+import { DatabaseClient } from '../core/postgres/driver/client.ts';
+import { DatabaseAddress } from '../core/postgres/driver/database-address.ts';
 import { type LiveTails, createLiveTails } from '../core/live-tails.ts';
-import { type Notifier, createNotifier } from '../core/postgres/notifications.ts';
+import { findOlderProcesses } from '../core/postgres/finished-version.ts';
+import { createNotifier } from '../core/postgres/notifications.ts';
+import { clockDifference, readStoredTime } from '../core/stored-time.ts';
 import { DEFAULT_TIMING, type Timing } from '../core/timing.ts';
 import { Caches } from '../core/caches.ts';
-import type { McpObserver } from '../core/mcp-observer.ts';
 import { type Outbound, type OutboundOptions, createOutbound } from '../core/outbound/outbound.ts';
-import { createMcpObserver } from './telemetry/mcp-observer.ts';
 import { DatabaseHealth } from '../core/postgres/health/database-health.ts';
 import { type Replicas, type ReplicasOptions, createReplicas } from '../core/postgres/health/replicas.ts';
 import type { SecretBox } from '../core/secrets/secrets.ts';
-import { type Run, type Sql, createSql, runOn } from '../core/postgres/reading/sql.ts';
+import { type Run, type Sql, StatementSql, runOn } from '../core/postgres/reading/sql.ts';
 import { type Tracing, traceStatements } from '../core/tracing/tracing.ts';
-import { type KeyedQueue, createKeyedQueue } from '../core/keyed-queue.ts';
+import { type KeyedQueue, createKeyedQueue } from '../core/concurrency.ts';
+import { createPools } from '../core/pools.ts';
 import { feedEntriesOf } from '../domains/feed/public.ts';
 import { countUnindexed } from '../domains/session-events/public.ts';
 import { countWebhookStates } from '../domains/webhooks/public.ts';
 import { type Bounds, DEFAULT_BOUNDS } from './bounds.ts';
-import { entities } from './entities.ts';
-import { UnreadAnswers } from './http/unread-answers.ts';
+import { entities, versionsOf } from './modules.ts';
 import { Idempotency } from './idempotency/idempotency.ts';
 import { type ApiKeyLookup, createKeys } from './admission/api-key-lookup.ts';
 import { BrowserSessions } from './admission/browser-session.ts';
 import { type RateLimits, createRateLimits } from './admission/rate-limits.ts';
-import { versionsOf } from './topic-versions.ts';
+import { linesLostOf } from './telemetry/logging.ts';
 import { type Metrics, createMetrics } from './telemetry/metrics.ts';
-import { type Observers, countJobs, observeOutbound } from './telemetry/observe.ts';
+import {
+  type Observers,
+  countJobs,
+  createMcpObserver,
+  createPoolObserver,
+  lastHeartbeat,
+  observeOutbound,
+} from './telemetry/observe.ts';
 import { type TrustedDocuments, readTrustedDocuments } from './graphql/documents.ts';
 
-/** The dependencies of the gateway. */
-export interface Dependencies {
+export interface Dependencies extends Services {
+  /** The same without what operations must not use. */
+  readonly services: Services;
+  readonly appendQueue: KeyedQueue;
   readonly config: Config;
   readonly database: Database;
   readonly databaseUrl: string;
@@ -51,15 +66,8 @@ export interface Dependencies {
   /** Undefined without `RATE_LIMIT_PER_MINUTE`. */
   readonly rateLimits: RateLimits | undefined;
   readonly health: DatabaseHealth;
-  readonly notifier: Notifier;
-  readonly appendQueue: KeyedQueue;
-  readonly secrets: SecretBox;
-  readonly outbound: Outbound;
-  readonly mcpObserver: McpObserver;
-  readonly caches: Caches;
   readonly idempotency: Idempotency;
   readonly trustedDocuments: TrustedDocuments;
-  readonly toolCallAudit: ToolCallAudit;
   /** The tools at `/mcp`, by name. */
   readonly mcpTools: ReadonlyMap<string, Tool>;
   /** Address on which the gateway listens, set when it listens. With `PORT=0` the port is not known before. */
@@ -70,12 +78,7 @@ export interface Dependencies {
   readonly metrics: Metrics;
   /** Undefined unless tracing is configured. */
   readonly tracing: Tracing | undefined;
-  readonly now: () => Date;
-  readonly newId: () => string;
-  readonly timing: Timing;
-  readonly liveTails: LiveTails;
   readonly bounds: Bounds;
-  readonly unreadAnswers: UnreadAnswers;
   /** Closes the connections to the database. */
   close(): Promise<void>;
 }
@@ -86,6 +89,8 @@ export interface DependencyOptions {
   readonly secrets: SecretBox;
   readonly log: Logger;
   readonly now?: () => Date;
+  /** Reads the time of the database; for tests, which move it with the clock, or apart from it. */
+  readonly storedNow?: ((sql: Sql) => Promise<Date>) | undefined;
   /** Maximum time that a request waits for a database connection, instead of the default; for tests on busy machines. */
   readonly databaseWaitMs?: number | undefined;
   /** Changes of {@link DEFAULT_TIMING}; for tests. */
@@ -100,17 +105,18 @@ export interface DependencyOptions {
 
 /** Creates the dependencies for one database. No connection is opened before the first request needs one. */
 export async function createDependencies(options: DependencyOptions): Promise<Dependencies> {
-  const { config, databaseUrl, secrets, log, now = () => new Date() } = options;
+  const { config, databaseUrl, secrets, log, now = () => new Date(), storedNow = readStoredTime } = options;
+  checkAddresses(options);
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const tracing = await openTracing(config, log, timing);
   const { database, pool, run, sql, replicas, health, notifier } = await connectDatabase(options, tracing);
   const metrics = createMetrics({
     pool,
     health,
-    countJobs: () => countJobs(sql),
-    countWebhooks: () => countWebhookStates(sql),
-    countUnsearchable: () => countUnindexed(sql),
+    ...countersOf(sql),
     replicas,
+    clockDifference: () => clockDifference({ now, storedNow: () => storedNow(sql) }),
+    logLinesLost: () => linesLostOf(log),
   });
   database.em.getEventManager().registerSubscriber(new FeedWriter({ notifier, now, entriesOf: feedEntriesOf }));
   const bounds = { ...DEFAULT_BOUNDS, ...options.bounds };
@@ -120,7 +126,21 @@ export async function createDependencies(options: DependencyOptions): Promise<De
   const publicUrl = () => publicUrlOf({ config, address });
   const rateLimits = createRateLimits({ config, sql, now, log, replicas, metrics });
   const signInParts = { secrets, database, notifier, keys, rateLimits, now, newId: randomUUID, publicUrl };
+  const services = openServices(options, {
+    sql,
+    database,
+    notifier,
+    metrics,
+    outbound,
+    timing,
+    bounds,
+    now,
+    storedNow,
+    publicUrl,
+  });
   return {
+    ...services,
+    services,
     config,
     database,
     databaseUrl,
@@ -131,13 +151,6 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     browserSessions: new BrowserSessions(signInParts),
     rateLimits,
     health,
-    notifier,
-    appendQueue: createKeyedQueue(),
-    toolCallAudit: createToolCallAudit(sql),
-    secrets,
-    outbound,
-    mcpObserver: createMcpObserver({ metrics, log }),
-    caches: new Caches(),
     trustedDocuments: await readTrustedDocuments(config.PERSISTED_OPERATIONS),
     mcpTools: createTools(await readMcpDocuments(config.MCP_DOCUMENTS), { mutations: config.MCP_MUTATIONS }),
     idempotency: new Idempotency({ database, sql, secrets, now, newId: randomUUID, log, outbound }),
@@ -146,18 +159,66 @@ export async function createDependencies(options: DependencyOptions): Promise<De
     log,
     metrics,
     tracing,
-    now,
-    newId: randomUUID,
-    timing,
     bounds,
-    unreadAnswers: new UnreadAnswers(bounds),
-    liveTails: openLiveTails({ notifier, sql, now, timing, bounds, log }),
     close: () => closeAll({ notifier, outbound, replicas, database, tracing }),
   };
 }
 
+interface ServiceParts extends Pick<
+  Dependencies,
+  'sql' | 'database' | 'notifier' | 'metrics' | 'outbound' | 'timing' | 'bounds' | 'now' | 'publicUrl'
+> {
+  readonly storedNow: NonNullable<DependencyOptions['storedNow']>;
+}
+
+/** What all requests share. */
+function openServices({ config, secrets, log }: DependencyOptions, parts: ServiceParts) {
+  const { sql, database, notifier, metrics, outbound, timing, bounds, now, storedNow, publicUrl } = parts;
+  return {
+    notifier,
+    appendQueue: createKeyedQueue(),
+    settleChanges: (userIds) => settleChanges(sql, userIds),
+    toolCallAudit: createToolCallAudit(sql),
+    observeToolCall: ({ outcome, seconds }) => metrics.toolCalls.observe({ outcome }, seconds),
+    now,
+    storedNow: () => storedNow(sql),
+    hasOlderProcess: searchOlderProcesses(config, database),
+    newId: randomUUID,
+    timing,
+    liveTails: openLiveTails({ notifier, sql, now, timing, bounds, log }),
+    settings: settingsOf(config, publicUrl),
+    secrets,
+    outbound,
+    mcpObserver: createMcpObserver({ metrics, log }),
+    caches: new Caches(),
+    pools: openPools(config, { timing, bounds }, { metrics, log }),
+  } satisfies Services;
+}
+
+function searchOlderProcesses({ DATABASE_POOLER: pooler }: Config, database: Database): Services['hasOlderProcess'] {
+  const isPooled = pooler !== undefined;
+  return async (since) => (await findOlderProcesses(database.em.fork(), { since, isPooled })).length > 0;
+}
+
+/** What metrics count in the database. */
+const countersOf = (sql: Sql) => ({
+  countJobs: () => countJobs(sql),
+  lastHeartbeat: () => lastHeartbeat(sql),
+  countWebhooks: () => countWebhookStates(sql),
+  countUnsearchable: () => countUnindexed(sql),
+});
+
+function openPools(
+  { REQUESTS_AT_ONCE: requests }: Config,
+  { timing: { slotWaitMs: waitMs }, bounds }: Pick<Dependencies, 'timing' | 'bounds'>,
+  observers: Parameters<typeof createPoolObserver>[0],
+) {
+  const answerBytes = { ofProcess: bounds.unreadBytes, ofPerson: bounds.unreadBytesOfUser };
+  return createPools({ requests, answerBytes, waitMs, observer: createPoolObserver(observers) });
+}
+
 function openKeys({ config, sql, replicas, now }: Pick<Dependencies, 'config' | 'sql' | 'replicas' | 'now'>) {
-  const reader = replicas ? createSql({ run: replicas.lookup }) : sql;
+  const reader = replicas ? new StatementSql({ run: replicas.lookup }) : sql;
   return createKeys({ sql: reader, replicas, now, sleepAfterDays: config.OIDC_KEYS_SLEEP_AFTER });
 }
 
@@ -193,6 +254,24 @@ async function closeAll({
   await tracing?.close();
 }
 
+/** @throws ConfigurationError that names the variable of a URL whose files cannot be read, or whose parameters are wrong. */
+function checkAddresses({ config, databaseUrl }: DependencyOptions): void {
+  const { DATABASE_DIRECT_URL: directUrl, DATABASE_REPLICA_URLS: replicaUrls } = config;
+  const given = {
+    DATABASE_URL: [databaseUrl],
+    DATABASE_DIRECT_URL: directUrl ? [directUrl] : [],
+    DATABASE_REPLICA_URLS: replicaUrls,
+  };
+  for (const [variable, urls] of Object.entries(given)) {
+    try {
+      // As the driver will use it.
+      urls.map((url) => new DatabaseAddress(url)).map((address) => new DatabaseClient({ address: () => address }));
+    } catch (cause) {
+      throw new ConfigurationError(`${variable}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    }
+  }
+}
+
 async function connectDatabase(
   { config, databaseUrl: url, listenUrl, log, databaseWaitMs: waitMs = CONNECTION_WAIT_MS }: DependencyOptions,
   tracing: Tracing | undefined,
@@ -213,7 +292,7 @@ async function connectDatabase(
   onPool?.(pool);
   const run = runOn(pool, { canPrepare: !isPooled });
   const replicas = connectReplicas({ config, pool, run, log, onPool, canPrepare: !isPooled });
-  const sql = createSql({ run });
+  const sql = new StatementSql({ run });
   const notifier = createNotifier({ url: listenUrl ?? directUrl ?? url, sql, log, onError: health.note });
   return { database, pool, run, sql, replicas, health, notifier };
 }
@@ -248,6 +327,25 @@ async function openTracing(
   if (endpoint === undefined) return undefined;
   const { startTracing } = await import('../core/tracing/opentelemetry.ts');
   return startTracing(endpoint, log, timing);
+}
+
+function settingsOf(config: Config, publicUrl: () => string): OperationSettings {
+  return {
+    defaultSubscriptions: config.DEFAULT_SUBSCRIPTION,
+    reservedSlug: config.OIDC_ORGANIZATION,
+    companyDomains: config.OIDC_ONLY ? config.OIDC_DOMAINS : undefined,
+    // Known when the gateway listens.
+    get publicUrl() {
+      return publicUrl();
+    },
+    clientMetadataUrl: config.CLIENT_METADATA_URL,
+    userDeletionDelaySeconds: config.USER_DELETION_DELAY,
+    monthlyOccurrenceLimit: config.MONTHLY_OCCURRENCE_LIMIT,
+    isRecordRedacted: config.RECORD_REDACTION,
+    retentionMaxDays: config.RETENTION_MAX_DAYS,
+    auditRetentionDays: config.AUDIT_RETENTION_DAYS,
+    auditRetentionMinDays: auditFloorOf(config).days,
+  };
 }
 
 /** `PUBLIC_URL`, or the address that the gateway listens on. */

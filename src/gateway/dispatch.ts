@@ -1,20 +1,21 @@
+import type { Actor } from '../core/access.ts';
 import { DomainError } from '../core/errors.ts';
 import { isEventPath } from '../core/http/event-paths.ts';
 import { wantsHtml } from '../core/http/html-page.ts';
-import { type HttpAnswer, answerWith } from '../core/http/messages.ts';
+import { type HttpAnswer, type HttpHeaders, answerWith } from '../core/http/messages.ts';
 import { isKeyless, isWrite } from '../core/http/route.ts';
 import { traced } from '../core/tracing/tracing.ts';
-import { type Admitted, admit } from './admission/authenticate.ts';
+import { type Admitted, admit, findAgain } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
-import type { RateLimits } from './admission/rate-limits.ts';
-import { operationContext } from './contexts.ts';
+import type { RateLimits, Sender } from './admission/rate-limits.ts';
+import { RequestShares } from './admission/request-shares.ts';
+import { operationContext, publicContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
-import type { Exchange } from './exchange.ts';
+import type { Exchange, FoundPage } from './exchange.ts';
 import { type GraphQLApi, createGraphQLApi } from './graphql/handler.ts';
 import type { Cors } from './http/cors.ts';
 import { createPages } from './answer-pages.ts';
 import { createMcpApi } from './mcp/handler.ts';
-import { publicContext } from './public-context.ts';
 import { answerKeylessRest, answerRest, matchRoute } from './rest/handler.ts';
 
 /** The answer to an admitted caller who opens a WebSocket. */
@@ -31,54 +32,92 @@ interface DispatchParts {
 /** Passes each request to the handler of its path: a page, GraphQL, or REST. */
 export function createDispatch(dependencies: Dependencies, { cors, clientLimits }: DispatchParts): Dispatch {
   const { rateLimits: limits } = dependencies;
-  const admitCaller = createAdmission(dependencies, limits);
-  const answerPage = createPages(dependencies, clientLimits);
+  const shares = new RequestShares(dependencies.pools, dependencies.config);
+  const admitCaller = createAdmission(dependencies, { limits, shares });
+  const findPage = createPages(dependencies, clientLimits);
   const graphql = createGraphQLApi(dependencies, limits);
   const answerGraphQL = createGraphQLDispatch(dependencies, { graphql, admitCaller });
   const answerMcp = createMcpDispatch(dependencies, { graphql, admitCaller });
-  const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller });
+  const answerRoute = createRestDispatch(dependencies, { clientLimits, admitCaller, shares });
   return (exchange) => {
     const preflight = cors?.preflight(exchange.request);
     if (preflight) {
       exchange.operation = 'preflight';
       return preflight;
     }
-    const page = answerPage(exchange);
-    if (page) return page;
-    if (exchange.url.pathname === '/mcp') return answerMcp(exchange);
-    return exchange.url.pathname === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange);
+    const page = findPage(exchange);
+    if (page) return answerPage(exchange, page, shares);
+    if (exchange.path === '/mcp') return answerMcp(exchange);
+    return exchange.path === '/graphql' ? answerGraphQL(exchange) : answerRoute(exchange);
   };
 }
 
-/** Checks the caller before the body is read: authentication (401), then the rate limit (429), then unknown paths (404, 405). */
-function createAdmission(dependencies: Dependencies, limits: RateLimits | undefined): AdmitCaller {
+function answerPage(exchange: Exchange, { answer, refuse }: FoundPage, shares: RequestShares): ReturnType<Dispatch> {
+  const { path } = exchange;
+  // What watches the gateway must not wait for its callers.
+  if (path === '/metrics' || path.startsWith('/health/')) return answer();
+  const answered = shares.admitAddress(exchange).then(answer);
+  return refuse ? answered.catch(refuse) : answered;
+}
+
+/**
+ * Checks the caller before the body is read: authentication (401), then the rate limit (429), then unknown paths (404, 405). Then the request
+ * waits until it is worked on.
+ */
+function createAdmission(
+  dependencies: Dependencies,
+  { limits, shares }: { readonly limits: RateLimits | undefined; readonly shares: RequestShares },
+): AdmitCaller {
   return async (exchange, badPath) => {
-    const asked = { request: requestOf(exchange), path: exchange.url.pathname };
-    const admitted = await admit(asked, dependencies, async (sender) => {
+    const caller = { headers: headersOf(exchange), path: exchange.path };
+    const onKey = async (sender: Sender) => {
       exchange.keyId = sender.keyId;
       exchange.userId = sender.userId;
-      exchange.limitHeaders = await limits?.countRequest(sender);
+      if (limits) exchange.limitHeaders = await limits.countRequest(sender);
       if (badPath) throw badPath;
-    });
+    };
+    const unknown = shares.takeUnknown(exchange.request);
+    const slot = unknown instanceof Promise ? await unknown : unknown;
+    let admitted: Admitted;
+    try {
+      admitted = await admit(exchange.request, caller, dependencies, onKey);
+    } finally {
+      slot?.release();
+    }
     exchange.actor = admitted.actor;
-    return admitted;
+    const waiting = shares.admit(exchange, admitted.actor);
+    if (!waiting) return admitted;
+    await waiting;
+    return { ...admitted, whenRead: () => findAgain(caller, dependencies) };
   };
 }
 
 /** Clients of the event API from version 2026-09 on send the key in the header `private-app`. */
-function requestOf({ request, url }: Exchange): Parameters<typeof admit>[0]['request'] {
-  const key = request.headers.get('private-app');
-  if (key === null || request.headers.has('authorization') || !isEventPath(url.pathname)) return request;
-  const { headers, body } = request;
-  const get = (name: string) =>
-    name === 'authorization' ? `Bearer ${key.replace(/^Bearer +/i, '')}` : headers.get(name);
-  return {
-    headers: { get, has: (name) => get(name) !== null, keys: () => headers.keys() },
-    body,
-    get hasArrived() {
-      return request.hasArrived === true;
-    },
-  };
+function headersOf({ request: { headers }, path }: Exchange): HttpHeaders {
+  const key = headers.get('private-app');
+  return key === null || headers.has('authorization') || !isEventPath(path) ? headers : new WithKey(headers, key);
+}
+
+class WithKey implements HttpHeaders {
+  readonly #headers: HttpHeaders;
+  readonly #authorization: string;
+
+  constructor(headers: HttpHeaders, key: string) {
+    this.#headers = headers;
+    this.#authorization = `Bearer ${key.replace(/^Bearer +/i, '')}`;
+  }
+
+  get(name: string): string | null {
+    return name === 'authorization' ? this.#authorization : this.#headers.get(name);
+  }
+
+  has(name: string): boolean {
+    return this.get(name) !== null;
+  }
+
+  keys(): Iterable<string> {
+    return this.#headers.keys();
+  }
 }
 
 /**
@@ -106,7 +145,11 @@ function createGraphQLDispatch(
     }
     const { whenRead } = await admitCaller(exchange);
     if (request.headers.has('upgrade')) return answerWith(null, { status: SWITCHING_PROTOCOLS });
-    const openOperation = async () => operationContext(dependencies, await whenRead(), exchange);
+    const open = (actor: Actor) => operationContext(dependencies, actor, exchange);
+    const openOperation = () => {
+      const actor = whenRead();
+      return actor instanceof Promise ? actor.then(open) : open(actor);
+    };
     return graphql.answer(request, openOperation, {
       requestId,
       logs: exchange,
@@ -138,14 +181,17 @@ function createMcpDispatch(
   };
 }
 
-function createRestDispatch(
-  dependencies: Dependencies,
-  { clientLimits, admitCaller }: { readonly clientLimits: ClientLimits; readonly admitCaller: AdmitCaller },
-): Dispatch {
+interface RestParts {
+  readonly clientLimits: ClientLimits;
+  readonly admitCaller: AdmitCaller;
+  readonly shares: RequestShares;
+}
+
+function createRestDispatch(dependencies: Dependencies, { clientLimits, admitCaller, shares }: RestParts): Dispatch {
   return async (exchange) => {
-    const { request, url } = exchange;
+    const { request } = exchange;
     exchange.api = 'rest';
-    const match = matchRoute(request.method, url.pathname, dependencies.now());
+    const match = matchRoute(request.method, exchange.path, dependencies.now());
     if (match instanceof DomainError) return refusePath(exchange, match, admitCaller);
     const { route, parameters } = match;
     exchange.operation = route.operationId;
@@ -155,6 +201,7 @@ function createRestDispatch(
     if (isKeyless(route)) {
       const excess = clientLimits.count(route.operationId, exchange.clientAddress);
       if (excess) throw excess;
+      await shares.admitAddress(exchange);
       const context = publicContext(dependencies, exchange);
       return traced(dependencies.tracing, span, () => answerKeylessRest(request, route, context));
     }

@@ -4,22 +4,25 @@ import type { Config } from '../core/config.ts';
 import { basePathOf, withoutBasePath } from '../core/http/base-path.ts';
 import { withoutMcpSlash } from '../core/http/mcp-addresses.ts';
 import { clientAddressOf } from '../core/http/client-address.ts';
-import type { RequestIdOrigin } from '../core/audit.ts';
-import type { HttpHeaders, HttpRequest } from '../core/http/messages.ts';
+import type { AuditClient, RequestIdOrigin } from '../core/audit.ts';
+import type { HttpAnswer, HttpHeaders, HttpRequest } from '../core/http/messages.ts';
 import type { ApiKeyId, UserId } from '../core/ids.ts';
 import type { Actor } from '../core/access.ts';
 import type { OperationContext } from '../core/operation.ts';
+import type { RequestSlot } from '../core/request-slot.ts';
 import type { Span } from '../core/tracing/tracing.ts';
 import { type Refusals, noteRefusal } from './admission/refusals.ts';
 
 /** One request and the data about it that handlers collect for the log line, the metrics and the response headers. */
 export class Exchange {
   readonly request: HttpRequest;
-  /** Its path is that which handlers know, without {@link basePath}. */
-  readonly url: URL;
+  /** The path that handlers know, without {@link basePath}. */
+  readonly path: string;
   readonly basePath: string;
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
+  /** For the audit log. It is read when an entry needs it. */
+  readonly client: AuditClient = this;
   api: 'graphql' | 'rest' | 'page' = 'page';
   operation = 'unknown';
   /** Whether something may have been changed, so that the request must not be answered with an error. */
@@ -29,10 +32,10 @@ export class Exchange {
   userId?: UserId;
   /** The caller; undefined until authentication has succeeded. */
   actor?: Actor;
-  /** Refused operations, for the audit log. */
-  readonly refusals: Refusals = new Map();
-  /** Records a refused operation. */
-  readonly onRefusal = (error: unknown, operation: string): void => noteRefusal(this.refusals, error, operation);
+  /** The slot that it is worked on in; undefined for what nobody waits for, and until the caller is known. */
+  slot?: RequestSlot;
+  /** Refused operations, for the audit log; undefined while there are none. */
+  refusals: Refusals | undefined;
   /** The body, if it is a message of an MCP client and has been read. */
   message?: Uint8Array | undefined;
   /** Response headers about the rate limit of the key. */
@@ -42,23 +45,40 @@ export class Exchange {
   readonly #parts: ExchangeParts;
   readonly #traceId: string | undefined;
   #log: Logger | undefined;
+  #url: URL | undefined;
 
   constructor(request: HttpRequest, parts: ExchangeParts, span: Span | undefined) {
     const given = requestIdOf(request.headers);
     this.request = request;
-    this.url = new URL(request.url);
     this.basePath = basePathOf(parts.config.PUBLIC_URL);
-    const path = pathWithin(this.url.pathname, this.basePath);
-    if (path !== this.url.pathname) this.url.pathname = path;
+    this.path = pathWithin(pathIn(request.url), this.basePath);
     this.requestId = given ?? randomUUID();
     this.requestIdOrigin = given === undefined ? 'gateway' : 'client';
     this.#parts = parts;
     this.#traceId = span?.traceId;
   }
 
+  /** With the path that handlers know. Created lazily, because most requests need only that. */
+  get url(): URL {
+    if (!this.#url) {
+      this.#url = new URL(this.request.url);
+      if (this.path !== this.#url.pathname) this.#url.pathname = this.path;
+    }
+    return this.#url;
+  }
+
+  /** Records a refused operation. */
+  readonly onRefusal = (error: unknown, operation: string): void => {
+    this.refusals = noteRefusal(this.refusals, error, operation);
+  };
+
   /** Undefined for calls within the process. */
   get clientAddress(): string | undefined {
     return addressOfClient(this.request, this.#parts.config);
+  }
+
+  get userAgent(): string | undefined {
+    return this.request.headers.get('user-agent') ?? undefined;
   }
 
   /** Created lazily, because few requests log more than one line. */
@@ -75,7 +95,14 @@ function pathWithin(path: string, basePath: string): string {
 
 /** The path of a request, as an exchange has it. */
 export function pathOf({ url }: Pick<HttpRequest, 'url'>, config: Pick<Config, 'PUBLIC_URL'>): string {
-  return pathWithin(new URL(url).pathname, basePathOf(config.PUBLIC_URL));
+  return pathWithin(pathIn(url), basePathOf(config.PUBLIC_URL));
+}
+
+/** A path that a URL leaves as it is, so that none is created. */
+const PLAIN_PATH = /^https?:\/\/[^/?#]+(\/[\w/-]*)(?:\?|$)/;
+
+function pathIn(url: string): string {
+  return PLAIN_PATH.exec(url)?.[1] ?? new URL(url).pathname;
 }
 
 /** The address of the client that has sent a request, or has opened a WebSocket; undefined for calls within the process. */
@@ -99,6 +126,16 @@ function requestIdOf(headers: HttpHeaders): string | undefined {
 
 /** The origin of an operation: a request or the command line. */
 export interface Origin
-  extends Pick<OperationContext, 'requestId'>, Partial<Pick<OperationContext, 'requestIdOrigin' | 'onRefusal'>> {
+  extends
+    Pick<OperationContext, 'requestId'>,
+    Partial<Pick<OperationContext, 'requestIdOrigin' | 'onRefusal' | 'client'>> {
   readonly request?: HttpRequest;
+  readonly slot?: RequestSlot | undefined;
+}
+
+/** What answers a request. */
+export interface FoundPage {
+  readonly answer: () => HttpAnswer | Promise<HttpAnswer>;
+  /** Answers an error, if it has another form than usual. */
+  readonly refuse?: ((error: unknown) => HttpAnswer) | undefined;
 }

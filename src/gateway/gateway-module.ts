@@ -1,4 +1,5 @@
-import { type Module, DELETION_BATCH, OPEN_TO_ROLE } from '../core/module.ts';
+import { type Module, DELETION_BATCH, OPEN_TO_ROLE, deletionStep } from '../core/module.ts';
+import { FinishedVersion } from '../core/postgres/finished-version.ts';
 import { StoredSecret } from '../core/secrets/secret-store.ts';
 import { RateLimit } from './admission/entity.ts';
 import { IdempotencyKey } from './idempotency/entity.ts';
@@ -6,7 +7,7 @@ import { deleteExpiredKeys, deleteKeysOfOrganization } from './idempotency/maint
 
 /** What the gateway has beside the nouns. */
 export const gatewayModule = {
-  entities: [StoredSecret, RateLimit, IdempotencyKey],
+  entities: [StoredSecret, RateLimit, IdempotencyKey, FinishedVersion],
   graphql: () => import('./graphql/viewer.ts'),
   routes: [],
   pages: [],
@@ -16,12 +17,10 @@ export const gatewayModule = {
   deletionSteps: {
     ofUser: [],
     ofOrganization: [
-      {
-        name: 'stored answers',
-        run: async ({ em }, { id }) => ({ found: await deleteKeysOfOrganization(em, id, DELETION_BATCH) }),
-      },
+      deletionStep('stored answers', ({ em }, { id }) => deleteKeysOfOrganization(em, id, DELETION_BATCH)),
     ],
   },
+  exports: [],
   // Only the command line rotates secrets.
   replays: { Secret: OPEN_TO_ROLE },
 } as const satisfies Module;

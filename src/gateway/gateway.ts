@@ -22,6 +22,7 @@ import { answerRestError } from './rest/handler.ts';
 import { challengeOf } from './protected-resources.ts';
 import { compact } from './http/send-response.ts';
 import { whileOpen } from './telemetry/observe.ts';
+import { NO_PAGE_POLICY } from '../core/http/content-security-policy.ts';
 
 export interface Gateway {
   (request: HttpRequest): Promise<HttpAnswer>;
@@ -29,16 +30,17 @@ export interface Gateway {
   readonly sockets?: Sockets;
 }
 
-const SECURITY_HEADERS = {
+const OF_ALL = {
   'X-Content-Type-Options': 'nosniff',
   'Cross-Origin-Resource-Policy': 'same-origin',
+  // Pages set their own policy.
+  'Content-Security-Policy': NO_PAGE_POLICY,
+  'Referrer-Policy': 'no-referrer',
 } as const;
-
-/** Policy for answers that are not pages: if a browser displays one, it can load and run nothing. Pages set their own policy. */
-const NO_PAGE = { 'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'" } as const;
 
 /** Answers of both APIs have data of the caller, which no cache may store. The caller and the form of the answer are in these headers. */
 const OF_A_CALLER = {
+  ...OF_ALL,
   'Cache-Control': 'private, no-store',
   Vary: 'Accept, Authorization, Cookie, X-Organization-Id',
 } as const;
@@ -47,28 +49,9 @@ const OF_A_CALLER = {
 export function createGateway(dependencies: Dependencies): Gateway {
   const cors = createCors(dependencies.config.CORS_ORIGINS);
   const clientLimits = createClientLimits({ now: dependencies.now, limit: dependencies.bounds.requestsOfClient });
-  const dispatch = createDispatch(dependencies, { cors, clientLimits });
+  const answerOrRefuse = createAnswers(dependencies, createDispatch(dependencies, { cors, clientLimits }));
   const recordRefusals = createRefusalLog(dependencies);
   const { metrics, tracing } = dependencies;
-
-  async function answerOrRefuse(exchange: Exchange): Promise<HttpAnswer> {
-    try {
-      const answer = withBasePath(await dispatch(exchange), exchange.basePath);
-      const bytes = bytesOf(answer.body, dependencies.bounds.answerBytes);
-      const onClose = dependencies.unreadAnswers.count(exchange.actor?.userId, bytes ?? 0, exchange);
-      // Here, so that nothing keeps the text.
-      return { ...answer, body: compact(answer.body, bytes ?? 0), bytes, onClose };
-    } catch (error) {
-      exchange.onRefusal(error, exchange.operation);
-      if (isMessage(exchange)) await readRefused(exchange);
-      const failure = toDomainError(error, exchange.log);
-      const answer = answerError(failure, exchange);
-      const challenge = challengeOf(failure, exchange, dependencies);
-      return challenge === undefined
-        ? answer
-        : { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge } };
-    }
-  }
 
   async function handle(
     request: HttpRequest,
@@ -79,7 +62,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
     const answer = limitRefusals(await answerOrRefuse(exchange), exchange, clientLimits);
     const { status, body, bytes, onClose } = answer;
     // A 429 for too many refused credentials is not recorded again.
-    if (exchange.refusals.size > 0 && status !== STATUS_OF.rateLimited) await recordRefusals(exchange);
+    if (exchange.refusals && status !== STATUS_OF.rateLimited) await recordRefusals(exchange);
     record(exchange, { status, seconds: (performance.now() - started) / 1000, span }, dependencies);
     const headers = headersOf(answer, exchange, cors);
     if (request.method === 'HEAD') {
@@ -87,7 +70,7 @@ export function createGateway(dependencies: Dependencies): Gateway {
       onClose?.();
       return { status, headers, body: null };
     }
-    const counted = dependencies.unreadAnswers.countParts(exchange.actor?.userId, body);
+    const counted = isStream(body) && exchange.slot ? exchange.slot.answer.countParts(body) : body;
     return whileOpen({ status, headers, body: counted, bytes, onClose }, (by) =>
       metrics.tails.inc({ api: exchange.api }, by),
     );
@@ -107,6 +90,38 @@ export function createGateway(dependencies: Dependencies): Gateway {
     return status === SWITCHING_PROTOCOLS && keyId !== undefined ? { keyId } : { status, message: messageOf(body) };
   };
   return Object.assign(answer, { sockets: createSockets({ answer, admit, ...socketParts(dependencies) }) });
+}
+
+function isStream(body: HttpAnswer['body']): body is AsyncIterable<Uint8Array> {
+  return body !== null && typeof body !== 'string' && !(body instanceof Uint8Array);
+}
+
+/** Answers a request, or refuses it with what was thrown. */
+function createAnswers(
+  dependencies: Dependencies,
+  dispatch: ReturnType<typeof createDispatch>,
+): (exchange: Exchange) => Promise<HttpAnswer> {
+  return async (exchange) => {
+    try {
+      const answer = withBasePath(await dispatch(exchange), exchange.basePath);
+      exchange.slot?.end();
+      const bytes = bytesOf(answer.body, dependencies.bounds.answerBytes);
+      const onClose = exchange.slot?.answer.settle(bytes ?? 0, exchange);
+      // Here, so that nothing keeps the text.
+      return { ...answer, body: compact(answer.body, bytes ?? 0), bytes, onClose };
+    } catch (error) {
+      exchange.slot?.end();
+      exchange.slot?.answer.release();
+      exchange.onRefusal(error, exchange.operation);
+      if (isMessage(exchange)) await readRefused(exchange);
+      const failure = toDomainError(error, exchange.log);
+      const answer = answerError(failure, exchange);
+      const challenge = challengeOf(failure, exchange, dependencies);
+      return challenge === undefined
+        ? answer
+        : { ...answer, headers: { ...answer.headers, 'WWW-Authenticate': challenge } };
+    }
+  };
 }
 
 function socketParts(dependencies: Dependencies): Omit<SocketParts, 'answer' | 'admit'> {
@@ -140,24 +155,19 @@ function messageOf(body: HttpAnswer['body']): string {
   return errors.map(({ message }) => message).join('; ');
 }
 
+/** One object for each answer, because most of its headers are always the same. */
 function headersOf(answer: HttpAnswer, exchange: Exchange, cors: Cors | undefined): HttpAnswer['headers'] {
-  const given = {
-    ...NO_PAGE,
-    'Referrer-Policy': 'no-referrer',
-    ...(exchange.api !== 'page' && OF_A_CALLER),
+  const { api, requestId, routeHeaders, limitHeaders } = exchange;
+  const headers: Record<string, string> = {
+    ...(api === 'page' ? OF_ALL : OF_A_CALLER),
     ...answer.headers,
+    'X-Request-Id': requestId,
   };
-  const { Vary: origin, ...corsHeaders } = cors?.headersFor(exchange.request) ?? {};
-  const vary = [given['Vary'], origin].filter(Boolean).join(', ');
-  return {
-    ...given,
-    ...corsHeaders,
-    ...(vary !== '' && { Vary: vary }),
-    'X-Request-Id': exchange.requestId,
-    ...SECURITY_HEADERS,
-    ...exchange.routeHeaders,
-    ...exchange.limitHeaders,
-  };
+  if (cors) {
+    const { Vary: origin = '', ...corsHeaders } = cors.headersFor(exchange.request);
+    Object.assign(headers, corsHeaders, { Vary: [headers['Vary'], origin].filter(Boolean).join(', ') });
+  }
+  return routeHeaders || limitHeaders ? Object.assign(headers, routeHeaders, limitHeaders) : headers;
 }
 
 interface End {
@@ -168,7 +178,7 @@ interface End {
 
 /** A client whose credentials were refused too often gets 429 instead of 401. `/metrics` is exempt. */
 function limitRefusals(answer: HttpAnswer, exchange: Exchange, clientLimits: ClientLimits): HttpAnswer {
-  if (answer.status !== 401 || exchange.url.pathname === METRICS) return answer;
+  if (answer.status !== 401 || exchange.path === METRICS) return answer;
   const excess = clientLimits.count('unauthenticated', exchange.clientAddress);
   return excess ? answerError(excess, exchange) : answer;
 }
@@ -179,20 +189,20 @@ function record(
   { status, seconds, span }: End,
   { metrics, log }: Pick<Dependencies, 'metrics' | 'log'>,
 ): void {
-  const { request, url, requestId, api, operation, keyId } = exchange;
+  const { request, path, requestId, api, operation, keyId } = exchange;
   metrics.requests.inc({ api, operation, status });
   metrics.duration.observe({ api, operation }, seconds);
   span?.rename(`${request.method} ${operation}`);
   span?.set({ 'http.response.status_code': status, 'gateway.request_id': requestId });
   if (status >= 500) span?.fail(String(status));
   // Successful probes and files are frequent, so they are logged at debug level.
-  const isQuiet = status < 400 && (QUIET.has(url.pathname) || operation === 'asset');
+  const isQuiet = status < 400 && (QUIET.has(path) || operation === 'asset');
   log[isQuiet ? 'debug' : 'info'](
     {
       requestId,
       traceId: span?.traceId,
       method: request.method,
-      path: url.pathname,
+      path,
       api,
       operation,
       status,
@@ -212,17 +222,11 @@ const QUIET: ReadonlySet<string> = new Set(['/health/live', '/health/ready', MET
 
 /** Answers an error in the format of the client: GraphQL, HTML, MCP, or REST. */
 function answerError(failure: DomainError, exchange: Exchange): HttpAnswer {
-  const {
-    request,
-    url: { pathname },
-    api,
-    operation,
-    requestId,
-  } = exchange;
-  if (pathname === '/graphql') return answerGraphQLError(failure, requestId);
+  const { request, path, api, operation, requestId } = exchange;
+  if (path === '/graphql') return answerGraphQLError(failure, requestId);
   const isPage = api === 'page' || operation === 'unknown';
   if (isPage && wantsHtml(request)) return withBasePath(errorPage(failure, requestId), exchange.basePath);
-  return isMessage(exchange) ? answerRefusal(failure, exchange) : answerRestError(failure, pathname, requestId);
+  return isMessage(exchange) ? answerRefusal(failure, exchange) : answerRestError(failure, path, requestId);
 }
 
 /**

@@ -1,6 +1,6 @@
-import { startLoop } from '../core/background-loop.ts';
-import { type JobWorker, startJobWorker } from '../core/jobs.ts';
-import { createPauses } from '../core/background-pauses.ts';
+import { z } from 'zod';
+import { createPauses, startLoop } from '../core/background-loop.ts';
+import { type JobHandler, type JobWorker, jobHandler, startJobWorker } from '../core/jobs.ts';
 import { isDatabaseAway } from '../core/postgres/failures.ts';
 import { indexSessions } from '../domains/session-events/public.ts';
 import type { DeletionSteps } from '../core/module.ts';
@@ -9,7 +9,33 @@ import { deliveryContext, workContext } from './contexts.ts';
 import type { Dependencies } from './dependencies.ts';
 import { modules } from './modules.ts';
 import { observeJobs } from './telemetry/observe.ts';
-import { maintenanceJob } from './maintenance-job.ts';
+import type { Config } from '../core/config.ts';
+import { timeToDelete } from '../core/stored-time.ts';
+
+const BATCH = 1_000;
+
+/** Deletes expired rows once an hour. It can be interrupted at any point; the next run continues. */
+export function maintenanceJob({ AUDIT_RETENTION_DAYS }: Pick<Config, 'AUDIT_RETENTION_DAYS'>): JobHandler {
+  const settings = { auditRetentionDays: AUDIT_RETENTION_DAYS };
+  return jobHandler({
+    queue: 'maintenance',
+    data: z.unknown(),
+    schedule: '17 * * * *',
+    run: async (context) => {
+      const { em, signal, log } = context;
+      const at = await timeToDelete(context);
+      if (!at) return;
+      for (const [what, deleteSome] of modules.flatMap(({ cleanups }) => Object.entries(cleanups))) {
+        let deleted = 0;
+        for (let count = BATCH; count > 0; deleted += count) {
+          signal.throwIfAborted();
+          count = await deleteSome(em.fork(), at, BATCH, settings);
+        }
+        if (deleted > 0) log.info({ what, deleted }, 'expired');
+      }
+    },
+  });
+}
 
 /** The steps of deletions, of all nouns. */
 export const DELETION_STEPS: DeletionSteps = {

@@ -1,6 +1,5 @@
 import * as oidc from 'openid-client';
-import { causesOf } from '../core/causes.ts';
-import { DomainError } from '../core/errors.ts';
+import { DomainError, causesOf } from '../core/errors.ts';
 import type { OidcSettings } from '../core/oidc-settings.ts';
 import { LargeAnswerError, type Outbound, OutboundError } from '../core/outbound/outbound.ts';
 import { WORK } from '../core/work-budget.ts';
@@ -44,6 +43,8 @@ const CLOCK_TOLERANCE = 30;
 export class OidcClient {
   readonly #parts: OidcParts;
   #known: { readonly until: number; readonly configuration: Promise<oidc.Configuration> } | undefined;
+  /** The answers of the token endpoint to attempts that are not completed yet, by their verifier. */
+  readonly #answers = new Map<string, Response>();
   #running = 0;
 
   constructor(parts: OidcParts) {
@@ -75,17 +76,25 @@ export class OidcClient {
   /** Exchanges the code of a callback. @throws OidcError */
   complete(answer: URLSearchParams, { state, nonce, verifier }: Attempt): Promise<Claims> {
     return this.#bounded(async () => {
-      const configuration = await this.#configuration();
+      let configuration = await this.#configuration();
       const url = new URL(this.#parts.redirectUri());
       url.search = answer.toString();
-      const tokens = await oidc.authorizationCodeGrant(configuration, url, {
-        expectedState: state,
-        expectedNonce: nonce,
-        pkceCodeVerifier: verifier,
-        idTokenExpected: true,
-      });
+      const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
+      const grant = () => oidc.authorizationCodeGrant(configuration, url, checks);
+      const tokens = await grant()
+        .catch(async (error: unknown) => {
+          if (!isOfSignature(error)) throw error;
+          // The provider may have other keys or algorithms than when its metadata were read. The code is used, but its answer is known.
+          this.#known = this.#known && { ...this.#known, until: 0 };
+          configuration = await this.#configuration();
+          return grant();
+        })
+        .finally(() => this.#answers.delete(verifier));
       const claims = tokens.claims();
       if (!claims) throw new OidcError('untrusted', 'no ID token');
+      // The package compares it with nothing.
+      if (claims.iat * 1000 > this.#parts.now().getTime() + CLOCK_TOLERANCE * 1000)
+        throw new OidcError('untrusted', 'iat is in the future');
       if (!isSubject(claims.sub)) throw new OidcError('untrusted', 'unexpected sub');
       // The package compares it only where a token has several audiences.
       if (claims.azp !== undefined && claims.azp !== this.#parts.settings.clientId)
@@ -121,7 +130,7 @@ export class OidcClient {
   }
 
   async #discover(): Promise<oidc.Configuration> {
-    const { issuer, clientId, clientSecret } = this.#parts.settings;
+    const { issuer, clientId, clientSecret, tokenAuth } = this.#parts.settings;
     const server = new URL(issuer);
     const insecure = server.protocol === 'http:' ? [oidc.allowInsecureRequests] : [];
     const configuration = await oidc.discovery(
@@ -129,23 +138,28 @@ export class OidcClient {
       clientId,
       { client_secret: clientSecret, [oidc.clockTolerance]: CLOCK_TOLERANCE },
       (metadata, ...rest) => {
-        const methods = metadata.token_endpoint_auth_methods_supported ?? ['client_secret_basic'];
-        const isBasic = methods.includes('client_secret_basic');
-        return (isBasic ? oidc.ClientSecretBasic(clientSecret) : oidc.ClientSecretPost(clientSecret))(
-          metadata,
-          ...rest,
-        );
+        const isBasic = tokenAuth ? tokenAuth === 'basic' : methodsOf(metadata).includes('client_secret_basic');
+        return (isBasic ? basic(clientSecret) : oidc.ClientSecretPost(clientSecret))(metadata, ...rest);
       },
       {
         execute: [...insecure, oidc.enableNonRepudiationChecks],
         timeout: TIMEOUT_MS / 1000,
         // The package gives what `fetch` takes.
-        [oidc.customFetch]: (url, init) => this.#parts.outbound.begin(TIMEOUT_MS).fetch(url, init as RequestInit),
+        [oidc.customFetch]: (url, init) => this.#send(url, init as RequestInit),
       },
     );
     const fault = faultOf(configuration.serverMetadata(), server.protocol);
     if (fault) throw new OidcError('untrusted', new Error(`its metadata ${fault}`));
     return configuration;
+  }
+
+  async #send(url: string, init: RequestInit): Promise<Response> {
+    const verifier = init.body instanceof URLSearchParams ? init.body.get('code_verifier') : null;
+    const known = verifier === null ? undefined : this.#answers.get(verifier);
+    if (known) return known;
+    const response = await this.#parts.outbound.begin(TIMEOUT_MS).fetch(url, init);
+    if (verifier !== null && response.ok) this.#answers.set(verifier, response.clone());
+    return response;
   }
 
   async #bounded<Result>(run: () => Promise<Result>): Promise<Result> {
@@ -164,6 +178,16 @@ export class OidcClient {
   }
 }
 
+/** As a form encodes it (RFC 6749, section 2.3.1). The package also encodes `-`, `_` and `.`, which some providers do not decode. */
+function basic(secret: string): oidc.ClientAuth {
+  const encoded = (text: string) => new URLSearchParams({ text }).toString().slice('text='.length);
+  return (_, { client_id: id }, __, headers) =>
+    headers.set('Authorization', `Basic ${btoa(`${encoded(id)}:${encoded(secret)}`)}`);
+}
+
+const methodsOf = ({ token_endpoint_auth_methods_supported: methods }: Readonly<oidc.ServerMetadata>) =>
+  methods ?? ['client_secret_basic'];
+
 /** What the sign-in needs of the metadata and they lack. Browsers are sent to the first address. */
 function faultOf(metadata: Readonly<oidc.ServerMetadata>, protocol: string): string | undefined {
   for (const name of ['authorization_endpoint', 'token_endpoint', 'jwks_uri'] as const) {
@@ -173,8 +197,19 @@ function faultOf(metadata: Readonly<oidc.ServerMetadata>, protocol: string): str
   }
   const { response_types_supported: types = ['code'], code_challenge_methods_supported: methods = ['S256'] } = metadata;
   if (!types.includes('code')) return 'do not list the response type code';
+  if (metadata.require_pushed_authorization_requests === true) return 'demand pushed authorization requests (PAR)';
+  if (!methodsOf(metadata).some((method) => SECRET_METHODS.has(method)))
+    return 'list neither client_secret_basic nor client_secret_post';
   return methods.includes('S256') ? undefined : 'do not list PKCE with S256';
 }
+
+/** Whether a token was refused for its algorithm or because its key is unknown. The package gives its header as the cause. */
+function isOfSignature(error: unknown): boolean {
+  const found = causesOf(error).map(({ cause }) => cause);
+  return found.some((cause) => typeof cause === 'object' && cause !== null && 'header' in cause);
+}
+
+const SECRET_METHODS = new Set(['client_secret_basic', 'client_secret_post']);
 
 function failureOf(error: unknown): OidcFailure {
   if (error instanceof oidc.AuthorizationResponseError) return refusalOf(error.error);
@@ -182,6 +217,7 @@ function failureOf(error: unknown): OidcFailure {
   const isAway = causesOf(error).some((cause) => cause instanceof OutboundError || TIMEOUTS.has(cause.name));
   const status = statusOf(error) ?? 0;
   if (isAway || status >= 500 || OVERLOADED.has(status)) return 'unavailable';
+  if (error instanceof oidc.WWWAuthenticateChallengeError) return 'misconfigured';
   if (!(error instanceof oidc.ResponseBodyError)) return 'untrusted';
   return error.error === 'invalid_grant' ? 'used' : 'misconfigured';
 }

@@ -1,5 +1,5 @@
 import { keyCommand } from '../core/config.ts';
-import { notFound } from '../core/errors.ts';
+import { causesOf, notFound } from '../core/errors.ts';
 import { isWellFormedApiKey } from '../domains/api-keys/public.ts';
 import { RefusedKeyError, canAct } from './admission/authenticate.ts';
 import type { ClientLimits } from './admission/client-limits.ts';
@@ -8,6 +8,9 @@ import type { Dependencies } from './dependencies.ts';
 import { OidcError } from './oidc-client.ts';
 import { type Site, createSite } from './pages/site.ts';
 import { contracts } from './print-contracts.ts';
+
+const reasonOf = (error: OidcError) =>
+  [...causesOf(error)].map(({ message }) => message.replaceAll(/\s+/g, ' ').slice(0, 300)).join(': ');
 
 /** Creates the pages of a gateway. Visitors are identified by the sign-in cookie. */
 export function openSite(dependencies: Dependencies, clientLimits: ClientLimits): Site {
@@ -29,7 +32,7 @@ export function openSite(dependencies: Dependencies, clientLimits: ClientLimits)
     },
     keyCommand: keyCommand(dependencies.config),
     keysSignIn: !dependencies.config.OIDC_ONLY,
-    redeemLink: (token, visit) => company.redeem(token, visit),
+    redeemLink: (token, visit) => company.redeem(token, visit.request.headers, visit),
     oidc: {
       name: company.settings?.name,
       begin: (next, { request }) => company.begin(request.headers, next),
@@ -48,8 +51,10 @@ export function openSite(dependencies: Dependencies, clientLimits: ClientLimits)
       failureOf: (error, { requestId }) => {
         if (error instanceof LostAttemptError) return 'lost';
         if (!(error instanceof OidcError)) return undefined;
+        // The stack says where the package has refused the answer, which is of use only if the answer is odd.
+        const reason = error.failure === 'untrusted' ? { err: error } : { reason: reasonOf(error) };
         dependencies.log.warn(
-          { err: error, requestId, failure: error.failure },
+          { ...reason, requestId, failure: error.failure },
           'a sign-in with the identity provider failed',
         );
         return error.failure;

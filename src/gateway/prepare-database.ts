@@ -1,51 +1,57 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { ConfigurationError } from '../core/config.ts';
-import { causesOf } from '../core/causes.ts';
-import { openDatabase } from '../core/postgres/connections.ts';
-import { isDatabaseAway } from '../core/postgres/failures.ts';
+import { type Database, openDatabase } from '../core/postgres/connections.ts';
 import { migrate } from '../core/postgres/migrations.ts';
 import { checkServer } from '../core/postgres/server-check.ts';
+import { startFault } from '../core/postgres/start-faults.ts';
 import { findSecretFault } from '../core/secrets/secret-check.ts';
 import { SECRET_COLUMN } from '../core/secrets/secret-store.ts';
 import type { Dependencies } from './dependencies.ts';
-import { entities } from './entities.ts';
+import { entities } from './modules.ts';
 import { ANSWER_COLUMN } from './idempotency/entity.ts';
 
 type Prepared = Pick<Dependencies, 'database' | 'config' | 'log'>;
 
 /**
  * First step of a start: checks the database server, and migrates the schema to this version.
+ * @param note is called while a migration waits for others
  * @throws ConfigurationError when an operator can fix the cause.
  */
-export async function prepareDatabase({ database, config, log }: Prepared): Promise<void> {
+export async function prepareDatabase(
+  { database, config, log }: Prepared,
+  note = (line: string): void => log.info(line),
+): Promise<void> {
+  await onDirectDatabase({ database, config }, async (direct, variable) => {
+    await checkServer(direct.em.fork(), variable);
+    await migrate(direct, { note });
+  });
+  if (config.DATABASE_DIRECT_URL === undefined) return;
   const variable = databaseVariable(config);
-  const { DATABASE_DIRECT_URL: directUrl } = config;
-  if (directUrl === undefined) {
-    await withConfigurationErrors(variable, async () => {
-      await checkServer(database.em.fork(), variable);
-      await migrate(database);
-    });
-    return;
-  }
-  const direct = await openDatabase({ url: directUrl, entities });
-  try {
-    await withConfigurationErrors('DATABASE_DIRECT_URL', async () => {
-      await checkServer(direct.em.fork(), 'DATABASE_DIRECT_URL');
-      await migrate(direct);
-    });
-  } finally {
-    await direct.close(true);
-  }
   await withConfigurationErrors(variable, async () => {
     await checkServer(database.em.fork(), variable);
     if (config.DATABASE_POOLER) await warnOfSettings(database.em.fork(), log);
   });
 }
 
-/** Converts failures to connect to a ConfigurationError that names the variable. */
-async function withConfigurationErrors(variable: string, work: () => Promise<void>): Promise<void> {
+/** Works on the database without the pooler. */
+export async function onDirectDatabase<Result>(
+  { database, config }: Pick<Prepared, 'database' | 'config'>,
+  work: (direct: Database, variable: string) => Promise<Result>,
+): Promise<Result> {
+  const { DATABASE_DIRECT_URL: url } = config;
+  const variable = url === undefined ? databaseVariable(config) : 'DATABASE_DIRECT_URL';
+  const direct = url === undefined ? database : await openDatabase({ url, entities });
   try {
-    await work();
+    return await withConfigurationErrors(variable, () => work(direct, variable));
+  } finally {
+    if (direct !== database) await direct.close(true);
+  }
+}
+
+/** Converts failures to connect to a ConfigurationError that names the variable. */
+async function withConfigurationErrors<Result>(variable: string, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
   } catch (cause) {
     throw databaseFault(cause, variable);
   }
@@ -54,12 +60,8 @@ async function withConfigurationErrors(variable: string, work: () => Promise<voi
 /** An error of the database at the start as one line for the operator; any other error as it is. */
 export function databaseFault(error: unknown, variable: string): unknown {
   if (error instanceof ConfigurationError || !(error instanceof Error)) return error;
-  if (isDatabaseAway(error))
-    return new ConfigurationError(`${variable}: the database does not answer: ${error.message}`, { cause: error });
-  // An SQLSTATE: the server has refused a statement. Only the last cause is without the statement.
-  const causes = causesOf(error);
-  const isRefused = causes.some((cause) => 'code' in cause && /^[0-9A-Z]{5}$/.test(String(cause.code)));
-  return isRefused ? new ConfigurationError(`${variable}: ${causes.at(-1)?.message}`, { cause: error }) : error;
+  const line = startFault(error, variable);
+  return line === undefined ? error : new ConfigurationError(line, { cause: error });
 }
 
 /** The variable that names the database. */

@@ -1,7 +1,7 @@
 import { lexicographicSortSchema } from 'graphql';
 import { printWithDirectives } from '../core/graphql/published-directives.ts';
 import { openApiDocument } from './rest/openapi.ts';
-import { routes } from './routes.ts';
+import { routes } from './modules.ts';
 import { schema } from './schema.ts';
 
 /** Prints the two published contracts, in the form that is checked in. */

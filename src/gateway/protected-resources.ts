@@ -1,8 +1,7 @@
 import { GRANTABLE_SCOPES, type Scope } from '../core/access.ts';
 import { type DomainError, ForbiddenError, STATUS_OF } from '../core/errors.ts';
-import { isMcpAddress } from '../core/http/mcp-addresses.ts';
+import { RECORDING_RESOURCE, isMcpAddress, resourceOf } from '../core/http/mcp-addresses.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../core/http/messages.ts';
-import { RECORDING_RESOURCE, resourceOf } from '../core/http/oauth-resources.ts';
 import { USE_MCP_CONNECTIONS, USE_SESSION_CONNECTIONS } from '../domains/mcp-use/public.ts';
 import { type Dependencies, publicUrlOf } from './dependencies.ts';
 import type { Exchange } from './exchange.ts';
@@ -31,10 +30,13 @@ export function scopesOfResource(
 const ANY_ORIGIN = { 'Access-Control-Allow-Origin': '*' } as const;
 
 /** Answers the metadata of the resources. Undefined for other paths. */
-export function answerResourceMetadata({ request, url }: Exchange, parts: ResourceParts): HttpAnswer | undefined {
-  const { pathname } = url;
-  if (pathname !== WELL_KNOWN && !pathname.startsWith(`${WELL_KNOWN}/`)) return undefined;
-  const path = pathname.slice(WELL_KNOWN.length);
+export function answerResourceMetadata(
+  { request, path: wanted }: Exchange,
+  parts: ResourceParts,
+): HttpAnswer | undefined {
+  if (!wanted.startsWith(WELL_KNOWN)) return undefined;
+  const path = wanted.slice(WELL_KNOWN.length);
+  if (path !== '' && !path.startsWith('/')) return undefined;
   const scopes = scopesOfResource(path, parts);
   if (!scopes) {
     const error = `there is no protected resource at ${path.slice(0, 200) || '/'}`;
@@ -67,17 +69,17 @@ export function answerResourceMetadata({ request, url }: Exchange, parts: Resour
  */
 export function challengeOf(
   error: DomainError,
-  { request, url, actor }: Pick<Exchange, 'request' | 'url' | 'actor'>,
+  { request, path: wanted, actor }: Pick<Exchange, 'request' | 'path' | 'actor'>,
   parts: ResourceParts,
 ): string | undefined {
-  const path = resourceOf(url.pathname);
+  const path = resourceOf(wanted);
   const metadata = path && { resource_metadata: publicUrlOf(parts) + WELL_KNOWN + path };
   if (error instanceof ForbiddenError && error.scopes.length > 0 && actor?.kind === 'OAUTH_GRANT')
     return bearer({ error: 'insufficient_scope', scope: error.scopes.join(' '), ...metadata });
   if (error.kind !== 'unauthenticated') return undefined;
   const authorization = request.headers.get('authorization');
   const isGrant = /^Bearer +wgo_/i.test(authorization ?? '');
-  if (!isGrant && (authorization !== null || !isMcpAddress(url.pathname))) return undefined;
+  if (!isGrant && (authorization !== null || !isMcpAddress(wanted))) return undefined;
   const scope = path && { scope: scopesOfResource(path, parts)?.join(' ') ?? '' };
   return bearer({ ...(isGrant && { error: 'invalid_token' }), ...metadata, ...scope });
 }

@@ -15,11 +15,10 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql';
-import { NO_ARGUMENTS } from './arguments.ts';
 import { type Complete, checkObject, checkValue, completeLeaf } from './leaves.ts';
 import { NotCompiled, giveUp } from './outcome.ts';
 import { type Execution, type InformedField, type Path, type QueryCode, type RunResult, runQuery } from './running.ts';
-import { type SelectedField, Selections } from './selections.ts';
+import { NO_ARGUMENTS, type SelectedField, Selections } from './selections.ts';
 import type { VariableValues } from './variables.ts';
 
 export interface CompiledQuery {

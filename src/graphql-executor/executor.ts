@@ -12,16 +12,53 @@ import {
   validateExecutionArgs,
 } from 'graphql';
 import { LRUCache } from 'lru-cache';
-import { CompiledResult } from './compiled-result.ts';
 import { type CompiledQuery, compileQuery } from './compiler.ts';
 import { memoryOf, tokensOf } from './document-size.ts';
 import { type ExecutionPath, type GaveUpReason, NotCompiled, type NotCompiledReason } from './outcome.ts';
 import { Replay } from './replay.ts';
 import type { RunResult } from './running.ts';
 import { conditionsOf } from './selections.ts';
-import { isTraced } from './tracing-channels.ts';
 import { type CoerceVariables, Coercers, type VariableValues, compileVariables } from './variables.ts';
 import { type InputBounds, withBoundedErrors } from './bounded-errors.ts';
+
+/** The result of a compiled query. Its size is private, so that it is neither sent nor copied. */
+class CompiledResult {
+  readonly data: Record<string, unknown>;
+  readonly #size: number;
+
+  constructor(data: Record<string, unknown>, size: number) {
+    this.data = data;
+    this.#size = size;
+  }
+
+  static sizeOf(result: ExecutionResult): number | undefined {
+    return #size in result ? result.#size : undefined;
+  }
+}
+
+/**
+ * The approximate length of a result's data as JSON: escapes do not count, and a number counts as one character.
+ * Compiled code adds it up while it builds the data. Undefined for results of graphql-js.
+ */
+export const sizeOfResult = (result: ExecutionResult): number | undefined => CompiledResult.sizeOf(result);
+
+/** The channels on which graphql-js publishes executions (node:diagnostics_channel). */
+const NAMES = [
+  'graphql:execute',
+  'graphql:execute:variableCoercion',
+  'graphql:execute:rootSelectionSet',
+  'graphql:resolve',
+];
+
+// Loaded like in graphql-js; other platforms do not have it.
+const channels = NAMES.flatMap(
+  (name) => globalThis.process?.getBuiltinModule?.('node:diagnostics_channel')?.tracingChannel(name) ?? [],
+);
+
+/** Whether anybody subscribes to executions, which only graphql-js publishes. */
+function isTraced(): boolean {
+  return channels.some(({ hasSubscribers }) => hasSubscribers);
+}
 
 export interface ExecutorOptions {
   /**
@@ -80,8 +117,8 @@ interface Plan {
   readonly coerceVariables: CoerceVariables;
   /** Variables on which the selections depend. */
   readonly conditions: readonly string[];
-  /** The compiled code for their values; the most recently used is last. */
-  readonly variants: Map<string, Variant>;
+  /** The compiled code for their values. */
+  readonly variants: Map<string, Variant> | LRUCache<string, Variant>;
   /** The reason why it is never compiled. */
   readonly refusal: NotCompiledReason | undefined;
 }
@@ -189,16 +226,22 @@ class Executor {
     if (!('schema' in result)) return { errors: result };
     const { rootValue: _1, contextValue: _2, variableValues: variables, rawVariableValues: _3, ...validated } = result;
     const { document, operation } = validated;
+    const conditions = conditionsOf(document);
     const plan: Plan = {
       validated,
       coerceVariables: compileVariables(this.#schema, operation.variableDefinitions ?? [], variables, this.#coercers),
-      conditions: conditionsOf(document),
-      variants: new Map(),
+      conditions,
+      variants: conditions.length === 0 ? new Map<string, Variant>() : this.#newVariants(),
       refusal: refusalOf(document, operation.operation),
     };
     if (!plans) this.#plans.set(document, (plans = new Map<string, Plan>()));
     plans.set(args.operationName ?? '', plan);
     return { plan, variables };
+  }
+
+  /** Takes some KB, and is needed only by documents with conditions. */
+  #newVariants(): Plan['variants'] {
+    return new LRUCache<string, Variant>({ max: MAX_VARIANTS, dispose: (variant) => this.#compiled.delete(variant) });
   }
 
   #variantOf({ conditions, variants }: Plan, { coerced }: VariableValues): Variant | NotCompiledReason {
@@ -208,19 +251,9 @@ class Executor {
       if (value !== true && value !== false) return 'condition';
       key += value ? '1' : '0';
     }
-    const variant = variants.get(key) ?? { runs: 0, failures: 0, pause: 0 };
-    variants.delete(key);
-    variants.set(key, variant);
-    if (variants.size > MAX_VARIANTS) this.#forgetOldest(variants);
+    let variant = variants.get(key);
+    if (!variant) variants.set(key, (variant = { runs: 0, failures: 0, pause: 0 }));
     return variant;
-  }
-
-  #forgetOldest(variants: Map<string, Variant>): void {
-    const [oldest] = variants;
-    if (!oldest) return;
-    const [key, variant] = oldest;
-    variants.delete(key);
-    this.#compiled.delete(variant);
   }
 
   #codeOf(variant: Variant, plan: Plan, variables: VariableValues): CompiledQuery | NotCompiledReason {

@@ -1,8 +1,7 @@
 import type { FieldNode, GraphQLFieldResolver, GraphQLObjectType, GraphQLResolveInfo } from 'graphql';
-import { type Arguments, argumentsOf, sharedArgumentsOf } from './arguments.ts';
 import { type GaveUpReason, GivenUp, giveUp } from './outcome.ts';
 import type { Outcome } from './replay.ts';
-import type { SelectedField } from './selections.ts';
+import { type Arguments, type SelectedField, argumentsOf, sharedArgumentsOf } from './selections.ts';
 import { silence } from './silence.ts';
 import type { VariableValues } from './variables.ts';
 
@@ -56,6 +55,25 @@ const REFUSED_PATH: ProxyHandler<Path & { readonly refuse: () => never }> = {
   getOwnPropertyDescriptor: ({ refuse }) => refuse(),
 };
 
+/** A promise whose value comes together with others, which have the same `arrived`: the execution waits for it once. */
+interface Batched {
+  readonly arrived: Promise<unknown>;
+  /** @throws what the promise rejects with. */
+  readonly valueIn: (arrived: unknown) => unknown;
+}
+
+interface Waiting {
+  readonly index: number;
+  readonly value: Batched;
+  readonly put: Put;
+  readonly answer: Answer;
+}
+
+/** Stores the value of a field in its object. */
+type Put = (value: unknown, running: Running, answer: Answer) => void;
+
+const isBatched = (value: object): value is Batched => (value as Partial<Batched>).arrived instanceof Promise;
+
 export type Statics = Pick<GraphQLResolveInfo, 'schema' | 'fragments' | 'operation'>;
 
 export function runQuery(code: QueryCode, execution: Execution, statics: Statics): RunResult | Promise<RunResult> {
@@ -75,6 +93,7 @@ export class Running {
   readonly #arguments: Arguments[] = [];
   readonly #infos: GraphQLResolveInfo[] = [];
   #open = 0;
+  readonly #waiting = new Map<Promise<unknown>, Waiting[]>();
   #end: (() => void) | undefined;
   #gaveUp: Omit<GaveUp, 'outcome'> | undefined;
   #outcome: Outcome | undefined;
@@ -198,22 +217,26 @@ export class Running {
   };
 
   /** Stores a value when its promise is fulfilled. */
-  wait(
-    index: number,
-    value: PromiseLike<unknown>,
-    put: (value: unknown, running: Running, answer: Answer) => void,
-    answer: Answer,
-  ): void {
-    this.#open += 1;
+  wait(index: number, value: PromiseLike<unknown>, put: Put, answer: Answer): void {
+    if (isBatched(value)) {
+      const { arrived } = value;
+      const waiting = this.#waiting.get(arrived);
+      if (waiting) waiting.push({ index, value, put, answer });
+      else {
+        this.#waiting.set(arrived, [{ index, value, put, answer }]);
+        this.#settle(index, arrived, (came) => this.#putAll(arrived, came));
+      }
+      return;
+    }
     const promise = value instanceof Promise ? value : Promise.resolve(value);
+    this.#settle(index, promise, (came) => this.#put(index, came, put, answer));
+  }
+
+  #settle(index: number, promise: Promise<unknown>, use: (came: unknown) => void): void {
+    this.#open += 1;
     promise.then(
       (came: unknown) => {
-        try {
-          if (this.#gaveUp) silence(came, this.#field(index).nodes, this.#statics.fragments);
-          else put(came, this, answer);
-        } catch (error) {
-          this.fail(index, error);
-        }
+        use(came);
         this.#open -= 1;
         if (this.#open === 0 || this.#gaveUp) this.#end?.();
       },
@@ -222,6 +245,27 @@ export class Running {
         this.#end?.();
       },
     );
+  }
+
+  #putAll(arrived: Promise<unknown>, came: unknown): void {
+    const waiting = this.#waiting.get(arrived) ?? [];
+    this.#waiting.delete(arrived);
+    for (const { index, value, put, answer } of waiting) {
+      try {
+        this.#put(index, value.valueIn(came), put, answer);
+      } catch (error) {
+        this.fail(index, error);
+      }
+    }
+  }
+
+  #put(index: number, came: unknown, put: Put, answer: Answer): void {
+    try {
+      if (this.#gaveUp) silence(came, this.#field(index).nodes, this.#statics.fragments);
+      else put(came, this, answer);
+    } catch (error) {
+      this.fail(index, error);
+    }
   }
 
   /** Records why the execution ends. @returns the error, to be rethrown. */

@@ -1,19 +1,91 @@
 import { parseArgs } from 'node:util';
-import { createApiKeyInput } from '../domains/api-keys/public.ts';
-import { DAY_MS } from '../core/text/timestamps.ts';
-import { isUuid } from '../core/text/uuids.ts';
 
 /** A mistake of the operator. The command line prints only its message, without a stack. */
 export class UsageError extends Error {}
 
-type ParsedOptions = NonNullable<Parameters<typeof parseArgs>[0]>['options'];
-
-export function parse<const Options extends ParsedOptions>(args: string[], options: Options, maxPositionals = 0) {
-  const parsed = strictly(() => parseArgs({ args, options, allowPositionals: true, strict: true }));
-  const unexpected = parsed.positionals[maxPositionals];
-  if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
-  return parsed;
+/** An option or an argument: how it is written, what it means, and what its text becomes. */
+export interface Parameter<Value = unknown> {
+  /** Such as `--email E`, `--all` or `FILE`. */
+  readonly usage: string;
+  /** Without one, the help does not list it. */
+  readonly meaning: string | undefined;
+  /** How the first line of the help shows it. */
+  readonly shown: string;
+  /** @throws UsageError for invalid texts. */
+  readonly read: (given: readonly string[], name: string) => Value;
 }
+
+/** What the text of a parameter becomes. @throws UsageError that names the parameter. */
+type Reader<Value> = (text: string, name: string) => Value;
+
+export const asText: Reader<string> = (text) => text;
+
+export const required = <Value>(usage: string, meaning: string | undefined, read: Reader<Value>): Parameter<Value> => ({
+  usage,
+  meaning,
+  shown: usage,
+  read: ([text], name) => {
+    if (!text) throw new UsageError(`${name}: is required`);
+    return read(text, name);
+  },
+});
+
+export const optional = <Value>(usage: string, meaning: string, read: Reader<Value>): Parameter<Value | undefined> => ({
+  usage,
+  meaning,
+  shown: `[${usage}]`,
+  read: ([text], name) => (text === undefined ? undefined : read(text, name)),
+});
+
+export const repeated = <Value>(
+  usage: string,
+  meaning: string,
+  read: Reader<Value>,
+): Parameter<Value[] | undefined> => ({
+  usage,
+  meaning,
+  shown: `[${usage}]...`,
+  read: (given, name) => (given.length === 0 ? undefined : [...new Set(given.map((text) => read(text, name)))]),
+});
+
+export const flag = (usage: string, meaning: string): Parameter<boolean> => ({
+  usage,
+  meaning,
+  shown: `[${usage}]`,
+  read: (given) => given.length > 0,
+});
+
+export type Parameters = Readonly<Record<string, Parameter>>;
+type ValueOf<Each> = Each extends Parameter<infer Value> ? Value : never;
+/** What the parameters become, each under its name in the table. What can be undefined need not be there. */
+export type Given<Table extends Parameters> = {
+  readonly [Name in keyof Table as undefined extends ValueOf<Table[Name]> ? never : Name]: ValueOf<Table[Name]>;
+} & {
+  readonly [Name in keyof Table as undefined extends ValueOf<Table[Name]> ? Name : never]?: ValueOf<Table[Name]>;
+};
+
+/** @throws UsageError for arguments that the table does not have, and for invalid ones. */
+export function parse<Table extends Parameters>(table: Table, args: readonly string[]): Given<Table> {
+  const parameters = Object.values(table);
+  const options = parameters.flatMap(({ usage, shown }) => {
+    const type = usage.includes(' ') ? ('string' as const) : ('boolean' as const);
+    return isOption(usage) ? [[optionOf(usage), { type, multiple: shown.endsWith('...') }]] : [];
+  });
+  const { values, positionals }: { values: Readonly<Record<string, unknown>>; positionals: string[] } = strictly(() =>
+    parseArgs({ args: [...args], options: Object.fromEntries(options), allowPositionals: true, strict: true }),
+  );
+  const unexpected = positionals[parameters.length - options.length];
+  if (unexpected !== undefined) throw new UsageError(`unexpected argument '${unexpected}'`);
+  const read = ({ usage, read: readTexts }: Parameter) =>
+    readTexts(isOption(usage) ? [values[optionOf(usage)] ?? []].flat().map(String) : positionals, nameOf(usage));
+  // Each value is what its parameter reads.
+  return Object.fromEntries(Object.entries(table).map(([name, each]) => [name, read(each)])) as Given<Table>;
+}
+
+const isOption = (usage: string) => usage.startsWith('--');
+/** The name in messages: `--email`, and `FILE` of `FILE.ndjson`. */
+const nameOf = (usage: string) => usage.split(/[ .]/)[0] ?? '';
+const optionOf = (usage: string) => nameOf(usage).slice(2);
 
 /** Reports invalid options with the first sentence of Node's message; the rest is advice about `--`. */
 function strictly<Result>(run: () => Result): Result {
@@ -22,55 +94,4 @@ function strictly<Result>(run: () => Result): Result {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message.split('. ')[0] : String(error), { cause: error });
   }
-}
-
-export function sessionIdOf(text: string): string {
-  const id = text.toLowerCase();
-  if (!isUuid(id)) throw new UsageError('--session: must be the id of a session');
-  return id;
-}
-
-const KEY = createApiKeyInput.shape;
-
-const UNIT_MS = { d: DAY_MS, h: 3_600_000 } as const;
-
-/** Milliseconds of days or hours, such as `90d` or `12h`. */
-function spanOf(text: string): number | undefined {
-  const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(text) ?? [];
-  return count === undefined ? undefined : Number(count) * UNIT_MS[unit === 'd' ? 'd' : 'h'];
-}
-
-export function olderThan(text: string): number {
-  const span = spanOf(text);
-  if (span === undefined) throw new UsageError('--older-than: must be days or hours, such as 90d or 12h');
-  return span;
-}
-
-export function expiryOf(text: string): Date | number {
-  const span = spanOf(text);
-  if (span !== undefined) return span;
-  const { data } = KEY.expiresAt.safeParse(text);
-  if (!data) throw new UsageError('--expires: must be days or hours, such as 90d or 12h, or an ISO 8601 date and time');
-  return data;
-}
-
-export function labelOf(text: string): string {
-  const { data, error } = KEY.name.safeParse(text);
-  if (error) throw new UsageError(`--name: ${error.issues[0]?.message}`);
-  return data;
-}
-
-export function isSlug(text: string): boolean {
-  return /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && text.length <= 100;
-}
-
-export function required(value: string | undefined, name: string): string {
-  if (!value) throw new UsageError(`${name}: is required`);
-  return value;
-}
-
-export function oneOf<const Value extends string>(allowed: readonly Value[], value: string, name: string): Value {
-  const found = allowed.find((candidate) => candidate === value);
-  if (found === undefined) throw new UsageError(`${name}: must be one of ${allowed.join(', ')}`);
-  return found;
 }

@@ -1,4 +1,4 @@
-import { largest } from '../core/largest.ts';
+import { largest } from '../core/arrays.ts';
 import { UsageError } from './command-arguments.ts';
 import { COMMANDS, type Command, type CommandName } from './command.ts';
 
@@ -39,16 +39,10 @@ export function helpOf(command?: CommandName): string {
   if (command === undefined) {
     return `Usage: ${CALL} <command>\n\n${commandList('')}\n--help after a command lists its options; --version prints the version.\n`;
   }
-  const {
-    takes,
-    summary,
-    details,
-  }: { details: readonly (readonly [string, string])[] } & (typeof COMMANDS)[CommandName] = COMMANDS[command];
-  const width = largest(
-    details.map(([option]) => option.length),
-    0,
-  );
-  const lines = details.map(([option, meaning]) => `  ${option.padEnd(width)}  ${meaning}\n`);
+  const { takes, summary, parameters } = COMMANDS[command];
+  const listed = parameters.flatMap(({ usage, meaning }) => (meaning === undefined ? [] : [{ usage, meaning }]));
+  const width = widest(listed.map(({ usage }) => usage));
+  const lines = listed.map(({ usage, meaning }) => `  ${usage.padEnd(width)}  ${meaning}\n`);
   return `Usage: ${`${CALL} ${command} ${takes}`.trimEnd()}\n\n${summary}\n${lines.length > 0 ? '\n' : ''}${lines.join('')}`;
 }
 
@@ -59,9 +53,12 @@ export function helpOfNoun(noun: string): string {
 
 function commandList(prefix: string): string {
   const commands = Object.entries(COMMANDS).filter(([name]) => name.startsWith(prefix));
-  const width = largest(
-    commands.map(([name]) => name.length),
-    0,
-  );
+  const width = widest(commands.map(([name]) => name));
   return commands.map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}\n`).join('');
 }
+
+const widest = (texts: readonly string[]): number =>
+  largest(
+    texts.map(({ length }) => length),
+    0,
+  );

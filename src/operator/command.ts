@@ -1,326 +1,285 @@
+import type { z } from 'zod';
 import { PRODUCT_FAMILIES, SUBSCRIPTION_LEVELS } from '../core/config.ts';
-import { ROLES, SCOPES, type Scope } from '../core/access.ts';
-import { FORMAT_NAMES, type FormatName, type TableEntry, memberTable } from '../domains/session-events/public.ts';
-import { isUuid } from '../core/text/uuids.ts';
+import { ROLES, SCOPES } from '../core/access.ts';
+import { DAY_MS } from '../core/text/timestamps.ts';
+import { isUuid } from '../core/ids.ts';
+import { createApiKeyInput } from '../domains/api-keys/public.ts';
+import { FORMAT_NAMES, type TableEntry, memberTable } from '../domains/session-events/public.ts';
 import {
+  type Given,
+  type Parameter,
+  type Parameters,
   UsageError,
-  expiryOf,
-  isSlug,
-  labelOf,
-  olderThan,
-  oneOf,
+  asText,
+  flag,
+  optional,
   parse,
+  repeated,
   required,
-  sessionIdOf,
 } from './command-arguments.ts';
 
-/** A command: its help, and what it takes from the command line. */
-interface Entry {
+/** A command: what it does, and what it takes from the command line. */
+interface Entry<Parsed extends object = object> {
+  readonly summary: string;
   /** The arguments, for the help. */
   readonly takes: string;
-  readonly summary: string;
-  /** Each option or argument with its meaning. */
-  readonly details: readonly (readonly [option: string, meaning: string])[];
+  readonly parameters: readonly Parameter[];
   /** @throws UsageError for invalid arguments */
-  readonly parse: (args: string[]) => object;
+  readonly parse: (args: readonly string[]) => Parsed;
 }
 
-const OUTPUT = ['--json', 'print one line of JSON for each row, even in a terminal'] as const;
-const PLAN_FILE = ['FILE', 'a tracking plan in YAML or JSON; - reads standard input'] as const;
-const OF_ORGANIZATION = ['--organization SLUG', 'only rows of this organization'] as const;
-
-const LIST_OPTIONS = { organization: { type: 'string' }, json: { type: 'boolean' } } as const;
-
-function nothing(args: string[]): object {
-  parse(args, {});
-  return {};
+function command<Table extends Parameters>(summary: string, table: Table): Entry<Given<Table>>;
+function command<Table extends Parameters, Parsed extends object>(
+  summary: string,
+  table: Table,
+  /** Checks the parameters together. */
+  check: (given: Given<Table>) => Parsed,
+): Entry<Parsed>;
+function command(summary: string, table: Parameters, check = (given: object): object => given): Entry {
+  const parameters = Object.values(table);
+  const takes = parameters.flatMap(({ shown }) => shown || []).join(' ');
+  return { summary, takes, parameters, parse: (args) => check(parse(table, args)) };
 }
 
-function keyIdOf(given: string | undefined): string {
-  const keyId = required(given, 'ID');
-  if (!isUuid(keyId)) throw new UsageError('ID: must be the id of an API key');
-  return keyId;
+const oneOf =
+  <const Value extends string>(allowed: readonly Value[]) =>
+  (text: string, name: string): Value => {
+    const found = allowed.find((candidate) => candidate === text);
+    if (found === undefined) throw new UsageError(`${name}: must be one of ${allowed.join(', ')}`);
+    return found;
+  };
+
+/** A text that a schema accepts, or whose fault has another message. */
+const accepted =
+  <Value>(schema: z.ZodType<Value>, message?: string) =>
+  (text: string, name: string): Value => {
+    const { data, error } = schema.safeParse(text);
+    if (error) throw new UsageError(`${name}: ${message ?? error.issues[0]?.message}`);
+    return data;
+  };
+
+const matching =
+  (isMeant: (text: string) => boolean, message: string) =>
+  (text: string, name: string): string => {
+    if (!isMeant(text)) throw new UsageError(`${name}: must be ${message}`);
+    return text;
+  };
+
+/** Milliseconds of days or hours, such as `90d` or `12h`. */
+function spanOf(text: string): number | undefined {
+  const [, count, unit] = /^([1-9]\d{0,4})([dh])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (unit === 'd' ? DAY_MS : 3_600_000);
 }
 
-function scopesOf(given: readonly string[] | undefined): Scope[] | undefined {
-  return given && [...new Set(given.map((scope) => oneOf(SCOPES, scope, '--scope')))];
+function ageOf(text: string, name: string): number {
+  const span = spanOf(text);
+  if (span === undefined) throw new UsageError(`${name}: must be days or hours, such as 90d or 12h`);
+  return span;
 }
 
-const ADDRESS = ['ADDRESS', 'the address of the gateway; by default the variable GATEWAY'] as const;
+const KEY = createApiKeyInput.shape;
+const momentOf = accepted(KEY.expiresAt, 'must be days or hours, such as 90d or 12h, or an ISO 8601 date and time');
+const expiryOf = (text: string, name: string) => spanOf(text) ?? momentOf(text, name);
 
-function address(args: string[]): { addresses: string[] } {
-  return { addresses: parse(args, {}, 1).positionals };
-}
+const emailOf = matching((text) => /^[^@\s]+@[^@\s]+$/.test(text), 'an e-mail address');
+const slugOf = matching(
+  (text) => /^[a-z0-9]+(?:-[a-z0-9]+)*$/.test(text) && text.length <= 100,
+  'a slug: lowercase letters and digits in groups joined by single hyphens, at most 100 characters',
+);
+const keyIdOf = matching(isUuid, 'the id of an API key');
+const isSessionId = matching(isUuid, 'the id of a session');
+const sessionIdOf = (text: string, name: string) => isSessionId(text.toLowerCase(), name);
+
+const ONLY_ROWS = 'only rows of this organization';
+const JSON_OUTPUT: Parameter<true | undefined> = {
+  ...optional('--json', 'print one line of JSON for each row, even in a terminal', () => true as const),
+  shown: '',
+};
+const LIST = { organization: optional('--organization SLUG', ONLY_ROWS, asText), json: JSON_OUTPUT };
+const PLAN_FILE = required('FILE', 'a tracking plan in YAML or JSON; - reads standard input', asText);
+const ADDRESS: { readonly addresses: Parameter<string[]> } = {
+  addresses: {
+    usage: 'ADDRESS',
+    meaning: 'the address of the gateway; by default the variable GATEWAY',
+    shown: '[ADDRESS]',
+    read: (given: readonly string[]) => [...given],
+  },
+};
 
 export const COMMANDS = {
-  migrate: { takes: '', summary: 'migrate the database to this version', details: [], parse: nothing },
-  'keys create': {
-    takes: '--email E [--organization SLUG] [--role ROLE] [--scope S]... [--name NAME] [--expires WHEN]',
-    summary: 'create an API key, and its user and organization if they do not exist',
-    details: [
-      ['--email E', 'e-mail address of the user'],
-      [
+  migrate: {
+    ...command(
+      'migrate the database to this version',
+      {
+        isDryRun: flag(
+          '--dry-run',
+          'only list each pending migration with the tables that it locks and the mode of the lock',
+        ),
+        finishes: flag(
+          '--finish',
+          'say that no process of an earlier version is left, which behind a pooler the gateway cannot see',
+        ),
+        json: JSON_OUTPUT,
+      },
+      (given) => {
+        if (given.isDryRun && given.finishes) throw new UsageError('--dry-run: not with --finish');
+        return given;
+      },
+    ),
+    takes: '[--dry-run | --finish]',
+  },
+  'keys create': command(
+    'create an API key, and its user and organization if they do not exist',
+    {
+      email: required('--email E', 'e-mail address of the user', emailOf),
+      organization: optional(
         '--organization SLUG',
         'bind the key to this organization; without it the key is valid in any organization of its user',
-      ],
-      [
+        slugOf,
+      ),
+      role: optional(
         '--role ROLE',
         `${ROLES.join(' or ')}; by default a new member of an existing organization is a member; the first of a new one is an admin`,
-      ],
-      ['--scope S', `scopes of the key, by default all: ${SCOPES.join(', ')}`],
-      ['--name NAME', 'name of the key, at most 100 characters'],
-      ['--expires WHEN', 'days or hours from now, such as 90d or 12h, or an ISO 8601 time; by default never'],
-    ],
-    parse: (args) => {
-      const { values } = parse(args, {
-        email: { type: 'string' },
-        organization: { type: 'string' },
-        role: { type: 'string' },
-        scope: { type: 'string', multiple: true },
-        name: { type: 'string' },
-        expires: { type: 'string' },
-      });
-      const email = required(values.email, '--email');
-      const { organization } = values;
-      if (!/^[^@\s]+@[^@\s]+$/.test(email)) throw new UsageError('--email: must be an e-mail address');
-      if (organization !== undefined && !isSlug(organization)) {
-        throw new UsageError(
-          '--organization: must be a slug: lowercase letters and digits in groups joined by single hyphens, at most 100 characters',
-        );
-      }
-      if (organization === undefined && values.role !== undefined)
+        oneOf(ROLES),
+      ),
+      scopes: repeated('--scope S', `scopes of the key, by default all: ${SCOPES.join(', ')}`, oneOf(SCOPES)),
+      label: optional('--name NAME', 'name of the key, at most 100 characters', accepted(KEY.name)),
+      expires: optional(
+        '--expires WHEN',
+        'days or hours from now, such as 90d or 12h, or an ISO 8601 time; by default never',
+        expiryOf,
+      ),
+    },
+    (given) => {
+      if (given.organization === undefined && given.role !== undefined)
         throw new UsageError('--role: needs --organization, because it is a role in an organization');
-      return {
-        email,
-        organization,
-        role: values.role === undefined ? undefined : oneOf(ROLES, values.role, '--role'),
-        scopes: scopesOf(values.scope),
-        label: values.name === undefined ? undefined : labelOf(values.name),
-        expires: values.expires === undefined ? undefined : expiryOf(values.expires),
-      };
+      return given;
     },
-  },
-  'keys list': {
-    takes: '[--organization SLUG] [--email E] [--all]',
-    summary: 'list API keys, newest first',
-    details: [
-      OF_ORGANIZATION,
-      ['--email E', 'only keys of this user'],
-      ['--all', 'include revoked and expired keys'],
-      OUTPUT,
-    ],
-    parse: (args) => {
-      const options = { email: { type: 'string' }, all: { type: 'boolean' } } as const;
-      const { values } = parse(args, { ...LIST_OPTIONS, ...options });
-      return { ...values };
+  ),
+  'keys list': command('list API keys, newest first', {
+    organization: LIST.organization,
+    email: optional('--email E', 'only keys of this user', asText),
+    all: optional('--all', 'include revoked and expired keys', () => true as const),
+    json: JSON_OUTPUT,
+  }),
+  'keys revoke': command('revoke an API key', { keyId: required('ID', undefined, keyIdOf) }),
+  'keys extend': command('add scopes to an API key, such as those of a newer version', {
+    keyId: required('ID', undefined, keyIdOf),
+    scopes: repeated('--scope S', 'scopes to add, by default all that this version knows', oneOf(SCOPES)),
+  }),
+  'sign-in link': command(
+    'print a link that signs a person in once within 10 minutes, also without the identity provider',
+    { email: required('--email E', 'e-mail address of the person', asText) },
+  ),
+  'identities list': command('list the identities with which people sign in, newest first', {
+    email: optional('--email E', 'only those of this person', asText),
+    json: JSON_OUTPUT,
+  }),
+  'identities unlink': command(
+    'unlink a person from the identity provider; the next identity with the verified address is joined',
+    { email: required('--email E', 'e-mail address of the person', asText) },
+  ),
+  'organizations list': command('list organizations, newest first', { json: JSON_OUTPUT }),
+  'organizations export': command(
+    'write everything of an organization, one JSON object on a line; without a last line `end` it is not complete',
+    { organization: required('--organization SLUG', ONLY_ROWS, asText) },
+    (given) => ({ ...given, json: true as const }),
+  ),
+  'users list': command('list users, newest first', LIST),
+  'sessions list': command('list sessions, newest first', LIST),
+  'subscriptions set': command('change a subscription of an organization', {
+    organization: required('--organization SLUG', undefined, asText),
+    family: required('--family F', PRODUCT_FAMILIES.join(', '), oneOf(PRODUCT_FAMILIES)),
+    level: required('--level L', SUBSCRIPTION_LEVELS.join(', '), oneOf(SUBSCRIPTION_LEVELS)),
+  }),
+  'events import': command(
+    'append the events of a file to a session; if it is interrupted, run it again to continue',
+    {
+      sessionId: required('--session ID', 'the session that gets the events', sessionIdOf),
+      format: optional(
+        '--format FORMAT',
+        `the agent that has written the lines: ${FORMAT_NAMES.join(', ')}`,
+        oneOf(FORMAT_NAMES),
+      ),
+      map: optional(
+        '--map TABLE',
+        'what the members of lines of the format jsonl mean, such as from:human=user,body.text=text',
+        accepted<readonly TableEntry[]>(memberTable),
+      ),
+      path: required(
+        'FILE.ndjson',
+        'one event per line, or with --format one line of the agent; - reads standard input',
+        asText,
+      ),
     },
-  },
-  'keys revoke': {
-    takes: 'ID',
-    summary: 'revoke an API key',
-    details: [],
-    parse: (args) => {
-      return { keyId: keyIdOf(parse(args, {}, 1).positionals[0]) };
+    (given) => {
+      if (given.map && given.format !== 'jsonl') throw new UsageError('--map: is only for --format jsonl');
+      return given;
     },
-  },
-  'keys extend': {
-    takes: 'ID [--scope S]...',
-    summary: 'add scopes to an API key, such as those of a newer version',
-    details: [['--scope S', 'scopes to add, by default all that this version knows']],
-    parse: (args) => {
-      const { values, positionals } = parse(args, { scope: { type: 'string', multiple: true } }, 1);
-      return { keyId: keyIdOf(positionals[0]), scopes: scopesOf(values.scope) };
-    },
-  },
-  'sign-in link': {
-    takes: '--email E',
-    summary: 'print a link that signs a person in once within 10 minutes, also without the identity provider',
-    details: [['--email E', 'e-mail address of the person']],
-    parse: (args) => ({ email: required(parse(args, { email: { type: 'string' } }).values.email, '--email') }),
-  },
-  'organizations list': {
-    takes: '',
-    summary: 'list organizations, newest first',
-    details: [OUTPUT],
-    parse: (args) => {
-      const { json } = parse(args, { json: LIST_OPTIONS.json }).values;
-      return { json };
-    },
-  },
-  'organizations export': {
-    takes: '--organization SLUG',
-    summary:
-      'write everything of an organization, one JSON object on a line; without a last line `end` it is not complete',
-    details: [OF_ORGANIZATION],
-    parse: (args) => ({
-      organization: required(parse(args, { organization: { type: 'string' } }).values.organization, '--organization'),
-      json: true,
-    }),
-  },
-  'users list': {
-    takes: '[--organization SLUG]',
-    summary: 'list users, newest first',
-    details: [OF_ORGANIZATION, OUTPUT],
-    parse: (args) => ({ ...parse(args, LIST_OPTIONS).values }),
-  },
-  'sessions list': {
-    takes: '[--organization SLUG]',
-    summary: 'list sessions, newest first',
-    details: [OF_ORGANIZATION, OUTPUT],
-    parse: (args) => ({ ...parse(args, LIST_OPTIONS).values }),
-  },
-  'subscriptions set': {
-    takes: '--organization SLUG --family F --level L',
-    summary: 'change a subscription of an organization',
-    details: [
-      ['--family F', PRODUCT_FAMILIES.join(', ')],
-      ['--level L', SUBSCRIPTION_LEVELS.join(', ')],
-    ],
-    parse: (args) => {
-      const { values } = parse(args, {
-        organization: { type: 'string' },
-        family: { type: 'string' },
-        level: { type: 'string' },
-      });
-      return {
-        organization: required(values.organization, '--organization'),
-        family: oneOf(PRODUCT_FAMILIES, required(values.family, '--family'), '--family'),
-        level: oneOf(SUBSCRIPTION_LEVELS, required(values.level, '--level'), '--level'),
-      };
-    },
-  },
-  'events import': {
-    takes: '--session ID [--format FORMAT] [--map TABLE] FILE.ndjson',
-    summary: 'append the events of a file to a session; if it is interrupted, run it again to continue',
-    details: [
-      ['--session ID', 'the session that gets the events'],
-      ['--format FORMAT', `the agent that has written the lines: ${FORMAT_NAMES.join(', ')}`],
-      ['--map TABLE', 'what the members of lines of the format jsonl mean, such as from:human=user,body.text=text'],
-      ['FILE.ndjson', 'one event per line, or with --format one line of the agent; - reads standard input'],
-    ],
-    parse: (args): ImportedFile => {
-      const options = { session: { type: 'string' }, format: { type: 'string' }, map: { type: 'string' } } as const;
-      const { values, positionals } = parse(args, options, 1);
-      const session = required(values.session, '--session');
-      const path = required(positionals[0], 'FILE');
-      const format = values.format === undefined ? undefined : oneOf(FORMAT_NAMES, values.format, '--format');
-      const map = values.map === undefined ? undefined : tableOf(values.map, format);
-      return { sessionId: sessionIdOf(session), path, format, map };
-    },
-  },
-  'events prune': {
-    takes: '[--older-than AGE] [--session ID] [--organization SLUG] [--dry-run]',
-    summary: 'delete the oldest events of sessions; requires an age or a session',
-    details: [
-      [
+  ),
+  'events prune': command(
+    'delete the oldest events of sessions; requires an age or a session',
+    {
+      olderThanMs: optional(
         '--older-than AGE',
         'days or hours, such as 90d or 12h; the first younger event of a session and all after it are kept',
-      ],
-      ['--session ID', 'only events of this session; without an age all of them'],
-      OF_ORGANIZATION,
-      ['--dry-run', 'only count the events'],
-    ],
-    parse: (args) => {
-      const { values } = parse(args, {
-        'older-than': { type: 'string' },
-        session: { type: 'string' },
-        organization: { type: 'string' },
-        'dry-run': { type: 'boolean', default: false },
-      });
-      const { 'older-than': age, session, organization, 'dry-run': isDryRun } = values;
+        ageOf,
+      ),
+      sessionId: optional('--session ID', 'only events of this session; without an age all of them', sessionIdOf),
+      organization: LIST.organization,
+      isDryRun: flag('--dry-run', 'only count the events'),
+    },
+    (given) => {
       // Without either it would delete all events.
-      if (age === undefined && session === undefined)
+      if (given.olderThanMs === undefined && given.sessionId === undefined)
         throw new UsageError('--older-than: is required without --session');
-      return {
-        olderThanMs: age === undefined ? undefined : olderThan(age),
-        sessionId: session === undefined ? undefined : sessionIdOf(session),
-        organization,
-        isDryRun,
-      };
+      return given;
     },
-  },
-  login: {
-    takes: '[ADDRESS]',
-    summary: 'sign in to a gateway in a browser; the recorder then needs no key',
-    details: [ADDRESS],
-    parse: address,
-  },
-  logout: { takes: '[ADDRESS]', summary: 'end this sign-in', details: [ADDRESS], parse: address },
-  'plan export': {
-    takes: '',
-    summary: 'print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key',
-    details: [],
-    parse: nothing,
-  },
-  'plan check': {
-    takes: 'FILE [--against OTHER]',
-    summary: 'print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors',
-    details: [PLAN_FILE, ['--against OTHER', 'compare with another file instead of the gateway']],
-    parse: (args) => {
-      const { values, positionals } = parse(args, { against: { type: 'string' } }, 1);
-      return { path: required(positionals[0], 'FILE'), against: values.against };
+  ),
+  login: command('sign in to a gateway in a browser; the recorder then needs no key', ADDRESS),
+  logout: command('end this sign-in', ADDRESS),
+  'plan export': command('print the tracking plan of a gateway as YAML; GATEWAY is its address, KEY an API key', {}),
+  'plan check': command(
+    'print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors',
+    {
+      path: PLAN_FILE,
+      against: optional('--against OTHER', 'compare with another file instead of the gateway', asText),
     },
-  },
-  'plan apply': {
-    takes: 'FILE [--dry-run] [--delete] [--breaking]',
-    summary: 'change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none',
-    details: [
-      PLAN_FILE,
-      ['--dry-run', 'let the gateway check the plan, and change nothing'],
-      ['--delete', 'also delete the events and properties that are not in the file'],
-      ['--breaking', 'also change types so that values that are accepted today can be refused'],
-    ],
-    parse: (args) => {
-      const options = {
-        'dry-run': { type: 'boolean', default: false },
-        delete: { type: 'boolean', default: false },
-        breaking: { type: 'boolean', default: false },
-      } as const;
-      const { values, positionals } = parse(args, options, 1);
-      const path = required(positionals[0], 'FILE');
-      return { path, isDryRun: values['dry-run'], deletes: values.delete, breaksTypes: values.breaking };
+  ),
+  'plan apply': command(
+    'change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none',
+    {
+      path: PLAN_FILE,
+      isDryRun: flag('--dry-run', 'let the gateway check the plan, and change nothing'),
+      deletes: flag('--delete', 'also delete the events and properties that are not in the file'),
+      breaksTypes: flag('--breaking', 'also change types so that values that are accepted today can be refused'),
     },
-  },
-  'plan types': {
-    takes: 'FILE',
-    summary: 'print a TypeScript module with one function for each event of a tracking plan',
-    details: [PLAN_FILE],
-    parse: (args) => ({ path: required(parse(args, {}, 1).positionals[0], 'FILE') }),
-  },
-  'secrets rotate': {
-    takes: '',
-    summary: 'encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS',
-    details: [],
-    parse: nothing,
-  },
-  seed: { takes: '', summary: 'create the demo workspace in an empty database', details: [], parse: nothing },
+  ),
+  'plan types': command('print a TypeScript module with one function for each event of a tracking plan', {
+    path: PLAN_FILE,
+  }),
+  'database copy': command(
+    'copy everything to an empty database, such as from the embedded one to your own PostgreSQL',
+    {
+      to: required(
+        '--to URL',
+        'the database, as postgresql://…; a password can also be in the variable PGPASSWORD',
+        asText,
+      ),
+    },
+  ),
+  'secrets rotate': command('encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS', {}),
+  seed: command('create the demo workspace in an empty database', {}),
 } as const satisfies Readonly<Record<string, Entry>>;
 
-interface ImportedFile {
-  readonly sessionId: string;
-  readonly path: string;
-  readonly format?: FormatName | undefined;
-  readonly map?: readonly TableEntry[] | undefined;
-}
-
-/** A table of members, for lines of the format that has one. */
-function tableOf(table: string, format: FormatName | undefined): readonly TableEntry[] {
-  if (format !== 'jsonl') throw new UsageError('--map: is only for --format jsonl');
-  const { data, error } = memberTable.safeParse(table);
-  if (error) throw new UsageError(`--map: ${error.issues[0]?.message}`);
-  return data;
-}
-
 export type CommandName = keyof typeof COMMANDS;
-type Parsed<Name extends CommandName> = { readonly name: Name } & Readonly<
-  ReturnType<(typeof COMMANDS)[Name]['parse']>
->;
-export type Command = { [Name in CommandName]: Parsed<Name> }[CommandName];
+type Named<Name extends CommandName> = { readonly name: Name } & Readonly<ReturnType<(typeof COMMANDS)[Name]['parse']>>;
+export type Command = { [Name in CommandName]: Named<Name> }[CommandName];
 /** The commands that call a gateway over HTTP, or read only files. All others use the database. */
 export type PlanCommand = Extract<Command, { name: `plan ${string}` }>;
 export type LoginCommand = Extract<Command, { name: 'login' | 'logout' }>;
 export type DatabaseCommand = Exclude<Command, PlanCommand | LoginCommand>;
 
-export function isLoginCommand(command: { readonly name: string }): command is LoginCommand {
-  return command.name === 'login' || command.name === 'logout';
+export function isLoginCommand(given: { readonly name: string }): given is LoginCommand {
+  return given.name === 'login' || given.name === 'logout';
 }

@@ -4,25 +4,29 @@ import { type Readable, addAbortSignal } from 'node:stream';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
 import { operatorIn } from '../core/access.ts';
 import { DomainError } from '../core/errors.ts';
+import { findOlderProcesses, finishUpgrade } from '../core/postgres/finished-version.ts';
+import { planMigrations } from '../core/postgres/migrations.ts';
+import { VERSION } from '../core/version.ts';
 import { type ProgressStream, createProgress } from './progress.ts';
 import { rotateSecrets } from '../core/secrets/secret-store.ts';
 import { extendApiKey, revokeAnyApiKey } from '../domains/api-keys/public.ts';
-import { createSignInLink } from '../domains/identities/public.ts';
+import { createSignInLink, unlinkIdentities } from '../domains/identities/public.ts';
 import { setSubscription as setSubscriptionOf } from '../domains/organizations/public.ts';
 import { findOperator, importSessionEvents, pruneSessionEvents } from '../domains/session-events/public.ts';
 import { beginExport } from '../domains/organization-export/public.ts';
+import { copyDatabase } from './database-copy.ts';
 import { createDemoWorkspace } from './demo-workspace.ts';
 import { issueKey } from './issue-key.ts';
-import { findOrganization, listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
+import { findOrganization, listIdentities, listKeys, listOrganizations, listSessions, listUsers } from './lists.ts';
 import { operationContext, workContext } from '../gateway/contexts.ts';
 import { type Dependencies, publicUrlOf } from '../gateway/dependencies.ts';
+import { onDirectDatabase } from '../gateway/prepare-database.ts';
 import { rotateAnswers } from '../gateway/idempotency/maintenance.ts';
 import { UsageError } from './command-arguments.ts';
 import type { DatabaseCommand } from './command.ts';
 
 type CommandOf<Name extends DatabaseCommand['name']> = Extract<DatabaseCommand, { name: Name }>;
 
-/** The streams of a command. */
 export interface CommandStreams {
   /** Long commands print their progress here. */
   readonly progress: ProgressStream;
@@ -35,7 +39,7 @@ export interface CommandStreams {
 export type CommandAnswer = object | AsyncIterable<object>;
 
 /**
- * Runs a command on a migrated database and returns its answer.
+ * Runs a command on a migrated database, unless it {@link needsNoMigration}, and returns its answer.
  * @throws UsageError if the command refers to something that does not exist, or is not allowed.
  */
 export async function runCommand(
@@ -46,8 +50,8 @@ export async function runCommand(
   const { sql, now } = dependencies;
   switch (command.name) {
     case 'migrate':
-      // The database is already migrated.
-      return { migrated: true };
+      if (command.isDryRun) return rowsOf(await onDirectDatabase(dependencies, planMigrations));
+      return command.finishes ? finish(dependencies) : { migrated: true };
     case 'keys create': {
       const { name: _, label, expires, ...wanted } = command;
       return issueKey(dependencies, { ...wanted, name: label, expiresAt: expiryOf(expires, now()) }).catch(refuse);
@@ -55,6 +59,10 @@ export async function runCommand(
     case 'keys list':
       await requireOrganization(sql, command.organization);
       return listKeys(sql, { ...command, at: now() });
+    case 'identities list':
+      return listIdentities(sql, command.email);
+    case 'identities unlink':
+      return unlinkIdentities(workContext(dependencies), command.email).catch(refuse);
     case 'organizations list':
       return listOrganizations(sql);
     case 'organizations export':
@@ -77,6 +85,8 @@ export async function runCommand(
       return importEvents(dependencies, command, streams);
     case 'events prune':
       return pruneEvents(dependencies, command, streams);
+    case 'database copy':
+      return copyDatabase(dependencies, command.to, streams);
     case 'secrets rotate':
       return rotate(dependencies);
     case 'seed':
@@ -84,6 +94,23 @@ export async function runCommand(
     default:
       throw new Error('no such command', { cause: command satisfies never });
   }
+}
+
+/** Whether a command only looks at what a migration would do. */
+export const needsNoMigration = (command: DatabaseCommand): boolean => command.name === 'migrate' && command.isDryRun;
+
+async function* rowsOf(rows: readonly object[]): AsyncGenerator<object, void, undefined> {
+  yield* rows;
+}
+
+async function finish({ database, config, now }: Dependencies): Promise<object> {
+  const em = database.em.fork();
+  const isPooled = config.DATABASE_POOLER !== undefined;
+  const older = isPooled ? [] : await findOlderProcesses(em, { since: VERSION, isPooled });
+  if (older.length > 0)
+    throw new UsageError(`--finish: processes of an earlier version are connected: ${older.join(', ')}`);
+  await finishUpgrade(em, now());
+  return { finished: VERSION };
 }
 
 /** @throws UsageError if there is no such organization. */
@@ -169,7 +196,7 @@ async function pruneEvents(
   { signal }: CommandStreams,
 ): Promise<object> {
   const context = workContext(dependencies);
-  const before = olderThanMs === undefined ? undefined : new Date(context.now().getTime() - olderThanMs);
+  const before = olderThanMs === undefined ? undefined : new Date((await context.storedNow()).getTime() - olderThanMs);
   try {
     const pruned = await pruneSessionEvents(context, { before, sessionId, organization }, { isDryRun, signal });
     return { ...pruned, before: before?.toISOString() ?? null, isDryRun };

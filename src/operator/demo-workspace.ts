@@ -75,7 +75,7 @@ async function createExamples(dependencies: Dependencies, owner: IssuedKey): Pro
   const now = dependencies.now();
   const contextAt: ContextAt = (person, at) => {
     const actor = actorOf(people[person] ?? owner, organization);
-    return operationContext({ ...dependencies, now: () => at }, actor, { requestId: 'demo' });
+    return operationContext(dependencies, actor, { requestId: 'demo' }).with({ now: () => at });
   };
   const context = () => contextAt(0, now);
   // `DEFAULT_SUBSCRIPTION` may not include events.

@@ -3,7 +3,7 @@ import { recordAudit, operatorEntry } from '../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../core/ids.ts';
 import { type Role, SCOPES, type Scope } from '../core/access.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
-import { issueApiKey } from '../domains/api-keys/public.ts';
+import { issueApiKey, recordUnboundKey } from '../domains/api-keys/public.ts';
 import { ensureMember } from '../domains/memberships/public.ts';
 import { findOrCreateOrganization } from '../domains/organizations/public.ts';
 import { findOrCreateUser } from '../domains/users/public.ts';
@@ -81,6 +81,8 @@ export async function issueKey(
         label: apiKey.label(),
       }),
     );
+    await em.flush();
+    await recordUnboundKey(em, apiKey, (target) => operatorEntry({ now, newId }, 'createApiKey', target));
     return {
       key,
       keyId: apiKey.id,

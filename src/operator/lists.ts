@@ -3,13 +3,14 @@ import { counted } from '../core/postgres/reading/counts.ts';
 import { queriesOn } from '../core/postgres/reading/queries.ts';
 import type { Sql } from '../core/postgres/reading/sql.ts';
 import type { ApiKeyTables } from '../domains/api-keys/public.ts';
+import type { IdentityTables } from '../domains/identities/public.ts';
 import type { OrganizationTables } from '../domains/organizations/public.ts';
 import type { SessionTables } from '../domains/sessions/public.ts';
 import type { UserTables } from '../domains/users/public.ts';
 
 /** Lists of the command line: all organizations, newest first, in constant memory. */
 
-const db = queriesOn<ApiKeyTables & OrganizationTables & SessionTables & UserTables>();
+const db = queriesOn<ApiKeyTables & IdentityTables & OrganizationTables & SessionTables & UserTables>();
 
 const BATCH = 1_000;
 
@@ -71,6 +72,21 @@ export function listKeys(reader: Sql, { organization, email, all, at }: KeyListO
       .where(after('k', position))
       .orderBy('k.created_at', 'desc')
       .orderBy('k.id', 'desc')
+      .limit(BATCH),
+  );
+}
+
+export function listIdentities(reader: Sql, email: string | undefined) {
+  return pages(reader, (position) =>
+    db
+      .selectFrom('identity as i')
+      .innerJoin('user_account as u', 'u.id', 'i.user_id')
+      .select(['u.id as userId', 'u.email', 'i.issuer', 'i.subject', 'i.created_at as createdAt'])
+      .select(['i.last_signed_in_at as lastSignedInAt', positionOf('i').as('position')])
+      .where(email === undefined ? sql<SqlBool>`true` : sql<SqlBool>`u.email = ${email.toLowerCase()}`)
+      .where(after('i', position))
+      .orderBy('i.created_at', 'desc')
+      .orderBy('i.id', 'desc')
       .limit(BATCH),
   );
 }

@@ -24,7 +24,7 @@ export function welcome(listening: string, config: Config, { key, token }: First
     GraphiQL        ${url}/graphql
     REST reference  ${url}/docs
     Version         ${VERSION_AND_BUILD}
-    API key         ${key === undefined ? `create one with: ${keyCommand(config)}` : `${key}   (shown only once)`}${url === listening ? '' : `\n    Listens on      ${listening}`}
+    API key         ${key === undefined ? `create one with: ${keyCommand(config)}` : `${key}   (shown only once)`}${url === listening ? '' : `\n    Listens on      ${listening}`}${token === undefined ? '' : `\n    Data            ${config.DATA_DIR}; "cli database copy" takes it to your own PostgreSQL`}
 
     curl ${url}/events/2026-03/event-definitions -H "Authorization: Bearer ${key ?? '$KEY'}"
 

@@ -48,7 +48,7 @@ const connections = async () =>
   );
 
 test('the limits are those of the documents', () => {
-  expect(DEFAULT_BOUNDS).toMatchObject({ answerBytes: 8 * MIB, unreadBytesOfUser: 32 * MIB, unreadBytes: 128 * MIB });
+  expect(DEFAULT_BOUNDS).toMatchObject({ answerBytes: 8 * MIB, unreadBytesOfUser: 16 * MIB, unreadBytes: 64 * MIB });
 });
 
 describe('the limit on rows that are read', () => {

@@ -15,10 +15,14 @@ import { type TestGateway, startTestGateway, useTestGateway } from '../support/f
 import { untilWaitingForLock, whileLocked } from '../support/fixtures/locks.ts';
 import { createSession } from '../support/fixtures/sessions.ts';
 import { onServer } from '../support/global-setup.ts';
+import { sampled, sampledRuns } from '../support/sample.ts';
 
 /** A request whose caller loses a right while it runs is refused when its change would take effect. */
 
-const gateway = useTestGateway();
+/** Each change of a caller is sent at once, so more than one person may send at a time. */
+const ALL_AT_ONCE = { REQUESTS_AT_ONCE: '300', REQUESTS_AT_ONCE_OF_PERSON: '300', REQUESTS_AT_ONCE_OF_ADDRESS: '300' };
+
+const gateway = useTestGateway(ALL_AT_ONCE);
 
 /** Number of connections in a gateway's pool. */
 const CONNECTIONS = 20;
@@ -47,19 +51,22 @@ const lost: [Loss, readonly [string, (place: ChangeTargets) => Change][], number
 ]);
 
 describe('a request whose body arrives slowly', () => {
-  test.each(lost)('changes nothing if the caller is %s before the body is complete', async (loss, changes, status) => {
-    const { admin, caller, place } = await setUp();
-    const before = await changesOf(caller);
-    const requests = changes.map(([, make]) => sendSlowly(gateway, caller.key, make(place)));
-    await Promise.all(requests.map(({ isRead }) => isRead));
-    await endRights(gateway, admin.key, loss, caller);
-    for (const { finish } of requests) finish();
-    const statuses = await Promise.all(requests.map(async ({ answer }) => statusOf(await answer)));
-    expect(Object.fromEntries(changes.map(([name], index) => [name, statuses[index]]))).toEqual(
-      Object.fromEntries(changes.map(([name]) => [name, status])),
-    );
-    expect(await changesOf(caller)).toBe(before);
-  });
+  sampled(test, 2).each(lost)(
+    'changes nothing if the caller is %s before the body is complete',
+    async (loss, changes, status) => {
+      const { admin, caller, place } = await setUp();
+      const before = await changesOf(caller);
+      const requests = changes.map(([, make]) => sendSlowly(gateway, caller.key, make(place)));
+      await Promise.all(requests.map(({ isRead }) => isRead));
+      await endRights(gateway, admin.key, loss, caller);
+      for (const { finish } of requests) finish();
+      const statuses = await Promise.all(requests.map(async ({ answer }) => statusOf(await answer)));
+      expect(Object.fromEntries(changes.map(([name], index) => [name, statuses[index]]))).toEqual(
+        Object.fromEntries(changes.map(([name]) => [name, status])),
+      );
+      expect(await changesOf(caller)).toBe(before);
+    },
+  );
 
   test('is 403 if its key is unbound and the user was removed from the organization', async () => {
     const { admin, caller, place } = await setUp();
@@ -92,7 +99,7 @@ describe('a request whose body arrives slowly', () => {
 const RIGHTS_OF = 'select pg_advisory_xact_lock(1, hashtext(?))';
 
 describe('a request that has been read', () => {
-  test.each(lost)(
+  sampled(test, 2).each(lost)(
     'changes nothing if the caller is %s before its transaction begins',
     async (loss, changes, status) => {
       const { admin, caller, place } = await setUp();
@@ -159,7 +166,7 @@ describe('a request that has been read', () => {
   );
 
   test('administrators who take each other’s rights at the same time do not deadlock: each change is made, or refused because of another', async () => {
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = sampledRuns(5, 2); round > 0; round -= 1) {
       const { admin, caller } = await setUp();
       const third = await gateway.createKey({ organization: admin.organization, role: 'admin' });
       const outcomes = await Promise.allSettled([
@@ -235,7 +242,7 @@ async function statusesOfRevoked(
   });
 }
 
-test.each(nameAndMake)(
+sampled(test, 3).each(nameAndMake)(
   '%s on every connection at the same time: no request needs a second connection',
   async (name, make) => {
     const { caller, place } = await setUp();

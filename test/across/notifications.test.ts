@@ -19,6 +19,7 @@ import {
   tail,
 } from '../support/fixtures/sessions.ts';
 import { type TcpProxy, startTcpProxy } from '../support/peers/tcp-proxy.ts';
+import { sampled } from '../support/sample.ts';
 
 interface Gateways {
   /** Serves the streams that the tests follow. It receives notifications through the proxy. */
@@ -99,6 +100,11 @@ const ENDINGS: readonly [what: string, act: (followed: Followed) => Promise<unkn
   [
     'the end of the session',
     ({ gateways, admin, sessionId }) => moveTo(gateways.writer, admin, sessionId, 'CANCELLED'),
+    'end',
+  ],
+  [
+    'the deletion of the session',
+    ({ gateways, admin, sessionId }) => gateways.writer.rest('DELETE', `/v1/sessions/${sessionId}`, { key: admin }),
     'end',
   ],
   [
@@ -219,11 +225,29 @@ describe.each([
       }
     });
 
-    test.each(ENDINGS)('%s', async (_, act, outcome) => {
+    sampled(test, 2).each(ENDINGS)('%s', async (_, act, outcome) => {
       const followed = await start(api);
       await act(followed);
       expect(await followed.next()).toBe(outcome);
     });
+  });
+
+  test('bring a list of sessions what is held, released and deleted', async () => {
+    const { writer } = gateways;
+    const { key } = await writer.createKey();
+    const sessionId = await createSession(writer, key);
+    const query = `subscription { sessionChange { ... on SessionChanged { session { hold { reason } } } ... on SessionLeft { sessionId } } }`;
+    const stream = await closedAfterTest(subscribe(clientOf(gateways), key, query, {}));
+    const next = async () => (JSON.parse((await stream.nextData())?.data ?? 'null') as { data: unknown }).data;
+    // The first change that comes shows that the list is followed.
+    await writer.rest('PATCH', `/v1/sessions/${sessionId}`, { key, body: { title: 'Followed' } });
+    expect(await next()).toEqual({ sessionChange: { session: { hold: null } } });
+    await writer.rest('PUT', `/v1/sessions/${sessionId}/hold`, { key, body: { reason: 'Evidence' } });
+    expect(await next()).toEqual({ sessionChange: { session: { hold: { reason: 'Evidence' } } } });
+    await writer.rest('DELETE', `/v1/sessions/${sessionId}/hold`, { key });
+    expect(await next()).toEqual({ sessionChange: { session: { hold: null } } });
+    await writer.rest('DELETE', `/v1/sessions/${sessionId}`, { key });
+    expect(await next()).toEqual({ sessionChange: { sessionId: expect.any(String) } });
   });
 
   test('bring a subscription every change of an MCP connection, and its deletion', async () => {

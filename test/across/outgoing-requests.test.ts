@@ -44,9 +44,9 @@ test('discovery, registration, tokens, tests, tool calls and webhooks', async ()
 test('nothing but src/core/outbound sends requests to other servers', async () => {
   const files = await readdir('src', { recursive: true });
   const senders: string[] = [];
-  for (const file of files.filter((name) => name.endsWith('.ts'))) {
+  for (const file of files.filter((name) => /\.tsx?$/.test(name))) {
     // Code for browsers, and programs that are clients of a gateway.
-    if (/^(?:console|gateway\/pages\/browser|operator\/tracking-plan)\//.test(file)) continue;
+    if (/^(?:console|gateway\/pages\/browser|operator\/tracking-plan|recorder)\//.test(file)) continue;
     const text = await readFile(join('src', file), 'utf8');
     if (/from 'undici'|(?<![.\w])fetch\(|\bhttps?\.(?:request|get)\(/.test(text)) senders.push(file);
   }

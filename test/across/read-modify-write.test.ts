@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openApiDocument } from '../../src/gateway/rest/openapi.ts';
-import { routes } from '../../src/gateway/routes.ts';
+import { routes } from '../../src/gateway/modules.ts';
 import { explore } from '../support/exploration.ts';
 import { useTestGateway } from '../support/fixtures/gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
+import { sampledRuns } from '../support/sample.ts';
 
 /** A document that REST returns can be sent back unchanged, without the fields that openapi.json marks as read-only. */
 
@@ -79,7 +80,7 @@ test('a session that was read can be sent to PATCH, which changes only the field
   ])
     await ask('POST', '/v1/mcp-connections', { type: 'stdio', name, command: 'npx', visibility });
   const change = fc.record({ level: fc.integer({ min: 0, max: 100 }), agent: maybe(text(20)) }, { requiredKeys: [] });
-  await explore(60, fc.tuple(session, change), async ([input, changes]) => {
+  await explore(sampledRuns(60, 10), fc.tuple(session, change), async ([input, changes]) => {
     const { id } = await ask('POST', '/v1/sessions', input);
     const path = `/v1/sessions/${String(id)}`;
     const before = await ask('GET', path);
@@ -113,7 +114,7 @@ test('an MCP connection that was read can be sent to PATCH, which changes nothin
     }),
   );
   let count = 0;
-  await explore(40, connection, async (input) => {
+  await explore(sampledRuns(40, 8), connection, async (input) => {
     const created = await ask('POST', '/v1/mcp-connections', { name: `Connection ${(count += 1)}`, ...input });
     const { id } = created['connection'] as { id: string };
     const path = `/v1/mcp-connections/${id}`;
@@ -140,7 +141,7 @@ test('events that were read can be sent to POST, which appends equal events', as
     },
     { requiredKeys: ['eventType', 'provider', 'eventData'] },
   );
-  await explore(40, fc.array(event, { minLength: 1, maxLength: 5 }), async (events) => {
+  await explore(sampledRuns(40, 8), fc.array(event, { minLength: 1, maxLength: 5 }), async (events) => {
     const { id } = await ask('POST', '/v1/sessions', { title: 'One' });
     const path = `/v1/sessions/${String(id)}/events`;
     await ask('POST', path, { events });
@@ -159,7 +160,7 @@ test('an API key that was read can be sent to POST, which creates a key with the
     scopes: fc.subarray(['sessions.read', 'sessions.record', 'social'], { minLength: 1 }),
     expiresAt: maybe(fc.constant('2040-01-01T00:00:00.000Z')),
   });
-  await explore(10, read, async (input) => {
+  await explore(sampledRuns(10, 3), read, async (input) => {
     const answer = await gateway.rest<Document>('POST', '/v1/api-keys', { key: unbound, body: input });
     const body = writable('ApiKey', Object.fromEntries(Object.entries(answer.body).filter(([name]) => name !== 'key')));
     const copy = await gateway.rest<Document>('POST', '/v1/api-keys', { key: unbound, body });

@@ -14,6 +14,7 @@ import { schema } from '../../src/gateway/schema.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
+import { sampled } from '../support/sample.ts';
 
 /**
  * A refused field is null with an error at its path, and its siblings are answered. The fields are found in the schema,
@@ -151,7 +152,7 @@ test('every type with a field that can be refused has a query here', () => {
   expect(caseFaults('QUERIES in test/across/refused-fields.test.ts', Object.keys(QUERIES), types)).toBe('');
 });
 
-test.each(REFUSABLE.map((refused) => [refused.coordinate, refused] as const))('%s', async (_, refused) => {
+sampled(test, 20).each(REFUSABLE.map((refused) => [refused.coordinate, refused] as const))('%s', async (_, refused) => {
   const { type, field } = refused;
   const callers = await callersOf(refused);
   expect(callers.length).toBeGreaterThan(0);

@@ -15,13 +15,14 @@ import {
 } from '../support/fixtures/changes.ts';
 import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { full, proof } from '../support/proof.ts';
+import { sampledRuns } from '../support/sample.ts';
 
 /**
  * Takes the rights of a caller at a random moment of requests that are sent at random speeds. After the answer to that,
  * none of the requests commits a change. Time is counted in phases of the event loop, so that a case can be repeated.
  */
 
-const CASES = full ? 3_000 : 60;
+const CASES = full ? 3_000 : sampledRuns(60, 15);
 
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;
 

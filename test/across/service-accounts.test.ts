@@ -2,7 +2,7 @@ import { isLeafType, getNamedType, isNonNullType, isObjectType } from 'graphql';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/core/access.ts';
 import { isKeyless, isWrite } from '../../src/core/http/route.ts';
-import { routes } from '../../src/gateway/routes.ts';
+import { routes } from '../../src/gateway/modules.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { createServiceAccountKey } from '../support/fixtures/service-accounts.ts';
 import { send } from '../support/fixtures/second-gateway.ts';
@@ -17,6 +17,7 @@ import {
   request,
   startWriteWorkspace,
 } from '../support/operations/write-workspace.ts';
+import { sampled } from '../support/sample.ts';
 
 /** Every operation of both APIs with the key of a service account that is an administrator and has all scopes. */
 
@@ -55,7 +56,7 @@ test('every operation has a case', () => {
   expect(missingCases()).toBe('');
 });
 
-test.each(MUTATION_CASES)('mutation %s', async (name, write) => {
+sampled(test, 12).each(MUTATION_CASES)('mutation %s', async (name, write) => {
   const to = await asServiceAccount(await workspace.objectsFor(name, write));
   if (!ONLY_PEOPLE.has(name)) return void (await mutate(workspace.gateway, [name, write], to));
   const { data } = await workspace.gateway.graphql<Record<string, object>>(
@@ -66,7 +67,8 @@ test.each(MUTATION_CASES)('mutation %s', async (name, write) => {
   return expect(data?.[name]).toEqual({ __typename: 'ForbiddenError', message: REFUSED });
 });
 
-test.each(ROUTE_CASES.filter(([, , route]) => !isKeyless(route)))('REST %s', async (name, write, route) => {
+const keyed = ROUTE_CASES.filter(([, , route]) => !isKeyless(route));
+sampled(test, 10).each(keyed)('REST %s', async (name, write, route) => {
   const to = await asServiceAccount(await workspace.objectsFor(name, write));
   if (!ONLY_PEOPLE.has(name)) return void (await request(workspace.gateway, [write, route], to));
   const { path, body } = restRequestOf(route, to);
@@ -83,7 +85,7 @@ const QUERY_STRINGS: Readonly<Record<string, string>> = {
   readUsageReport: '?from=2026-01-01&until=2026-12-31&groupBy=DAY',
 };
 
-test.each(READS.map((route) => [route.operationId, route] as const))('REST %s', async (name, route) => {
+sampled(test, 8).each(READS.map((route) => [route.operationId, route] as const))('REST %s', async (name, route) => {
   const to = await asServiceAccount(workspace.kept);
   const { path } = restRequestOf(route, to);
   const { key } = to.callers.admin;
@@ -109,7 +111,7 @@ describe('queries', () => {
       .filter(({ args }) => !args.some(({ type }) => isNonNullType(type)))
       .map((field) => [field.name, isLeafType(getNamedType(field.type)) ? '' : ' { __typename }'] as const);
 
-  test.each(fields('Query').map((field) => [field.name, field] as const))('%s', async (name, field) => {
+  sampled(test, 4).each(fields('Query').map((field) => [field.name, field] as const))('%s', async (name, field) => {
     const [document = `${name} ${isLeafType(getNamedType(field.type)) ? '' : '{ __typename }'}`] = selectionsOf(
       field,
       workspace.kept,
@@ -118,12 +120,12 @@ describe('queries', () => {
     expect((await ask(document)).errors).toEqual([]);
   });
 
-  test.each(selected('Viewer'))('Viewer.%s', async (name, below) => {
+  sampled(test, 4).each(selected('Viewer'))('Viewer.%s', async (name, below) => {
     const { errors } = await ask(`viewer { ${name}${below} }`);
     expect(errors).toEqual(name === 'invitations' ? [REFUSED] : []);
   });
 
-  test.each(selected('Organization'))('Organization.%s', async (name, below) => {
+  sampled(test, 8).each(selected('Organization'))('Organization.%s', async (name, below) => {
     expect((await ask(`viewer { organization { ${name}${below} } }`)).errors).toEqual([]);
   });
 });

@@ -26,7 +26,11 @@ const PATIENT = { unreadTimeoutMs: 3_600_000 };
 const servers: RunningServer[] = [];
 const sockets = new Set<Socket>();
 beforeAll(async () => {
-  gateway = await startTestGateway({}, { bounds: { unreadBytesOfUser: 2.5 * bytes, unreadBytes: 5.5 * bytes } });
+  gateway = await startTestGateway(
+    {},
+    // What has no room is refused at once, instead of waiting for it.
+    { bounds: { unreadBytesOfUser: 2.5 * bytes, unreadBytes: 5.5 * bytes }, timing: { slotWaitMs: 1 } },
+  );
 });
 afterEach(async () => {
   vi.useRealTimers();
@@ -36,8 +40,11 @@ afterEach(async () => {
 });
 afterAll(() => gateway.close());
 
-async function start(timeouts: Pick<ServeOptions, 'unreadTimeoutMs' | 'lingerMs'> = {}): Promise<RunningServer> {
-  const server = await serve(createGateway(gateway.dependencies), { host: '127.0.0.1', port: 0, ...timeouts });
+async function start(
+  timeouts: Pick<ServeOptions, 'unreadTimeoutMs' | 'lingerMs'> = {},
+  { dependencies } = gateway,
+): Promise<RunningServer> {
+  const server = await serve(createGateway(dependencies), { host: '127.0.0.1', port: 0, ...timeouts });
   servers.push(server);
   return server;
 }
@@ -50,11 +57,11 @@ interface Caller {
 }
 
 /** Creates a key and a session with a long description. */
-async function createCaller(): Promise<Caller> {
-  const { key, organization, email } = await gateway.createKey();
-  const second = await gateway.createKey({ organization, email });
-  const sessionId = await createSession(gateway, key);
-  await gateway.dependencies.sql.query('update session set description = $1 where id = $2', [TEXT, sessionId]);
+async function createCaller(of = gateway): Promise<Caller> {
+  const { key, organization, email } = await of.createKey();
+  const second = await of.createKey({ organization, email });
+  const sessionId = await createSession(of, key);
+  await of.dependencies.sql.query('update session set description = $1 where id = $2', [TEXT, sessionId]);
   return { key, secondKey: second.key, sessionId };
 }
 
@@ -64,14 +71,19 @@ const SUBSCRIPTION = `subscription($id: ID!) { sessionEvents(sessionId: $id) { s
 
 const bodyFor = ({ sessionId }: Caller, query = QUERY) => JSON.stringify({ query, variables: { id: sessionId } });
 
-async function ask(server: RunningServer, caller: Caller): Promise<{ status: number; retryAfter: string | null }> {
+async function askLength(server: RunningServer, caller: Caller) {
   const response = await fetch(`${server.url}/graphql`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': 'application/json', Accept: 'application/json' },
     body: bodyFor(caller),
   });
-  await response.arrayBuffer();
-  return { status: response.status, retryAfter: response.headers.get('retry-after') };
+  const { byteLength: length } = await response.arrayBuffer();
+  return { status: response.status, retryAfter: response.headers.get('retry-after'), length };
+}
+
+async function ask(server: RunningServer, caller: Caller) {
+  const { length: _length, ...answer } = await askLength(server, caller);
+  return answer;
 }
 
 /** Sends the request, and reads only the first bytes of the answer. */
@@ -141,6 +153,28 @@ test.each(['application/graphql-response+json', 'text/event-stream'])(
     expect(await ask(server, caller)).toEqual(tooMany);
   },
 );
+
+test('a request whose last answers were large waits for room before it is worked on; small ones do not wait', async () => {
+  const patient = await startTestGateway({}, { bounds: { unreadBytesOfUser: 2.5 * bytes, unreadBytes: 5.5 * bytes } });
+  try {
+    const server = await start(PATIENT, patient);
+    const caller = await createCaller(patient);
+    const clients: Socket[] = [];
+    for (let count = 0; count < FITTING; count += 1) clients.push(await askWithoutReading(server, caller));
+    const late = askLength(server, caller);
+    const waiting = /^gateway_slots_waiting\{pool="answers"\} 1$/m;
+    await expect.poll(async () => (await patient.fetch('/metrics')).text()).toMatch(waiting);
+    // Its statement has not run yet, so it answers what is there when it runs.
+    await patient.dependencies.sql.query(`update session set description = 'short' where id = $1`, [caller.sessionId]);
+    expect((await patient.rest('GET', '/v1/users/me', { key: caller.key })).status).toBe(200);
+    clients[0]?.destroy();
+    expect(await late).toMatchObject(answered);
+    expect((await late).length).toBeLessThan(1_000);
+  } finally {
+    await Promise.all(servers.splice(0).map((server) => server.stop(0)));
+    await patient.close();
+  }
+});
 
 test('unread events of subscriptions count too', async () => {
   const server = await start(PATIENT);

@@ -9,6 +9,7 @@ import { createConnection } from '../support/fixtures/mcp-connections.ts';
 import { createSession, mutate } from '../support/fixtures/sessions.ts';
 import { type Peer, mcpHandler, startPeer } from '../support/peers/mcp-server.ts';
 import { full } from '../support/proof.ts';
+import { sampledRuns } from '../support/sample.ts';
 
 const READING = ['sessions.read', 'mcp_connections.read', 'api_keys.read'] as const satisfies readonly Scope[];
 const CHANGING = SCOPES.filter((scope) => !READING.some((other) => other === scope));
@@ -196,7 +197,7 @@ test('viewerCan… is true exactly when the operation succeeds: administrator, m
       for (const [creatorKey, made] of keys.splice(0))
         await mutate(gateway, creatorKey, 'revokeApiKey', { apiKeyId: made });
     }),
-    { numRuns: full ? 1000 : 60 },
+    { numRuns: full ? 1000 : sampledRuns(60, 10) },
   );
 });
 

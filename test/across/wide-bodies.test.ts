@@ -5,9 +5,10 @@ import { z } from 'zod';
 import { isKeyless, isRaw, pathParameters, takesBody } from '../../src/core/http/route.ts';
 import { isSchema } from '../../src/core/input/json-schema.ts';
 import { WORK } from '../../src/core/work-budget.ts';
-import { routes } from '../../src/gateway/routes.ts';
+import { routes } from '../../src/gateway/modules.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { useTestGateway } from '../support/fixtures/gateway.ts';
+import { sampled } from '../support/sample.ts';
 
 /** What a body may become is bounded for every operation with a body, and for every mutation. */
 
@@ -63,7 +64,7 @@ async function sent(route: (typeof withBody)[number][1], body: string) {
   return { status, message: answer.error ?? answer.message ?? '' };
 }
 
-test.each(withBody)('%s refuses every object with more than 500 properties', async (_, route, places) => {
+sampled(test, 8).each(withBody)('%s refuses every object with more than 500 properties', async (_, route, places) => {
   expect(places).toContainEqual([]);
   for (const place of places) {
     const wide = await sent(route, JSON.stringify(valueAt(place, named(501))));
@@ -76,7 +77,7 @@ test.each(withBody)('%s refuses every object with more than 500 properties', asy
   }
 });
 
-test.each(withBody)('%s refuses more than 500 levels, and reads at most its bytes', async (_, route) => {
+sampled(test, 8).each(withBody)('%s refuses more than 500 levels, and reads at most its bytes', async (_, route) => {
   const nested = (levels: number) => `{"a":${'['.repeat(levels - 1)}${']'.repeat(levels - 1)}}`;
   expect(await sent(route, nested(501))).toEqual({
     status: 400,
@@ -146,7 +147,7 @@ const fields = [schema.getMutationType(), schema.getQueryType(), schema.getSubsc
   ),
 );
 
-test.each(fields)(
+sampled(test, 12).each(fields)(
   '%s refuses every input object with more than 500 properties',
   async (name, field, argument, places) => {
     const operation = name.split('.', 1)[0]?.toLowerCase();

@@ -149,10 +149,13 @@ export const appendWork = (): Work => ({
 
 /** An append to a session of the client, which is encoded once. */
 export function appendBatch(client: number): WorkRequest {
-  return (BATCHES[client] ??= encoded(
-    graphql('Append', MUTATION, { input: { sessionId: appendSession(client), events: EVENTS } }),
-  ));
+  return (BATCHES[client] ??= appendOf(appendSession(client), BATCH));
 }
+
+export function appendOf(sessionId: string, events: number): WorkRequest {
+  return encoded(graphql('Append', MUTATION, { input: { sessionId, events: EVENTS.slice(0, events) } }));
+}
+
 const BATCHES: WorkRequest[] = [];
 
 /** The request with its body as bytes, so that the client does not encode it each time (README.md). */

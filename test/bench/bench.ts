@@ -13,7 +13,8 @@ import { type Report, format } from './report.ts';
 import { type Bench, setUp } from './setup.ts';
 import { type Work, works } from './work.ts';
 
-const USAGE = `node test/bench/bench.ts [options]
+const USAGE = `[OLD=FOLDER] node test/bench/bench.ts [options]
+  OLD           an older checkout with its packages: its gateway is measured in the same rounds
   --events N      events of the long session (1,000,000; 100,000 with --quick)
   --quick         5 rounds instead of 15, and a warm-up of 3 s instead of 20
   --smoke         compares the answers of every work over 2,000 events, and measures a few for a second: whether the benchmark works
@@ -54,10 +55,12 @@ const isWanted = (name: string) => name.toLowerCase().includes(options.only.toLo
 async function run(bench: Bench, report: Report): Promise<void> {
   const table = works(events);
   await bench.withTargets(async (targets) => {
-    for (const work of table.filter(({ name }) => isWanted(name))) {
-      report.works.push(await measureWork(work, targets, bench.key, pace));
-      say(format({ ...NOTHING, works: report.works.slice(-1) }));
-    }
+    await bench.withOld(async (old) => {
+      for (const work of table.filter(({ name }) => isWanted(name))) {
+        report.works.push(await measureWork(work, [...targets, old], bench.key, pace));
+        say(format({ ...NOTHING, works: report.works.slice(-1) }));
+      }
+    });
     if (isWanted(MCP_CALL)) {
       const work = await mcpWork(bench, targets[1]);
       report.works.push(await measureWork(work, targets, bench.key, pace));

@@ -12,7 +12,8 @@ export async function requireEqualAnswers(work: Work, baseline: Target, gateway:
   }
 }
 
-async function ask(target: Target, request: WorkRequest, key: string): Promise<unknown> {
+/** @throws Error for an answer that is an error */
+export async function ask(target: Target, request: WorkRequest, key: string): Promise<unknown> {
   const { method, path, body } = request;
   const response = await fetch(`${target.url}${path}`, {
     method,

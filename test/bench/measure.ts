@@ -1,6 +1,7 @@
 import { request as send } from 'undici';
-import { requireEqualAnswers } from './compare.ts';
+import { ask, requireEqualAnswers } from './compare.ts';
 import { type Load, type Round, drive, headersFor, median, quantile } from './drive.ts';
+import type { OldGateway } from './old-gateway.ts';
 import { type Target, forgetPeak, peakMiB } from './process.ts';
 import type { Bench } from './setup.ts';
 import { type Work, type WorkRequest, jsonEvents, restEvents } from './work.ts';
@@ -26,37 +27,72 @@ export interface Measured {
    */
   readonly ratio: number;
   readonly quartiles: readonly [number, number];
+  /** The same of an older gateway; undefined without one, and if it does not know the documents. */
+  readonly old?: { readonly round: Round; readonly ratio: number } | undefined;
 }
 
-/** Compares the answers of one workload, then measures baseline and gateway alternately. */
+/** Compares the answers of one workload, then measures baseline and gateway alternately, and the older gateway, if there is one. */
 export async function measureWork(
   work: Work,
-  [baseline, gateway]: readonly [Target, Target],
+  [baseline, gateway, old]: readonly [Target, Target, OldGateway?],
   key: string,
   pace: Pace,
 ): Promise<Measured> {
   await requireEqualAnswers(work, baseline, gateway, key);
   const { requests, keys = [key] } = work;
   const load: Load = { requests, keys, connections: pace.connections, seconds: pace.seconds };
-  for (const target of [baseline, gateway]) await drive(target, { ...load, seconds: pace.warmUpSeconds });
-  const rounds: { baseline: Round; gateway: Round }[] = [];
-  while (rounds.length < pace.rounds) {
+  const oldRequests = old && (await knownTo(old, work));
+  const sides: Side[] = [
+    { target: baseline, load, rounds: [] },
+    { target: gateway, load, rounds: [] },
+    ...(old && oldRequests
+      ? [{ target: old.target, load: { ...load, requests: oldRequests, keys: [old.key] }, rounds: [] }]
+      : []),
+  ];
+  for (const side of sides) await drive(side.target, { ...side.load, seconds: pace.warmUpSeconds });
+  for (let round = 0; round < pace.rounds; round += 1) {
     // The order alternates, so that neither always runs after the other.
-    const first = rounds.length % 2 === 0 ? baseline : gateway;
-    const [a, b] = [await drive(first, load), await drive(first === baseline ? gateway : baseline, load)];
-    rounds.push(first === baseline ? { baseline: a, gateway: b } : { baseline: b, gateway: a });
+    for (const side of round % 2 === 0 ? sides : sides.toReversed())
+      side.rounds.push(await drive(side.target, side.load));
   }
   await requireEqualAnswers(work, baseline, gateway, key);
-  const of = (name: 'baseline' | 'gateway') => medians(rounds.map((round) => round[name]));
-  const ratios = rounds.map((round) => round.gateway.perSecond / round.baseline.perSecond).toSorted((a, b) => a - b);
+  const [ofBaseline = [], ofGateway = [], ofOld] = sides.map(({ rounds }) => rounds);
+  const ratios = ratiosOf(ofGateway, ofBaseline);
   return {
     name: work.name,
     target: work.target,
-    baseline: of('baseline'),
-    gateway: of('gateway'),
+    baseline: medians(ofBaseline),
+    gateway: medians(ofGateway),
     ratio: median(ratios),
     quartiles: [quantile(ratios, 0.25), quantile(ratios, 0.75)],
+    old: ofOld && { round: medians(ofOld), ratio: median(ratiosOf(ofOld, ofBaseline)) },
   };
+}
+
+interface Side {
+  readonly target: Target;
+  readonly load: Load;
+  readonly rounds: Round[];
+}
+
+/** The requests per second of adjacent rounds, relative to the baseline, in ascending order. */
+function ratiosOf(rounds: readonly Round[], baseline: readonly Round[]): number[] {
+  return rounds
+    .map(({ perSecond }, index) => perSecond / (baseline[index]?.perSecond ?? Number.NaN))
+    .toSorted((a, b) => a - b);
+}
+
+/** The requests of a workload in the form that an older gateway knows. */
+async function knownTo(
+  { target, key }: OldGateway,
+  { requests, plain }: Work,
+): Promise<readonly WorkRequest[] | undefined> {
+  for (const form of [requests, plain]) {
+    if (!form) continue;
+    const answers = await Promise.allSettled(form.map((request) => ask(target, request, key)));
+    if (answers.every(({ status }) => status === 'fulfilled')) return form;
+  }
+  return undefined;
 }
 
 function medians(rounds: readonly Round[]): Round {
@@ -116,7 +152,11 @@ async function sample(
 }
 
 /** The time of one request in ms, including its answer. @throws Error unless the answer is a 200. */
-export async function timed(target: Target, { method, path, body }: WorkRequest, key: string): Promise<number> {
+export async function timed(
+  target: Pick<Target, 'name' | 'url'>,
+  { method, path, body }: WorkRequest,
+  key: string,
+): Promise<number> {
   const began = performance.now();
   // Not fetch, whose streams take milliseconds of measured CPU for a batch of half a megabyte.
   const response = await send(`${target.url}${path}`, {

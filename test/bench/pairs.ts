@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { Agent, request as send } from 'undici';
-import { LineConverter } from '../../src/domains/session-events/convert-lines.ts';
+import { LineConverter } from '../../src/domains/session-events/line-converter.ts';
 import { FormatMemory } from '../../src/domains/session-events/formats/format-memory.ts';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { connectSocket } from '../support/fixtures/websockets.ts';

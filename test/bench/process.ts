@@ -7,7 +7,7 @@ import { NODE_ENVIRONMENT } from '../support/processes/programs.ts';
 
 /** One of the servers, as a separate process. */
 export interface Target {
-  readonly name: 'baseline' | 'gateway' | 'MCP server';
+  readonly name: 'baseline' | 'gateway' | 'old gateway' | 'MCP server';
   readonly url: string;
   readonly pid: number;
   /** Sends SIGTERM and waits for the end. */
@@ -18,6 +18,8 @@ export interface TargetOptions {
   readonly name: Target['name'];
   readonly command: readonly [file: string, ...args: string[]];
   readonly env: Readonly<Record<string, string>>;
+  /** The working directory, if it is not the checkout. */
+  readonly root?: string;
   /** The folder for the output file. */
   readonly directory: string;
 }
@@ -40,6 +42,7 @@ export async function startTarget({
   name,
   command: [program, ...args],
   env,
+  root = CHECKOUT,
   directory,
 }: TargetOptions): Promise<Target> {
   if (isInterrupted) throw new Error('interrupted');
@@ -47,7 +50,7 @@ export async function startTarget({
   await using log = await open(file, 'w');
   const { HOME = '' } = process.env;
   const child = spawn(program, args, {
-    cwd: CHECKOUT,
+    cwd: root,
     env: { HOME, ...NODE_ENVIRONMENT, ...env },
     stdio: ['ignore', log.fd, log.fd],
   });

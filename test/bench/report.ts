@@ -32,6 +32,7 @@ export function format({ works, depths, appends, pairs, alone, memory, subscript
               'p99 ms',
               'CPU ms/request',
               'CPU ratio',
+              ...(works.some(({ old }) => old) ? ['old/s', 'old ratio', 'old p99 ms', 'old CPU ms/request'] : []),
             ],
             works.map(workRow),
           ),
@@ -68,7 +69,7 @@ export function format({ works, depths, appends, pairs, alone, memory, subscript
   ].join('\n\n');
 }
 
-function workRow({ name, target, baseline, gateway, ratio, quartiles }: Measured): string[] {
+function workRow({ name, target, baseline, gateway, ratio, quartiles, old }: Measured): string[] {
   return [
     name,
     round(baseline.perSecond, 0),
@@ -80,6 +81,14 @@ function workRow({ name, target, baseline, gateway, ratio, quartiles }: Measured
     `${round(baseline.p99Ms, 1)} | ${round(gateway.p99Ms, 1)}`,
     `${round(baseline.cpuMsPerRequest, 3)} | ${round(gateway.cpuMsPerRequest, 3)}`,
     round(baseline.cpuMsPerRequest / gateway.cpuMsPerRequest),
+    ...(old
+      ? [
+          round(old.round.perSecond, 0),
+          round(old.ratio),
+          round(old.round.p99Ms, 1),
+          round(old.round.cpuMsPerRequest, 3),
+        ]
+      : []),
   ];
 }
 

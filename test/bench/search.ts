@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
-import { convertLines } from '../../src/domains/session-events/convert-lines.ts';
+import { convertLines } from '../../src/domains/session-events/line-converter.ts';
 import { FormatMemory } from '../../src/domains/session-events/formats/format-memory.ts';
 import { issueKey } from '../support/processes/process.ts';
 import { GATEWAY } from '../support/processes/programs.ts';

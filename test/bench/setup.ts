@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import pg from 'pg';
 import { pino } from 'pino';
 import { readConfig } from '../../src/core/config.ts';
@@ -9,6 +9,7 @@ import { createSecretBox, parseEncryptionKeys } from '../../src/core/secrets/sec
 import { issueKey } from '../../src/operator/issue-key.ts';
 import { type Dependencies, createDependencies } from '../../src/gateway/dependencies.ts';
 import { GATEWAY } from '../support/processes/programs.ts';
+import { type OldGateway, startOldGateway } from './old-gateway.ts';
 import { type Target, startTarget } from './process.ts';
 import { BIG_SESSION, seed } from './seed.ts';
 
@@ -20,8 +21,12 @@ export interface Bench {
   readonly key: string;
   /** The MCP server behind both. */
   readonly mcpServer: Target;
+  /** The variables of gateways. */
+  readonly gatewayEnv: Readonly<Record<string, string>>;
   /** Baseline and gateway, in this order; stopped when `use` has ended. */
   withTargets<Result>(use: (targets: [Target, Target]) => Promise<Result>): Promise<Result>;
+  /** The gateway of the older checkout that the variable OLD names; undefined without one. */
+  withOld<Result>(use: (old: OldGateway | undefined) => Promise<Result>): Promise<Result>;
   startGateway(nodeOptions?: string): Promise<Target>;
   /** A key of another user of the organization. */
   issueKey(): Promise<string>;
@@ -37,8 +42,13 @@ const MCP_SERVER = join(import.meta.dirname, 'mcp-server.ts');
 const PUBLIC_URL = 'http://gateway.example.com';
 
 /** @param directory The folder of the cluster, which is seeded if necessary, and of the logs. */
-export async function setUp(directory: string, events: number, say: (line: string) => void): Promise<Bench> {
-  const postgres = await startEmbeddedPostgres({ dataDir: directory, log: () => undefined, settings: SETTINGS });
+export async function setUp(
+  directory: string,
+  events: number,
+  say: (line: string) => void,
+  settings: Record<string, string> = SETTINGS,
+): Promise<Bench> {
+  const postgres = await startEmbeddedPostgres({ dataDir: directory, log: () => undefined, settings });
   const encryptionKeys = `bench:${randomBytes(32).toString('base64')}`;
   let mcpServer: Target | undefined;
   const stop = async () => {
@@ -74,6 +84,13 @@ export async function setUp(directory: string, events: number, say: (line: strin
       await using gateway = stoppable(await startGateway());
       return await use([baseline.target, gateway.target]);
     };
+    const withOld: Bench['withOld'] = async (use) => {
+      const { OLD } = process.env;
+      if (OLD === undefined) return use(undefined);
+      const old = await startOldGateway({ root: resolve(OLD), env: gatewayEnv, events, directory });
+      await using _ = stoppable(old.target);
+      return await use(old);
+    };
     const issue = () =>
       withDependencies(postgres.url, encryptionKeys, (dependencies) =>
         issueKey(dependencies, { email: `${randomBytes(6).toString('hex')}@example.com`, organization: 'bench' }),
@@ -82,9 +99,11 @@ export async function setUp(directory: string, events: number, say: (line: strin
       databaseUrl: postgres.url,
       ...caller,
       mcpServer: known,
+      gatewayEnv,
       startGateway,
       issueKey: async () => (await issue()).key,
       withTargets,
+      withOld,
       stop,
     };
   } catch (error) {

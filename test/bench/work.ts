@@ -13,6 +13,8 @@ export interface Work {
   readonly target: number;
   /** Requests that are sent in rotation. */
   readonly requests: readonly WorkRequest[];
+  /** The same for gateways in which the lists below sessions have no pages. */
+  readonly plain?: readonly WorkRequest[];
   /** The API keys of the connections, in turn; by default that of the benchmark. */
   readonly keys?: readonly string[];
   /** Whether the workload writes, so that answers differ in `updatedAt`. */
@@ -52,6 +54,9 @@ const SESSIONS_IN_PART = `query SessionsInPart { viewer { organization { session
   id databaseId title mode branchName createdAt updatedAt state { current }
   artifacts(first: 5) { nodes { databaseId type pullRequests(first: 5) { nodes { databaseId url title status isDraft sourceBranch baseBranch createdAt } } } }
 } } pageInfo { hasNextPage } } } } }`;
+
+/** The lists below sessions without pages. */
+const inFull = (query: string) => query.replaceAll('(first: 5) { nodes {', ' {').replace('} } } }\n', '} }\n');
 
 const DEFINITION = `id databaseId name fullyQualifiedName objectTypeId label description primaryObject includeDefaultProperties createdAt updatedAt
   properties { name label type fieldType description options { label value } displayOrder isDefault createdAt updatedAt }`;
@@ -93,11 +98,17 @@ export function works(eventCount: number): Work[] {
     { name: 'REST 100 events', target: 1.5, requests: cursors.map(restEvents) },
     { name: 'GraphQL 100 events, eventDataJson', target: 1, requests: cursors.map(jsonEvents) },
     { name: 'GraphQL 100 events, eventData', target: 0.9, requests: cursors.map(typedEvents) },
-    { name: 'GraphQL 50 sessions, nested', target: 0.85, requests: [graphql('Sessions', SESSIONS)] },
+    {
+      name: 'GraphQL 50 sessions, nested',
+      target: 0.85,
+      requests: [graphql('Sessions', SESSIONS)],
+      plain: [graphql('Sessions', inFull(SESSIONS))],
+    },
     {
       name: 'GraphQL 50 sessions, nested, in part',
       target: 0.85,
       requests: [graphql('SessionsInPart', SESSIONS_IN_PART)],
+      plain: [graphql('SessionsInPart', inFull(SESSIONS_IN_PART))],
     },
     {
       name: 'GraphQL 1 definition, 40 properties',

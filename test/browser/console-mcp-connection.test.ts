@@ -126,6 +126,8 @@ test.each(VIEWS)(
 
 test('who manages the connection chooses the allowed tools, changes its name and settings, and deletes it', async () => {
   const id = await connectionOf('Managed');
+  const deleted = await connectionOf('Tracker', `${peer.origin}/other`);
+  await site.rest('DELETE', `/v1/mcp-connections/${deleted}`, { key });
   const { page, problems } = await site.open(`/mcp-connections/${id}`, { width: 390, key });
   await page.getByRole('button', { name: 'Choose allowed tools' }).click();
   await dialog(page).getByLabel('Tools that agents can use').selectOption('ONLY');
@@ -145,6 +147,9 @@ test('who manages the connection chooses the allowed tools, changes its name and
   await dialog(page).locator('.field', { hasText: 'Handle' }).getByText('must be letters').waitFor();
   await isGood(page, 'settings');
   await dialog(page).getByLabel('Handle').fill('tracker');
+  await dialog(page).getByRole('button', { name: 'Save' }).click();
+  await dialog(page).getByText('tracker was the handle of another MCP connection').waitFor();
+  await dialog(page).getByLabel('Take it even if another connection had it').check();
   await dialog(page).getByRole('button', { name: 'Save' }).click();
   await page.locator('dd', { hasText: /^tracker$/ }).waitFor();
 

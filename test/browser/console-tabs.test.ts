@@ -135,6 +135,22 @@ test('a link to a session opens in the organization that has it; one to a foreig
   await refused.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
 });
 
+test('a session of one of several organizations is exported when its button is pressed, and not before', async () => {
+  const { unbound, keyOfSecond } = await createPeople();
+  const id = await createSession(site, keyOfSecond, { title: 'Exported' });
+  const { page, problems } = await site.open(`/sessions/${id}`, { key: unbound });
+  const exports: string[] = [];
+  page.on('request', (request) => void (request.url().includes('/export?') && exports.push(request.url())));
+  await page.getByRole('button', { name: 'Details' }).click();
+  const button = page.getByRole('button', { name: 'Export as Markdown' });
+  await button.waitFor();
+  expect(exports).toEqual([]);
+  const [file] = await Promise.all([page.waitForEvent('download'), button.click()]);
+  expect(file.suggestedFilename()).toBe(`session-${id}.md`);
+  expect(exports).toEqual([`${site.url}/v1/sessions/${id}/export?format=markdown`]);
+  expect(problems).toEqual([]);
+});
+
 test('a link to a webhook opens in the organization that has it, and the links of the page stay there', async () => {
   const { unbound, second, keyOfSecond } = await createPeople();
   await using webhook = await receive(site, keyOfSecond);
@@ -193,23 +209,6 @@ test('a page whose gateway cannot be reached says so, and continues when the net
   await page.context().setOffline(false);
   await page.getByRole('table', { name: 'Members' }).waitFor();
   await expect.poll(() => page.getByText('The gateway cannot be reached.').count()).toBe(0);
-});
-
-test.each([
-  ['once', 1, 'Members'],
-  ['always', Infinity, 'The page cannot be loaded'],
-])('a page whose code could not be loaded %s is loaded with the document again, once', async (_, failures, title) => {
-  const { page } = await site.open('/sessions', { key });
-  await page.getByRole('heading', { name: 'Sessions', level: 1 }).waitFor();
-  let requests = 0;
-  await page.route(/members-page/, (route) => {
-    requests += 1;
-    return requests <= failures ? route.abort() : route.continue();
-  });
-  await page.getByRole('link', { name: 'Members', exact: true }).click();
-  await page.getByRole('heading', { name: title, level: 1 }).waitFor();
-  expect(requests).toBe(2);
-  expect(new URL(page.url()).pathname).toBe('/members');
 });
 
 test('a connection that has gone silent counts as lost within 20 seconds', async () => {

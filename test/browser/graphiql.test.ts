@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, test } from 'vitest';
-import { EXAMPLES } from '../../src/gateway/pages/browser/graphiql-examples.ts';
+import { EXAMPLES } from '../support/graphiql-examples.ts';
 import {
   type OpenPage,
   VIEWS,

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from 'vitest';
-import { GATEWAY_CLIENT_ID } from '../../src/gateway/oauth/clients.ts';
+import { GATEWAY_CLIENT_ID } from '../../src/gateway/authorization-server/clients.ts';
 import { authorizationQuery, pkce, sendForm, startClientHost } from '../support/fixtures/oauth-flow.ts';
 import {
   HOST_NAME,

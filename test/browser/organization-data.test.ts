@@ -63,7 +63,8 @@ test.each(VIEWS)('%s: the retention is changed after its counts were shown', asy
   await press(page, 'Save');
   await page.getByText('The retention was changed.').waitFor();
   await expect.poll(() => facts(page)).toMatch(/Sessions are kept\s*99 days/);
-  expect(await page.getByText('The operator of this gateway').count()).toBe(0);
+  // The operator deletes entries of the audit log after a year.
+  await page.getByText('The operator of this gateway').waitFor();
   await isGood(page, `members-retention-${name}`);
   await page.goto(`${site.url}/audit-log`);
   await page.getByRole('cell', { name: /Changed the retention|Changed session days/ }).waitFor();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { routes } from '../../src/gateway/routes.ts';
+import { routes } from '../../src/gateway/modules.ts';
 import {
   type OpenPage,
   VIEWS,

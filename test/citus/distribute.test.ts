@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { migrate } from '../../src/core/postgres/migrations.ts';
-import { entities } from '../../src/gateway/entities.ts';
+import { entities } from '../../src/gateway/modules.ts';
 import { startTestGateway } from '../support/fixtures/gateway.ts';
 import { recordSession } from '../support/fixtures/workspace.ts';
 import { databaseUrl, onServers } from '../support/global-setup.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { OPERATION_WORDS, changeOf } from '../../src/console/audit-words.ts';
-import { routes } from '../../src/gateway/routes.ts';
+import { OPERATION_WORDS, changeOf } from '../../src/console/audit-log/audit-words.ts';
+import { routes } from '../../src/gateway/modules.ts';
 
 /** A read, messages that are passed to MCP servers, which the audit log names by the call of a tool, and another path of an operation. */
 const UNNAMED = [

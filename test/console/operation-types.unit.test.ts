@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { OPERATIONS } from '../../src/console/operations.ts';
+import { OPERATIONS } from '../../src/console/parts/operations.ts';
 import { schema } from '../../src/gateway/schema.ts';
 import { checkout } from '../support/processes/programs.ts';
 import { consoleTypes } from '../tools/console-types.ts';
 
 test("the types of the console's operations match the schema; if not, run: npm run contracts", async () => {
-  const file = await readFile(join(checkout, 'src/console/operation-types.ts'), 'utf8');
+  const file = await readFile(join(checkout, 'src/console/generated/operation-types.ts'), 'utf8');
   expect(file).toBe(consoleTypes(schema, OPERATIONS));
 });
 
 test('the error for an operation that does not match the schema names the operation', () => {
   expect(() => consoleTypes(schema, { Wrong: '{ viewer { nickname } }' })).toThrow(
-    'src/console/operations.ts, Wrong: Cannot query field "nickname" on type "Viewer".',
+    'src/console/parts/operations.ts, Wrong: Cannot query field "nickname" on type "Viewer".',
   );
 });

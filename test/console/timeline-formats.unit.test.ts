@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { editsOf } from '../../src/console/edits.ts';
-import type { TimelineEvent } from '../../src/console/event-content.ts';
-import { type TimelineItem, withEvents } from '../../src/console/timeline.ts';
-import { FORMAT_NAMES, type FormatName } from '../../src/domains/session-events/formats/line-converter.ts';
+import { editsOf } from '../../src/console/sessions/edits.ts';
+import type { TimelineEvent } from '../../src/console/sessions/event-content.ts';
+import { type TimelineItem, withEvents } from '../../src/console/sessions/timeline.ts';
+import { FORMAT_NAMES, type FormatName } from '../../src/domains/session-events/formats/names.ts';
 import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
 import { convertAll } from '../support/fixtures/converted-lines.ts';
+import { sampled } from '../support/sample.ts';
 
 /** What the timeline shows of recorded agents. */
 
@@ -107,7 +108,7 @@ describe('a recorded agent', () => {
     `);
   });
 
-  test.each(FORMAT_NAMES)('%s: odd lines hide no others', async (format) => {
+  sampled(test, 4).each(FORMAT_NAMES)('%s: odd lines hide no others', async (format) => {
     const items = withEvents([], await eventsOf(format, [...ODD_LINES, ...AGENT_LINES[format]]));
     const known = await shownOf(format);
     expect(items.map(rowText).slice(-3)).toEqual(known.slice(-3));

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { TimelineEvent } from '../../src/console/event-content.ts';
-import { failureIn, withEvents } from '../../src/console/timeline.ts';
+import type { TimelineEvent } from '../../src/console/sessions/event-content.ts';
+import { failureIn } from '../../src/console/sessions/session-failure.ts';
+import { withEvents } from '../../src/console/sessions/timeline.ts';
 
 type Data = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { argumentsIn, readArguments } from '../../src/console/tool-arguments.ts';
+import { argumentsIn, readArguments } from '../../src/console/mcp-connections/tool-arguments.ts';
 
 const SCHEMA = {
   type: 'object',

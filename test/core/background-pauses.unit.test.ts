@@ -1,6 +1,6 @@
 import { performance } from 'node:perf_hooks';
 import { afterEach, expect, test, vi } from 'vitest';
-import { createPauses } from '../../src/core/background-pauses.ts';
+import { createPauses } from '../../src/core/background-loop.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { causesOf } from '../../src/core/causes.ts';
+import { causesOf } from '../../src/core/errors.ts';
 
 test('an error and its causes are listed from the outermost, up to five', () => {
   const chain = (length: number): unknown =>

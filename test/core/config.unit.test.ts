@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { auditFloorOf } from '../../src/core/audit-floor.ts';
 import { ConfigurationError, readConfig } from '../../src/core/config.ts';
 import { parseNetwork } from '../../src/core/http/client-address.ts';
 import { parseEncryptionKeys } from '../../src/core/secrets/secrets.ts';
@@ -19,13 +20,16 @@ test('missing and empty variables have their defaults', () => {
         "marketing": "professional",
       },
       "HOST": "127.0.0.1",
+      "KEEP_ALIVE_SECONDS": 75,
       "LOG_LEVEL": "info",
       "MCP_MUTATIONS": false,
       "MONTHLY_OCCURRENCE_LIMIT": 0,
+      "OAUTH_CLIENT_DOCUMENTS": true,
       "OAUTH_CLIENT_HOSTS": [],
       "OAUTH_REGISTRATION": false,
       "OIDC_DEFAULT_ROLE": "none",
       "OIDC_EMAIL": "verified",
+      "OIDC_GROUPS_MISSING": "none",
       "OIDC_KEYS_SLEEP_AFTER": 0,
       "OIDC_NAME": "your company",
       "OIDC_ONLY": false,
@@ -33,6 +37,9 @@ test('missing and empty variables have their defaults', () => {
       "PORT": 4000,
       "RATE_LIMIT_PER_MINUTE": 100,
       "RECORD_REDACTION": true,
+      "REQUESTS_AT_ONCE": 64,
+      "REQUESTS_AT_ONCE_OF_ADDRESS": 8,
+      "REQUESTS_AT_ONCE_OF_PERSON": 16,
       "RETENTION_MAX_DAYS": 0,
       "RUN_JOBS": true,
       "TRUSTED_PROXIES": [],
@@ -57,6 +64,10 @@ test('every variable is read', () => {
       ENCRYPTION_KEYS,
       ALLOW_PRIVATE_NETWORK: 'true',
       RATE_LIMIT_PER_MINUTE: '0',
+      KEEP_ALIVE_SECONDS: '3600',
+      REQUESTS_AT_ONCE: '32',
+      REQUESTS_AT_ONCE_OF_PERSON: '4',
+      REQUESTS_AT_ONCE_OF_ADDRESS: '2',
       TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::1',
       CORS_ORIGINS: 'https://app.example.com,http://127.0.0.1:3000',
       PERSISTED_OPERATIONS: 'operations',
@@ -72,6 +83,7 @@ test('every variable is read', () => {
       RECORD_REDACTION: 'off',
       RETENTION_MAX_DAYS: '90',
       AUDIT_RETENTION_DAYS: '0',
+      AUDIT_RETENTION_MIN_DAYS: '30',
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
       OIDC_ISSUER: 'https://id.example.com/realm',
       OIDC_CLIENT_ID: 'gateway',
@@ -82,10 +94,15 @@ test('every variable is read', () => {
       OIDC_DEFAULT_ROLE: 'member',
       OIDC_GROUPS_CLAIM: 'groups',
       OIDC_ADMIN_GROUPS: 'admins,owners',
+      OIDC_ALLOWED_GROUPS: 'staff',
+      OIDC_GROUPS_MISSING: 'keep',
+      OIDC_TOKEN_AUTH: 'post',
+      OIDC_RELINK_UNTIL: '2026-12-31',
       OIDC_EMAIL: 'trusted',
       OIDC_ONLY: 'true',
       OIDC_KEYS_SLEEP_AFTER: '30',
       OAUTH_REGISTRATION: 'true',
+      OAUTH_CLIENT_DOCUMENTS: 'false',
       OAUTH_CLIENT_HOSTS: 'claude.ai, ChatGPT.com:8443',
     }),
   ).toEqual({
@@ -102,6 +119,10 @@ test('every variable is read', () => {
     ENCRYPTION_KEYS: parseEncryptionKeys(ENCRYPTION_KEYS),
     ALLOW_PRIVATE_NETWORK: true,
     RATE_LIMIT_PER_MINUTE: 0,
+    KEEP_ALIVE_SECONDS: 3600,
+    REQUESTS_AT_ONCE: 32,
+    REQUESTS_AT_ONCE_OF_PERSON: 4,
+    REQUESTS_AT_ONCE_OF_ADDRESS: 2,
     TRUSTED_PROXIES: [parseNetwork('10.0.0.0/8'), parseNetwork('2001:db8::1')],
     CORS_ORIGINS: ['https://app.example.com', 'http://127.0.0.1:3000'],
     PERSISTED_OPERATIONS: 'operations',
@@ -117,6 +138,7 @@ test('every variable is read', () => {
     RECORD_REDACTION: false,
     RETENTION_MAX_DAYS: 90,
     AUDIT_RETENTION_DAYS: 0,
+    AUDIT_RETENTION_MIN_DAYS: 30,
     OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
     OIDC_ISSUER: 'https://id.example.com/realm',
     OIDC_CLIENT_ID: 'gateway',
@@ -127,10 +149,15 @@ test('every variable is read', () => {
     OIDC_DEFAULT_ROLE: 'member',
     OIDC_GROUPS_CLAIM: 'groups',
     OIDC_ADMIN_GROUPS: ['admins', 'owners'],
+    OIDC_ALLOWED_GROUPS: ['staff'],
+    OIDC_GROUPS_MISSING: 'keep',
+    OIDC_TOKEN_AUTH: 'post',
+    OIDC_RELINK_UNTIL: '2026-12-31',
     OIDC_EMAIL: 'trusted',
     OIDC_ONLY: true,
     OIDC_KEYS_SLEEP_AFTER: 30,
     OAUTH_REGISTRATION: true,
+    OAUTH_CLIENT_DOCUMENTS: false,
     OAUTH_CLIENT_HOSTS: ['claude.ai', 'chatgpt.com:8443'],
   });
 });
@@ -211,6 +238,17 @@ test('DATABASE_URL requires ENCRYPTION_KEYS, and the message explains how to cre
       message:
         'ENCRYPTION_KEYS: is required with DATABASE_URL; make one with: echo "k1:$(head -c 32 /dev/urandom | base64)"',
     }),
+  );
+});
+
+test('the floor of the audit log is 90 days, or what the operator keeps if that is shorter; a given one must not be longer', () => {
+  const floorOf = (env: Record<string, string>) => auditFloorOf(readConfig(env));
+  expect(floorOf({})).toEqual({ days: 90 });
+  expect(floorOf({ AUDIT_RETENTION_MIN_DAYS: '1' })).toEqual({ days: 1 });
+  const both = { AUDIT_RETENTION_DAYS: '60', RETENTION_MAX_DAYS: '30' };
+  expect(floorOf(both)).toEqual({ days: 30, loweredBy: 'RETENTION_MAX_DAYS' });
+  expect(() => floorOf({ ...both, AUDIT_RETENTION_MIN_DAYS: '31' })).toThrow(
+    new ConfigurationError('AUDIT_RETENTION_MIN_DAYS: must not be more than RETENTION_MAX_DAYS'),
   );
 });
 

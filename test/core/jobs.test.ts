@@ -7,9 +7,9 @@ import {
   cancelJob,
   enqueueJob,
   jobHandler,
-  migrateJobs,
   startJobWorker,
 } from '../../src/core/jobs.ts';
+import { migrate } from '../../src/core/postgres/migrations.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
 import { startTestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { dueJobs } from '../support/processes/jobs.ts';
@@ -87,8 +87,7 @@ describe('a queue', () => {
     const fresh = await startTestGateway();
     try {
       const { database, sql } = fresh.dependencies;
-      const pool = await database.driver.getConnection().getNativeClient();
-      const migrateAtOnce = () => Promise.all(Array.from({ length: 8 }, () => migrateJobs(pool)));
+      const migrateAtOnce = () => Promise.all(Array.from({ length: 8 }, () => migrate(database)));
       await sql.query('drop schema pgboss cascade', []);
       await migrateAtOnce();
       const id = await enqueue({}, 0, fresh);
@@ -106,6 +105,7 @@ describe('a queue', () => {
         { name: 'retention', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'session-purge', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'user-deletion', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'webhook-addresses', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
       ]);
       expect(await sql.query('select id, state from pgboss.job', [])).toEqual([{ id, state: 'created' }]);
     } finally {

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { queryObjects } from 'node:v8';
 import { expect, test } from 'vitest';
-import { createKeyedQueue } from '../../src/core/keyed-queue.ts';
+import { createKeyedQueue } from '../../src/core/concurrency.ts';
 
 const WAIT_MS = 30_000;
 const range = (count: number) => Array.from({ length: count }, (_, index) => index);

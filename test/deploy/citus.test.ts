@@ -53,6 +53,7 @@ const LOCAL: Readonly<Record<string, string>> = {
   invitation: 'is found by the hash of its code and by an address',
   mcp_authorization: 'is found by the hash of its state',
   mcp_token_revocation: 'is found by its age',
+  mcp_used_handle: 'is found by its age',
   operation_manifest: 'is found by client and version',
   published_document: 'is found by its id',
   secret: 'is found by its owner, and by its encryption key',

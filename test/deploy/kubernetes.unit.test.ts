@@ -192,6 +192,18 @@ test.for(OVERLAYS)(
   },
 );
 
+test('the network policy lets the pods reach public addresses over HTTPS, over IPv4 and IPv6', () => {
+  const [policy] = documentsOf(readFileSync(join(FOLDER, 'base/network-policy.yaml'), 'utf8'));
+  const block = z.object({ ipBlock: z.object({ cidr: z.string(), except: z.array(z.string()) }) });
+  const rule = z.object({ to: z.tuple([block]).optional(), ports: z.array(z.object({ port: z.number() })) });
+  const { spec } = z.object({ spec: z.object({ egress: z.array(rule) }) }).parse(policy);
+  const toBlocks = spec.egress.flatMap(({ to, ports }) => (to ? [[to[0].ipBlock.cidr, ports[0]?.port]] : []));
+  expect(toBlocks).toEqual([
+    ['0.0.0.0/0', 443],
+    ['::/0', 443],
+  ]);
+});
+
 const PAGES = new Set(['/health/ready', '/health/live']);
 
 test('jobs run in every overlay: in the gateways of small and replicas, and in the workers alone of worker', ({

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { createMetrics } from '../../src/gateway/telemetry/metrics.ts';
 import { caseFaults } from '../support/completeness.ts';
 import { checkout } from '../support/processes/programs.ts';
-import { dashboard, metricsOfGateway } from '../tools/dashboard.ts';
+import { NOTHING, dashboard, metricsOfGateway } from '../tools/dashboard.ts';
 
 /** The alerts, the dashboard and the metrics that they use. */
 
@@ -18,8 +18,8 @@ const promtool = (...args: string[]) => execFileSync('promtool', args, { cwd: PR
 /** Every metric with a value for every label. */
 async function exposition(): Promise<string> {
   const metrics = createMetrics({
+    ...NOTHING,
     pool: { totalCount: 3, idleCount: 1, waitingCount: 0 },
-    health: { isAway: () => false },
     countJobs: async () => [{ queue: 'event-purge', state: 'created', count: 1, waitSeconds: 5 }],
     countWebhooks: async () => [{ state: 'enabled', count: 1, waitSeconds: 5 }],
     countUnsearchable: async () => 3,

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { appendFile, mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdtemp, readFile, readdir, rm, writeFile, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -26,9 +26,11 @@ test('the systemd units are valid and start bin/gateway', async ({ skip }) => {
     const unit = await read(`systemd/${file}`);
     const program = file.includes('worker') ? 'worker' : 'start';
     expect(unit).toContain(`\nExecStart=/opt/workspace-gateway/bin/gateway ${program}\n`);
-    // systemd-analyze requires that the program exists.
+    // systemd-analyze requires that the program exists, and the folder of this checkout can have a space in its name.
+    const gateway = join(folder, `gateway-${program}`);
+    await symlink(GATEWAY, gateway);
     const path = join(folder, file);
-    await writeFile(path, unit.replaceAll('/opt/workspace-gateway/bin/gateway', GATEWAY));
+    await writeFile(path, unit.replaceAll('/opt/workspace-gateway/bin/gateway', gateway));
     const { status, stdout, stderr } = spawnSync('systemd-analyze', ['verify', path], { encoding: 'utf8' });
     expect({ file, status, output: `${stdout}${stderr}` }).toEqual({ file, status: 0, output: '' });
   }

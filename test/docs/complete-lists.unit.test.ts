@@ -2,12 +2,11 @@ import { readFileSync } from 'node:fs';
 import { EntitySchema } from '@mikro-orm/postgresql';
 import { expect, test } from 'vitest';
 import { FEED_TYPES } from '../../src/core/feed.ts';
-import { OIDC_ENVIRONMENT } from '../../src/core/oidc-settings.ts';
-import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
-import { TABLE_ROLES } from '../../src/domains/session-events/formats/member-table.ts';
-import { recorderFile } from '../../src/gateway/pages/recorder-file.ts';
+import { SETTINGS } from '../../src/core/config.ts';
+import { FORMAT_NAMES, TABLE_ROLES } from '../../src/domains/session-events/formats/names.ts';
 import { modules } from '../../src/gateway/modules.ts';
 import { caseFaults } from '../support/completeness.ts';
+import { SETTINGS_PAGES, withSettings } from '../tools/settings-tables.ts';
 
 /** Lists that must be complete, in files that the compiler does not compare with what they list. */
 
@@ -15,27 +14,14 @@ const textOf = (path: string) => readFileSync(path, 'utf8');
 
 /** What a pattern finds in a file: its first group. */
 function listedIn(path: string, pattern: RegExp): string[] {
-  const text = path === RECORDER ? recorderFile() : textOf(path);
-  return [...text.matchAll(pattern)].map(([, name = '']) => name);
+  return [...textOf(path).matchAll(pattern)].map(([, name = '']) => name);
 }
 
-const RECORDER = 'src/gateway/pages/files/record.mjs';
-
-test('the recorder knows every format of agents, and recognizes each by its lines', () => {
-  const [list = ''] = listedIn(RECORDER, /^const FORMATS = \[([^\]]*)\];$/gm);
-  const known = [...list.matchAll(/'([\w-]+)'/g)].map(([, name = '']) => name);
-  expect(caseFaults(`FORMATS in ${RECORDER}`, known, FORMAT_NAMES)).toBe('');
-  const recognized = listedIn(RECORDER, /^ {2}\['([\w-]+)', \/.*\/\],$/gm);
-  const named = FORMAT_NAMES.filter((name) => !['auto', 'text', 'jsonl'].includes(name));
-  expect(caseFaults(`SIGNS in ${RECORDER}`, recognized, named)).toBe('');
-  const [help = ''] = listedIn(RECORDER, /--format FORMAT +(.*); by default/g);
-  expect(caseFaults(`the comment about --format in ${RECORDER}`, help.split(/, | or /), FORMAT_NAMES)).toBe('');
-});
-
-test('the recorder knows every role of a table of members', () => {
-  const [list = ''] = listedIn(RECORDER, /^const ROLES = \[([^\]]*)\];$/gm);
-  const known = [...list.matchAll(/'(\w+)'/g)].map(([, name = '']) => name);
-  expect(caseFaults(`ROLES in ${RECORDER}`, known, TABLE_ROLES)).toBe('');
+test('the help of the recorder names every format', () => {
+  const [help = ''] = listedIn('src/recorder/main.ts', /--format FORMAT +(.*); by default/g);
+  expect(caseFaults('the comment about --format in src/recorder/main.ts', help.split(/, | or /), FORMAT_NAMES)).toBe(
+    '',
+  );
 });
 
 /** The names that a page does not mention, each with the file to edit. */
@@ -44,20 +30,17 @@ function unmentioned(path: string, names: readonly string[]): string[] {
   return names.filter((name) => !text.includes(name)).map((name) => `describe ${name} in ${path}`);
 }
 
+test('the tables of settings have every setting, its default and the comment in the source; if not, run: npm run contracts', () => {
+  const pages = Object.entries(SETTINGS_PAGES);
+  for (const [page, source] of pages) expect(textOf(page)).toBe(withSettings(page, source));
+  const listed = pages.flatMap(([page]) => listedIn(page, /^\| `([A-Z][A-Z\d_]+)` /gm));
+  expect(caseFaults('the comments in src/core/config.ts', listed, SETTINGS)).toBe('');
+});
+
 test('the pages that list something completely mention all of it', () => {
-  const identityProvider = Object.keys(OIDC_ENVIRONMENT);
-  const variables = [...listedIn('src/core/config.ts', /^ {2}([A-Z][A-Z\d_]+):/gm), ...identityProvider];
   const sections = listedIn('src/console/sections.ts', /^ {4}href: '(\/[\w-]+)'/gm);
-  expect([variables.length > 20, sections.length > 5]).toEqual([true, true]);
+  expect(sections.length).toBeGreaterThan(5);
   expect([
-    ...unmentioned(
-      'docs/configuration.md',
-      variables.map((name) => `\`${name}\``),
-    ),
-    ...unmentioned(
-      'docs/sign-in.md',
-      identityProvider.map((name) => `| \`${name}\``),
-    ),
     ...unmentioned(
       'docs/pages.md',
       sections.map((href) => `\`${href}\``),
@@ -70,8 +53,8 @@ test('the pages that list something completely mention all of it', () => {
   ]).toEqual([]);
 });
 
-test('docs/deletion.md says of every table who deletes its rows', () => {
-  const [, section = ''] = textOf('docs/deletion.md').split('## Every table');
+test('docs/privacy.md says of every table who deletes its rows', () => {
+  const [, section = ''] = textOf('docs/privacy.md').split('## Every table');
   const listed = [...section.matchAll(/^\|([^|]+)\|/gm)].flatMap(([, cell = '']) =>
     [...cell.matchAll(/`(\w+)`/g)].map(([, name = '']) => name),
   );
@@ -79,5 +62,5 @@ test('docs/deletion.md says of every table who deletes its rows', () => {
     entities.map((entity) => EntitySchema.REGISTRY.get(entity)?.meta.tableName ?? `the table of ${entity.name}`),
   );
   expect(tables.length).toBeGreaterThan(30);
-  expect(caseFaults('"Every table" in docs/deletion.md', listed, tables)).toBe('');
+  expect(caseFaults('"Every table" in docs/privacy.md', listed, tables)).toBe('');
 });

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { beforeAll, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
 import { createProxy } from '../../docs/examples/clients/proxy.ts';
@@ -48,22 +49,22 @@ test('the proxy forwards WebSockets of people who are signed in, with their key,
   }
 });
 
-test.runIf(spawnSync('python3', ['--version']).status === 0)(
-  'the Python client reads all sessions, the events of one until it is finished, and raises refusals',
-  async () => {
-    const id = await createSession(gateway, key, { title: 'From Python' });
-    await moveTo(gateway, key, id, 'IN_PROGRESS');
-    await append(gateway, key, id, eventsOf(3));
-    await moveTo(gateway, key, id, 'COMPLETED');
-    const program = `import json, sys
-sys.path.insert(0, ${JSON.stringify(new URL('../../docs/examples/clients', import.meta.url).pathname)})
+test('the Python client reads all sessions, the events of one until it is finished, and raises refusals', async ({
+  skip,
+}) => {
+  skip(spawnSync('python3', ['--version']).status !== 0, 'Python is not installed');
+  const id = await createSession(gateway, key, { title: 'From Python' });
+  await moveTo(gateway, key, id, 'IN_PROGRESS');
+  await append(gateway, key, id, eventsOf(3));
+  await moveTo(gateway, key, id, 'COMPLETED');
+  const program = `import json, sys
+sys.path.insert(0, ${JSON.stringify(fileURLToPath(new URL('../../docs/examples/clients', import.meta.url)))})
 from gateway import Gateway
 here = Gateway(${JSON.stringify(gateway.url)}, ${JSON.stringify(key)})
 try: Gateway(${JSON.stringify(gateway.url)}, "wgk_nothing").graphql("{ __typename }")
 except RuntimeError as error: refused = str(error)
 print(json.dumps([[s["title"] for s in here.sessions()], [e["id"] for e in here.events(${JSON.stringify(id)})], refused]))`;
-    const { stdout, stderr, code } = await run(['python3', '-B', '-c', program], {});
-    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
-    expect(JSON.parse(stdout)).toEqual([['From Python'], [1, 2, 3], 'missing or invalid API key']);
-  },
-);
+  const { stdout, stderr, code } = await run(['python3', '-B', '-c', program], {});
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+  expect(JSON.parse(stdout)).toEqual([['From Python'], [1, 2, 3], 'missing or invalid API key']);
+});

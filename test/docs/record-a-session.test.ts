@@ -1,7 +1,7 @@
 import { chmod, mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type FormatName } from '../../src/domains/session-events/formats/line-converter.ts';
+import { type FormatName } from '../../src/domains/session-events/formats/names.ts';
 import { AGENT_LINES } from '../support/fixtures/agent-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';

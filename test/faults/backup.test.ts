@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type Send, startWriting } from '../support/oracles/ledger.ts';
 import { query } from '../support/processes/embedded-postgres.ts';
 import {
@@ -54,8 +54,9 @@ function serverAt(index: number): SystemPostgres {
   return server;
 }
 
-// Needs PostgreSQL 15: apt-get install postgresql.
-describe.skipIf(!hasSystemPostgres())('backup and restore', () => {
+describe('backup and restore', () => {
+  beforeEach(({ skip }) => skip(!hasSystemPostgres(), 'PostgreSQL 15 is not installed: apt-get install postgresql'));
+
   test('a backup under load can be restored into an empty cluster: no acknowledged write is lost, secrets can be decrypted, all data is consistent', async () => {
     const [from, to] = [serverAt(0), serverAt(1)];
     const env = { DATABASE_URL: from.url, ENCRYPTION_KEYS, RATE_LIMIT_PER_MINUTE: '0' };

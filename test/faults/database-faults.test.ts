@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PROCESS_NAME } from '../../src/core/version.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
 import { seed } from '../support/exploration.ts';
 import { startTestGateway } from '../support/fixtures/gateway.ts';
@@ -97,7 +98,7 @@ test('no write is lost or duplicated when connections are reset by the network o
   await server.connect();
   const terminate = async () => {
     const { rowCount } = await server.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'gateway' and pid <> pg_backend_pid()`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where application_name = '${PROCESS_NAME}' and pid <> pg_backend_pid()`,
     );
     return rowCount ?? 0;
   };

@@ -1,6 +1,5 @@
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, mkdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
@@ -13,39 +12,12 @@ import {
 import { seed } from '../support/exploration.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
 import { startTcpProxy } from '../support/peers/tcp-proxy.ts';
-import { endProcesses, issueKey, run, startGateway, temporaryDirectory } from '../support/processes/process.ts';
+import { endProcesses, issueKey, run, startGateway } from '../support/processes/process.ts';
 import { GATEWAY } from '../support/processes/programs.ts';
+import { NOT_ALLOWED, fill, smallDisk } from '../support/processes/small-disk.ts';
 import { full, proof } from '../support/proof.ts';
 
-const mounts: string[] = [];
-afterEach(async () => {
-  for (const folder of mounts.splice(0)) execFileSync('umount', ['--lazy', folder]);
-  await endProcesses();
-});
-
-/** Mounts a small file system, so that the machine's is not filled. Undefined if that is not allowed, because it requires root. */
-async function smallDisk(mebibytes: number): Promise<string | undefined> {
-  const folder = join(await temporaryDirectory(), 'disk');
-  mkdirSync(folder);
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m,mode=755`, 'tmpfs', folder], { stdio: 'pipe' });
-  } catch {
-    return undefined;
-  }
-  mounts.push(folder);
-  return folder;
-}
-
-/** Fills the disk to the last block. */
-function fill(file: string): void {
-  for (let size = 1024 * 1024; size >= 512;) {
-    try {
-      appendFileSync(file, Buffer.alloc(size));
-    } catch {
-      size /= 2;
-    }
-  }
-}
+afterEach(endProcesses);
 
 /** Makes PostgreSQL write its log until it needs another file. It ends, because the disk has no space for that file. */
 async function endPostgres(findUrl: () => string | undefined | Promise<string | undefined>): Promise<void> {
@@ -135,12 +107,10 @@ async function fillRepeatedly(disk: string) {
   return { ledger, written, rounds, reads, health, ends };
 }
 
-const NOT_ALLOWED = 'only root can mount the small file system for this test, and not in every container';
-
 test('while the disk of the database is full, writes get 503; afterwards the gateway recovers without help, and no write is lost or duplicated', async ({
   skip,
 }) => {
-  const disk = (await smallDisk(160)) ?? skip(NOT_ALLOWED);
+  const disk = (await smallDisk('160m')) ?? skip(NOT_ALLOWED);
   const { ledger, written, rounds, reads, health, ends } = await fillRepeatedly(disk);
   const unanswered = ledger.answers.get('no answer') ?? 0;
   expect({ ...written, unclear: ledger.unclear, unanswered, health, seed }).toEqual({
@@ -177,7 +147,7 @@ const REASON = /^the embedded PostgreSQL \(process \d+\) has ended .*No space le
 test('when its embedded database ends on a full disk, the gateway ends with the reason, and does not start; afterwards nothing acknowledged is lost', async ({
   skip,
 }) => {
-  const disk = (await smallDisk(160)) ?? skip(NOT_ALLOWED);
+  const disk = (await smallDisk('160m')) ?? skip(NOT_ALLOWED);
   const env = { DATA_DIR: join(disk, 'data'), ...NO_LIMIT };
   const ballast = join(disk, 'ballast');
   let gateway = await startGateway(env);

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { DatabaseHealth } from '../../src/core/postgres/health/database-health.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
-import { entities } from '../../src/gateway/entities.ts';
+import { entities } from '../../src/gateway/modules.ts';
 import { tail } from '../support/fixtures/sessions.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
 import { type WorkerProcess, startWorker } from '../support/processes/jobs.ts';

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { PROCESS_NAME } from '../../src/core/version.ts';
 import { serve } from '../../src/gateway/http/server.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
 import { type TestGateway, startTestGateway } from '../support/fixtures/gateway.ts';
@@ -32,12 +33,14 @@ async function onServer<Row extends object>(statement: string, values: unknown[]
 /** Terminates every connection of the gateway, including the one for notifications. */
 const cutAll = () =>
   onServer<{ listening: boolean }>(
-    `select application_name = 'gateway listener' as listening, pg_terminate_backend(pid) from pg_stat_activity where datname = $1`,
+    `select application_name = '${PROCESS_NAME} listener' as listening, pg_terminate_backend(pid) from pg_stat_activity where datname = $1`,
     [database()],
   );
 
 const listeners = () =>
-  onServer(`select 1 from pg_stat_activity where datname = $1 and application_name = 'gateway listener'`, [database()]);
+  onServer(`select 1 from pg_stat_activity where datname = $1 and application_name = '${PROCESS_NAME} listener'`, [
+    database(),
+  ]);
 
 /** Retries an append until it is acknowledged, like a runner with a batch id. */
 async function appendWithRetries(index: number): Promise<void> {
@@ -83,7 +86,7 @@ test('after the connection for notifications was lost, events of a writer in ano
     await append(peer, key, id, eventsOf(1));
     await stream.take(1);
     await onServer(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'gateway listener'`,
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = '${PROCESS_NAME} listener'`,
       [database()],
     );
     // No event is missed, whenever the connection is lost.

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
-import { entities } from '../../src/gateway/entities.ts';
+import { entities } from '../../src/gateway/modules.ts';
 import { type ReleaseData, DATA_FILE, dumpTables, loadRelease } from '../support/fixtures/release-data.ts';
 import { startWriting } from '../support/oracles/ledger.ts';
 import { query } from '../support/processes/embedded-postgres.ts';

@@ -1,8 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import { type GraphQLFieldResolver, type GraphQLResolveInfo, execute, parse } from 'graphql';
-import { describe, expect, test } from 'vitest';
-import { sizeOfResult } from '../../src/graphql-executor/compiled-result.ts';
-import { createExecutor } from '../../src/graphql-executor/executor.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { createExecutor, sizeOfResult } from '../../src/graphql-executor/executor.ts';
 import { executeByGraphQL, observedExecutor, schemaOf } from '../support/executor/schemas.ts';
 
 /** The guarantees in README.md of src/graphql-executor for anybody who uses it instead of graphql's `execute`. */
@@ -256,6 +255,41 @@ describe('graphql executes what compiled code does not support', () => {
       result: { data: { all: [7] } },
       path: 'gave_up: nested_promise at Query.all',
     });
+  });
+
+  test('promises whose values arrive together: each is stored, and one that fails is executed by graphql', async () => {
+    const nested = schemaOf('type Query { all: [Query] n: Int }', {
+      Query: { fields: { n: ({ value }: { value: object }) => value } },
+    });
+    const run = observedExecutor(nested);
+    const then = ['th', 'en'].join('');
+    const waits: number[] = [];
+    const together = (factors: readonly number[]) => {
+      const { promise: arrived, resolve } = Promise.withResolvers<number>();
+      const waited = vi.spyOn(arrived, 'then');
+      setImmediate(() => {
+        waits.push(waited.mock.calls.length);
+        resolve(10);
+      });
+      return factors.map((factor) => {
+        const valueIn = (came: number) => {
+          if (factor === 0) throw new Error('zero');
+          return came * factor;
+        };
+        const wait = (...given: []) =>
+          Promise.resolve(10)
+            .then(valueIn)
+            .then(...given);
+        return { value: { arrived, valueIn, [then]: wait } };
+      });
+    };
+    const request = { query: '{ all { n } }', root: () => ({ all: together([1, 2, 3]) }) };
+    const data = { all: [{ n: 10 }, { n: 20 }, { n: 30 }] };
+    expect(await run(request)).toEqual({ result: { data }, path: 'compiled' });
+    expect(waits).toEqual([1]);
+    const failed = await run({ ...request, root: () => ({ all: together([1, 0, 3]) }) });
+    expect(failed.path).toBe('gave_up: threw at Query.n');
+    expect(failed.result).toMatchObject({ data: { all: [{ n: 10 }, { n: null }, { n: 30 }] } });
   });
 
   test('enum values and lists that JSON cannot represent', async () => {

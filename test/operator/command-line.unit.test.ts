@@ -5,7 +5,9 @@ import { helpOf, parseCommandLine } from '../../src/operator/command-line.ts';
 const ID = '7d444840-9dc0-11d1-b245-5ffdce74fad2';
 
 test.for([
-  [['migrate'], { name: 'migrate' }],
+  [['migrate'], { name: 'migrate', isDryRun: false, finishes: false }],
+  [['migrate', '--dry-run', '--json'], { name: 'migrate', isDryRun: true, finishes: false, json: true }],
+  [['migrate', '--finish'], { name: 'migrate', isDryRun: false, finishes: true }],
   [['seed'], { name: 'seed' }],
   [['secrets', 'rotate'], { name: 'secrets rotate' }],
   [['--help'], { name: 'help', text: helpOf() }],
@@ -119,6 +121,7 @@ test.for([
       [['events', 'prune', `--older-than=${age}`], '--older-than: must be days or hours, such as 90d or 12h'] as const,
   ),
   [['migrate', 'now'], "unexpected argument 'now'"],
+  [['migrate', '--dry-run', '--finish'], '--dry-run: not with --finish'],
   [['secrets', 'rotate', '--all'], "Unknown option '--all'"],
   [['keys', 'destroy'], "unknown command 'keys destroy'; --help lists them"],
   [

@@ -12,9 +12,13 @@ test('the help of a command contains its usage, its effect and the values of its
     "
   `);
   expect(helpOf('migrate')).toMatchInlineSnapshot(`
-    "Usage: npm run --silent cli -- migrate
+    "Usage: npm run --silent cli -- migrate [--dry-run | --finish]
 
     migrate the database to this version
+
+      --dry-run  only list each pending migration with the tables that it locks and the mode of the lock
+      --finish   say that no process of an earlier version is left, which behind a pooler the gateway cannot see
+      --json     print one line of JSON for each row, even in a terminal
     "
   `);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatTable } from '../../src/operator/table.ts';
+import { formatTable } from '../../src/operator/write-answer.ts';
 
 test('a table has a column for each property, as wide as its widest value; long values are cut, and control characters are replaced', () => {
   const rows = [

@@ -3,7 +3,7 @@ import { type ServedGateway, startServedGateway } from '../support/fixtures/serv
 import { createSession } from '../support/fixtures/sessions.ts';
 import { endProcesses, run } from '../support/processes/process.ts';
 
-/** The agent of docs/agents.md, as a process with the official client. */
+/** The agent of docs/mcp.md, as a process with the official client. */
 
 let gateway: ServedGateway;
 beforeAll(async () => {

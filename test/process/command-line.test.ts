@@ -63,6 +63,8 @@ test('without a command, the program prints its usage and ends with status 1; wi
       keys revoke           revoke an API key
       keys extend           add scopes to an API key, such as those of a newer version
       sign-in link          print a link that signs a person in once within 10 minutes, also without the identity provider
+      identities list       list the identities with which people sign in, newest first
+      identities unlink     unlink a person from the identity provider; the next identity with the verified address is joined
       organizations list    list organizations, newest first
       organizations export  write everything of an organization, one JSON object on a line; without a last line \`end\` it is not complete
       users list            list users, newest first
@@ -76,6 +78,7 @@ test('without a command, the program prints its usage and ends with status 1; wi
       plan check            print the differences of a tracking plan to the gateway; status 1 if one is breaking, 2 for errors
       plan apply            change the event definitions of the gateway as the tracking plan says; up to 250 of them all or none
       plan types            print a TypeScript module with one function for each event of a tracking plan
+      database copy         copy everything to an empty database, such as from the embedded one to your own PostgreSQL
       secrets rotate        encrypt every secret and stored answer under the first key of ENCRYPTION_KEYS
       seed                  create the demo workspace in an empty database
 

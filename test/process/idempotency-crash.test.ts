@@ -1,6 +1,7 @@
 import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import pg from 'pg';
 import { afterEach, expect, test } from 'vitest';
+import { PROCESS_NAME } from '../../src/core/version.ts';
 import { endProcesses, freshDatabase, issueKey, startGateway } from '../support/processes/process.ts';
 
 afterEach(endProcesses);
@@ -107,7 +108,7 @@ test('after a gateway was killed during many requests, each of them is answered 
     await first.end('SIGKILL');
     const answered = await Promise.all(lost);
     // A commit that has begun can still end, until PostgreSQL has closed the connections of the dead process.
-    const open = `pg_stat_activity where application_name = 'gateway' and datname = current_database()`;
+    const open = `pg_stat_activity where application_name = '${PROCESS_NAME}' and datname = current_database()`;
     await expect.poll(() => count(open)).toBe(0);
     const second = await startGateway(env);
     const committed = await count('idempotency_key');

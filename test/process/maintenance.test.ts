@@ -1,8 +1,7 @@
 import { afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { enqueueJob } from '../../src/core/jobs.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
-import { startJobs } from '../../src/gateway/jobs.ts';
-import { maintenanceJob } from '../../src/gateway/maintenance-job.ts';
+import { maintenanceJob, startJobs } from '../../src/gateway/jobs.ts';
 import { type TestGateway, useTestGateway } from '../support/fixtures/gateway.ts';
 import { runJobs } from '../support/processes/jobs.ts';
 
@@ -91,9 +90,24 @@ describe('maintenance', () => {
     await create('Kept', 'kept');
     const { signal } = new AbortController();
     const now = () => new Date('9000-01-01T00:00:00.000Z');
-    const context = { ...workContext(gateway.dependencies), log: gateway.dependencies.log, now, signal };
+    const storedNow = async () => now();
+    const context = { ...workContext(gateway.dependencies), log: gateway.dependencies.log, now, storedNow, signal };
     await maintenanceJob({ AUDIT_RETENTION_DAYS: 0 }).run(context, {}, crypto.randomUUID());
     expect([await count('audit_entry'), await count('idempotency_key')]).toEqual([1, 0]);
+  });
+
+  test('a process whose clock is 400 days ahead of the database deletes nothing, says so in one line, and shows it as a metric', async () => {
+    await create('Kept', 'kept');
+    const differing = () => gateway.logged.filter((line) => line.includes('nothing is deleted by age')).length;
+    gateway.setProcessClock(new Date(Date.now() + 400 * DAY_MS));
+    const lines = differing();
+    await maintain();
+    expect([await count('audit_entry'), await count('idempotency_key'), differing() - lines]).toEqual([1, 1, 1]);
+    const ahead = /^gateway_clock_ahead_seconds (.*)$/m.exec(await (await gateway.fetch('/metrics')).text())?.[1];
+    expect(Math.round((Number(ahead) * 1000) / DAY_MS)).toBe(400);
+    gateway.setClock(new Date(Date.now() + 400 * DAY_MS));
+    await maintain();
+    expect([await count('audit_entry'), await count('idempotency_key')]).toEqual([0, 0]);
   });
 
   test('in many batches, all expired rows are deleted, including uuids of occurrences, and no other rows', async () => {
@@ -183,6 +197,7 @@ describe('maintenance', () => {
       { name: 'maintenance', cron: '17 * * * *', timezone: 'UTC' },
       { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
       { name: 'retention', cron: '47 * * * *', timezone: 'UTC' },
+      { name: 'webhook-addresses', cron: '37 * * * *', timezone: 'UTC' },
     ]);
     const em = gateway.dependencies.database.em.fork();
     await em.transactional(async (transaction) => {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { FORMAT_NAMES } from '../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES } from '../../src/domains/session-events/formats/names.ts';
 import { AGENT_LINES, ODD_LINES } from '../support/fixtures/agent-lines.ts';
 import { BLANK_LINES, WIDE_LINES } from '../support/fixtures/wide-lines.ts';
 import { startTcpProxy } from '../support/peers/tcp-proxy.ts';

@@ -34,7 +34,7 @@ test('the gateway serves the recorder without a key, in one file', async () => {
   const response = await gateway.fetch('/record.mjs');
   expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/javascript; charset=utf-8']);
   expect(await response.text()).toBe(await readFile(RECORDER, 'utf8'));
-  expect(await readFile(RECORDER, 'utf8')).not.toMatch(/^export |from '\./m);
+  expect(await readFile(RECORDER, 'utf8')).not.toMatch(/^export |from "(?!node:)/m);
 });
 
 test('an agent: its output is unchanged, its exit code is kept, and the session is failed or completed by it', async () => {
@@ -128,6 +128,7 @@ test('a reader of standard output that goes away ends neither the agent nor the 
 test('the agent gets the signals of the recorder, which ends with its exit code, or by its signal', async () => {
   for (const [handler, ended] of [
     [`trap 'echo bye; exit 7' TERM`, [7, null]],
+    [`trap 'exit 0' TERM`, [0, null]],
     ['true', [null, 'SIGTERM']],
   ] as const) {
     const { child, output, exited } = await record([
@@ -141,6 +142,24 @@ test('the agent gets the signals of the recorder, which ends with its exit code,
     child.kill('SIGTERM');
     expect([await exited, await signal]).toEqual(ended);
     expect(await recorded(output.stderr)).toMatchObject({ state: 'failed' });
+  }
+});
+
+test('an agent that ends with 0 after an error of its model has failed', async () => {
+  const said = (stopReason: string) => ({
+    type: 'message_end',
+    message: { role: 'assistant', content: [], stopReason },
+  });
+  for (const [reasons, state] of [
+    [['stop', 'error'], 'failed'],
+    [['error', 'stop'], 'completed'],
+  ] as const) {
+    const { child, output, exited } = await record(['--', 'cat']);
+    child.stdin.end(
+      [{ type: 'agent_start' }, ...reasons.map(said)].map((line) => `${JSON.stringify(line)}\n`).join(''),
+    );
+    expect(await exited).toBe(0);
+    expect(await recorded(output.stderr)).toMatchObject({ agent: 'pi', state });
   }
 });
 
@@ -230,7 +249,7 @@ test.each<[args: string[], env: Record<string, string>, code: number, message: s
     ['--format', 'perl'],
     {},
     2,
-    'record: --format: must be one of claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat, opencode-storage, text, jsonl, auto\n',
+    'record: --format: must be one of claude, codex, gemini, opencode, openai-responses, copilot, cline, pi, claude-transcript, codex-rollout, gemini-chat, opencode-storage, qwen-chat, text, jsonl, auto\n',
   ],
   [['--nothing'], {}, 2, "record: Unknown option '--nothing'"],
   [['--resume', '/nowhere'], {}, 2, 'record: --resume: there is no recording in /nowhere\n'],

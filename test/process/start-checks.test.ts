@@ -168,8 +168,28 @@ test('mistakes in the set-up of the database are one line that says what to do',
   await query(env.DATABASE_URL, 'drop schema public cascade; drop schema if exists pgboss cascade');
   await expect(check()).rejects.toThrow(
     refused(
-      `the role ${role} cannot create tables in the database; make it the owner: alter database … owner to ${role}`,
+      `the role ${role} cannot create tables in the database; run "cli migrate" as the owner, or make it the owner: alter database … owner to ${role}`,
     ),
+  );
+});
+
+test('a file of a database URL that cannot be read is one line that names the variable', async () => {
+  const away = '/nonexistent/ca.pem';
+  const line = `ENOENT: no such file or directory, open '${away}'`;
+  for (const parameter of ['sslrootcert', 'sslcert', 'sslkey']) {
+    const url = `${env.DATABASE_URL}?sslmode=verify-full&${parameter}=${away}`;
+    await expect(check({ DATABASE_URL: url })).rejects.toThrow(new ConfigurationError(`DATABASE_URL: ${line}`));
+    await expect(check({ DATABASE_REPLICA_URLS: `${env.DATABASE_URL},${url}` })).rejects.toThrow(
+      new ConfigurationError(`DATABASE_REPLICA_URLS: ${line}`),
+    );
+    await expect(check({ DATABASE_POOLER: 'transaction', DATABASE_DIRECT_URL: url })).rejects.toThrow(
+      new ConfigurationError(`DATABASE_DIRECT_URL: ${line}`),
+    );
+  }
+  const wrong = check({ DATABASE_URL: `${env.DATABASE_URL}?sslnegotiation=wrong` });
+  await expect(wrong).rejects.toThrow(/^DATABASE_URL: Invalid sslnegotiation value/);
+  expect(await start('main', { DATABASE_URL: `${env.DATABASE_URL}?sslrootcert=${away}` })).toEqual(
+    refusal(`DATABASE_URL: ${line}`),
   );
 });
 
@@ -202,6 +222,8 @@ test('a limit of connections that is too low is one line, also when only the job
       .split('\n')
       .filter((line) => !line.startsWith('{'));
     expect([code, others]).toEqual([1, []]);
-    expect(first).toMatch(/^DATABASE_URL: the database does not answer: .*too many connections/);
+    expect(first).toMatch(
+      /^connections of the database: too many connections .*; raise the limit of the server, the database or the role, or lower DATABASE_POOL_SIZE$/,
+    );
   }
 });

@@ -90,6 +90,7 @@ describe('with a new data directory', () => {
       .replaceAll(first.url, 'URL')
       .replaceAll(first.key, 'KEY')
       .replace(token, 'TOKEN')
+      .replace(DATA_DIR, 'FOLDER')
       .replace(VERSION_AND_BUILD, 'VERSION');
     expect(anonymous).toMatchInlineSnapshot(`
       "
@@ -104,6 +105,7 @@ describe('with a new data directory', () => {
           REST reference  URL/docs
           Version         VERSION
           API key         KEY   (shown only once)
+          Data            FOLDER; "cli database copy" takes it to your own PostgreSQL
 
           curl URL/events/2026-03/event-definitions -H "Authorization: Bearer KEY"
 

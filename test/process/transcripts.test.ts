@@ -1,10 +1,17 @@
-import { appendFile, mkdir, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { claudeTranscript, codexRollout, geminiChat, opencodeStorage } from '../support/fixtures/transcript-lines.ts';
+import {
+  claudeTranscript,
+  codexRollout,
+  geminiChat,
+  opencodeStorage,
+  qwenChat,
+} from '../support/fixtures/transcript-lines.ts';
 import { type ServedGateway, startServedGateway } from '../support/fixtures/served-gateway.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
-import { RECORD, linesOf } from '../support/processes/recorder.ts';
+import { RECORD, RECORDER, linesOf } from '../support/processes/recorder.ts';
 
 /** The recorder sends the transcripts that agents have left on disk, each once. */
 
@@ -86,10 +93,30 @@ test('import sends what agents have left, in its place in time, and a second tim
     { title: '<b>Fix</b> the rate', createdAt: '2026-11-27T20:52:36.953Z', agent: 'codex', project: { name: 'shop' } },
   ]);
   expect(JSON.stringify(found)).not.toContain(home);
-  expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 2);
+  // One has the id of another.
+  expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 1);
   const again = await record('import', '--yes');
   expect(again.stderr).toMatch(/^record: 0 sessions, 0.0 MiB\n$/);
-  expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 2);
+  expect(await linesIn('Fix the rate')).toHaveLength(claudeTranscript.length + 1);
+});
+
+test('another state folder, a copied project and a second place of the files store nothing twice', async () => {
+  const file = await leaveClaude(claudeTranscript.slice(0, 12));
+  await record('sync');
+  await appendFile(file, textOf(claudeTranscript.slice(12)));
+  await record('sync');
+  const before = await linesIn('Fix the rate');
+  await rm(join(home, '.workspace-recorder'), { recursive: true });
+  expect(await record('import', '--yes')).toMatchObject({ code: 0 });
+  await record('import', '--yes', '--spool', join(home, 'other'));
+  for (const folder of ['.claude/projects/-work-copy', '.config/claude/projects/-work-shop'])
+    await cp(file, join(home, folder, `${CLAUDE_ID}.jsonl`));
+  await record('import', '--yes');
+  expect(await linesIn('Fix the rate')).toEqual(before);
+  expect((await sessions())[0]).toMatchObject({ state: { current: 'inProgress' } });
+  await appendFile(file, '{"type":"summary","summary":"more","leafUuid":"x"}\n');
+  await record('sync');
+  expect(await linesIn('Fix the rate')).toHaveLength(before.length + 1);
 });
 
 test('a file of an agent that is not known is imported as a table of members says', async () => {
@@ -247,4 +274,105 @@ test('install adds hooks beside those of others, which end with 0 whatever happe
   await record('uninstall', '--yes');
   expect(JSON.parse(await readFile(settings, 'utf8'))).toEqual({ model: 'opus', hooks });
   expect(await readFile(config, 'utf8')).toBe('model = "gpt-5"\n[tools]\n');
+});
+
+test('install asks the gateway first; an error of a hook is seen later, until one succeeds', async () => {
+  await leave('.claude/settings.json', [{ model: 'opus' }]);
+  const { key: valid } = { key };
+  key = `wgk_${'0'.repeat(36)}`;
+  expect(await record('install', '--yes')).toMatchObject({ code: 1, stderr: expect.stringContaining('401') });
+  expect(await readFile(join(home, '.claude/settings.json'), 'utf8')).toBe('{"model":"opus"}\n');
+  key = valid;
+  expect(await record('install', '--yes')).toMatchObject({ code: 0 });
+  expect(await record('status')).toMatchObject({ code: 0, stderr: expect.stringContaining('takes recordings') });
+  key = `wgk_${'0'.repeat(36)}`;
+  await leaveClaude(claudeTranscript);
+  expect(await record('sync')).toMatchObject({ code: 1 });
+  key = valid;
+  const seen = expect.stringMatching(/the last sync has failed at 20\S+: the gateway answered 401/) as string;
+  expect(await record('status')).toMatchObject({ code: 1, stderr: seen });
+  expect(await record('import', '--dry-run')).toMatchObject({ code: 0, stderr: seen });
+  expect(await record('sync')).toMatchObject({ code: 0 });
+  expect(await record('status')).toMatchObject({ code: 0, stderr: expect.not.stringContaining('has failed') });
+});
+
+test('a summary that is an error is no title', async () => {
+  const summary = { type: 'summary', summary: 'Invalid API key · Please run /login', leafUuid: 'x' };
+  const said = { type: 'user', uuid: 'u', message: { role: 'user', content: 'Fix the rate' } };
+  await leaveClaude([summary, said]);
+  await record('import', '--yes');
+  expect((await sessions()).map(({ title }) => title)).toEqual(['Fix the rate']);
+});
+
+test('the database of OpenCode has the sessions that its files had; a Node.js that cannot read it says so', async () => {
+  const folder = join(home, '.local/share/opencode');
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, 'opencode.db');
+  const database = new DatabaseSync(path);
+  database.exec(`create table session (id text, project_id text, parent_id text, directory text, title text, time_created integer, time_updated integer);
+    create table message (id text, session_id text, time_created integer, time_updated integer, data text);
+    create table part (id text, message_id text, session_id text, time_created integer, time_updated integer, data text);`);
+  const at = Date.UTC(2026, 10, 29);
+  const add = (table: string, ...values: (string | number | null)[]) =>
+    database.prepare(`insert into ${table} values (${values.map(() => '?').join()})`).run(...values);
+  const said = (id: string, message: string, data: object) =>
+    add('part', id, message, 'ses_1', at, at, JSON.stringify(data));
+  add('session', 'ses_1', 'p', null, project, 'Fix the rate', at, at);
+  add('message', 'msg_1', 'ses_1', at, at, '{"role":"user"}');
+  said('prt_1', 'msg_1', { type: 'text', text: 'Fix it' });
+  add('message', 'msg_2', 'ses_1', at + 1, at, '{"role":"assistant"}');
+  said('prt_2', 'msg_2', { type: 'step-finish', tokens: { input: 100, output: 10, cache: { read: 0, write: 0 } } });
+  const read = async () => {
+    const env = { GATEWAY: gateway.url, KEY: key, HOME: home, XDG_DATA_HOME: '', NODE_OPTIONS: '' };
+    const { exited, output } = start([process.execPath, RECORDER, 'import', '--yes'], env);
+    return { code: await exited, ...output };
+  };
+  expect(await read()).toMatchObject({ code: 0 });
+  const [found] = await sessions();
+  expect(found).toMatchObject({ title: 'Fix the rate', agent: 'opencode', project: { name: 'shop' } });
+  expect(await linesIn('Fix the rate')).toHaveLength(5);
+  add('message', 'msg_3', 'ses_1', at + 2, at + 2, '{"role":"user"}');
+  add('part', 'prt_3', 'msg_3', 'ses_1', at + 2, at + 2, '{"type":"text","text":"More"}');
+  await read();
+  expect(await linesIn('Fix the rate')).toHaveLength(7);
+  const address = `/v1/sessions/${found?.id}/usage`;
+  expect((await gateway.rest('GET', address, { key })).body).toMatchObject({ inputTokens: 100, outputTokens: 10 });
+  database.close();
+  const old = await record('import', '--yes');
+  expect([old.code, old.stderr.includes(`${path} is not read, which needs Node.js 22.13`)]).toEqual([
+    0,
+    !(await hasSqlite(RECORD[0])),
+  ]);
+});
+
+async function hasSqlite(node: string) {
+  return (await start([node, '-e', "require('node:sqlite')"], {}).exited) === 0;
+}
+
+test('sessions of Qwen Code, Copilot CLI and pi are those of their agents, found in their places or given', async () => {
+  await leave('.qwen/projects/-work-shop/chats/q1.jsonl', qwenChat);
+  await leave('.copilot/session-state/c1/events.jsonl', [
+    { type: 'user.message', data: { content: 'Fix the cart' } },
+    { type: 'session.usage_record', data: { model: 'gpt-5', inputTokens: 100, outputTokens: 10 } },
+  ]);
+  const usage = { input: 100, output: 10, cost: { total: 0.1 } };
+  const ofPi = [
+    { type: 'session', version: 3, id: 'p1', cwd: project },
+    { type: 'message', id: 'm1', message: { role: 'user', content: [{ type: 'text', text: 'Fix the tax' }] } },
+    { type: 'message', id: 'm2', message: { role: 'assistant', model: 'm', content: [], usage } },
+  ];
+  await leave('.pi/agent/sessions/--work-shop--/2026-11-29_p1.jsonl', ofPi);
+  expect(await record('import', '--yes')).toMatchObject({ code: 0 });
+  const given = await leave('elsewhere/p1.jsonl', ofPi);
+  expect(await record('import', given, '--yes')).toMatchObject({ code: 0 });
+  const found = (await sessions()).toSorted((one, other) => (one.agent < other.agent ? -1 : 1));
+  const used = async ({ id, agent, title }: Listed) => {
+    const { body } = await gateway.rest<{ inputTokens: number }>('GET', `/v1/sessions/${id}/usage`, { key });
+    return [agent, title, body.inputTokens];
+  };
+  expect(await Promise.all(found.map(used))).toEqual([
+    ['copilot', 'Fix the cart', 100],
+    ['pi', 'Fix the tax', 100],
+    ['qwen', 'Fix the rate', 100],
+  ]);
 });

@@ -5,7 +5,7 @@ import { freePort } from '../support/processes/ports.ts';
 import { endProcesses, start, temporaryDirectory } from '../support/processes/process.ts';
 import { GATEWAY, NODE_ENVIRONMENT, checkout } from '../support/processes/programs.ts';
 
-/** Runs all commands of docs/use-connections.md, in the order of the page, and compares what they print with it. */
+/** Runs all commands of docs/mcp.md, in the order of the page, and compares what they print with it. */
 
 afterAll(endProcesses);
 
@@ -22,7 +22,7 @@ await client.close();
 `;
 
 test('the commands lead from an empty workspace to agents that use two servers, and print what the page says', async () => {
-  const page = await readFile(join(checkout, 'docs/use-connections.md'), 'utf8');
+  const page = await readFile(join(checkout, 'docs/mcp.md'), 'utf8');
   const blocks = [...page.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block);
   const [startGateway = '', startServers = '', ...commands] = blocks;
   const [ISSUES_PORT, WIKI_PORT] = [String(await freePort()), String(await freePort())];

@@ -290,7 +290,7 @@ test('a hold that is set while retention runs wins or loses: the session is whol
     // Some holds come before retention begins, some while it runs.
     if (first.length > 0) await Promise.race(first);
     const applied = applyRetention(
-      { ...workContext(shared.dependencies), signal: new AbortController().signal },
+      { ...workContext(shared.dependencies), log: shared.dependencies.log, signal: new AbortController().signal },
       crypto.randomUUID(),
     );
     const answers = await Promise.all([...first, ...old.slice(round % HELD_AT_ONCE).map(hold)]);

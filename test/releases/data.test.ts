@@ -7,7 +7,7 @@ import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { VERSION } from '../../src/core/version.ts';
 import { createSignInLink } from '../../src/domains/identities/public.ts';
 import { workContext } from '../../src/gateway/contexts.ts';
-import { entities } from '../../src/gateway/entities.ts';
+import { entities } from '../../src/gateway/modules.ts';
 import { type ReleaseData, DATA_FILE, dumpTables, loadRelease } from '../support/fixtures/release-data.ts';
 import { append, createSession, eventsOf } from '../support/fixtures/sessions.ts';
 import { MUTATION_CASES, ROUTE_CASES, removes } from '../support/operations/cases.ts';
@@ -19,11 +19,13 @@ import { RELEASES } from '../tools/released.ts';
 afterEach(endProcesses);
 
 /**
- * Tables that are empty between requests, or hold what is kept for minutes; and those of sign-ins with a provider and of OAuth clients, whose
- * rows need a provider and a browser.
+ * Tables that are empty between requests, hold what is kept for minutes, or are written by an operator; and those of sign-ins with a
+ * provider and of OAuth clients, whose rows need a provider and a browser.
  */
 const WITHOUT_ROWS = new Set([
   'deleted_session',
+  'erased_actor',
+  'finished_version',
   'mcp_token_revocation',
   'rate_limit',
   'running_export',
@@ -43,9 +45,17 @@ async function leaveMore({ gateway, kept }: WriteWorkspace): Promise<void> {
   const uuid = randomUUID();
   await rest('/events/2026-03/send', { eventName: kept.eventNames[0], email: 'a@example.com', uuid });
   await append(gateway, key, await createSession(gateway, key), eventsOf(1), 'kept');
+  const said = {
+    type: 'assistant',
+    message: { id: 'kept', role: 'assistant', content: [], usage: { input_tokens: 1 } },
+  };
+  const lines = { 'Content-Type': 'application/x-ndjson; format=claude-transcript' };
+  const recorded = await gateway.rest<{ id: string }>('PUT', '/v1/sessions/by-source/claude/kept', { key, body: {} });
+  await rest(`/v1/sessions/${recorded.body.id}/events?file=kept.jsonl&fromLine=1`, said, lines);
   const oauth = await startOAuthFixture();
   await rest('/v1/mcp-connections', { name: 'With OAuth', type: 'remote', serverUrl: oauth.serverUrl });
   await oauth.stop();
+  await rest('/v1/api-keys', { name: 'Kept', scopes: ['social'] }, { 'User-Agent': 'Kept/1' });
   const weak = await gateway.createKey({ scopes: ['social'] });
   await gateway.rest('POST', '/v1/sessions', { key: weak.key, body: { title: 'Refused' } });
   const { email } = await gateway.createKey();

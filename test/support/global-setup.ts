@@ -6,7 +6,7 @@ import type { TestProject } from 'vitest/node';
 import { openDatabase } from '../../src/core/postgres/connections.ts';
 import { migrate } from '../../src/core/postgres/migrations.ts';
 import { startEmbeddedPostgres } from '../../src/core/postgres/embedded/server.ts';
-import { entities } from '../../src/gateway/entities.ts';
+import { entities } from '../../src/gateway/modules.ts';
 import { DISTRIBUTE, addNodes, citusUrl, runFile, workersOf } from './processes/citus.ts';
 import { startPgBouncer } from './processes/pgbouncer.ts';
 

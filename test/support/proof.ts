@@ -1,9 +1,25 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type RunnerTask, type RunnerTestCase, TestRunner } from 'vitest';
+import { type RunnerTask, type RunnerTestCase, TestRunner, expect } from 'vitest';
 
 /** True in `npm run proof`, which runs suites in full; false in `npm test`, which runs their short form. */
 export const full = process.env['PROOF'] === 'full';
+
+/**
+ * Does some work, which in `npm run proof` must take at most `ms`. Other runs compare no times, because other programs may use the machine; a
+ * test that waits for what never happens fails at its timeout.
+ */
+export async function within<Result>(ms: number, work: () => Promise<Result>): Promise<Result> {
+  const [result, took] = await timed(work);
+  if (full) expect(took).toBeLessThanOrEqual(ms);
+  return result;
+}
+
+/** Does some work, and measures how many milliseconds it took, for the figures of a suite. */
+export async function timed<Result>(work: () => Promise<Result>): Promise<[result: Result, ms: number]> {
+  const began = performance.now();
+  return [await work(), Math.round(performance.now() - began)];
+}
 
 /** The results of a suite for test/proof/results.json: its figures, and its known shortfalls with their reasons. */
 export interface Proof {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { type Database, openDatabase } from '../../src/core/postgres/connections.ts';
-import { entities } from '../../src/gateway/entities.ts';
+import { entities } from '../../src/gateway/modules.ts';
 
 const snapshot = z.object({ tables: z.array(z.object({ name: z.string() })) });
 

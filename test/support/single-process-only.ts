@@ -8,6 +8,9 @@ const SKIPPED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     'before anything is read or written':
       'checks that the gateway does not read the body, but a load balancer reads it',
   },
+  'test/gateway/authorization-server/device.test.ts': {
+    'is not found by guessing': 'every process counts wrong codes by itself',
+  },
   'test/domains/session-events/append.test.ts': {
     'of 20 concurrent appends of one batch': 'waits until each of exactly two processes waits for the session',
   },

@@ -2,7 +2,7 @@ import { glob, readFile } from 'node:fs/promises';
 import { type Import, betweenNouns, cyclesOf, faultOf, importsOf } from './import-rules.ts';
 
 const imports: Import[] = [];
-for await (const file of glob('src/**/*.ts')) imports.push(...importsOf(file, await readFile(file, 'utf8')));
+for await (const file of glob('src/**/*.{ts,tsx}')) imports.push(...importsOf(file, await readFile(file, 'utf8')));
 const faults = imports.flatMap((entry) => {
   const fault = faultOf(entry);
   return fault === undefined ? [] : [`${entry.from}:${entry.line}: ${entry.to}: ${fault}`];

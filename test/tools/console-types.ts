@@ -32,7 +32,7 @@ const SCALARS: Readonly<Record<string, string>> = {
   BigInt: 'string | number',
 };
 
-/** The text of `src/console/operation-types.ts`. @throws Error naming an operation that is not valid for the schema. */
+/** The text of `src/console/generated/operation-types.ts`. @throws Error naming an operation that is not valid for the schema. */
 export function consoleTypes(schema: GraphQLSchema, operations: Readonly<Record<string, string>>): string {
   const variables: string[] = [];
   const answers: string[] = [];
@@ -40,7 +40,7 @@ export function consoleTypes(schema: GraphQLSchema, operations: Readonly<Record<
     const document = parse(text);
     const faults = validate(schema, document);
     if (faults.length > 0)
-      throw new Error(`src/console/operations.ts, ${name}: ${faults.map(({ message }) => message).join('; ')}`);
+      throw new Error(`src/console/parts/operations.ts, ${name}: ${faults.map(({ message }) => message).join('; ')}`);
     for (const definition of document.definitions) {
       if (definition.kind !== Kind.OPERATION_DEFINITION) continue;
       variables.push(`  readonly ${name}: ${variablesType(schema, definition)};`);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { createMetrics } from '../../src/gateway/telemetry/metrics.ts';
+import { type MetricSources, createMetrics } from '../../src/gateway/telemetry/metrics.ts';
 
 /** The Grafana dashboard of deploy/grafana, generated from the list of metrics, with one panel for each. */
 
@@ -11,7 +11,7 @@ const [WIDTH, HEIGHT] = [24 / COLUMNS, 8];
 const ROWS: readonly (readonly [title: string, ...prefixes: string[]])[] = [
   ['Requests', 'gateway_requests', 'gateway_request_', 'gateway_tails'],
   ['GraphQL', 'gateway_graphql'],
-  ['Database', 'gateway_database', 'gateway_replica'],
+  ['Database', 'gateway_database', 'gateway_replica', 'gateway_clock'],
   ['Jobs', 'gateway_job'],
   ['Webhooks', 'gateway_webhook'],
   ['Other servers', 'gateway_outbound', 'gateway_mcp'],
@@ -38,15 +38,21 @@ const PROCESS_METRICS: readonly Metric[] = [
   { name: 'process_cpu_seconds_total', help: 'CPU seconds per second.', type: 'counter', labels: [] },
 ];
 
+/** Sources of metrics that have nothing to report. */
+export const NOTHING: MetricSources = {
+  pool: { totalCount: 0, idleCount: 0, waitingCount: 0 },
+  health: { isAway: () => false },
+  countJobs: async () => [],
+  lastHeartbeat: async () => 0,
+  countWebhooks: async () => [],
+  countUnsearchable: async () => 0,
+  replicas: { states: () => [] },
+  clockDifference: async () => 0,
+  logLinesLost: () => 0,
+};
+
 export function metricsOfGateway(): Metric[] {
-  const { registry } = createMetrics({
-    pool: { totalCount: 0, idleCount: 0, waitingCount: 0 },
-    health: { isAway: () => false },
-    countJobs: async () => [],
-    countWebhooks: async () => [],
-    countUnsearchable: async () => 0,
-    replicas: { states: () => [] },
-  });
+  const { registry } = createMetrics(NOTHING);
   const labelled = z.object({ labelNames: z.array(z.string()) });
   return registry
     .getMetricsAsArray()
@@ -64,6 +70,7 @@ function targetsOf({ name, type, labels }: Metric): Target[] {
   const by = labels.length > 0 ? labels.join(', ') : 'instance';
   const legend = labels.length > 0 ? labels.map((label) => `{{${label}}}`).join(' ') : '{{instance}}';
   if (type === 'counter') return [{ expr: `sum by (${by}) (rate(${name}{${FILTER}}[$__rate_interval]))`, legend }];
+  if (name.endsWith('_timestamp_seconds')) return [{ expr: `time() - max(${name}{${FILTER}})`, legend: 'age' }];
   if (type === 'gauge') {
     const aggregate = /^gateway_(?:job|webhook|search)/.test(name) ? 'max' : 'sum';
     return [{ expr: `${aggregate} by (${by}) (${name}{${FILTER}})`, legend }];

@@ -36,6 +36,8 @@ describe('refused', () => {
       value('../../graphql-executor/executor.ts'),
       'Only the gateway uses the executor.',
     ],
+    ['src/recorder/main.ts', type('../core/errors.ts'), /^The recorder is one file/],
+    ['src/recorder/main.ts', value('pino'), /^The recorder is one file/],
     ['src/console/app.ts', value('../core/errors.ts'), 'The console uses the public API alone.'],
     ['src/gateway/routes.ts', value('../console/app.ts'), 'The console is served, not imported.'],
 
@@ -87,6 +89,8 @@ describe('refused', () => {
 describe('accepted', () => {
   test.each([
     ['src/cli.ts', value('./operator/commands.ts')],
+    ['src/cli.ts', value('./recorder/login.ts')],
+    ['src/recorder/common.ts', value('../domains/session-events/formats/names.ts')],
     ['src/operator/commands.ts', value('../gateway/dependencies.ts')],
     ['src/gateway/gateway.ts', value('./graphql/handler.ts')],
     ['src/gateway/rest/handler.ts', value('../request-headers.ts')],

@@ -65,4 +65,25 @@ function isRestParameter({ name, parent }: Node): boolean {
   return false;
 }
 
-export default { meta: { name: 'own' }, rules: { 'no-unbounded-arguments': noUnboundedArguments } };
+const SILENT =
+  'Call skip(condition, reason) in the test or in beforeEach: a run ends with the reasons of the tests that it skipped.';
+const CONDITIONS = new Set(['UnaryExpression', 'BinaryExpression', 'LogicalExpression']);
+
+/** A test is skipped with a reason. */
+const noSilentSkip = {
+  create: (context: Context) => ({
+    MemberExpression(node: Node) {
+      if (/^(?:skipIf|runIf)$/.test(node.property?.name ?? '')) context.report({ node, message: SILENT });
+    },
+    CallExpression(node: Node) {
+      const [condition, reason] = node.arguments ?? [];
+      const isSilent = reason === undefined && (condition === undefined || CONDITIONS.has(condition.type));
+      if (node.callee?.name === 'skip' && isSilent) context.report({ node, message: SILENT });
+    },
+  }),
+};
+
+export default {
+  meta: { name: 'own' },
+  rules: { 'no-silent-skip': noSilentSkip, 'no-unbounded-arguments': noUnboundedArguments },
+};

@@ -4,14 +4,14 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { expect, test } from 'vitest';
 
-/** The lines of a text in which our rules find a fault. */
-function faultyLines(text: string): number[] {
+/** The lines of a text in which one of our rules finds a fault. */
+function faultyLines(rule: string, text: string): number[] {
   const folder = mkdtempSync(join(tmpdir(), 'lint-'));
   try {
     const config = {
       categories: { correctness: 'off' },
       jsPlugins: [resolve('test/tools/lint-rules.ts')],
-      rules: { 'own/no-unbounded-arguments': 'error' },
+      rules: { [`own/${rule}`]: 'error' },
     };
     writeFileSync(join(folder, '.oxlintrc.json'), JSON.stringify(config));
     writeFileSync(join(folder, 'code.ts'), text);
@@ -44,5 +44,19 @@ test('a list of any length is not spread into the arguments of a call', () => {
     'f(...NAMES, ...KEYS_OF[order].names);',
     'plan.apply(query);',
   ];
-  expect(faultyLines([...faulty, ...allowed].join('\n'))).toEqual(faulty.map((_, index) => index + 1));
+  const text = [...faulty, ...allowed].join('\n');
+  expect(faultyLines('no-unbounded-arguments', text)).toEqual(faulty.map((_, index) => index + 1));
+});
+
+test('no test is skipped without a reason', () => {
+  const faulty = [
+    "test.skipIf(isMissing())('some', run);",
+    "describe.runIf(isThere)('some', run);",
+    'beforeEach(({ skip }) => skip(!isThere));',
+    'skip();',
+    'skip(count === 0);',
+  ];
+  const allowed = ["skip(!isThere, 'it is not there');", 'const disk = made ?? skip(NOT_ALLOWED);', 'list.skip();'];
+  const text = [...faulty, ...allowed].join('\n');
+  expect(faultyLines('no-silent-skip', text)).toEqual(faulty.map((_, index) => index + 1));
 });

@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { fileURLToPath } from 'node:url';
 import type { Proof } from '../support/proof.ts';
 import { SUITES } from './proof-suites.ts';
 
@@ -21,7 +22,7 @@ const SCRIPTS = [
   'test:widest',
   'test:proof',
 ];
-const root = new URL('../..', import.meta.url).pathname;
+const root = fileURLToPath(new URL('../..', import.meta.url));
 const file = join(root, 'test/proof/results.json');
 const { values, positionals } = parseArgs({ options: { from: { type: 'string' } }, allowPositionals: true });
 

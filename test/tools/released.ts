@@ -67,6 +67,13 @@ export function releasesWith(file: string): string[] {
     });
 }
 
+/** A statement that a version sends, as `test/tools/record-statements.ts` keeps it. */
+export interface RecordedStatement {
+  readonly text: string;
+  readonly values: readonly unknown[];
+}
+
+export const STATEMENTS_FILE = 'statements.json.gz';
 export const CONTRACT_FILE = 'contract.json.gz';
 
 export function readReleased(version: string, file: string): unknown {

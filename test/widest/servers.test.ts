@@ -20,7 +20,7 @@ afterAll(async () => {
   await server.stop();
 });
 
-test('while a server gives wide answers to each operation that calls it, others wait at most 500 ms', async () => {
+test('while a server gives wide answers to each operation that calls it, others are served', async () => {
   const requests = toolRequests(ids);
   const answers = [ENDLESS, ...wideStreams(BODY_BYTES), ...wideResults(BODY_BYTES)];
   for (const [index, answer] of answers.entries()) {

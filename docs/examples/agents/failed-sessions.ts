@@ -1,4 +1,4 @@
-// Reads the sessions that failed yesterday over MCP, and asks for a fix for each (docs/agents.md).
+// Reads the sessions that failed yesterday over MCP, and asks for a fix for each (docs/mcp.md).
 //
 //   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... node docs/examples/agents/failed-sessions.ts
 //

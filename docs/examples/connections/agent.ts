@@ -1,4 +1,4 @@
-// An agent that uses all MCP connections of its session at one address (docs/use-connections.md).
+// An agent that uses all MCP connections of its session at one address (docs/mcp.md).
 //
 //   GATEWAY=http://127.0.0.1:4000 KEY=wgk_... SESSION=... node docs/examples/connections/agent.ts login
 //

@@ -1,4 +1,4 @@
-// Two small MCP servers on this machine, to try docs/use-connections.md with: issues and a wiki.
+// Two small MCP servers on this machine, to try docs/mcp.md with: issues and a wiki.
 //
 //   node docs/examples/connections/servers.ts
 //

@@ -1,4 +1,4 @@
-import { type GraphQLResolveInfo, Kind } from 'graphql';
+import { type GraphQLFieldResolver, type GraphQLResolveInfo, Kind } from 'graphql';
 import SchemaBuilder, {
   BasePlugin,
   type PothosOutputFieldConfig,
@@ -15,6 +15,7 @@ declare global {
   }
 }
 
+type Resolver<Types extends SchemaTypes> = GraphQLFieldResolver<unknown, Types['Context'], object>;
 type ArgMapper<Types extends SchemaTypes> = PothosOutputFieldConfig<Types>['argMappers'][number];
 
 /**
@@ -22,10 +23,30 @@ type ArgMapper<Types extends SchemaTypes> = PothosOutputFieldConfig<Types>['argM
  * be the first plugin: fields are configured in the reverse order, and others add mappers.
  */
 class ArgumentsPlugin<Types extends SchemaTypes> extends BasePlugin<Types> {
+  /** By the empty list of mappers of the field, which the copies of its configuration share. */
+  readonly #mappers = new WeakMap<object, ArgMapper<Types>>();
+
   override onOutputFieldConfig(config: PothosOutputFieldConfig<Types>): PothosOutputFieldConfig<Types> {
     const isPaged = 'first' in config.args && 'last' in config.args;
     const mappers = isPaged ? [...config.argMappers, refuseBothEnds] : config.argMappers;
-    return mappers.length === 0 ? config : { ...config, argMappers: [onceForAll<Types>(mappers)] };
+    if (mappers.length === 0) return config;
+    const mapper = onceForAll<Types>(mappers);
+    if (config.kind === 'Subscription') return { ...config, argMappers: [mapper] };
+    // The library would create three closures for each parent.
+    const none: ArgMapper<Types>[] = [];
+    this.#mappers.set(none, mapper);
+    return { ...config, argMappers: none };
+  }
+
+  override wrapResolve(resolve: Resolver<Types>, config: PothosOutputFieldConfig<Types>): Resolver<Types> {
+    const mapper = this.#mappers.get(config.argMappers);
+    if (!mapper) return resolve;
+    return (parent, args, context, info) => {
+      const mapped = mapper(args as Record<string, unknown>, context, info);
+      return mapped instanceof Promise
+        ? mapped.then((found) => resolve(parent, found, context, info))
+        : resolve(parent, mapped, context, info);
+    };
   }
 }
 

@@ -4,19 +4,12 @@ import RelayPlugin from '@pothos/plugin-relay';
 import ValidationPlugin from '@pothos/plugin-validation';
 import './access-plugin.ts';
 import './arguments-plugin.ts';
-import type { DomainError } from '../errors.ts';
 import type { OperationContext } from '../operation.ts';
 import { DEFAULT_PAGE_SIZE } from '../postgres/reading/keyset.ts';
 import type { Timestamp } from '../text/timestamps.ts';
 import { toValidationError } from '../input/validation.ts';
 
-/** The context of resolvers. */
-export interface GraphQLContext extends OperationContext {
-  /** Called when the operation of a mutation has succeeded, because typed errors are data, too. */
-  readonly onSuccess?: () => void;
-  /** The reason why the mutation is refused, for any input. */
-  readonly refusal?: DomainError;
-}
+export type GraphQLContext = OperationContext;
 
 /** Marks fields that call other servers, so that no transaction may be open around them. */
 export const CALLS_OUT = { callsOut: true };
@@ -37,7 +30,7 @@ export interface SchemaTypes {
   DefaultEdgesNullability: { items: false; list: false };
   DefaultNodeNullability: false;
   /** The context of every connection in addition to its page. */
-  Connection: { total: () => Promise<number> };
+  Connection: { readonly nodes: readonly unknown[]; total: () => Promise<number> };
   Scalars: {
     ID: { Input: string; Output: string };
     DateTime: { Input: string; Output: Timestamp };
@@ -53,7 +46,6 @@ export interface SchemaTypes {
 const PAGE_DESCRIPTIONS = {
   pageInfo: 'Information about this page.',
   edges: 'The items of this page, each with its cursor.',
-  nodes: 'The items of this page without their cursors.',
   node: 'The item.',
   cursor: 'Opaque position of the item in this list and order; stays valid when items are added or deleted.',
 };
@@ -65,7 +57,6 @@ export const builder = new SchemaBuilder<SchemaTypes>({
   relay: {
     nodeQueryOptions: false,
     nodesQueryOptions: false,
-    nodesOnConnection: { description: PAGE_DESCRIPTIONS.nodes },
     nodeTypeOptions: { description: 'Anything that has a global id (Relay Global Object Identification).' },
     idFieldOptions: { description: 'Opaque id, unique over all types; `node` finds the object by it.' },
     pageInfoTypeOptions: {

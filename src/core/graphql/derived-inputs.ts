@@ -1,7 +1,6 @@
 import type { InputFieldBuilder, InputFieldMap, InputRef } from '@pothos/core';
-import { z } from 'zod';
-import { boundsInWords } from '../input/bounds.ts';
-import { type JsonSchema, inputJsonSchema, isSchema } from '../input/json-schema.ts';
+import type { z } from 'zod';
+import { type JsonSchema, boundsInWords, inputJsonSchema, isSchema, objectIn } from '../input/json-schema.ts';
 import { type SchemaTypes, builder } from './builder.ts';
 import { enumWith } from './enums.ts';
 import { acceptingIds } from './global-ids.ts';
@@ -84,6 +83,19 @@ function define(
       return { ...Object.fromEntries(derived.map(([field, config]) => [field, t.field(config)])), ...own };
     },
   });
+}
+
+/** The type of a property of an answer, and whether it can be null. */
+export function outputType(
+  where: string,
+  json: JsonSchema,
+): { readonly type: Type | [Type]; readonly nullable: boolean } {
+  const { value, isNullable } = withoutNull(json);
+  const isList = value.type === 'array';
+  const item = isList && isSchema(value.items) ? value.items : value;
+  // What is answered has its own bounds.
+  const type = item.type === 'integer' ? 'Int' : typeOf(where, item, undefined);
+  return { type: isList ? [type] : type, nullable: isNullable };
 }
 
 /** A field as the builder takes it. */
@@ -208,17 +220,4 @@ function fail(where: string, reason: string): never {
 function memberOf(schema: z.core.$ZodType, field: string): z.core.$ZodType | undefined {
   const shape: z.core.$ZodShape = objectIn(schema)?.shape ?? {};
   return shape[field];
-}
-
-/** The object in a schema, which may be optional, nullable, transformed, or the item of a list. */
-function objectIn(schema: z.core.$ZodType | undefined): z.ZodObject | undefined {
-  if (schema instanceof z.ZodObject) return schema;
-  if (schema instanceof z.ZodArray) return objectIn(schema.element);
-  if (schema instanceof z.ZodPipe) return objectIn(schema.in instanceof z.ZodTransform ? schema.out : schema.in);
-  const isWrapper =
-    schema instanceof z.ZodOptional ||
-    schema instanceof z.ZodNullable ||
-    schema instanceof z.ZodDefault ||
-    schema instanceof z.ZodPrefault;
-  return isWrapper ? objectIn(schema.unwrap()) : undefined;
 }

@@ -4,7 +4,7 @@ import { inGraphQL } from '../text/wording.ts';
 import { OWN_STATEMENT, builder } from './builder.ts';
 import { resolveNode } from './nodes.ts';
 import { LIMITS } from './document-limits.ts';
-import { describedValues } from './described-values.ts';
+import { describedValues } from './enums.ts';
 import {
   CONFLICT_REASONS,
   ConflictError,
@@ -28,6 +28,8 @@ const ERROR_CODES = {
   REMOTE_FAILED: 'The remote MCP server failed.',
   UNAUTHENTICATED: 'The API key is missing, malformed, unknown, expired or revoked.',
   RATE_LIMITED: 'Too many requests or too much cost in this minute, or too many occurrences in this month.',
+  TOO_MANY_AT_ONCE:
+    'The caller has too many requests at once, or all callers together; this one has waited for 5 seconds.',
   ANSWER_TOO_LARGE: `The answer would be larger than ${inMib(MAX_ANSWER_BYTES)}; ask for fewer or smaller objects.`,
   UNAVAILABLE: 'The gateway is temporarily unavailable; try again.',
   INTERNAL: 'An internal error; find it in the log by the request id.',

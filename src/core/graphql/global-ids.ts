@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { isObject } from '../is-object.ts';
 import { isRepresentable } from '../text/timestamps.ts';
-import { isUuid } from '../text/uuids.ts';
+import { isUuid } from '../ids.ts';
 
 /**
  * Global ids (Relay Global Object Identification): the name of a type and a key within it. They are encoded and decoded

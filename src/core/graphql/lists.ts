@@ -1,10 +1,11 @@
 import type { FieldMap, InputRef, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
-import type { LoadBatch } from './batches.ts';
+import type { GraphQLResolveInfo } from 'graphql';
+import { type LoadBatch, resolvePlanned } from './batches.ts';
 import type { Columns } from '../postgres/reading/columns.ts';
 import type { Declaration } from '../operation.ts';
 import type { CountedPage, Order, Page, PageArguments } from '../postgres/reading/keyset.ts';
 import { type GraphQLContext, type SchemaTypes, builder } from './builder.ts';
-import { type Connection, connectionType, resolveConnection } from './connections.ts';
+import { type Connection, connectionType, connectionsBelow } from './connections.ts';
 import type { FieldsOf } from './nodes.ts';
 import { type OrderOptions, orderType } from './orders.ts';
 import { needs, selectedColumns } from './selection.ts';
@@ -28,7 +29,6 @@ interface ListArguments<Filter> extends PageArguments {
   readonly orderBy?: object | null;
 }
 
-/** What a list is asked for. */
 export interface AskedList<Filter, Field extends string> {
   readonly filter: Filter;
   readonly order: Order<Field>;
@@ -88,9 +88,35 @@ interface ListBelow<Row, Filter, Field extends string> {
   readonly description: string;
   readonly extensions?: object;
   readonly rows: RowsBelow<Row, Filter, Field>;
+  /** The error for a parent whose list has no page. */
+  readonly missing?: () => Error;
 }
 
-/** A list of each object of another type: one statement for the pages of all parents, and one for all counts. */
+/** Makes what resolves the list below an object: one statement for the pages of all parents, and one for all counts. */
+export function belowEach<Row extends object, Filter extends object, Field extends string>(
+  { type, askedBy }: ListType<Row, Filter, Field>,
+  { rows, missing }: Pick<ListBelow<Row, Filter, Field>, 'rows' | 'missing'>,
+) {
+  const plan = (given: object, context: GraphQLContext, info: GraphQLResolveInfo) => {
+    const asked = askedBy(given);
+    const columns = selectedColumns<Row>(info, type.name);
+    return connectionsBelow<Row>(
+      { context, info },
+      {
+        // Planned within the load: a fault of the arguments is one of each parent.
+        pages: async (ids) => rows.pagesBelow(context, asked, columns)(ids),
+        counts: () => rows.countsBelow(context, asked.filter),
+        countedBy: asked.filter,
+        columns,
+        ...(missing && { missing }),
+      },
+    );
+  };
+  return (id: string, args: object, context: GraphQLContext, info: GraphQLResolveInfo): Promise<Connection<Row>> =>
+    resolvePlanned({ context, info, args }, id, plan);
+}
+
+/** A list of each object of another type. */
 export function listBelow<
   Parent extends { readonly id: string },
   Row extends object,
@@ -98,25 +124,18 @@ export function listBelow<
   Field extends string,
 >(
   t: FieldsOf<Parent>,
-  { type, connection, args, askedBy }: ListType<Row, Filter, Field>,
-  { description, extensions, rows }: ListBelow<Row, Filter, Field>,
+  list: ListType<Row, Filter, Field>,
+  { description, extensions, ...below }: ListBelow<Row, Filter, Field>,
 ) {
+  const { type, connection, args } = list;
+  const resolve = belowEach(list, below);
   return t.connection(
     {
       type,
       description,
       args,
       extensions: { ...extensions, ...needs<{ id: string }>('id') },
-      resolve: ({ id }, given, context, info) => {
-        const asked = askedBy(given);
-        const columns = selectedColumns<Row>(info, type.name);
-        return resolveConnection({ context, info, args: given }, id, {
-          pages: () => rows.pagesBelow(context, asked, columns),
-          counts: () => rows.countsBelow(context, asked.filter),
-          countedBy: asked.filter,
-          columns,
-        });
-      },
+      resolve: ({ id }, given, context, info) => resolve(id, given, context, info),
     },
     connection,
   );

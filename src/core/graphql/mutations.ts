@@ -1,11 +1,11 @@
-import type { FieldMap, InputRef, ObjectFieldBuilder } from '@pothos/core';
+import type { FieldMap, InputRef, ObjectFieldBuilder, ObjectRef } from '@pothos/core';
 import type { GraphQLResolveInfo } from 'graphql';
 import type { z } from 'zod';
 import { AT_MOST_ONCE, CALLS_OUT, type GraphQLContext, type SchemaTypes, builder, capitalize } from './builder.ts';
 import { type ErrorClass, type Fault, ForbiddenError, ValidationError, relocated } from '../errors.ts';
 import { parseInput } from '../input/validation.ts';
 import { type InputDifferences, mutationInput } from './derived-inputs.ts';
-import { idMessage, withPlainIds } from './global-ids.ts';
+import { idMessage, toGlobalId, withPlainIds } from './global-ids.ts';
 import type { Access } from '../access.ts';
 import type { DeclaredOperation } from '../operation.ts';
 import type { Message } from '../text/wording.ts';
@@ -14,6 +14,29 @@ import { PAYLOAD, SEMANTIC_NON_NULL, withAccess } from './refusable.ts';
 type Types = PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>;
 /** Defines the fields of a payload from the result of the operation. */
 export type PayloadFields<Result extends object> = ObjectFieldBuilder<Types, Result>;
+
+/** A payload with one object: the result of the operation, or a part of it. */
+export function one<Row extends object, Result extends object = Row>(
+  name: string,
+  type: ObjectRef<Types, Row>,
+  description: string,
+  rowOf: (result: Result) => object = (result) => result,
+) {
+  return (t: PayloadFields<Result>): FieldMap => ({
+    // An object is never a list, which the types of the builder cannot infer.
+    [name]: t.field({ type, description, resolve: (result) => rowOf(result) as never }),
+  });
+}
+
+/** The payload of a deletion. */
+export function deleted<Result extends { readonly id: string }>(typename: string, what: string) {
+  return (t: PayloadFields<Result>): FieldMap => ({
+    deletedId: t.id({
+      description: `Global id of the ${what}.`,
+      resolve: ({ id }) => toGlobalId(typename, id),
+    }),
+  });
+}
 
 /** What only GraphQL knows about an operation. `Payload` is the object whose fields the payload has; by default, the result. */
 export interface MutationOptions<Input, Payload extends object> extends InputDifferences {
@@ -128,7 +151,6 @@ async function runMutation<Input, Payload extends object>(
   }
 }
 
-/** The input with the names of the schema. */
 function withNamesOf(names: Readonly<Record<string, string>>, given: GivenInput): GivenInput {
   const renamed = Object.entries(names).filter(([, shown]) => Object.hasOwn(given, shown));
   if (renamed.length === 0) return given;

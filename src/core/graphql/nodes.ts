@@ -58,6 +58,33 @@ export function nodeType<Row extends object, Shown extends Row = Row>(
   });
 }
 
+interface EntityOptions<Row extends object, Shown extends Row> extends Pick<
+  NodeOptions<Row, Shown>,
+  'description' | 'fields'
+> {
+  /** Reads the rows with these ids that the caller may see. */
+  readonly read: (context: GraphQLContext, ids: readonly string[], selected: Columns<Row>) => Promise<readonly Row[]>;
+  /** What the id of the database is for. */
+  readonly databaseId?: string;
+}
+
+/** Defines a type whose objects have the id of the database, as its field `databaseId`. */
+export function entityType<Row extends { readonly id: string }, Shown extends Row = Row>(
+  name: string,
+  { description, read, databaseId = 'The id that REST uses.', fields }: EntityOptions<Row, Shown>,
+): ObjectRef<Types, Shown> {
+  return nodeType<Row, Shown>(name, {
+    description,
+    keyOf: ({ id }) => id,
+    load: (context, keys, selected) => read(context, uuidsOf(keys), selected),
+    fields: (t) => ({
+      // Each row has an id, which the types of the builder cannot infer for a type parameter.
+      databaseId: t.expose('id' as never, { type: 'DatabaseId', description: databaseId } as never),
+      ...fields(t),
+    }),
+  });
+}
+
 interface NodeQueryOptions<Row extends object> {
   readonly description: string;
   /** Names the object. */

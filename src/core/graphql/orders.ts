@@ -1,6 +1,6 @@
 import type { Order } from '../postgres/reading/keyset.ts';
 import { OrderDirection, builder } from './builder.ts';
-import { describedValues } from './described-values.ts';
+import { describedValues } from './enums.ts';
 
 export interface OrderOptions<Field extends string> {
   /** Name of the sorted objects, in the plural. */
@@ -39,7 +39,6 @@ export function orderType<Field extends string>(name: string, { of, fields, othe
   });
   return {
     argument: { type, defaultValue: otherwise as never, description: `The order; \`null\` means the default.` },
-    /** The requested order. */
     orderOf: (given: object | null | undefined): Order<Field> =>
       (given as Order<Field> | null | undefined) ?? otherwise,
   };

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { builder } from './builder.ts';
 import { exactNumber } from '../text/exact-json.ts';
 import { toIsoString } from '../text/timestamps.ts';
-import { isUuid } from '../text/uuids.ts';
+import { isUuid } from '../ids.ts';
 
 /** A scalar whose input is text, in variables and in literals. */
 function textual(name: string, isValid: (text: string) => boolean, hint: string) {

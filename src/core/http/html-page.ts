@@ -1,27 +1,5 @@
+import { contentSecurityPolicy } from './content-security-policy.ts';
 import { type HttpAnswer, answerWith } from './messages.ts';
-
-/**
- * The content security policy of pages: all resources come from the gateway, no script or style is inline, and no page
- * can be framed. `allow` adds to a directive.
- */
-export function contentSecurityPolicy(allow: Readonly<Record<string, string>> = {}): string {
-  const directives: Record<string, string> = {
-    'default-src': "'none'",
-    'script-src': "'self'",
-    'style-src': "'self'",
-    'img-src': "'self' data:",
-    'font-src': "'self' data:",
-    'connect-src': "'self'",
-    'base-uri': "'none'",
-    'form-action': "'self'",
-    'frame-ancestors': "'none'",
-  };
-  for (const [directive, sources] of Object.entries(allow))
-    directives[directive] = directives[directive] ? `${directives[directive]} ${sources}` : sources;
-  return Object.entries(directives)
-    .map(([directive, sources]) => `${directive} ${sources}`)
-    .join('; ');
-}
 
 /** Answers a page that depends on the caller and must not be cached. */
 export function answerHtml(
@@ -39,6 +17,8 @@ export function answerHtml(
       'Cache-Control': 'no-store',
       // With `no-referrer`, browsers would send `Origin: null` with the forms of pages that are opened over plain http.
       'Referrer-Policy': 'same-origin',
+      // A page of another site that has opened this one keeps no handle on its window.
+      'Cross-Origin-Opener-Policy': 'same-origin',
       ...headers,
     },
   });

@@ -1,3 +1,5 @@
+import type { RequestSlot } from '../request-slot.ts';
+
 /**
  * Requests and answers as both APIs see them. They have fewer members than fetch's `Request` and `Response`, whose
  * creation costs as much as a small query. Their names are those of fetch, so a fetch `Request` is also an
@@ -23,8 +25,12 @@ export interface HttpRequest {
   readonly body: AsyncIterable<Uint8Array> | null;
   /** Whether the whole body has arrived; undefined if unknown. */
   readonly hasArrived?: boolean;
+  /** Takes the whole body instead of `body`; undefined unless it is small and has arrived. */
+  takeArrived?(): Uint8Array | undefined;
   /** IP address of the peer; undefined if there is no connection. */
   readonly peerAddress?: string;
+  /** If it is set, each wait for more of the body gives it back. */
+  slot?: Pick<RequestSlot, 'waiting'>;
 }
 
 export interface HttpAnswer {

@@ -1,7 +1,7 @@
 import { isObject } from '../is-object.ts';
 import { type HttpHeaders, type HttpRequest, isUtf8 } from './messages.ts';
 import { DomainError, ForbiddenError, ValidationError, invalid } from '../errors.ts';
-import { type JsonBounds, JsonBoundError } from '../text/json-bounds.ts';
+import { type JsonBounds, JsonBoundError } from '../text/json-scanner.ts';
 import { FREE_JSON, parseWithin } from '../text/json-slices.ts';
 import { WORK } from '../work-budget.ts';
 
@@ -17,7 +17,7 @@ export const MAX_BODY_BYTES = 4 * 1024 * 1024;
 export async function readJson(request: HttpRequest, maxBytes = MAX_BODY_BYTES): Promise<unknown> {
   // Checks the announced length before reading anything.
   if (Number(request.headers.get('content-length')) > maxBytes) throw tooLarge(maxBytes);
-  const chunks = await readChunks(request.body, maxBytes);
+  const chunks = await readChunks(request, maxBytes);
   if (chunks.length === 0) return undefined;
   checkMediaType(request.headers);
   return parseBody(decode(chunks));
@@ -50,7 +50,7 @@ export async function readLines(request: HttpRequest): Promise<string> {
       headers: { 'Accept-Encoding': 'identity' },
     });
   // A byte order mark is a character of the first line like any other.
-  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(join(await readChunks(request.body, MAX_BODY_BYTES)));
+  return new TextDecoder('utf-8', { ignoreBOM: true }).decode(join(await readChunks(request, MAX_BODY_BYTES)));
 }
 
 /** The media type of a body in lower case, and its parameters as they are. */
@@ -72,13 +72,13 @@ export function mediaTypeOf(headers: HttpHeaders): { mediaType: string; paramete
  * @throws DomainError 413 over the bound; 400 if it is not UTF-8.
  */
 export async function readText(request: HttpRequest, maxBytes: number): Promise<string> {
-  return decode(await readChunks(request.body, maxBytes));
+  return decode(await readChunks(request, maxBytes));
 }
 
 /** Reads a body as bytes, of any media type. @throws DomainError 413 over 4 MiB, without reading further. */
 export async function readBytes(request: HttpRequest): Promise<Uint8Array> {
   if (Number(request.headers.get('content-length')) > MAX_BODY_BYTES) throw tooLarge(MAX_BODY_BYTES);
-  const chunks = await readChunks(request.body, MAX_BODY_BYTES);
+  const chunks = await readChunks(request, MAX_BODY_BYTES);
   const [first, ...others] = chunks;
   return first && others.length === 0 ? first : Buffer.concat(chunks);
 }
@@ -159,7 +159,11 @@ function join(chunks: readonly Uint8Array[]): Uint8Array {
 }
 
 /** The chunks of the body that are not empty. */
-async function readChunks(body: HttpRequest['body'], maxBytes: number): Promise<Uint8Array[]> {
+async function readChunks(request: HttpRequest, maxBytes: number): Promise<readonly Uint8Array[]> {
+  const whole = request.takeArrived?.();
+  if (whole && whole.byteLength > maxBytes) throw tooLarge(maxBytes);
+  if (whole) return [whole];
+  const { body } = request;
   if (!body) return [];
   const chunks: Uint8Array[] = [];
   let length = 0;

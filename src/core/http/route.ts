@@ -1,11 +1,14 @@
 import type { z } from 'zod';
+import { exampleOf } from '../documents.ts';
 import type { HttpAnswer, HttpRequest } from './messages.ts';
 import { type Access, describeAccess } from '../access.ts';
 import { STATUS_OF } from '../errors.ts';
+import { objectIn } from '../input/json-schema.ts';
 import type { DeclaredOperation, OperationContext, WorkContext } from '../operation.ts';
 import { type Message, inRest, sentences } from '../text/wording.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Status = 200 | 201 | 202 | 204;
 
 /** A body of another media type than JSON, which has an input and an operation of its own. */
 export interface TextBody {
@@ -14,8 +17,10 @@ export interface TextBody {
   readonly description: string;
   readonly example: string;
   readonly input: z.core.$ZodType;
-  /** Makes the input of the text and the parameters of the media type. Path parameters are added. */
-  readonly toInput: (text: string, parameters: Readonly<Record<string, string>>) => object;
+  /** Parameters of the query that belong to this body, by their names, with what OpenAPI says of them. */
+  readonly queryParameters?: Readonly<Record<string, { readonly description: string; readonly schema: object }>>;
+  /** Makes the input of the text and the parameters of the media type and of the query. Path parameters are added. */
+  readonly toInput: (text: string, parameters: Readonly<Record<string, string>>, query: URLSearchParams) => object;
   readonly run: (context: OperationContext, input: unknown) => Promise<unknown>;
 }
 
@@ -46,14 +51,14 @@ interface RouteBase<Input extends z.core.$ZodType, Output extends z.core.$ZodTyp
   readonly input: Input;
   /** The schema of the answer; absent if the answer has no body. */
   readonly output?: Output;
-  readonly status: 200 | 201 | 202 | 204;
+  readonly status: Status;
   /** For an operation that can find nothing to create: when its answer is 200 instead of `status`. */
   readonly isUnchanged?: { readonly description: string; readonly when: (answer: z.input<Output>) => boolean };
   /** For a created object: the last segment of its path, below that of the request. The answer then has `Location`. */
   readonly location?: (answer: z.input<Output>) => string;
   /** The errors that are specific to this operation. Those of every request (401, 403 …) are added. */
   readonly errors: readonly number[];
-  /** Whether the body is optional. Such a DELETE takes its input from the body, not from the query. */
+  /** Whether the body is optional; by default if no property of it is required. With this, a DELETE takes its input from the body, not from the query. */
   readonly optionalBody?: boolean;
   /** Another media type that the body can have. Its operation has the result of this one. */
   readonly textBody?: TextBody;
@@ -71,7 +76,7 @@ interface RouteBase<Input extends z.core.$ZodType, Output extends z.core.$ZodTyp
   readonly answerHeaders?: Readonly<Record<string, { readonly description: string; readonly schema: object }>>;
   /** Headers of every answer, such as those of a deprecation. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Examples for OpenAPI. Every operation with a body or an answer has them. */
+  /** Examples for OpenAPI: of the body, and of an answer that is not the example of its document. */
   readonly examples?: { readonly input?: object; readonly output?: z.input<Output> };
   /** Descriptions of media types other than JSON. Without `output` the answer has one of these. */
   readonly mediaTypes?: Readonly<Record<string, string>>;
@@ -136,7 +141,7 @@ export type AnyRoute = Route | RawRoute | KeylessRoute;
 
 /** The context of an operation without a caller. */
 export type PublicContext = WorkContext &
-  Pick<OperationContext, 'signal' | 'requestId' | 'requestIdOrigin'> & {
+  Pick<OperationContext, 'signal' | 'requestId' | 'requestIdOrigin' | 'client'> & {
     /** The user of the signed-in browser; undefined without a valid cookie, even on requests from other sites. */
     readonly signedInUserId: () => Promise<string | undefined>;
   };
@@ -155,8 +160,19 @@ export interface PublicPage {
 /** What only REST knows about an operation. */
 interface RouteOptions<Output extends z.core.$ZodType> extends Omit<
   RouteBase<z.core.$ZodType, Output>,
-  'operationId' | 'summary' | 'description' | 'input' | 'output' | 'errors' | 'callsOut' | 'isAtMostOnce'
+  | 'operationId'
+  | 'tag'
+  | 'summary'
+  | 'description'
+  | 'input'
+  | 'output'
+  | 'status'
+  | 'errors'
+  | 'callsOut'
+  | 'isAtMostOnce'
 > {
+  /** The status of success; by default 201 for a POST with an answer, 204 without an answer, otherwise 200. */
+  readonly status?: Status;
   /** The name, if another route has that of the operation. */
   readonly operationId?: string;
   /** Statuses of errors in addition to those of the classes of errors that the operation declares. */
@@ -185,45 +201,75 @@ type OwnRoute<Input, Output extends z.core.$ZodType> = RouteOptions<Output> & {
     | { readonly respond: RespondingRoute<z.core.$ZodType<Input>, Output>['respond'] }
   );
 
-/** The route of an operation. Its name, texts, access, errors and input come from the declaration. */
-export function route<Input, Result, Output extends z.core.$ZodType, Own = Input>(
-  operation: DeclaredOperation<Input, Result>,
-  options: DirectRoute<Result, Output> | OwnRoute<Own, Output>,
-): Route;
-/** Checks the types of input and output above, and erases them for the table of routes. */
-export function route<Input, Result>(
-  operation: DeclaredOperation<Input, Result>,
-  options: RouteOptions<z.core.$ZodType> &
-    Partial<Pick<Route, 'input'>> &
-    Partial<Pick<DirectRoute<Result, z.core.$ZodType>, 'toDocument'>>,
-): Route {
-  const { name, access, callsOut, isAtMostOnce, errors = [], ...declaration } = operation.declaration;
-  const [first, rest] = splitAfterFirstSentence(inRest(declaration.description));
-  const {
-    summary = first,
-    description = rest,
-    input = declaration.input,
-    toDocument,
-    moreErrors = [],
-    ...shown
-  } = options;
-  if (!input) throw new Error(`${name}: neither the operation nor the route has an input`);
-  return {
-    run: async (context: OperationContext, given: unknown) => {
-      // The schema of the input has returned it.
-      const result = await operation(context, given as Input);
-      return toDocument?.(result, context);
-    },
-    operationId: name,
-    ...shown,
-    summary,
-    description: inRest(sentences(description, describeAccess(access))),
-    access,
-    callsOut,
-    isAtMostOnce,
-    input,
-    errors: [...errors.map(({ kind }) => STATUS_OF[kind]), ...moreErrors],
-  };
+/** Makes the route of an operation, given the tag of its noun. Name, texts, access, errors and input come from the declaration. */
+export function routesOf(tag: string) {
+  function route<Input, Result, Output extends z.core.$ZodType, Own = Input>(
+    operation: DeclaredOperation<Input, Result>,
+    options: DirectRoute<Result, Output> | OwnRoute<Own, Output>,
+  ): Route;
+  /** Checks the types of input and output above, and erases them for the table of routes. */
+  function route<Input, Result>(
+    operation: DeclaredOperation<Input, Result>,
+    options: RouteOptions<z.core.$ZodType> &
+      Partial<Pick<Route, 'input'>> &
+      Partial<Pick<DirectRoute<Result, z.core.$ZodType>, 'toDocument'>>,
+  ): Route {
+    const { name, access, callsOut, isAtMostOnce, errors = [], ...declaration } = operation.declaration;
+    const [first, rest] = splitAfterFirstSentence(inRest(declaration.description));
+    const {
+      summary = first,
+      description = rest,
+      input = declaration.input,
+      toDocument,
+      moreErrors = [],
+      ...shown
+    } = options;
+    if (!input) throw new Error(`${name}: neither the operation nor the route has an input`);
+    return {
+      run: async (context: OperationContext, given: unknown) => {
+        // The schema of the input has returned it.
+        const result = await operation(context, given as Input);
+        return toDocument?.(result, context);
+      },
+      operationId: name,
+      tag,
+      status: statusOf(options),
+      optionalBody: isBodyOptional(options, input),
+      ...shown,
+      summary,
+      description: inRest(sentences(description, describeAccess(access))),
+      access,
+      callsOut,
+      isAtMostOnce,
+      input,
+      errors: [...errors.map(({ kind }) => STATUS_OF[kind]), ...moreErrors],
+    };
+  }
+  return route;
+}
+
+/** Whether no property of a body is required. */
+function isBodyOptional(
+  { method, path }: Pick<RouteOptions<z.core.$ZodType>, 'method' | 'path'>,
+  input: z.core.$ZodType,
+) {
+  if (method === 'GET' || method === 'DELETE') return undefined;
+  const inPath = new Set(pathParameters(path));
+  const object = objectIn(input);
+  if (!object) return false;
+  return Object.entries<z.core.$ZodType>(object.shape).every(
+    ([name, { _zod }]) => inPath.has(name) || _zod.optin === 'optional',
+  );
+}
+
+/** The status of success, unless a route says another. */
+function statusOf({
+  method,
+  output,
+  mediaTypes,
+}: Pick<RouteOptions<z.core.$ZodType>, 'method' | 'output' | 'mediaTypes'>) {
+  if (!output && !mediaTypes) return 204;
+  return method === 'POST' ? 201 : 200;
 }
 
 /** The first sentence, and the rest. */
@@ -253,6 +299,11 @@ export function isKeyless(row: AnyRoute): row is KeylessRoute {
 /** The names of the path parameters, in order. */
 export function pathParameters(path: string): string[] {
   return path.split('/').flatMap((segment) => (segment.startsWith(':') ? [segment.slice(1)] : []));
+}
+
+/** The example of the answer; undefined if it has no body. */
+export function outputExample({ output, examples }: Pick<AnyRoute, 'output' | 'examples'>): unknown {
+  return output && (examples?.output ?? exampleOf(output));
 }
 
 /** Whether a request may change something. */

@@ -35,10 +35,11 @@ export function statelessMcp<Call>(serverFor: (call: Call) => Server): AnswerMcp
 const ACCEPT = 'application/json, text/event-stream';
 const FORWARDED = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name', 'mcp-session-id'];
 
-function requestOf({ url, headers, signal }: HttpRequest): Request {
+/** Without the signal, because a `Request` would keep it until the next major collection: the operation has it. */
+function requestOf({ url, headers }: HttpRequest): Request {
   const given = FORWARDED.flatMap((name): [string, string][] => {
     const value = headers.get(name);
     return value === null ? [] : [[name, value]];
   });
-  return new Request(url, { method: 'POST', headers: [...given, ['accept', ACCEPT]], body: '', signal });
+  return new Request(url, { method: 'POST', headers: [...given, ['accept', ACCEPT]], body: '' });
 }

@@ -1,9 +1,14 @@
 import { z } from 'zod';
-import { ENVELOPE_BYTES, MAX_ESCAPE, firstWithin } from '../answer-size.ts';
+import { ENVELOPE_BYTES, MAX_ESCAPE, firstWithin, shortened } from '../answer-size.ts';
 import { ValidationError } from '../errors.ts';
-import { shortened } from '../http/shortened-document.ts';
-import type { CountedPage, Page, PageArguments } from '../postgres/reading/keyset.ts';
-import { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from '../postgres/reading/keyset.ts';
+import {
+  type CountedPage,
+  DEFAULT_PAGE_SIZE,
+  MAX_PAGE_SIZE,
+  type Page,
+  type PageArguments,
+  endCursorOf,
+} from '../postgres/reading/keyset.ts';
 import type { RequestBudget } from '../postgres/reading/request-budget.ts';
 import { text } from './validation.ts';
 
@@ -61,9 +66,10 @@ export function itemsOfPage<Item extends object>(items: readonly Item[], budget:
 }
 
 /** The cursor after the first rows of a page; null at the end of the list. */
-export function cursorAfter<Row>({ rows, hasNextPage, cursorOf }: Page<Row>, count: number): string | null {
-  const last = rows[count - 1];
-  return last && (hasNextPage || count < rows.length) ? cursorOf(last) : null;
+export function cursorAfter<Row>(page: Page<Row>, count: number): string | null {
+  if (count === page.rows.length) return page.hasNextPage ? endCursorOf(page) : null;
+  const last = page.rows[count - 1];
+  return last ? page.cursorOf(last) : null;
 }
 
 /** The operation names the argument `after`, as in GraphQL; in REST it is `cursor`. */

@@ -1,4 +1,4 @@
-import { JsonBoundError, countMembers } from '../text/json-bounds.ts';
+import { JsonBoundError, countMembers } from '../text/json-scanner.ts';
 import { FREE_JSON } from '../text/json-slices.ts';
 import { OutboundError } from './outbound.ts';
 

@@ -1,4 +1,4 @@
-import { causesOf } from '../causes.ts';
+import { causesOf } from '../errors.ts';
 
 /** Why an exchange failed, without any text from the peer. */
 export function failureOf(error: unknown, host: string): string {

@@ -2,12 +2,21 @@ import { lookup } from 'node:dns/promises';
 import { type LookupFunction, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { type Dispatcher, fetch as undiciFetch } from 'undici';
-import { causesOf } from '../causes.ts';
+import { causesOf } from '../errors.ts';
 import { createAgent } from './agent.ts';
-import { BLOCKED_PORTS } from './blocked-ports.ts';
 import { type Budget, boundBody } from './bounded-body.ts';
 import { failureOf } from './failure-messages.ts';
-import { type StreamRequest, type StreamedAnswer, streamedAnswer } from './streamed-answer.ts';
+import { type StreamRequest, type StreamedAnswer, openStream } from './streamed-answer.ts';
+
+/** Ports of other protocols, which HTTP requests must not use (Fetch Standard, section 2.9). */
+const BLOCKED_PORTS: ReadonlySet<string> = new Set(
+  [
+    1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101, 102, 103, 104, 109, 110,
+    111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389, 427, 465, 512, 513, 514, 515, 526, 530, 531, 532,
+    540, 548, 554, 556, 563, 587, 601, 636, 989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061,
+    6000, 6566, 6665, 6666, 6667, 6668, 6669, 6679, 6697, 10080,
+  ].map(String),
+);
 
 /**
  * Every request to a URL from outside goes through here. Only http(s) without user information is allowed. The name is
@@ -175,24 +184,19 @@ class CheckedOutbound implements Outbound {
     }
   }
 
-  async #open(url: URL, { method, headers, body, signal }: StreamRequest): Promise<StreamedAnswer> {
+  #open(url: URL, { method, headers, body, signal }: StreamRequest): Promise<StreamedAnswer> {
+    const options = {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method,
+      headers: { ...headers },
+      body: body ?? null,
+      // The caller has its own bounds, which the signal enforces.
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    };
     const explain = (error: unknown): unknown => (signal.aborted ? signal.reason : toOutboundError(error, url));
-    try {
-      const answer = await this.#agent.request({
-        origin: url.origin,
-        path: url.pathname + url.search,
-        method,
-        headers: { ...headers },
-        body: body ?? null,
-        signal,
-        // The caller has its own bounds, which the signal enforces.
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      });
-      return streamedAnswer(answer, explain);
-    } catch (error) {
-      throw explain(error);
-    }
+    return openStream(this.#agent, options, { signal, explain });
   }
 
   async check(given: string | URL): Promise<URL> {

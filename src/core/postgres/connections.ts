@@ -2,13 +2,14 @@ import { fileURLToPath } from 'node:url';
 import { type EntityClass, MikroORM, UnderscoreNamingStrategy } from '@mikro-orm/postgresql';
 import { Migrator } from '@mikro-orm/migrations';
 import type { Pool } from 'pg';
+import { PROCESS_NAME } from '../version.ts';
 import { type ClientOptions, DatabaseClient } from './driver/client.ts';
+import { DatabaseAddress } from './driver/database-address.ts';
 import { WIRE_TYPES } from './driver/wire-types.ts';
 import { DatabaseHealth } from './health/database-health.ts';
 
 export type Database = MikroORM;
 
-/** The folder of the migrations. */
 export const MIGRATIONS = fileURLToPath(new URL('../../../migrations', import.meta.url));
 
 const MIGRATION_OPTIONS = {
@@ -18,6 +19,8 @@ const MIGRATION_OPTIONS = {
   snapshotOnMigrate: false,
   emit: 'ts',
   disableForeignKeys: false,
+  // Each in a transaction, or in none (step-migration.ts).
+  allOrNothing: false,
   silent: true,
 } as const;
 
@@ -31,7 +34,8 @@ export interface DatabaseOptions {
   readonly isPooled?: boolean;
   readonly poolMax?: number | undefined;
   readonly waitMs?: number | undefined;
-  /** Watches the database. */
+  /** Settings of each connection, in SQL; not behind a pooler. */
+  readonly session?: string;
   readonly health?: DatabaseHealth;
 }
 
@@ -42,16 +46,22 @@ export async function openDatabase({
   isPooled = false,
   poolMax = 20,
   waitMs = CONNECTION_WAIT_MS,
+  session = '',
   health = new DatabaseHealth({ waitMs }),
 }: DatabaseOptions): Promise<Database> {
+  const address = new DatabaseAddress(url);
   const client: ClientOptions = {
+    // Including the parameters of the URL, such as `sslmode`.
+    address: () => address,
     refusal: health.refusal,
     // Behind a pooler, a session cannot have settings.
-    ...(isPooled ? { statementMs: STATEMENT_MS } : { session: SESSION }),
+    ...(isPooled ? { statementMs: STATEMENT_MS } : { session: `${SESSION}; ${session}` }),
   };
   const database = await MikroORM.init({
     clientUrl: url,
     entities,
+    // The migrator needs none.
+    discovery: { warnWhenNoEntities: false },
     extensions: [Migrator],
     namingStrategy: UnderscoreNamingStrategy,
     // The operator creates the database. This also avoids a connection that only checks whether it exists.
@@ -61,10 +71,8 @@ export async function openDatabase({
     forceUtcTimezone: true,
     pool: { min: 0, max: poolMax, idleTimeoutMillis: 30_000 },
     driverOptions: {
-      // Including its parameters, such as `sslmode`.
-      connectionString: url,
       connectionTimeoutMillis: waitMs,
-      application_name: 'gateway',
+      application_name: PROCESS_NAME,
       types: WIRE_TYPES,
       Client: DatabaseClient,
       ...client,

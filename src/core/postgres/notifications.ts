@@ -1,7 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { sql as raw } from 'kysely';
-import pg from 'pg';
+import type { Client } from 'pg';
 import type { Logger } from 'pino';
+import { PROCESS_NAME } from '../version.ts';
+import { DatabaseClient } from './driver/client.ts';
+import { DatabaseAddress } from './driver/database-address.ts';
 import { prepared, queriesOn } from './reading/queries.ts';
 import type { Sql } from './reading/sql.ts';
 
@@ -13,10 +16,17 @@ import type { Sql } from './reading/sql.ts';
 export interface Notifier {
   /** Returns at once; call it after the commit of the change. */
   publish(topic: string): void;
-  /** Calls `listener` for each notification, and once after a lost connection was restored. Returns a function that unsubscribes. */
-  subscribe(topic: string, listener: () => void): () => void;
+  /**
+   * Calls `listener` for each notification, and once, without `isNotified`, after the connection was made or restored: some may have been
+   * missed. Returns a function that unsubscribes.
+   */
+  subscribe(topic: string, listener: Listener): () => void;
+  /** Whether notifications of other processes arrive now. */
+  readonly isListening: boolean;
   close(): Promise<void>;
 }
+
+type Listener = (isNotified: boolean) => void;
 
 const CHANNEL = 'gateway';
 /** Notifications within this time are sent together, because commits with notifications wait for each other. */
@@ -49,25 +59,28 @@ export function createNotifier(options: NotifierOptions): Notifier {
 /** The listening connection is opened with the first subscription. */
 class PostgresNotifier implements Notifier {
   readonly #options: NotifierOptions;
-  readonly #listeners = new Map<string, Set<() => void>>();
+  readonly #address: DatabaseAddress;
+  readonly #listeners = new Map<string, Set<Listener>>();
   readonly #outgoing = new Set<string>();
   /** Precedes the topics of a payload: a process ignores its own notifications, because it has already called its listeners. */
   readonly #origin = randomUUID();
   #timer: NodeJS.Timeout | undefined;
-  #connection: pg.Client | undefined;
+  #connection: Client | undefined;
   #isClosed = false;
+  isListening = false;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
+    this.#address = new DatabaseAddress(options.url);
   }
 
   publish(topic: string): void {
-    this.#wake(topic);
+    this.#wake(topic, true);
     this.#outgoing.add(topic);
     this.#timer ??= setTimeout(() => void this.#flush(), COALESCE_MS);
   }
 
-  subscribe(topic: string, listener: () => void): () => void {
+  subscribe(topic: string, listener: Listener): () => void {
     const known = this.#listeners.get(topic) ?? new Set();
     this.#listeners.set(topic, known.add(listener));
     if (!this.#connection && !this.#isClosed) void this.#connect();
@@ -86,8 +99,8 @@ class PostgresNotifier implements Notifier {
     await client?.end().catch(() => undefined);
   }
 
-  #wake(topic: string): void {
-    for (const listener of this.#listeners.get(topic) ?? []) listener();
+  #wake(topic: string, isNotified: boolean): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener(isNotified);
   }
 
   async #flush(): Promise<void> {
@@ -108,8 +121,9 @@ class PostgresNotifier implements Notifier {
     try {
       await client.connect();
       await client.query(`listen ${CHANNEL}`);
+      this.isListening = true;
       // Notifications before this time may have been missed.
-      for (const topic of this.#listeners.keys()) this.#wake(topic);
+      for (const topic of this.#listeners.keys()) this.#wake(topic, false);
     } catch (error) {
       this.#report(error, 'cannot listen');
       await client.end().catch(() => undefined);
@@ -117,16 +131,16 @@ class PostgresNotifier implements Notifier {
     }
   }
 
-  #createClient(): pg.Client {
-    const client = new pg.Client({
-      connectionString: this.#options.url,
-      application_name: 'gateway listener',
+  #createClient(): Client {
+    const client = new DatabaseClient({
+      address: () => this.#address,
+      application_name: `${PROCESS_NAME} listener`,
       keepAlive: true,
       connectionTimeoutMillis: CONNECT_MS,
     });
     client.on('notification', ({ payload = '' }) => {
       const [from, ...topics] = payload.split(' ');
-      if (from !== this.#origin) for (const topic of topics) this.#wake(topic);
+      if (from !== this.#origin) for (const topic of topics) this.#wake(topic, true);
     });
     // Both a failed start and a later loss reach this code, once.
     client.once('end', () => this.#reconnect(client));
@@ -142,9 +156,10 @@ class PostgresNotifier implements Notifier {
     this.#options.log.warn({ err: error }, message);
   }
 
-  #reconnect(lost: pg.Client): void {
+  #reconnect(lost: Client): void {
     if (this.#isClosed || this.#connection !== lost) return;
     this.#connection = undefined;
+    this.isListening = false;
     setTimeout(() => {
       if (!this.#isClosed && this.#connection === undefined && this.#listeners.size > 0) void this.#connect();
     }, RECONNECT_MS).unref();

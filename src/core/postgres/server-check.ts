@@ -59,5 +59,5 @@ async function schemaFault(em: EntityManager, server: Server): Promise<string | 
   if (unknown.length > 0)
     return `the database has the schema of a newer version of the gateway (${unknown.at(-1)} is unknown to this one); start that version, or restore a backup from before the upgrade`;
   if ((pending.length === 0 || server.canCreateTables) && server.canCreateQueues) return undefined;
-  return `the role ${server.role} cannot create tables in the database; make it the owner: alter database … owner to ${server.role}`;
+  return `the role ${server.role} cannot create tables in the database; run "cli migrate" as the owner, or make it the owner: alter database … owner to ${server.role}`;
 }

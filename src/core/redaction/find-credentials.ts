@@ -92,8 +92,19 @@ const SEARCHES: readonly ((part: string, report: Report) => void)[] = [
       report(end - secret.length, end);
     }
   }),
-  ...RULES.map((rule) => (part: string, report: Report) => runRule(rule, part, report)),
+  ...RULES.map((rule) => (part: string, report: Report) => {
+    runRule(rule, part, (start, end) => {
+      if (!isWithinToken(part, start, end)) report(start, end);
+    });
+  }),
 ];
+
+/** Whether what a rule found is a part of a longer token: a letter or digit is beside it. An address, or a key with slashes, is none. */
+function isWithinToken(text: string, start: number, end: number): boolean {
+  const isInWord = (at: number) => IN_WORD.test(text.charAt(at - 1)) && IN_WORD.test(text.charAt(at));
+  return (isInWord(start) || isInWord(end)) && !text.slice(start, end).includes('/');
+}
+const IN_WORD = /[0-9A-Za-z]/;
 
 export function runRule(rule: Rule, part: string, report: Report): void {
   const context: SecretLintRuleContext = {
@@ -147,10 +158,10 @@ const MAX_NAME = 200;
  */
 function withoutEscapes(text: string): string {
   return text
+    .replaceAll(/(?:\p{Cc}|\\u001b|\\x1b|\\033|\\e)\[[0-9;]{0,20}[a-z]/giu, (escape) => ' '.repeat(escape.length))
     .replaceAll(/\\[bfnrt]/g, '  ')
     .replaceAll(/\\u[0-9a-f]{4}/gi, '      ')
-    .replaceAll(/%[0-9a-f]{2}/gi, '%%%')
-    .replaceAll(/\p{Cc}\[[0-9;]{0,20}[A-Za-z]/gu, (escape) => ' '.repeat(escape.length));
+    .replaceAll(/%[0-9a-f]{2}/gi, '%%%');
 }
 
 function merged(ranges: readonly Range[]): Range[] {

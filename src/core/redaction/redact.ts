@@ -19,12 +19,13 @@ interface Redacted {
 }
 
 /**
- * Replaces secrets in all texts and member names of JSON documents. A text that is a JSON object itself, such as the line of an agent, is
+ * Replaces secrets in all texts and member names of JSON documents, and counts them with those that are `known` of a document already. A text that is a JSON object itself, such as the line of an agent, is
  * searched by its own texts, so that it stays well-formed.
  */
 export async function redactDocuments(
   documents: readonly string[],
   groupOf: (index: number) => number = (index) => index,
+  known: readonly { readonly index: number; readonly secret: string }[] = [],
 ): Promise<Redacted> {
   const slices = new WorkSlices();
   const values = new Map<number, unknown>();
@@ -47,9 +48,9 @@ export async function redactDocuments(
       );
   }
   const replacements = await findReplacements(texts, slices);
-  if (replacements.size === 0) return { documents, secrets: 0 };
-
   const found = new Map<number, Set<string>>();
+  for (const { index, secret } of known)
+    found.set(groupOf(index), (found.get(groupOf(index)) ?? new Set<string>()).add(secret));
   const redacted = [...documents];
   for (const [index, value] of values) {
     if (slices.isOver()) await slices.pause();
@@ -131,7 +132,7 @@ function replace(text: string, ranges: readonly Range[]): Replacement {
 }
 
 /** Whether a JSON document can have a credential. Escapes can hide its characters. */
-const mayHaveCredential = (json: string) => MAY_HAVE_CREDENTIAL.test(json) || ESCAPED_CHARACTER.test(json);
+export const mayHaveCredential = (json: string) => MAY_HAVE_CREDENTIAL.test(json) || ESCAPED_CHARACTER.test(json);
 const ESCAPED_CHARACTER = /\\(?:\/|u00[2-7])/;
 
 /** Properties whose values are credentials by their name: they are searched together with it. */

@@ -1,7 +1,11 @@
 /**
  * Shapes of credentials. Each is linear: after its literal beginning it reads a bounded number of characters, or as many as it also matches,
- * so that no character is read again and again. The group `secret` is replaced; without one, the whole match.
+ * so that no character is read again and again. The group `secret` is replaced; without one, the whole match, which is never a part of a
+ * longer token, such as a line of Base64.
  */
+
+/** No letter or digit before a token. */
+const START = '(?<![0-9A-Za-z])';
 
 /** Between a name and its value: `X-Api-Key: …`, `"x-api-key": "…"`, `api-key=…`, in JSON within JSON too. */
 const QUOTES = String.raw`(?:\\{0,7}["']){0,3}`;
@@ -14,10 +18,6 @@ const PASSWORD = String.raw`(?!\d{1,5}[?#,;&|]|\$[A-Z_]|\*+@)[^\s\/"'\`<>\\()[\]
 const USER_INFO = String.raw`:(?:\\{0,7}\/){2}(?<secret>${USER}:${PASSWORD})(?=@)`;
 
 export const SHAPES: readonly RegExp[] = [
-  // Keys, tokens of grants, invitations and webhook secrets of this gateway.
-  /wg[kor]_[0-9A-Za-z]{20,}/g,
-  /wgi_[0-9A-Za-z_-]{20,}/g,
-  /whsec_[0-9A-Za-z+/=_-]{20,}/g,
   new RegExp(String.raw`${AUTHORIZATION}(?:${SCHEMES})\s{1,8}(?<secret>(?![$<{])[^\s"'\\,;]{8,})`, 'gi'),
   // Of other schemes, or without one, only what cannot be a word.
   new RegExp(
@@ -26,13 +26,21 @@ export const SHAPES: readonly RegExp[] = [
   ),
   new RegExp(`(?:api-key|auth-token|private-token)${IS}(?<secret>[0-9A-Za-z_.+/=-]{16,})`, 'gi'),
   new RegExp(USER_INFO, 'gi'),
-  /(?<![0-9A-Za-z])(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])/g,
-  /AIza[0-9A-Za-z_-]{35}/g,
-  /(?<![0-9A-Za-z])sk-(?:ant|proj|svcacct|admin|or)-[0-9A-Za-z_-]{20,}/g,
-  /gh[pousr]_(?:[0-9A-Za-z]{36,}|\w{36}(?!\w))|ghs_\d{1,20}_eyJ[\w.-]{20,}|github_pat_\w{40,}/g,
-  /(?<![0-9A-Za-z])xox[abeprs]-[0-9A-Za-z-]{10,}/g,
-  /figd_[\w-]{40,}/g,
-  /SG\.(?=[\w.-]{66})[\w-]{1,64}\.[\w-]{1,64}/g,
+  ...[
+    // Keys, tokens of grants, invitations and webhook secrets of this gateway.
+    /wg[kor]_[0-9A-Za-z]{20,}/,
+    /wgi_[0-9A-Za-z_-]{20,}/,
+    /whsec_[0-9A-Za-z+/=_-]{20,}/,
+    /(?:AKIA|ASIA)[0-9A-Z]{16}(?![0-9A-Za-z])/,
+    /AIza[0-9A-Za-z_-]{35}(?![0-9A-Za-z_-])/,
+    /sk-(?:ant|proj|svcacct|admin|or)-[0-9A-Za-z_-]{20,}/,
+    /gh[pousr]_(?:[0-9A-Za-z]{36,}|\w{36}(?!\w))/,
+    /ghs_\d{1,20}_eyJ[\w.-]{20,}/,
+    /github_pat_\w{40,}/,
+    /xox[abeprs]-[0-9A-Za-z-]{10,}/,
+    /figd_[\w-]{40,}/,
+    /SG\.(?=[\w.-]{66})[\w-]{1,64}\.[\w-]{1,64}(?![\w-])/,
+  ].map(({ source }) => new RegExp(START + source, 'g')),
 ];
 
 /** Private keys, which can be longer than a part of a text that is searched at once. Without an end, the rest of the text is one. */

@@ -1,9 +1,36 @@
 import { type EntityManager, type InferKyselyDB, LockMode, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../ids.ts';
-import { type Readable, anyOf } from '../postgres/reading/queries.ts';
-import { rotate } from './rotation.ts';
+import { type Readable, anyOf, queriesOn } from '../postgres/reading/queries.ts';
+import type { Sql } from '../postgres/reading/sql.ts';
 import type { SealedColumn } from './secret-check.ts';
 import type { SecretBox, SecretPlace } from './secrets.ts';
+
+const BATCH = 200;
+
+interface Rotation<Row> {
+  /** Reads and locks at most `limit` rows after the given one, in a fixed order. */
+  readonly read: (em: EntityManager, after: Row | undefined, limit: number) => Promise<Row[]>;
+  /** Encrypts the values of a row again, if they are not encrypted with the current key. @returns whether it did. */
+  readonly reseal: (row: Row) => Promise<boolean>;
+}
+
+/**
+ * Encrypts stored values again with the current key, in batches with separate transactions. It can be interrupted and run again, while the
+ * gateway runs. @returns the number of changed rows.
+ */
+export async function rotate<Row>(em: EntityManager, { read, reseal }: Rotation<Row>): Promise<number> {
+  let rotated = 0;
+  let after: Row | undefined;
+  for (;;) {
+    const batch = await em.fork().transactional(async (transaction) => {
+      const rows = await read(transaction, after, BATCH);
+      for (const row of rows) if (await reseal(row)) rotated += 1;
+      return rows;
+    });
+    after = batch.at(-1);
+    if (batch.length < BATCH) return rotated;
+  }
+}
 
 const StoredSecretSchema = defineEntity({
   name: 'StoredSecret',
@@ -21,7 +48,11 @@ const StoredSecretSchema = defineEntity({
 
 export type SecretTables = InferKyselyDB<typeof StoredSecretSchema>;
 
-/** One encrypted secret of one field of one row. All secrets are in this table, so that rotation is one loop. */
+/**
+ * One encrypted secret of one field of one row. All secrets that are read again are in this table, so that rotation is one loop that can be
+ * resumed, no column is forgotten, and a dump of another table has no ciphertext. The cost: reading a connection with its secrets is a second
+ * query, and the operation that deletes the owner deletes the rows, not a foreign key.
+ */
 export class StoredSecret extends StoredSecretSchema.class {}
 StoredSecretSchema.setClass(StoredSecret);
 
@@ -86,6 +117,29 @@ export async function openSecrets(
   sealed: readonly (readonly [field: string, sealed: string])[],
 ): Promise<Map<string, string>> {
   const opened = sealed.map(async ([field, value]) => [field, await box.open(value, placeOf(owner, field))] as const);
+  return new Map(await Promise.all(opened));
+}
+
+/** One secret of each of these rows of an organization that has it, by the id of the row. @throws SecretError if one was altered or moved. */
+export async function readSecretOfEach(
+  reader: Sql,
+  box: SecretBox,
+  { table, organizationId, field }: Omit<SecretOwner, 'id'> & { readonly field: string },
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await reader.all(
+    queriesOn<SecretTables>()
+      .selectFrom('secret')
+      .select(['owner_id as id', 'sealed'])
+      .where('organization_id', '=', organizationId)
+      .where('owner_table', '=', table)
+      .where('field', '=', field)
+      .where('owner_id', '=', anyOf('uuid', ids)),
+  );
+  const opened = rows.map(
+    async ({ id, sealed }) => [id, await box.open(sealed, placeOf({ table, id }, field))] as const,
+  );
   return new Map(await Promise.all(opened));
 }
 

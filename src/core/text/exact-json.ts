@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { WORK } from '../work-budget.ts';
-import { countMembers, endOfText } from './json-bounds.ts';
+import { countMembers, endOfText } from './json-scanner.ts';
 
 /** JSON whose numbers are never changed in silence: JavaScript numbers have 53 bits, and JSON numbers any number of digits. */
 

@@ -2,15 +2,14 @@ import { WORK, WorkSlices } from '../work-budget.ts';
 import { parseBounded } from './exact-json.ts';
 import {
   CLOSES_LIST,
-  CLOSES_OBJECT,
   COMMA,
   type JsonBounds,
   OPENS_LIST,
-  OPENS_OBJECT,
-  QUOTE,
   countMembers,
-  endOfText,
-} from './json-bounds.ts';
+  malformed,
+  isOpening,
+  structureAt,
+} from './json-scanner.ts';
 
 /** The bounds of JSON whose properties no schema names. */
 export const FREE_JSON = {
@@ -56,10 +55,9 @@ interface Open {
 export async function parseInSlices(json: string): Promise<unknown> {
   const slices = new WorkSlices();
   const open: Open[] = [];
-  for (let at = 0; at < json.length; at += 1) {
+  for (let at = structureAt(json, 0); at < json.length; at = structureAt(json, at + 1)) {
     const character = json.charCodeAt(at);
-    if (character === QUOTE) at = endOfText(json, at);
-    else if (character === OPENS_LIST || character === OPENS_OBJECT) {
+    if (isOpening(character)) {
       if (open.length === 0) requireBlank(json.slice(0, at));
       const isList = character === OPENS_LIST;
       open.push({ start: at, isList, value: undefined, from: at + 1, member: at + 1, isAdded: false });
@@ -70,7 +68,7 @@ export async function parseInSlices(json: string): Promise<unknown> {
         if (slices.isOver()) await slices.pause();
       }
       parent.member = at + 1;
-    } else if (character === CLOSES_LIST || character === CLOSES_OBJECT) {
+    } else {
       const closed = open.pop() ?? malformed();
       const parent = open.at(-1);
       // What is short is parsed with the members around it.
@@ -138,8 +136,4 @@ function isBlank(text: string): boolean {
 
 function requireBlank(text: string): void {
   if (!isBlank(text)) malformed();
-}
-
-function malformed(): never {
-  throw new SyntaxError('the JSON is malformed');
 }

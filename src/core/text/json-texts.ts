@@ -1,6 +1,7 @@
 import { isObject } from '../is-object.ts';
 import type { WorkSlices } from '../work-budget.ts';
 import { isExactNumber, parseExactJson } from './exact-json.ts';
+import { countMembers } from './json-scanner.ts';
 
 /** Changes the texts of JSON values, in steps, so that other requests run meanwhile. */
 
@@ -66,6 +67,7 @@ function withNames(value: Readonly<Record<string, unknown>>, renamed: ReadonlyMa
 function* replaceText(text: string, how: TextChange, name: string): Steps<string> {
   const isObjectText = text.startsWith('{') && text.endsWith('}');
   const inner = isObjectText && how.isSearched(text) ? parsedIfJson(text) : undefined;
+  const isDoubled = inner !== undefined && membersOf(inner) < countMembers(text, { levels: MAX_INNER_LEVELS });
   if (inner === undefined) return how.change(text, isObjectText ? '' : name);
   let isChanged = false;
   const change: TextChange['change'] = (before, innerName) => {
@@ -75,7 +77,21 @@ function* replaceText(text: string, how: TextChange, name: string): Steps<string
   };
   const value = yield* replaceTexts(inner, { ...how, change });
   const changed = isChanged ? JSON.stringify(value) : text;
-  return how.isAlsoChanged ? how.change(changed, '') : changed;
+  return how.isAlsoChanged || (isDoubled && !isChanged) ? how.change(changed, '') : changed;
+}
+
+/** The members and items of a value. Of members with the same name, which are in the text, it has only the last. */
+function membersOf(root: unknown): number {
+  const waiting = [root];
+  let count = 0;
+  for (let value = waiting.pop(); value !== undefined; value = waiting.pop()) {
+    if (typeof value !== 'object' || value === null || isExactNumber(value)) continue;
+    for (const member of Object.values(value)) {
+      count += 1;
+      if (typeof member === 'object') waiting.push(member);
+    }
+  }
+  return count;
 }
 
 const MAX_INNER_LEVELS = 200;

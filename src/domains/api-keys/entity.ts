@@ -1,5 +1,5 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
-import type { ApiKeyId } from '../../core/ids.ts';
+import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import { CREDENTIAL_KINDS, type Scope } from '../../core/access.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
 import { Organization } from '../organizations/public.ts';
@@ -10,7 +10,6 @@ const ApiKeySchema = defineEntity({
   tableName: 'api_key',
   properties: {
     id: p.uuid().$type<ApiKeyId>().primary(),
-    /** The owner. */
     user: () => p.manyToOne(User).deleteRule('cascade'),
     /** Whether the owner is a service account. Stored here too, so that the look-up of a key of a person reads nothing more. */
     isOfServiceAccount: p.boolean().default(false),
@@ -23,6 +22,8 @@ const ApiKeySchema = defineEntity({
     hash: p.blob().nullable(),
     preview: p.text(),
     scopes: p.array<Scope>(),
+    /** Organizations in which an unbound credential no longer acts: its person was removed, or an administrator has ended it there. */
+    blockedIn: p.array<OrganizationId>().default([]),
     expiresAt: p.datetime().nullable(),
     lastUsedAt: p.datetime().nullable(),
     revokedAt: p.datetime().nullable(),
@@ -32,6 +33,8 @@ const ApiKeySchema = defineEntity({
   indexes: [
     { name: 'api_key_organization_index', properties: ['organization', 'createdAt', 'id'] },
     { name: 'api_key_user_index', properties: ['user'] },
+    // For administrators, who see the unbound keys of members, but not their many sign-ins.
+    { name: 'api_key_unbound_index', properties: ['user'], where: `organization_id is null and kind = 'KEY'` },
     { name: 'api_key_signed_in_with_index', properties: ['signedInWith'], where: 'signed_in_with_id is not null' },
     { name: 'api_key_sign_in_expiry_index', properties: ['expiresAt'], where: `kind = 'SIGN_IN'` },
     { name: 'api_key_grant_expiry_index', properties: ['expiresAt'], where: `kind = 'OAUTH_GRANT'` },
@@ -58,6 +61,11 @@ export class ApiKey extends ApiKeySchema.class {
     const added = scopes.filter((scope) => !this.scopes.includes(scope));
     this.scopes = [...this.scopes, ...added];
     return added;
+  }
+
+  /** Whether it no longer acts in an organization, but elsewhere. */
+  isBlockedIn(organizationId: OrganizationId): boolean {
+    return this.blockedIn.includes(organizationId);
   }
 
   rename(name: string): void {

@@ -1,10 +1,9 @@
 import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
-import { exposedWith, nullable } from '../../core/graphql/fields.ts';
+import { shown } from '../../core/graphql/derived-fields.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
-import { mutation } from '../../core/graphql/mutations.ts';
-import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { nodeQuery, nodeType } from '../../core/graphql/nodes.ts';
+import { type PayloadFields, deleted, mutation, one } from '../../core/graphql/mutations.ts';
+import { entityType, nodeQuery } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { CREDENTIAL_KINDS, SCOPES, SCOPE_DECLARATIONS } from '../../core/access.ts';
 import { referenceTo, resolveReference } from '../../core/graphql/references.ts';
@@ -15,9 +14,17 @@ import { OrganizationType } from '../organizations/graphql/types.ts';
 import { type OrganizationRow, readOrganizations } from '../organizations/public.ts';
 import { userField } from '../users/graphql.ts';
 import { apiKeyFilter } from './input.ts';
-import { createApiKey, listApiKeys, readApiKeys, renameApiKey, revokeApiKey } from './operations.ts';
+import {
+  type CreatedApiKey,
+  createApiKey,
+  listApiKeys,
+  readApiKeys,
+  renameApiKey,
+  revokeApiKey,
+  unblockApiKey,
+} from './operations.ts';
 import { READ_API_KEYS, mayManage } from './policy.ts';
-import { API_KEY_TEXTS } from './texts.ts';
+import { SECRET_TEXT, apiKeyDocument } from './documents.ts';
 import { type ApiKeyRow, apiKeyRow } from './queries.ts';
 
 export const ScopeEnum = enumOf(
@@ -35,7 +42,7 @@ const CredentialKindEnum = enumOf('ApiKeyKind', 'What an API key is.', CREDENTIA
 });
 
 const MANAGERS =
-  'true for its user, and for a secret key for administrators of the organization that it is bound to, with the scope `api_keys.write`. False once the key is revoked';
+  'true for its user, and for a secret key for administrators of an organization in which it acts, with the scope `api_keys.write`. False once the key is revoked';
 
 /**
  * A key. `organization` is set when the same request created the organization: the caller does not act in it yet, so a lookup would not
@@ -45,22 +52,12 @@ interface ShownApiKey extends ApiKeyRow {
   readonly organization?: OrganizationRow;
 }
 
-export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
+export const ApiKeyType = entityType<ApiKeyRow, ShownApiKey>('ApiKey', {
   description:
     'A credential of a user or a service account. Sign-ins can be seen by their user alone. A bound key acts in one organization; an unbound key acts in any organization of its user. The secret is shown only once, when the key is created.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readApiKeys(context, uuidsOf(keys), selected),
+  read: readApiKeys,
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    ...exposedWith(t, API_KEY_TEXTS, {
-      name: 'String',
-      preview: 'String',
-      scopes: [ScopeEnum],
-      expiresAt: nullable('DateTime'),
-      lastUsedAt: nullable('DateTime'),
-      revokedAt: nullable('DateTime'),
-      createdAt: 'DateTime',
-    }),
+    ...shown(t, apiKeyDocument, ['name', 'preview', 'scopes', 'expiresAt', 'lastUsedAt', 'revokedAt', 'createdAt']),
     kind: t.expose('kind', {
       type: CredentialKindEnum,
       description: 'What the row is: lists of keys have keys only, and `Viewer.signIns` has sign-ins.',
@@ -83,13 +80,25 @@ export const ApiKeyType = nodeType<ApiKeyRow, ShownApiKey>('ApiKey', {
       resolve: ({ organizationId, organization }, _, context, info) =>
         organization ?? resolveReference({ context, info }, 'Organization', organizationId, readOrganizations),
     }),
+    isBound: t.boolean({
+      description: 'Whether the key acts in one organization only. False for an unbound key.',
+      extensions: needs<ApiKeyRow>('organizationId'),
+      resolve: ({ organizationId }) => organizationId !== null,
+    }),
+    isBlockedHere: t.boolean({
+      description:
+        'Whether the unbound key is refused (403) in the organization that the request acts in, because an administrator has revoked it there, or its user was removed. `unblockApiKey` ends that.',
+      extensions: needs<ApiKeyRow>('blockedIn'),
+      resolve: ({ blockedIn }, _, { actor: { organization } }) =>
+        organization !== undefined && blockedIn.includes(organization.id),
+    }),
     isCurrent: t.boolean({
       description: 'Whether the request was sent with this key, or by the browser of this sign-in.',
       extensions: needs<ApiKeyRow>('id'),
       resolve: ({ id }, _, { actor }) => id === actor.keyId,
     }),
     viewerCanUpdate: t.boolean({
-      description: `Whether the caller can rename the key: ${MANAGERS}.`,
+      description: `Whether the caller can rename the key: ${MANAGERS}, and for the unbound key of somebody else.`,
       extensions: needs<ApiKeyRow>('kind', 'organizationId', 'userId', 'revokedAt'),
       resolve: (key, _, { actor }) => mayManage(actor, key, ['KEY']),
     }),
@@ -119,32 +128,30 @@ nodeQuery('apiKey', ApiKeyType, {
   read: readApiKeys,
 });
 
+export const createdApiKey = (t: PayloadFields<CreatedApiKey>) => ({
+  ...one('apiKey', ApiKeyType, 'The new key, without its secret.', ({ apiKey }: CreatedApiKey) => apiKeyRow(apiKey))(t),
+  key: t.exposeString('key', { description: SECRET_TEXT }),
+});
+
 mutation(createApiKey, {
   ids: { organizationId: 'Organization' },
-  payload: (t) => ({
-    apiKey: t.field({
-      type: ApiKeyType,
-      description: 'The new key, without its secret.',
-      resolve: ({ apiKey }) => apiKeyRow(apiKey),
-    }),
-    key: t.exposeString('key', { description: 'The secret key itself. It is shown only in this answer.' }),
-  }),
+  payload: createdApiKey,
 });
 
 mutation(renameApiKey, {
   ids: { apiKeyId: 'ApiKey' },
-  payload: (t) => ({
-    apiKey: t.field({ type: ApiKeyType, description: 'The renamed key.', resolve: (apiKey) => apiKeyRow(apiKey) }),
-  }),
+  payload: one('apiKey', ApiKeyType, 'The renamed key.', apiKeyRow),
+});
+
+mutation(unblockApiKey, {
+  ids: { apiKeyId: 'ApiKey' },
+  payload: one('apiKey', ApiKeyType, 'The key.', apiKeyRow),
 });
 
 mutation(revokeApiKey, {
   ids: { apiKeyId: 'ApiKey' },
   payload: (t) => ({
-    apiKey: t.field({ type: ApiKeyType, description: 'The revoked key.', resolve: (apiKey) => apiKeyRow(apiKey) }),
-    deletedId: t.id({
-      description: 'Global id of the revoked key.',
-      resolve: ({ id }) => toGlobalId('ApiKey', id),
-    }),
+    ...one('apiKey', ApiKeyType, 'The revoked key.', apiKeyRow)(t),
+    ...deleted('ApiKey', 'revoked key')(t),
   }),
 });

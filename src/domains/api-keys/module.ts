@@ -1,10 +1,10 @@
 import type { Module } from '../../core/module.ts';
 import { ApiKey } from './entity.ts';
 import { apiKeyTopic } from './entity.ts';
-import { readKeyVersions } from './queries.ts';
-import { requireStillReached } from './replayed-keys.ts';
+import { API_KEYS, readKeyVersions, requireStillReached } from './queries.ts';
 import { apiKeyRoutes } from './rest.ts';
 import { deleteOldCredentials } from './sign-ins.ts';
+import { toApiKey } from './documents.ts';
 
 export const apiKeys = {
   entities: [ApiKey],
@@ -15,5 +15,17 @@ export const apiKeys = {
   cleanups: { 'sign-ins': deleteOldCredentials('SIGN_IN') },
   topics: [{ topicOf: apiKeyTopic, read: readKeyVersions }],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [
+    {
+      kind: 'apiKey',
+      page: (context, page) =>
+        API_KEYS.page(context, {
+          filter: { kind: 'KEY' },
+          order: { field: 'CREATED_AT', direction: 'ASC' },
+          page,
+        }),
+      lineOf: toApiKey,
+    },
+  ],
   replays: { ApiKey: requireStillReached },
 } as const satisfies Module;

@@ -3,18 +3,34 @@ import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound, unauth
 import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { type CredentialKind, type Scope, requireOrganization, requireScopes } from '../../core/access.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
-import { type AuditTarget } from '../../core/audit.ts';
+import { type AuditTarget, type NewAuditEntry, auditEntry, recordAudits } from '../../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { enumValues, wording } from '../../core/text/wording.ts';
-import { filterOf } from '../../core/postgres/reading/reach.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { Membership } from '../organizations/public.ts';
 import { lockUser } from '../users/public.ts';
 import { ApiKey } from './entity.ts';
 import { type ApiKeyFilter, createApiKeyInput, renameApiKeyInput, revokeApiKeyInput } from './input.ts';
 import { generateApiKey, hashApiKey, previewApiKey } from './key-format.ts';
-import { READ_API_KEYS, WRITE_API_KEYS, REVOCABLE, limitingKey, reachedBy } from './policy.ts';
-import { API_KEYS, type ApiKeyOrderField, type ApiKeyRow, revokeKeys, unboundKeysOf } from './queries.ts';
+import {
+  type Ownership,
+  READ_API_KEYS,
+  REVOCABLE,
+  UNBLOCK_API_KEYS,
+  WRITE_API_KEYS,
+  isOfMember,
+  isReached,
+  limitingKey,
+} from './policy.ts';
+import {
+  API_KEYS,
+  type ApiKeyOrderField,
+  type ApiKeyRow,
+  blockKeys,
+  revokeKeys,
+  unblockKey,
+  unboundKeysOf,
+} from './queries.ts';
 import { endSignInsOfOnly, endSignInsWith, publishRevocation } from './sign-ins.ts';
 
 /** Maximum of active keys (not revoked, not expired) that one user has in each organization, and of their active unbound keys. */
@@ -46,7 +62,9 @@ export const createApiKey = defineOperation({
     if (boundTo !== null && !isOfServiceAccount)
       await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
     const owner = { userId: actor.userId, isOfServiceAccount, organizationId: boundTo };
-    return issueApiKey(context, { ...input, ...owner, expiresAt });
+    const created = await issueApiKey(context, { ...input, ...owner, expiresAt });
+    await recordUnboundKey(em, created.apiKey, (target) => auditEntry(context, 'createApiKey', target));
+    return created;
   },
   target: ({ apiKey }) => targetOf(apiKey),
 });
@@ -65,6 +83,21 @@ export async function requireNotStronger(
   if (input.expiresAt && input.expiresAt <= context.now())
     throw invalid('expiresAt', 'must be in the future', 'TOO_SMALL');
   return boundedExpiry(context, input.expiresAt);
+}
+
+/** Records a new unbound key in the audit log of each organization in which it acts, in the caller's transaction. */
+export async function recordUnboundKey(
+  em: EntityManager,
+  key: ApiKey,
+  entryOf: (target: AuditTarget) => NewAuditEntry,
+): Promise<void> {
+  if (key.organization != null) return;
+  const memberships = await em.find(Membership, { user: key.user });
+  const target = targetOf(key);
+  await recordAudits(
+    em,
+    memberships.map(({ organization }) => entryOf({ ...target, organizationId: organization.id })),
+  );
 }
 
 /** The audit log entry of an unbound key belongs to no organization. */
@@ -207,17 +240,26 @@ export const renameApiKey = defineOperation({
 export const revokeApiKey = defineOperation({
   name: 'revokeApiKey',
   description:
-    'Revokes an active API key, or ends the sign-in of a browser or the grant of a client. Every request that begins after the answer is refused with 401.',
+    'Revokes an active API key, or ends the sign-in of a browser or the grant of a client. Every request that begins after the answer is refused with 401. The unbound key of somebody else is blocked instead: it is refused (403) in the organization that the request acts in, and stays valid elsewhere.',
   access: WRITE_API_KEYS,
   input: revokeApiKeyInput,
   errors: [NotFoundError],
   run: async (context, { apiKeyId }) => {
-    const key = await loadApiKey(context, apiKeyId, REVOCABLE);
-    key.revoke(context.now());
-    await endSignInsWith(context.em, key.id, context.now());
+    const { em, actor, now } = context;
+    const key = await loadApiKey(context, apiKeyId, REVOCABLE, true);
+    if (isOfMember(actor, ownershipOf(key))) {
+      const { id } = requireOrganization(actor);
+      if (key.isBlockedIn(id)) return unchanged(key);
+      await blockKeys(em, id, { keyId: key.id });
+      return em.refreshOrFail(key);
+    }
+    key.revoke(now());
+    await endSignInsWith(em, key.id, now());
     return key;
   },
-  target: targetOf,
+  // Of a key that is only blocked, the entry belongs to the acting organization.
+  target: (key) =>
+    key.revokedAt == null ? { ...targetOf(key), organizationId: undefined, detail: 'blocked' } : targetOf(key),
   endsRightsOf: ({ user }) => [user.id],
   afterCommit: async (context, key) => {
     await publishRevocation(context, key.id);
@@ -225,32 +267,58 @@ export const revokeApiKey = defineOperation({
   },
 });
 
+export const unblockApiKey = defineOperation({
+  name: 'unblockApiKey',
+  description:
+    'Lets an unbound API key that was blocked act in the organization again that the request acts in. Its owner must be a member.',
+  access: UNBLOCK_API_KEYS,
+  input: revokeApiKeyInput,
+  errors: [NotFoundError],
+  run: async (context, { apiKeyId }) => {
+    const { em, actor } = context;
+    const { id } = requireOrganization(actor);
+    const key = await loadApiKey(context, apiKeyId, ['KEY'], true);
+    await unblockKey(em, id, key.id);
+    return em.refreshOrFail(key);
+  },
+  target: (key) => ({ ...targetOf(key), organizationId: undefined }),
+});
+
 async function loadApiKey(
   { em, actor }: OperationContext,
   id: ApiKeyId,
   kinds: readonly CredentialKind[],
+  alsoOfMembers = false,
 ): Promise<ApiKey> {
   // The row is locked, so that of two concurrent revocations the second finds the key revoked.
-  const key = await em.findOne(
-    ApiKey,
-    { $and: [{ id, kind: { $in: [...kinds] }, revokedAt: null }, filterOf<ApiKey>(reachedBy(actor))] },
-    { lockMode: LockMode.PESSIMISTIC_WRITE },
-  );
+  const wanted = { id, kind: { $in: [...kinds] }, revokedAt: null };
+  const key = await em.findOne(ApiKey, wanted, { lockMode: LockMode.PESSIMISTIC_WRITE });
   if (!key) throw notFound('API key');
+  const owned = ownershipOf(key);
+  if (!isReached(actor, owned)) throw notFound('API key');
+  const membership = { organization: actor.organization?.id, user: key.user };
+  if (isOfMember(actor, owned) && !(alsoOfMembers && (await em.count(Membership, membership)) > 0))
+    throw notFound('API key');
   return key;
+}
+
+function ownershipOf({ organization, user, kind }: ApiKey): Ownership {
+  return { organizationId: organization?.id ?? null, userId: user.id, kind };
 }
 
 /**
  * Revokes the keys of a member who leaves the organization, in the caller's transaction. Their unbound keys stay valid,
- * but no longer act in this organization. Sign-ins without a key end if it was their only one.
+ * but no longer act in this organization: of somebody who was removed not even after they have come back. Sign-ins without a key end if it
+ * was their only one.
  * @returns the ids of all keys that lost rights, unbound keys included.
  */
 export async function revokeKeysOfMember(
   em: EntityManager,
-  member: { organizationId: OrganizationId; userId: UserId },
+  { isRemoved, ...member }: { organizationId: OrganizationId; userId: UserId; isRemoved: boolean },
   at: Date,
 ): Promise<ApiKeyId[]> {
   const revoked = await revokeKeys(em, member, at);
+  if (isRemoved) await blockKeys(em, member.organizationId, member);
   const ended = await endSignInsOfOnly(em, member, at);
   return [...revoked, ...ended, ...(await unboundKeysOf(em, [member.userId]))];
 }
@@ -269,11 +337,11 @@ export async function revokeKeysOfOrganization(
   return [...revoked, ...(await unboundKeysOf(em, memberIds))];
 }
 
-/** An unbound key also sees the unbound keys of its user, unless `organizationId` is given. */
+/** With `organizationId`, the keys that act in this organization. */
 export const listApiKeys = defineOperation({
   name: 'listApiKeys',
   description:
-    'API keys of the organization, newest first by default. Administrators see all keys, members only their own.',
+    'API keys of the organization, newest first by default. Administrators see all keys, also unbound ones of members, members only their own.',
   access: READ_API_KEYS,
   run: (
     context,
@@ -284,7 +352,6 @@ export const listApiKeys = defineOperation({
     const listed = {
       ...conditions,
       kind: 'KEY' as const,
-      organizationId,
       ...(includeRevoked !== true && { isActive: true as const }),
     };
     return API_KEYS.read(context, { ...asked, filter: listed, organizationId }, selected);

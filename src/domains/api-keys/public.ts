@@ -10,6 +10,7 @@ export {
   listApiKeys,
   listSignIns,
   readApiKeys,
+  recordUnboundKey,
   requireNotStronger,
   replaceUnusedKey,
   revokeKeysOfMember,
@@ -19,5 +20,5 @@ export {
 export { extendApiKey, revokeAnyApiKey } from './operator-operations.ts';
 export { READ_API_KEYS, WRITE_API_KEYS } from './policy.ts';
 export { type ApiKeyRow, LAST_USED_PRECISION, apiKeyRow, noteKeyUse, revokeKeys } from './queries.ts';
-export { API_KEYS, apiKeyAnswer } from './queries.ts';
+export { apiKeyDocument, createdApiKeyDocument, toApiKey, toCreatedApiKey } from './documents.ts';
 export { beginPersonalSignIn, beginSignIn, deleteOldCredentials, endSignIn } from './sign-ins.ts';

@@ -1,16 +1,18 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
 import type { CredentialKind } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, type RowOf, anyOf, asRow, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
+import type { OrganizationTables } from '../organizations/public.ts';
 import { API_KEY_COLUMNS, type ApiKey, type ApiKeyTables } from './entity.ts';
 import type { ApiKeyFilter } from './input.ts';
-import { reachedBy } from './policy.ts';
+import { isReached, limitingKey, reachedBy } from './policy.ts';
+import { ForbiddenError, notFound } from '../../core/errors.ts';
 
-const db = queriesOn<ApiKeyTables>();
+const db = queriesOn<ApiKeyTables & OrganizationTables>();
 
 /** A credential without its hash. A row has the selected columns only; without a selection it has all of these. */
 export type ApiKeyRow = Omit<RowOf<Readable<ApiKeyTables>['api_key']>, 'hash'>;
@@ -20,22 +22,41 @@ const SHOWN = API_KEY_COLUMNS.filter((name): name is keyof ApiKeyRow => name !==
 export type ApiKeyOrderField = 'CREATED_AT' | 'NAME';
 
 interface ApiKeyConditions extends Omit<ApiKeyFilter, 'includeRevoked'> {
-  /** Only keys that are bound to this organization. */
-  readonly organizationId?: OrganizationId;
   readonly kind?: CredentialKind;
   /** Only those that expire later. */
   readonly openAt?: string;
   readonly isActive?: true;
 }
 
+/** Each credential once for each organization in which it acts, and an unbound one also for none. */
+const LISTED = db
+  .selectFrom('api_key')
+  .selectAll()
+  .select('organization_id as acts_in')
+  .where('organization_id', 'is not', null)
+  .unionAll(
+    db
+      .selectFrom('membership as m')
+      .innerJoin('api_key as u', 'u.user_id', 'm.user_id')
+      .selectAll('u')
+      .select('m.organization_id as acts_in')
+      .where('u.organization_id', 'is', null),
+  )
+  .unionAll(
+    db
+      .selectFrom('api_key')
+      .selectAll()
+      .select(sql<OrganizationId | null>`null::uuid`.as('acts_in'))
+      .where('organization_id', 'is', null),
+  );
+
 /** The credentials that the caller can see. */
-export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField>()(db.selectFrom('api_key as k'), {
+export const API_KEYS = defineList<ApiKeyRow, ApiKeyConditions, ApiKeyOrderField>()(db.selectFrom(LISTED.as('k')), {
   name: 'API_KEY',
   alias: 'k',
   columns: SHOWN,
   reach: ({ actor }) => reachedBy(actor),
-  filter: ({ is, oneOf, containing, between }) => ({
-    organizationId: is('organizationId'),
+  filter: ({ oneOf, containing, between }) => ({
     kind: { inText: (kind) => sql`k.kind = ${sql.lit(kind)}` },
     openAt: (at) => sql`k.expires_at > ${at}::timestamptz`,
     isActive: { inText: () => sql`k.revoked_at is null` },
@@ -112,6 +133,41 @@ export async function revokeKeys(
   return (await revocation.returning('id').execute()).map(({ id }) => id);
 }
 
+/**
+ * Ends unbound credentials for an organization, in the caller's transaction: those of a person, or a key with the sign-ins made with it.
+ */
+export async function blockKeys(
+  em: EntityManager,
+  organizationId: OrganizationId,
+  whose: { readonly userId: UserId } | { readonly keyId: ApiKeyId },
+): Promise<void> {
+  await changeBlocks(em, whose, sql`array_append(array_remove(blocked_in, ${organizationId}), ${organizationId})`);
+}
+
+/** Lets a key act in an organization again, with the sign-ins made with it. */
+export async function unblockKey(em: EntityManager, organizationId: OrganizationId, keyId: ApiKeyId): Promise<void> {
+  await changeBlocks(em, { keyId }, sql`array_remove(blocked_in, ${organizationId})`);
+}
+
+async function changeBlocks(
+  em: EntityManager,
+  whose: { readonly userId: UserId } | { readonly keyId: ApiKeyId },
+  blockedIn: RawBuilder<OrganizationId[]>,
+): Promise<void> {
+  await em
+    .getKysely<Readable<ApiKeyTables>>()
+    .updateTable('api_key')
+    .set({ blocked_in: blockedIn })
+    .where('organization_id', 'is', null)
+    .where('revoked_at', 'is', null)
+    .where((eb) =>
+      'userId' in whose
+        ? eb('user_id', '=', whose.userId)
+        : eb.or([eb('id', '=', whose.keyId), eb('signed_in_with_id', '=', whose.keyId)]),
+    )
+    .execute();
+}
+
 /** The ids of the active unbound keys of the users. */
 export async function unboundKeysOf(em: EntityManager, userIds: readonly UserId[]): Promise<ApiKeyId[]> {
   const keys = await em
@@ -134,7 +190,7 @@ export async function readKeyVersions(
   const rows = await reader.all(
     db
       .selectFrom('api_key as k')
-      .select(['k.id', sql<string>`concat_ws(' ', k.organization_id, ${memberships})`.as('version')])
+      .select(['k.id', sql<string>`concat_ws(' ', k.organization_id, ${memberships}, k.blocked_in)`.as('version')])
       .where('k.id', '=', anyOf('uuid', ids))
       .where('k.revoked_at', 'is', null)
       .where(sql<boolean>`(k.expires_at is null or k.expires_at > ${now()})`),
@@ -142,13 +198,32 @@ export async function readKeyVersions(
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
-/** The fields of a key that REST and the export of the organization have. */
-export function apiKeyAnswer(row: ApiKeyRow) {
-  const { id, name, preview, scopes, isOfServiceAccount, organizationId } = row;
-  const { expiresAt, lastUsedAt, revokedAt, createdAt } = row;
-  const owner = {
-    userId: isOfServiceAccount ? null : row.userId,
-    serviceAccountId: isOfServiceAccount ? row.userId : null,
-  };
-  return { id, name, preview, scopes, ...owner, organizationId, expiresAt, lastUsedAt, revokedAt, createdAt };
+const findKey = prepared<{ id: ApiKeyId }>()((value) =>
+  db
+    .selectFrom('api_key')
+    .select(['user_id as userId', 'organization_id as organizationId', 'kind', 'expires_at as expiresAt'])
+    .where('id', '=', value('id')),
+);
+
+/**
+ * Checks that a stored answer about a key, which can contain its secret, can be replayed to the caller.
+ * @throws NotFoundError for a key that the caller cannot see; ForbiddenError for the creation of a key with more rights
+ * than the calling key.
+ */
+export async function requireStillReached(
+  { sql: reader, actor }: OperationContext,
+  keyId: ApiKeyId,
+  operation: string,
+): Promise<void> {
+  const key = await reader.primary.first(findKey({ id: keyId }));
+  if (!key) return;
+  if (key.userId !== actor.userId && !isReached(actor, key)) throw notFound('API key');
+  if (!['createApiKey', 'createServiceAccountApiKey'].includes(operation)) return;
+  const isWider = actor.isBound === true && key.organizationId !== actor.organization?.id;
+  const makerId = limitingKey(actor);
+  const own = makerId === null ? undefined : await reader.primary.first(findKey({ id: makerId }));
+  const latest = own?.expiresAt ?? null;
+  const isLonger = latest !== null && (key.expiresAt === null || Date.parse(key.expiresAt) > Date.parse(latest));
+  if (isWider || isLonger)
+    throw new ForbiddenError('Idempotency-Key: the stored answer is an API key with more rights than the calling key');
 }

@@ -23,7 +23,7 @@ export async function beginSignIn(
   // A revocation waits for this transaction, and then also ends the sign-in.
   const key = await em.findOne(ApiKey, { id: keyId, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_READ });
   if (!key) return undefined;
-  const { user, organization, name, preview, scopes } = key;
+  const { user, organization, name, preview, scopes, blockedIn } = key;
   const signIn = em.create(ApiKey, {
     id,
     kind: 'SIGN_IN',
@@ -33,6 +33,7 @@ export async function beginSignIn(
     name,
     preview,
     scopes,
+    blockedIn,
     expiresAt: key.expiresAt && key.expiresAt < expiresAt ? key.expiresAt : expiresAt,
     createdAt: at,
   });

@@ -9,5 +9,6 @@ export const apiLifecycle = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: {},
 } as const satisfies Module;

@@ -1,5 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type Refusal, REFUSALS } from '../../core/audit.ts';
+import type { ApiKeyId } from '../../core/ids.ts';
 import { ApiKey } from '../api-keys/public.ts';
 
 const RefusedAttemptSchema = defineEntity({
@@ -18,3 +19,21 @@ export class RefusedAttempt extends RefusedAttemptSchema.class {}
 RefusedAttemptSchema.setClass(RefusedAttempt);
 
 export type RefusedAttemptTables = InferKyselyDB<typeof RefusedAttemptSchema>;
+
+const ErasedActorSchema = defineEntity({
+  name: 'ErasedActor',
+  tableName: 'erased_actor',
+  properties: {
+    /** A key that entries name and that was deleted with the account of its owner. */
+    keyId: p.uuid().$type<ApiKeyId>().primary(),
+    /** Random, and the same for all keys of the person. */
+    label: p.text(),
+    erasedAt: p.datetime(),
+  },
+});
+
+/** By which the entries of an erased account can be told from those of another one. */
+export class ErasedActor extends ErasedActorSchema.class {}
+ErasedActorSchema.setClass(ErasedActor);
+
+export type ErasedActorTables = InferKyselyDB<typeof ErasedActorSchema>;

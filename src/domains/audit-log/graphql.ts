@@ -91,8 +91,14 @@ const TEXTS = {
     'Name of the changed object at that time: of a person with the e-mail address, of an API key with its preview, of an invitation the invited address, of an event definition and a service account its name. It stays when the object is gone, and is null after the deletion of the account that it names, for other types, without the scope `api_keys.read` or `behavioral_events.event_definitions.read_write` for objects of these scopes, and for entries written before this field existed.',
   actor:
     'Who did it: a person, also after they left the organization, or a service account. Null for a deleted account, the command line and jobs.',
+  actorLabel:
+    'Who did it, for people: name and e-mail address, the name of a service account, or `Deleted person` with hexadecimal digits that are the same in all entries of a person whose account was deleted. Null for the command line, for jobs, for a deleted service account, and for accounts that were deleted before this field existed.',
   apiKey:
     'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key or a sign-in of another user.',
+  clientAddress:
+    'Address from which a person signed in, a key or the grant of a client was created, an invitation was accepted, or the organization was exported. Null for other operations, after the deletion of the account that did it, and for entries written before this field existed.',
+  userAgent:
+    '`User-Agent` of the request, at most 500 characters. Null like `clientAddress`, and when the client sends none.',
   requestIdOrigin:
     'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
   changedFields:
@@ -118,6 +124,24 @@ function labelOf(
 
 const TOOL_CALL_TEXT =
   'For `callMcpTool`: what is recorded of the call, before it and again after it. Null for others.';
+
+function actorOf({
+  userId: id,
+  email,
+  name,
+  userCreatedAt: createdAt,
+  userUpdatedAt: updatedAt,
+  userRole: role,
+}: AuditEntryRow) {
+  return id !== null && createdAt !== null && updatedAt !== null
+    ? { id, email, name, createdAt, updatedAt, role }
+    : null;
+}
+
+function actorLabelOf({ erasedLabel, email, name }: AuditEntryRow): string | null {
+  if (erasedLabel !== null) return `Deleted person ${erasedLabel}`;
+  return email !== null && name !== null ? `${name} (${email})` : (email ?? name);
+}
 
 const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
   description:
@@ -156,12 +180,17 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       nullable: true,
       description: TEXTS.actor,
       extensions: needs<AuditEntryRow>('userId', 'email', 'name', 'userCreatedAt', 'userUpdatedAt', 'userRole'),
-      resolve: ({ userId: id, email, name, userCreatedAt: createdAt, userUpdatedAt: updatedAt, userRole: role }) =>
-        id !== null && createdAt !== null && updatedAt !== null
-          ? { id, email, name, createdAt, updatedAt, role }
-          : null,
+      resolve: actorOf,
+    }),
+    actorLabel: t.string({
+      nullable: true,
+      description: TEXTS.actorLabel,
+      extensions: needs<AuditEntryRow>('erasedLabel', 'email', 'name'),
+      resolve: actorLabelOf,
     }),
     apiKey: apiKeyField(t, 'keyId', TEXTS.apiKey, READ_API_KEYS),
+    clientAddress: t.exposeString('clientAddress', { nullable: true, description: TEXTS.clientAddress }),
+    userAgent: t.exposeString('userAgent', { nullable: true, description: TEXTS.userAgent }),
     requestId: t.exposeString('requestId', {
       description: '`X-Request-Id` of the request, as in the log of the gateway. For a job it is the id of the job.',
     }),

@@ -3,4 +3,3 @@
 export { forgetInvited } from './queries.ts';
 export { type NewRefusedAttempt, recordRefusedAttempt } from './refused-attempts.ts';
 export { deleteAuditEntries } from './queries.ts';
-export { AUDIT_ENTRIES } from './queries.ts';

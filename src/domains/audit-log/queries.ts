@@ -1,15 +1,18 @@
+import { randomBytes } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { AUDIT_ENTRY_COLUMNS, type AuditTables, IS_NOT_RECORDING, RECORDING_OPERATIONS } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
+import type { StepContext } from '../../core/module.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import { type Readable, type RowOf, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
 import type { ActorRow, UserRow, UserTables } from '../users/public.ts';
+import type { ErasedActorTables } from './entity.ts';
 import type { AuditEntryFilter } from './input.ts';
 
-const db = queriesOn<AuditTables & ApiKeyTables & UserTables>();
+const db = queriesOn<AuditTables & ApiKeyTables & UserTables & ErasedActorTables>();
 
 /** An entry and the account that owns its key. It is null for deleted accounts, the command line and jobs. */
 export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId'> {
@@ -20,9 +23,12 @@ export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_e
   readonly userUpdatedAt: UserRow['updatedAt'] | null;
   /** Of a service account. */
   readonly userRole: ActorRow['role'];
+  readonly erasedLabel: string | null;
+  readonly clientAddress: string | null;
+  readonly userAgent: string | null;
 }
 
-/** The columns of the user. PostgreSQL removes joins whose columns are not selected. */
+/** The columns of the user and the client. PostgreSQL removes joins whose columns are not selected. */
 const USER = {
   userId: 'u.id',
   email: 'u.email',
@@ -30,6 +36,9 @@ const USER = {
   userCreatedAt: 'u.created_at',
   userUpdatedAt: 'u.updated_at',
   userRole: 'u.service_role',
+  erasedLabel: 'x.label',
+  clientAddress: 'f.client_address',
+  userAgent: 'f.user_agent',
 } as const;
 
 interface AuditEntryConditions extends AuditEntryFilter {
@@ -45,6 +54,10 @@ export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OC
     .leftJoin('api_key as k', 'k.id', 'a.key_id')
     .leftJoin('user_account as u', (join) =>
       join.onRef('u.id', '=', 'k.user_id').on('u.service_deleted_at', 'is', null),
+    )
+    .leftJoin('erased_actor as x', 'x.key_id', 'a.key_id')
+    .leftJoin('audit_origin as f', (join) =>
+      join.onRef('f.entry_occurred_at', '=', 'a.occurred_at').onRef('f.entry_id', '=', 'a.id'),
     ),
   {
     name: () => 'AUDIT_ENTRY',
@@ -119,9 +132,24 @@ export async function deleteEntriesOf(
  * Removes the id and the name of a user from a batch of the entries about them, and the names of their API keys, in the caller's transaction,
  * before the keys are deleted. @returns the ids of the entries.
  */
-export async function forgetUserInEntries(em: EntityManager, userId: UserId, batch: number): Promise<string[]> {
-  const audit = em.getKysely<Readable<AuditTables & ApiKeyTables>>();
+export async function forgetUserInEntries(
+  { em, now }: Pick<StepContext, 'em' | 'now'>,
+  userId: UserId,
+  batch: number,
+): Promise<string[]> {
+  const audit = em.getKysely<Readable<AuditTables & ApiKeyTables & ErasedActorTables>>();
   const keys = await audit.selectFrom('api_key').select('id').where('user_id', '=', userId).execute();
+  const ids = keys.map(({ id }) => id);
+  await audit.deleteFrom('audit_origin').where('key_id', '=', anyOf('uuid', ids)).execute();
+  const label = randomBytes(6).toString('hex');
+  const erased = ids.map((id) => ({ key_id: id, label, erased_at: now() }));
+  // The step is repeated for each batch, with the same keys.
+  if (erased.length > 0)
+    await audit
+      .insertInto('erased_actor')
+      .values(erased)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
   const about = audit
     .selectFrom('audit_entry')
     .select(['occurred_at', 'id'])
@@ -153,6 +181,18 @@ export async function forgetUserInEntries(em: EntityManager, userId: UserId, bat
     .returning('id')
     .execute();
   return forgotten.map(({ id }) => id);
+}
+
+/** Deletes a batch of the labels of accounts that were erased before a time. @returns how many were deleted. */
+export async function deleteErasedActors(em: EntityManager, before: Date, batch: number): Promise<number> {
+  const tables = em.getKysely<Readable<ErasedActorTables>>();
+  const old = tables
+    .selectFrom('erased_actor')
+    .select('key_id')
+    .where('erased_at', '<', before.toISOString())
+    .limit(batch);
+  const { numDeletedRows } = await tables.deleteFrom('erased_actor').where('key_id', 'in', old).executeTakeFirst();
+  return Number(numDeletedRows);
 }
 
 /** Removes an e-mail address from the entries about its invitations, in the transaction that deletes the invitations. */

@@ -16,5 +16,6 @@ export const broadcasts = {
     ofUser: [],
     ofOrganization: [deletionStep('broadcasts', ({ em }, { id }) => deleteBroadcastsOf(em, id, DELETION_BATCH))],
   },
+  exports: [],
   replays: { Broadcast: OPEN_TO_ROLE, BroadcastChannel: OPEN_TO_ROLE },
 } as const satisfies Module;

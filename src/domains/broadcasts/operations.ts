@@ -2,7 +2,8 @@ import { LockMode } from '@mikro-orm/postgresql';
 import { z } from 'zod';
 import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
-import { defineOperation, unchanged } from '../../core/operation.ts';
+import type { BroadcastId } from '../../core/ids.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { Broadcast, BroadcastChannel } from './entity.ts';
 import { broadcastReference, createBroadcastInput, listBroadcastsInput } from './input.ts';
 import { PUBLISH } from './policy.ts';
@@ -10,7 +11,6 @@ import {
   type BroadcastChannelRow,
   type BroadcastRow,
   addChannel,
-  broadcastRow,
   findBroadcast,
   findBroadcasts,
   findChannels,
@@ -79,12 +79,17 @@ export const readBroadcast = defineOperation({
   access: PUBLISH,
   input: broadcastReference,
   errors: [NotFoundError],
-  run: async (context, input) => {
-    const row = await findBroadcast(context.sql, requireOrganization(context.actor).id, input.broadcast_guid);
-    if (!row) throw notFound('broadcast');
-    return row;
-  },
+  run: (context, { broadcast_guid: id }) => requireBroadcast(context, { id }),
 });
+
+async function requireBroadcast(
+  { sql, actor }: OperationContext,
+  { id }: { readonly id: BroadcastId },
+): Promise<BroadcastRow> {
+  const row = await findBroadcast(sql, requireOrganization(actor).id, id);
+  if (!row) throw notFound('broadcast');
+  return row;
+}
 
 /** @throws ValidationError when `channelGuid` is not a channel of the organization. */
 export const createBroadcast = defineOperation({
@@ -99,7 +104,7 @@ export const createBroadcast = defineOperation({
     const channel = await em.findOne(BroadcastChannel, { id: input.channelGuid, organization });
     if (!channel) throw invalid('channelGuid', 'must be the channelGuid of a channel of the organization', 'NOT_FOUND');
     const at = now();
-    const broadcast = em.create(Broadcast, {
+    const { id } = em.create(Broadcast, {
       id: newId(),
       organization,
       channel,
@@ -110,10 +115,10 @@ export const createBroadcast = defineOperation({
       userUpdatedAt: at,
       message: input.isDraft ? DRAFT_MESSAGE : null,
     });
-    em.persist(broadcast);
-    return broadcastRow(broadcast);
+    return { id };
   },
   target: ({ id }) => ({ type: 'Broadcast', id }),
+  answer: requireBroadcast,
 });
 
 const DRAFT_MESSAGE = 'Created as a draft.';

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { BroadcastChannelId, BroadcastId, OrganizationId } from '../../core/ids.ts';
-import { type Readable, type RowOf, asRow, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Readable, type RowOf, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
-import { BROADCAST_COLUMNS, type Broadcast, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
+import { BROADCAST_COLUMNS, type BroadcastTables, CHANNEL_COLUMNS } from './entity.ts';
 import type { ListBroadcastsInput } from './input.ts';
 
 type Tables = Readable<BroadcastTables>;
@@ -83,11 +83,6 @@ export function findBroadcast(
   id: BroadcastId,
 ): Promise<BroadcastRow | undefined> {
   return reader.first(broadcastsOf(organizationId).where('b.id', '=', id));
-}
-
-/** The row of a broadcast that was just written. */
-export function broadcastRow({ organization, channel, ...properties }: Broadcast): BroadcastRow {
-  return asRow({ ...properties, organizationId: organization.id, channelId: channel.id }, BROADCAST_COLUMNS);
 }
 
 /** Deletes a batch of the broadcasts of an organization, in the caller's transaction. @returns their ids. */

@@ -37,7 +37,9 @@ const PAGE_CONTENT_TYPE_OPTIONS: readonly PropertyOption[] = [
 
 /**
  * The properties that every event definition has unless `includeDefaultProperties` is false, in the order of section 2.4.
- * They do not count towards the maximum of 50 custom properties, and cannot be changed or deleted.
+ * They do not count towards the maximum of 50 custom properties, and cannot be changed or deleted. They are not stored: that would be dozens
+ * of equal rows for each definition, which each change of this list migrates. So their names are reserved in code, and not by the unique
+ * constraint, and so is a matching rule that refers to one.
  */
 export const DEFAULT_PROPERTIES: readonly DefaultProperty[] = [
   { name: 'svc_browser', label: 'Browser', type: 'string', options: [] },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { textOf } from '../../core/documents.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import { inAnyCase, pageLimit, textOrAbsent } from '../../core/input/tolerant.ts';
@@ -13,8 +14,11 @@ import {
   nameInput,
   referenceInput,
 } from './shared-input.ts';
-import { MATCHING_TEXTS, RULE_TEXTS, EVENT_DEFINITION_TEXTS as TEXTS } from './texts.ts';
+import { definitionDocument } from './documents.ts';
 
+const { shape: texts } = definitionDocument;
+const { primaryObjectRule: matchingRule } = texts.customMatchingId.unwrap().shape;
+const { shape: ofRule } = matchingRule;
 const label = text({ min: 1, max: 100 });
 const eventName = referenceInput.describe('Name, fully qualified name, or id of the event definition.');
 
@@ -28,10 +32,10 @@ const primaryObject = z
 
 export const primaryObjectRule = z
   .strictObject({
-    targetObjectPropertyName: text({ min: 1, max: 255 }).describe(RULE_TEXTS.targetObjectPropertyName),
-    eventPropertyName: nameInput.describe(`${RULE_TEXTS.eventPropertyName} It has text or numbers.`),
+    targetObjectPropertyName: text({ min: 1, max: 255 }).describe(textOf(ofRule.targetObjectPropertyName)),
+    eventPropertyName: nameInput.describe(`${textOf(ofRule.eventPropertyName)} It has text or numbers.`),
   })
-  .describe(MATCHING_TEXTS.primaryObjectRule);
+  .describe(textOf(matchingRule));
 export const customMatchingId = z
   .strictObject({ primaryObjectRule })
   .describe('Links occurrences to records by the value of a property.');
@@ -72,17 +76,17 @@ export function matchingHasRecords(
 
 export const createEventDefinitionInput = z
   .strictObject({
-    label: label.describe(TEXTS.label),
+    label: label.describe(textOf(texts.label)),
     name: optional(nameInput).describe(
       'Name of the event: lowercase letters, digits and underscores, starting with a letter. When absent, it is generated from the label. It never changes, and can never be used again.',
     ),
     description: optional(descriptionInput).describe('What the event means.'),
     propertyDefinitions: withDefault(propertyDefinitions, []).meta({ default: [] }).describe('The custom properties.'),
-    primaryObject: withDefault(primaryObject, 'CONTACT').describe(TEXTS.primaryObject),
+    primaryObject: withDefault(primaryObject, 'CONTACT').describe(textOf(texts.primaryObject)),
     customMatchingId: optional(customMatchingId).describe(
       'How occurrences are linked to records by the value of a property. Not allowed with `NO_OBJECT`.',
     ),
-    includeDefaultProperties: withDefault(z.boolean(), true).describe(TEXTS.includeDefaultProperties),
+    includeDefaultProperties: withDefault(z.boolean(), true).describe(textOf(texts.includeDefaultProperties)),
   })
   .superRefine(matchingHasRecords, evenWithFaults)
   .superRefine(labelMakesName('event', label), evenWithFaults);
@@ -96,7 +100,7 @@ export const readEventDefinitionInput = eventDefinitionReference.extend({
 
 export const updateEventDefinitionInput = z.strictObject({
   eventName,
-  label: label.optional().describe(TEXTS.label),
+  label: label.optional().describe(textOf(texts.label)),
   description: descriptionInput.nullable().optional().describe('What the event means; null or empty for none.'),
   expectedUpdatedAt: expectedUpdatedAtInput,
 });

@@ -1,6 +1,5 @@
 import { ConflictError, nameTaken } from '../../core/errors.ts';
-import { fold } from '../../core/text/fold.ts';
-import { cut, firstFree } from '../../core/text/numbered-names.ts';
+import { cut, firstFree, fold } from '../../core/text/derived-names.ts';
 import { propertyMeantBy } from './default-properties.ts';
 
 /** Pattern of all event and property names, whether given or generated (Custom Event Definition API, section 2.1). */

@@ -1,5 +1,6 @@
 import { enumValue, wording } from '../../core/text/wording.ts';
 import { z } from 'zod';
+import { textOf } from '../../core/documents.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { textOrScalar } from '../../core/input/tolerant.ts';
 import { optional, text, rule } from '../../core/input/validation.ts';
@@ -14,7 +15,7 @@ import {
   nameInput,
   referenceInput,
 } from './shared-input.ts';
-import { OPTION_TEXTS, EVENT_PROPERTY_TEXTS as TEXTS } from './texts.ts';
+import { optionDocument, propertyDocument } from './documents.ts';
 
 /** Maximum number of custom properties of a definition. Default properties do not count (Custom Event Definition API, section 8). */
 export const MAX_CUSTOM_PROPERTIES = 50;
@@ -36,12 +37,12 @@ const propertyReference = referenceInput.describe('Name of the property.');
 /** The other fields than `label` and `value` are only stored, so that clients can send back what they read. */
 export const option = z
   .strictObject({
-    label: text({ min: 1, max: 1000 }).describe(OPTION_TEXTS.label),
+    label: text({ min: 1, max: 1000 }).describe(textOf(optionDocument.shape.label)),
     value: textOrScalar(text({ min: 1, max: 1000 })).describe(
       'What occurrences store: 1 to 1,000 characters, unique within the property.',
     ),
-    displayOrder: optional(z.int32()).describe(OPTION_TEXTS.displayOrder),
-    hidden: optional(z.boolean()).describe(OPTION_TEXTS.hidden),
+    displayOrder: optional(z.int32()).describe(textOf(optionDocument.shape.displayOrder)),
+    hidden: optional(z.boolean()).describe(textOf(optionDocument.shape.hidden)),
     description: descriptionInput.nullish().describe('What the option means.'),
   })
   .describe('One option of an enumeration.');
@@ -81,11 +82,11 @@ export function optionsFitType(
 export const AT_LEAST_ONE_OPTION = 'must have at least 1 item';
 
 const propertyFields = {
-  label: label.describe(TEXTS.label),
+  label: label.describe(textOf(propertyDocument.shape.label)),
   name: optional(propertyName).describe(
     'Name within the definition: lowercase letters, digits and underscores, starting with a letter. When absent, it is generated from the label. It never changes.',
   ),
-  type: z.enum(PROPERTY_TYPES).describe(TEXTS.type),
+  type: z.enum(PROPERTY_TYPES).describe(textOf(propertyDocument.shape.type)),
   description: optional(descriptionInput).describe('What the property means.'),
   options: optional(options),
 };
@@ -105,7 +106,7 @@ export const addEventPropertyInput = z
 export const updateEventPropertyInput = z.strictObject({
   eventName,
   name: propertyReference,
-  label: label.optional().describe(TEXTS.label),
+  label: label.optional().describe(textOf(propertyDocument.shape.label)),
   description: descriptionInput.nullable().optional().describe('What the property means; null or empty for none.'),
   options: options.optional(),
   expectedUpdatedAt: expectedUpdatedAtInput,

@@ -19,7 +19,7 @@ import {
 } from './property-input.ts';
 import { EVENT_DEFINITIONS } from './policy.ts';
 import { lockDefinition } from './row-locks.ts';
-import { largest } from '../../core/largest.ts';
+import { largest } from '../../core/arrays.ts';
 
 type PropertyContext = Pick<OperationContext, 'em' | 'now' | 'newId'>;
 

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy } from '../../core/arrays.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -99,7 +99,6 @@ export async function firstCustomPropertiesOf(
   };
 }
 
-/** The number of custom properties of each definition. */
 export function countCustomProperties({ sql: reader, actor }: OperationContext): LoadBatch<EventDefinitionId, number> {
   return async (ids) => {
     const rows = await reader.all(

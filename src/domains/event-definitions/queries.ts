@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { OrganizationId } from '../../core/ids.ts';
+import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
 import { type ActingOrganization, requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -24,7 +24,21 @@ import {
 import { CUSTOM_OBJECT, type EventDefinitionFilter } from './input.ts';
 import { definitionsOf } from './policy.ts';
 import { type EventPropertyRow, packedProperties } from './property-queries.ts';
-import type { DefinitionReference } from './definition-reference.ts';
+
+/** The possible meanings of `eventName`: a name, a fully qualified name, or an id. */
+interface DefinitionReference {
+  readonly names: readonly string[];
+  readonly id: string | null;
+}
+
+const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
+
+/** `names` contains the text itself and then the name within a fully qualified name (`pe<organization number>_<name>`). */
+export function referenceTo(eventName: string, organizationNumber: number): DefinitionReference {
+  const prefix = `pe${organizationNumber}_`;
+  const possible = eventName.startsWith(prefix) ? [eventName, eventName.slice(prefix.length)] : [eventName];
+  return { names: possible.filter((name) => !name.includes('\0')), id: UUID.test(eventName) ? eventName : null };
+}
 
 const db = queriesOn<EventDefinitionTables>();
 type Tables = Readable<EventDefinitionTables>;
@@ -33,7 +47,7 @@ type Tables = Readable<EventDefinitionTables>;
 export type EventDefinitionRow = Omit<RowOf<Tables['event_definition']>, 'organizationId' | 'deletedAt'>;
 
 const DEFINITION_COLUMNS = EVENT_DEFINITION_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'deletedAt');
-export const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
+const definitionColumns = (asked: Columns<EventDefinitionRow>, ...always: (keyof EventDefinitionRow)[]) =>
   withColumns<EventDefinitionRow>(asked, DEFINITION_COLUMNS, 'id', ...always);
 
 interface Meant {
@@ -220,4 +234,29 @@ export function definitionRow(definition: EventDefinition): EventDefinitionRow {
     createdAt: definition.createdAt.toISOString(),
     updatedAt: definition.updatedAt.toISOString(),
   };
+}
+
+/** The definitions with these ids and their custom properties, read by one statement, in any order. */
+export async function findDefinitionsWithProperties(
+  { actor, sql: reader }: OperationContext,
+  ids: readonly EventDefinitionId[],
+  { asked, askedOfProperties }: { asked: Columns<EventDefinitionRow>; askedOfProperties: Columns<EventPropertyRow> },
+): Promise<EventDefinitionWithProperties[]> {
+  const properties = packedProperties(askedOfProperties);
+  const rows = await reader.all(
+    db
+      .selectFrom('event_definition as d')
+      .select(columns('d', definitionColumns(asked)))
+      .select((eb) =>
+        eb
+          .selectFrom('event_property as p')
+          .select(properties.packed.as('packed'))
+          .whereRef('p.definition_id', '=', 'd.id')
+          .where('p.organization_id', '=', requireOrganization(actor).id)
+          .as('packed'),
+      )
+      .where('d.id', '=', anyOf('uuid', ids))
+      .where(within(definitionsOf(requireOrganization(actor).id), 'd')),
+  );
+  return rows.map(({ packed, ...definition }) => ({ ...definition, customProperties: properties.unpack(packed) }));
 }

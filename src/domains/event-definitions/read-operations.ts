@@ -2,19 +2,17 @@ import type { LoadBatch } from '../../core/graphql/batches.ts';
 import { z } from 'zod';
 import { NotFoundError, notFound } from '../../core/errors.ts';
 import { unlessTooLarge } from '../../core/answer-size.ts';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy } from '../../core/arrays.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import type { Asked } from '../../core/postgres/reading/lists.ts';
 import { defaultPropertiesOf, fullyQualifiedName } from './computed-fields.ts';
-import { referenceTo } from './definition-reference.ts';
 import { type EventDefinitionFilter, readEventDefinitionInput, searchEventDefinitionsInput } from './input.ts';
 import { definitionNameTaken, firstFreeName, nameFromLabel } from './naming.ts';
 import { EVENT_DEFINITIONS, requireEventDefinitions } from './policy.ts';
 import { type EventPropertyRow, firstCustomPropertiesOf } from './property-queries.ts';
-import { findDefinitionsWithProperties } from './queries-with-properties.ts';
 import {
   DEFINITIONS,
   type EventDefinitionOrderField,
@@ -23,8 +21,10 @@ import {
   conditionsOf,
   findDefinition,
   findDefinitionWithProperties,
+  findDefinitionsWithProperties,
   namesLike,
   namesOfDefinitions,
+  referenceTo,
 } from './queries.ts';
 
 /** The definition with this id or name; undefined when it does not exist, belongs to another organization, or is deleted. */

@@ -1,6 +1,6 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { OperationContext } from '../../core/operation.ts';
-import { route } from '../../core/http/route.ts';
+import { routesOf } from '../../core/http/route.ts';
 import { cursorAfter, itemsOfPage } from '../../core/input/lists.ts';
 import type { EventDefinition, EventProperty } from './entity.ts';
 import type { SearchEventDefinitionsInput } from './input.ts';
@@ -11,16 +11,12 @@ import { eventPropertyReferenceByPath, updateEventPropertyByPathInput } from './
 import { pathsOf } from '../../core/http/event-paths.ts';
 import { propertyRow } from './property-queries.ts';
 import { definitionRow } from './queries.ts';
-import {
-  definitionDocument,
-  listDocument,
-  propertyDocument,
-  toDefinitionDocument,
-  toPropertyDocument,
-} from './rest-documents.ts';
-import { definitionExample, listExample, newPropertyExample, propertyExample } from './rest-examples.ts';
+import { definitionDocument, listDocument, newPropertyExample, propertyDocument } from './documents.ts';
+import { toDefinitionDocument, toPropertyDocument } from './rest-documents.ts';
+import { documentOf, exampleOf } from '../../core/documents.ts';
+import { applyTrackingPlan } from './tracking-plan.ts';
 
-const tag = 'Event definitions';
+const route = routesOf('Event definitions');
 
 const at = (path: string) => pathsOf('definitions', path);
 
@@ -53,27 +49,38 @@ function nextPage(
 const withoutDefinition = ({ property }: { readonly property: EventProperty }) =>
   toPropertyDocument(propertyRow(property));
 
+const appliedDocument = documentOf(
+  {
+    isDryRun: 'Whether nothing was changed because a check was asked for.',
+    created: 'Names of the events that did not exist.',
+    changed: 'Names of the events that differed.',
+    deleted: 'Names of the deleted events.',
+    unchanged: 'Names of the events that were already as planned.',
+  },
+  {
+    isDryRun: z.boolean(),
+    created: z.array(z.string()),
+    changed: z.array(z.string()),
+    deleted: z.array(z.string()),
+    unchanged: z.array(z.string()),
+  },
+).meta({ id: 'AppliedTrackingPlan' });
+
 export const eventDefinitionRoutes = [
   route(createEventDefinition, {
     method: 'POST',
     ...at(''),
-    tag,
     output: definitionDocument,
-    status: 201,
     location: ({ name }) => name,
     examples: {
       input: { label: 'Checkout started', propertyDefinitions: [newPropertyExample] },
-      output: definitionExample,
     },
     toDocument: withProperties,
   }),
   route(searchEventDefinitions, {
     method: 'GET',
     ...at(''),
-    tag,
     output: listDocument,
-    status: 200,
-    examples: { output: listExample },
     run: async (context, input: SearchEventDefinitionsInput, path) => {
       const { page, total } = await searchEventDefinitions(context, input);
       // Before the properties, which may use up what can be read.
@@ -91,70 +98,89 @@ export const eventDefinitionRoutes = [
   route(readEventDefinition, {
     method: 'GET',
     ...at('/:eventName'),
-    tag,
     output: definitionDocument,
-    status: 200,
-    examples: { output: definitionExample },
     toDocument: ({ definition, properties }, context) => toDefinitionDocument(definition, properties, context),
   }),
   route(updateEventDefinition, {
+    optionalBody: false,
     method: 'PATCH',
     ...at('/:eventName'),
-    tag,
     output: definitionDocument,
-    status: 200,
     examples: {
       input: { label: 'Checkout begun', description: null },
       output: {
-        ...definitionExample,
+        ...exampleOf(definitionDocument),
         label: 'Checkout begun',
         labels: { singular: 'Checkout begun', plural: null },
       },
     },
     toDocument: withProperties,
   }),
-  route(deleteEventDefinition, { method: 'DELETE', ...at('/:eventName'), tag, status: 204 }),
+  route(deleteEventDefinition, { method: 'DELETE', ...at('/:eventName') }),
   route(addEventProperty, {
     method: 'POST',
     ...at('/:eventName/property'),
-    tag,
     output: propertyDocument,
-    status: 201,
     location: ({ name }) => name,
-    examples: { input: newPropertyExample, output: propertyExample },
+    examples: { input: newPropertyExample },
     toDocument: withoutDefinition,
   }),
   route(updateEventProperty, {
     method: 'PATCH',
     ...at('/:eventName/property'),
-    tag,
     output: propertyDocument,
-    status: 200,
     examples: {
       input: { name: 'cart_total', label: 'Total of the cart' },
-      output: { ...propertyExample, label: 'Total of the cart' },
+      output: { ...exampleOf(propertyDocument), label: 'Total of the cart' },
     },
     toDocument: withoutDefinition,
   }),
   route(updateEventProperty, {
     operationId: 'updateEventPropertyByPath',
+    optionalBody: false,
     method: 'PATCH',
     ...at('/:eventName/property/:propertyName'),
-    tag,
     summary: 'Updates a property whose name is in the path.',
     description: 'The same operation as the update with the name in the body.',
     input: updateEventPropertyByPathInput,
     output: propertyDocument,
-    status: 200,
-    examples: { input: { label: 'Total of the cart' }, output: { ...propertyExample, label: 'Total of the cart' } },
+    examples: {
+      input: { label: 'Total of the cart' },
+      output: { ...exampleOf(propertyDocument), label: 'Total of the cart' },
+    },
     run: async (context, input) => withoutDefinition(await updateEventProperty(context, input)),
   }),
   route(deleteEventProperty, {
     method: 'DELETE',
     ...at('/:eventName/property/:propertyName'),
-    tag,
     input: eventPropertyReferenceByPath,
-    status: 204,
     run: async (context, input) => void (await deleteEventProperty(context, input)),
+  }),
+  route(applyTrackingPlan, {
+    optionalBody: false,
+    method: 'POST',
+    path: '/v1/tracking-plan',
+    output: appliedDocument,
+    status: 200,
+    examples: {
+      input: {
+        definitions: [
+          {
+            name: 'checkout_started',
+            label: 'Checkout started',
+            propertyDefinitions: [newPropertyExample],
+            expectedUpdatedAt: '2026-03-01T10:20:30.500Z',
+          },
+        ],
+      },
+      output: { isDryRun: false, created: [], changed: ['checkout_started'], deleted: [], unchanged: [] },
+    },
+    toDocument: ({ isDryRun, created, changed, deleted, unchanged }) => ({
+      isDryRun,
+      created,
+      changed,
+      deleted,
+      unchanged,
+    }),
   }),
 ];

@@ -1,12 +1,12 @@
 import { LockMode } from '@mikro-orm/postgresql';
 
 import { notFound } from '../../core/errors.ts';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy } from '../../core/arrays.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
-import { referenceTo } from './definition-reference.ts';
+import { referenceTo } from './queries.ts';
 import { type CustomMatchingId, EventDefinition, type EventDefinitionTables, type EventProperty } from './entity.ts';
 import { NAME_PATTERN } from './naming.ts';
 import { requireEventDefinitions } from './policy.ts';

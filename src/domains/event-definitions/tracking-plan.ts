@@ -2,7 +2,7 @@ import { LockMode } from '@mikro-orm/postgresql';
 import type { ActingOrganization } from '../../core/access.ts';
 import { type AuditTarget, auditEntry, recordAudits } from '../../core/audit.ts';
 import { ConflictError, type InputFault, ValidationError, invalid, relocated } from '../../core/errors.ts';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy, largest } from '../../core/arrays.ts';
 import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { lockOrganization } from '../organizations/public.ts';
 import { DEFAULT_PROPERTIES } from './default-properties.ts';
@@ -19,7 +19,6 @@ import {
   deleteProperties,
   insertProperties,
 } from './tracking-plan-queries.ts';
-import { largest } from '../../core/largest.ts';
 
 /** The names of the events, by what the plan did to them. */
 export interface AppliedTrackingPlan {

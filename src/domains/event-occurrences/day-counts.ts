@@ -2,7 +2,7 @@ import { type RawBuilder, sql } from 'kysely';
 import { requireAccess, requireOrganization } from '../../core/access.ts';
 import { invalid } from '../../core/errors.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy } from '../../core/arrays.ts';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
@@ -15,9 +15,8 @@ import {
   definitionsOf,
   requireEventDefinitions,
 } from '../event-definitions/public.ts';
-import type { EventOccurrenceTables } from './entity.ts';
+import type { EventOccurrenceTables, EventViolationTables } from './entity.ts';
 import { MAX_DAYS, type OccurrenceDaysInput } from './input.ts';
-import type { EventViolationTables } from './violation-entity.ts';
 import { KEPT_DAYS } from './violation-queries.ts';
 
 /** Stored and refused occurrences by day, which are read by one statement. */

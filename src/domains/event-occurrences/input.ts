@@ -3,7 +3,9 @@ import { isObject } from '../../core/is-object.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import { momentInput, recentMomentInput } from '../../core/input/moments.ts';
 import { idOrInteger, textOrAbsent } from '../../core/input/tolerant.ts';
-import { optional, rule, text, emailAddress } from '../../core/input/validation.ts';
+import { emailAddress, optional, rule, text } from '../../core/input/validation.ts';
+import { objectId, objectType } from './identifier-input.ts';
+import { INPUT_FAULT_CODES, type InputFaultCode } from '../../core/errors.ts';
 
 /** Maximum number of occurrences in one request. */
 export const MAX_OCCURRENCES = 500;
@@ -121,3 +123,40 @@ const day = z.iso.date().refine((value) => !value.startsWith('0000'), 'must be b
 
 export const occurrenceDaysInput = z.strictObject({ from: day.nullish(), until: day.nullish() });
 export type OccurrenceDaysInput = z.output<typeof occurrenceDaysInput>;
+
+/** What identifies an object. */
+export const FORMS = ['objectId', 'email', 'utk'] as const;
+
+/** Exactly one of the three forms. */
+export const deleteObjectOccurrencesInput = z
+  .strictObject({
+    objectType: optional(objectType).describe(
+      'Type of the object; required with `objectId`, and not allowed without it.',
+    ),
+    objectId: optional(idOrInteger(objectId)).describe('Id of the object, at most 255 characters.'),
+    email: optional(emailAddress()).describe('E-mail address of a contact, at most 254 characters. Case is ignored.'),
+    utk: optional(text({ min: 1, max: 255 })).describe('Token of a visitor.'),
+  })
+  .superRefine((given, context) => {
+    const names = FORMS.filter((name) => given[name] !== undefined);
+    const refuse = (name: string, message: string) =>
+      context.addIssue({ code: 'custom', path: [name], ...rule('CONFLICTING', message) });
+    if (names.length !== 1)
+      refuse(names[1] ?? 'objectId', 'give exactly one of objectId (with objectType), email and utk');
+    else if ((given.objectType !== undefined) !== (given.objectId !== undefined))
+      refuse('objectType', 'must be given with objectId, and only with it');
+  });
+export type DeleteObjectOccurrencesInput = z.output<typeof deleteObjectOccurrencesInput>;
+
+const [first, ...others] = keysOf(INPUT_FAULT_CODES);
+const reasons: [InputFaultCode, ...InputFaultCode[]] = [first ?? 'REQUIRED', ...others];
+
+/** Conditions on the counts of refused occurrences. */
+export const eventViolationFilter = z.strictObject({
+  eventDefinitionIds: z.array(z.uuid()).max(100).nullish(),
+  isUnknownEvent: z.boolean().nullish(),
+  reasons: z.array(z.enum(reasons)).max(100).nullish(),
+  hourFrom: momentInput().nullish(),
+  hourBefore: momentInput().nullish(),
+});
+export type EventViolationFilter = z.output<typeof eventViolationFilter>;

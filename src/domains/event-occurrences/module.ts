@@ -1,8 +1,12 @@
+import { exportedList } from '../../core/exported-pages.ts';
+import type { EventDefinitionId } from '../../core/ids.ts';
+import { RawJson } from '../../core/text/raw-json.ts';
 import type { Module } from '../../core/module.ts';
 import { deletionStep, DELETION_BATCH, OPEN_TO_ROLE } from '../../core/module.ts';
 import {
   EventOccurrence,
   EventOccurrenceUuid,
+  EventViolation,
   MonthlyOccurrenceCount,
   ObjectIdentifier,
   SentOccurrenceCount,
@@ -12,10 +16,11 @@ import { deleteDefinitions, deleteIdentifiersOf } from './organization-deletion.
 import { objectDeletionJob } from './object-deletion.ts';
 import { eventPurgeJob } from './purge.ts';
 import { eventOccurrenceRoutes } from './rest.ts';
-import { objectDeletionRoutes } from './rest-object-deletion.ts';
 import { deleteExpiredUuids } from './send-queries.ts';
-import { EventViolation } from './violation-entity.ts';
 import { deleteOldViolations } from './violation-queries.ts';
+import { type EventOccurrenceRow, pagesOfOccurrences } from './queries.ts';
+import { IDENTIFIERS } from './identifier-queries.ts';
+import { type EventDefinitionRow } from '../event-definitions/public.ts';
 
 export const eventOccurrences = {
   entities: [
@@ -26,13 +31,8 @@ export const eventOccurrences = {
     SentOccurrenceCount,
     EventViolation,
   ],
-  graphql: () =>
-    Promise.all([
-      import('./graphql/occurrences.ts'),
-      import('./graphql/object-deletion.ts'),
-      import('./graphql/violations.ts'),
-    ]),
-  routes: [...eventOccurrenceRoutes, ...objectDeletionRoutes],
+  graphql: () => Promise.all([import('./graphql/occurrences.ts'), import('./graphql/violations.ts')]),
+  routes: eventOccurrenceRoutes,
   pages: [],
   jobs: () => [eventPurgeJob, objectDeletionJob, sentOccurrencesJob],
   cleanups: { 'occurrence uuids': deleteExpiredUuids, 'event violations': deleteOldViolations },
@@ -44,5 +44,32 @@ export const eventOccurrences = {
       deletionStep('object identifiers', ({ em }, { id }) => deleteIdentifiersOf(em, id, DELETION_BATCH)),
     ],
   },
+  exports: [
+    {
+      kind: 'eventOccurrence',
+      below: 'eventDefinition',
+      page: async (context, page, { id }: { readonly id: EventDefinitionId }) =>
+        (await pagesOfOccurrences(context, { filter: {}, direction: 'ASC', page })([id])).get(id),
+      lineOf: (
+        { id, objectId, email, utk, uuid, occurredAt, receivedAt, properties }: EventOccurrenceRow,
+        {
+          fullyQualifiedName: eventType,
+          primaryObject: objectType,
+        }: EventDefinitionRow & { fullyQualifiedName: string },
+      ) => ({
+        id,
+        eventType,
+        objectType,
+        objectId,
+        email,
+        utk,
+        uuid,
+        occurredAt,
+        receivedAt,
+        properties: new RawJson(properties),
+      }),
+    },
+    exportedList('objectIdentifier', IDENTIFIERS),
+  ],
   replays: { ObjectIdentifier: OPEN_TO_ROLE },
 } as const satisfies Module;

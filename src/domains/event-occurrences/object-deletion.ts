@@ -9,7 +9,7 @@ import { defineOperation } from '../../core/operation.ts';
 import { eraseLateAnswers } from '../../core/stored-answers.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { DeletionJob, deletionJobTopic, lockJob } from '../user-deletions/public.ts';
-import { type DeleteObjectOccurrencesInput, FORMS, deleteObjectOccurrencesInput } from './object-input.ts';
+import { type DeleteObjectOccurrencesInput, FORMS, deleteObjectOccurrencesInput } from './input.ts';
 import { DELETE_OBJECTS } from './policy.ts';
 import { definitionsOfObjects, deleteIdentifiersOfObject, deleteOccurrencesOf, findObject } from './object-queries.ts';
 

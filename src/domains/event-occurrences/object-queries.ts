@@ -8,7 +8,7 @@ import { WORK } from '../../core/work-budget.ts';
 import type { EventDefinitionTables } from '../event-definitions/public.ts';
 import type { ErasedObject } from '../user-deletions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
-import type { DeleteObjectOccurrencesInput } from './object-input.ts';
+import type { DeleteObjectOccurrencesInput } from './input.ts';
 
 /** The statements by which an object is erased. */
 

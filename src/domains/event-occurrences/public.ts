@@ -4,5 +4,3 @@ export type { EventOccurrenceTables } from './entity.ts';
 export { type SendEventOccurrenceInput, sendEventOccurrencesInput } from './input.ts';
 export { sendEventOccurrences } from './operations.ts';
 export { maxTextLength } from './property-values.ts';
-export { IDENTIFIERS } from './identifier-queries.ts';
-export { pagesOfOccurrences } from './queries.ts';

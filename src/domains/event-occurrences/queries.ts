@@ -1,10 +1,10 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { EventDefinitionId } from '../../core/ids.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { type Ordering, type Page, type PageArguments, planPage } from '../../core/postgres/reading/keyset.ts';
+import { type Page, type PageArguments, PagePlan, orderIn, orderingsBy } from '../../core/postgres/reading/keyset.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { pagesOf } from '../../core/postgres/reading/pages.ts';
+import { pagesByParent } from '../../core/postgres/reading/pages.ts';
 import { type Readable, type RowOf, anyOf, columns, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
@@ -65,6 +65,15 @@ function thatFit({
   ]);
 }
 
+/** The order of occurrences, in each direction. */
+export const ORDERINGS = orderingsBy<Pick<EventOccurrenceRow, 'occurredAt' | 'id'>>({
+  name: (direction) => `EVENT_OCCURRENCE_${direction}`,
+  keys: [
+    { property: 'occurredAt', sql: 'o.occurred_at', type: 'timestamptz' },
+    { property: 'id', sql: 'o.id', type: 'uuid' },
+  ],
+});
+
 export interface OccurrenceList {
   readonly filter: EventOccurrenceFilter;
   readonly direction: 'ASC' | 'DESC';
@@ -77,32 +86,34 @@ export function pagesOfOccurrences(
   { actor, sql: reader }: OperationContext,
   { filter, direction, page, columns: asked }: OccurrenceList,
 ): LoadBatch<EventDefinitionId, Page<EventOccurrenceRow>> {
-  const reach = definitionsOf(requireOrganization(actor).id);
-  const ordering: Ordering<EventOccurrenceRow> = {
-    name: `EVENT_OCCURRENCE_${direction}`,
-    direction,
-    columns: [
-      { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => row.occurredAt },
-      { sql: 'o.id', type: 'uuid', of: (row) => row.id },
-    ],
-  };
-  const plan = planPage(ordering, page);
-  return (definitionIds) =>
-    pagesOf(reader, plan, definitionIds, {
-      parents: (ids) =>
-        db
-          .selectFrom('event_definition as d')
-          .select('d.id')
-          .where('d.id', '=', anyOf('uuid', ids))
-          .where(within(reach, 'd')),
-      rows: (definitionId) =>
-        db
-          .selectFrom('event_occurrence as o')
-          .select(selectionOf(asked))
-          .where('o.definition_id', '=', definitionId)
-          .where('o.organization_id', '=', requireOrganization(actor).id)
-          .where(thatFit(filter)),
-    });
+  const organizationId = requireOrganization(actor).id;
+  const plan = new PagePlan<EventOccurrenceRow>(ORDERINGS[direction], page);
+  const occurrences = plan.apply(
+    db
+      .selectFrom('event_occurrence as o')
+      .select(selectionOf(asked))
+      .whereRef('o.definition_id', '=', sql.ref<string>('parent.id'))
+      .where('o.organization_id', '=', organizationId)
+      .where(thatFit(filter)),
+  );
+  const read = (ids: readonly EventDefinitionId[]) =>
+    reader.page(
+      db
+        .selectFrom(
+          db
+            .selectFrom('event_definition as d')
+            .select('d.id')
+            .where('d.id', '=', anyOf('uuid', ids))
+            .where(within(definitionsOf(organizationId), 'd'))
+            .as('parent'),
+        )
+        .crossJoinLateral(sql<EventOccurrenceRow>`${occurrences}`.as<'child'>(sql`child`))
+        .selectAll('child')
+        .orderBy('parent.id')
+        .orderBy(sql.join(orderIn('child', plan.ordering, plan.shape)))
+        .$castTo<EventOccurrenceRow>(),
+    );
+  return (definitionIds) => pagesByParent(plan, definitionIds, { read, parentOf: ({ definitionId }) => definitionId });
 }
 
 /** The number of occurrences of each definition. */

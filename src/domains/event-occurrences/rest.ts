@@ -1,17 +1,18 @@
 import { z } from 'zod';
-import { documentOf } from '../../core/http/documents.ts';
+import { documentOf } from '../../core/documents.ts';
 import { pathsOf } from '../../core/http/event-paths.ts';
 import { listEventTypes } from '../event-definitions/public.ts';
 import { answerWith } from '../../core/http/messages.ts';
 import { FILE_NAME_HEADER, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
-import { route } from '../../core/http/route.ts';
+import { routesOf } from '../../core/http/route.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { exportEventOccurrences } from './export.ts';
 import { sendEventOccurrence, sendEventOccurrences } from './operations.ts';
 import { type SearchedOccurrence, searchEventOccurrences } from './read-operations.ts';
 import type { SearchEventOccurrencesInput } from './search-input.ts';
+import { deleteObjectOccurrences } from './object-deletion.ts';
 
-const tag = 'Event occurrences';
+const route = routesOf('Event occurrences');
 
 const TEXTS = {
   id: 'Id of the occurrence.',
@@ -114,27 +115,26 @@ const occurrenceExample: z.input<typeof occurrenceDocument> = {
   properties: { cart_total: '99.5' },
 };
 
+const objectDeletionDocument = documentOf(
+  { deletionJobId: 'Id of the deletion job.', deletionQueued: 'Always true.' },
+  { deletionJobId: z.uuid(), deletionQueued: z.literal(true) },
+).meta({ id: 'ObjectDeletion' });
+
 export const eventOccurrenceRoutes = [
   route(sendEventOccurrence, {
     method: 'POST',
     ...pathsOf('sending'),
-    tag,
-    status: 204,
     examples: { input: example },
   }),
   route(sendEventOccurrences, {
     method: 'POST',
     ...pathsOf('sending', '/batch'),
-    tag,
-    status: 204,
     examples: { input: { inputs: [example] } },
   }),
   route(searchEventOccurrences, {
     method: 'GET',
     ...pathsOf('reading'),
-    tag,
     output: occurrenceListDocument,
-    status: 200,
     examples: { output: { results: [occurrenceExample] } },
     run: async (context, input: SearchEventOccurrencesInput, path) => {
       const searched = await searchEventOccurrences(context, input);
@@ -144,19 +144,15 @@ export const eventOccurrenceRoutes = [
   route(listEventTypes, {
     method: 'GET',
     ...pathsOf('reading', '/event-types'),
-    tag,
     output: z
       .strictObject({ eventTypes: z.array(z.string()).describe('Fully qualified names.') })
       .meta({ id: 'EventTypes' }),
-    status: 200,
     examples: { output: { eventTypes: [occurrenceExample.eventType] } },
     toDocument: (eventTypes) => ({ eventTypes }),
   }),
   route(exportEventOccurrences, {
     method: 'GET',
     path: '/v1/event-definitions/:name/occurrences/export',
-    tag,
-    status: 200,
     mediaTypes: {
       'application/x-ndjson': 'An `EventOccurrence` on each line, earliest first.',
     },
@@ -168,5 +164,17 @@ export const eventOccurrenceRoutes = [
       const toLine = (found: SearchedOccurrence) => JSON.stringify(toOccurrenceDocument(found));
       return ndjsonFile(context, { name, batches, toLine });
     },
+  }),
+  route(deleteObjectOccurrences, {
+    optionalBody: false,
+    method: 'POST',
+    path: '/v1/object-occurrences/delete',
+    output: objectDeletionDocument,
+    status: 202,
+    examples: {
+      input: { email: 'ada@example.com' },
+      output: { deletionJobId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', deletionQueued: true },
+    },
+    toDocument: ({ id }) => ({ deletionJobId: id, deletionQueued: true as const }),
   }),
 ];

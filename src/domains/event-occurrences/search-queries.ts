@@ -1,13 +1,13 @@
 import { type Expression, type SqlBool, expressionBuilder, sql } from 'kysely';
 import type { EventDefinitionId, OrganizationId } from '../../core/ids.ts';
-import { type Ordering, type Page, type PagePlan, cursorAt, planPage } from '../../core/postgres/reading/keyset.ts';
+import { type Page, PagePlan, orderOf } from '../../core/postgres/reading/keyset.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { type Readable, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type EventDefinitionTables, definitionsOf } from '../event-definitions/public.ts';
 import type { EventOccurrenceTables } from './entity.ts';
-import { hasPropertyValue } from './queries.ts';
+import { ORDERINGS, hasPropertyValue } from './queries.ts';
 import { MAX_FOUND, type SearchEventOccurrencesInput } from './search-input.ts';
 
 /** The search over the occurrences of all definitions of an organization. */
@@ -73,11 +73,6 @@ function objectConditions(
   });
 }
 
-const ORDER: Ordering<Pick<FoundOccurrence, 'id' | 'occurredAt'>>['columns'] = [
-  { sql: 'o.occurred_at', type: 'timestamptz', of: (row) => row.occurredAt },
-  { sql: 'o.id', type: 'uuid', of: (row) => row.id },
-];
-
 /** The cursor of an occurrence of a definition; undefined if there is none with this id. Reads the primary key of the definition's rows. */
 export async function cursorOfOccurrence(
   { actor, sql: reader }: OperationContext,
@@ -92,12 +87,12 @@ export async function cursorOfOccurrence(
       .where('o.organization_id', '=', requireOrganization(actor).id)
       .where('o.id', '=', id),
   );
-  return row && cursorAt({ name: 'EVENT_OCCURRENCE_ASC', direction: 'ASC', columns: ORDER }, row);
+  return row && ORDERINGS.ASC.cursorOf(row);
 }
 
 function planOf({ direction, page: { limit, after, before } }: OccurrenceSearch): PagePlan<FoundOccurrence> {
-  const ordering: Ordering<FoundOccurrence> = { name: `EVENT_OCCURRENCE_${direction}`, direction, columns: ORDER };
-  return planPage(ordering, before === undefined ? { first: limit, after } : { last: limit, before }, MAX_FOUND);
+  const page = before === undefined ? { first: limit, after } : { last: limit, before };
+  return new PagePlan<FoundOccurrence>(ORDERINGS[direction], page, MAX_FOUND);
 }
 
 /** The keys of the rows of a page. Reads at most one page of each definition, from an index. */
@@ -118,7 +113,7 @@ function keysOf(plan: PagePlan<FoundOccurrence>, organizationId: OrganizationId,
           )
           .as('o'),
       )
-      .select(['o.definition_id', 'o.occurred_at', 'o.id', 'd.name', 'd.primary_object', plan.place.as('place')])
+      .select(['o.definition_id', 'o.occurred_at', 'o.id', 'd.name', 'd.primary_object'])
       .where(within(definitionsOf(organizationId), 'd'))
       .$if(definitionId !== undefined, (query) => query.where('d.id', '=', definitionId ?? ''))
       .$if(objectType !== undefined, (query) => query.where('d.primary_object', '=', objectType ?? '')),
@@ -144,7 +139,7 @@ export async function pageOfFoundOccurrences(
       .select(['o.id', 'o.occurred_at as occurredAt', 'o.object_id as objectId'])
       .select(['k.name as eventName', 'k.primary_object as primaryObject'])
       .select(sql<string>`o.properties::text`.as('properties'))
-      .orderBy('k.place'),
+      .orderBy(sql.join(orderOf(plan.ordering, plan.shape))),
   );
   return plan.toPage(rows);
 }

@@ -6,8 +6,8 @@ import type { OperationContext } from '../../core/operation.ts';
 import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import { type Readable, type RowOf, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
-import { EVENT_VIOLATION_COLUMNS, type EventViolationTables, UNKNOWN_EVENT } from './violation-entity.ts';
-import type { EventViolationFilter } from './violation-input.ts';
+import { EVENT_VIOLATION_COLUMNS, type EventViolationTables, UNKNOWN_EVENT } from './entity.ts';
+import type { EventViolationFilter } from './input.ts';
 
 const db = queriesOn<EventViolationTables>();
 type Tables = Readable<EventViolationTables>;

@@ -3,7 +3,7 @@ import { isStorable } from '../../core/input/validation.ts';
 import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
 import { NAME_PATTERN } from '../event-definitions/public.ts';
 import { READ_VIOLATIONS } from './policy.ts';
-import { UNKNOWN_EVENT } from './violation-entity.ts';
+import { UNKNOWN_EVENT } from './entity.ts';
 import { VIOLATIONS, type Violation, addViolations } from './violation-queries.ts';
 
 type Fault = Omit<Violation, 'count' | 'occurrences'>;

@@ -1,5 +1,6 @@
 import { FEED_SUBJECTS, FEED_TYPES } from '../../core/feed.ts';
 import { type GraphQLContext, builder } from '../../core/graphql/builder.ts';
+import { shown } from '../../core/graphql/derived-fields.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
@@ -11,11 +12,11 @@ import type { Resumption } from '../../core/live-tails.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { cursorId, relayCursorId } from '../session-events/public.ts';
 import { type FeedFilter, feedFilter } from './input.ts';
-import { tailFeed } from './live.ts';
-import { pageOfFeed, readFeedEntries } from './operations.ts';
+import { pageOfFeed, readFeedEntries, tailFeed } from './operations.ts';
 import { READ_FEED } from './policy.ts';
 import type { FeedEntryRow } from './queries.ts';
-import { FEED_TEXTS, FEED_TYPE_TEXTS } from './texts.ts';
+import { feedEntryDocument } from './documents.ts';
+import { FEED_TYPE_TEXTS } from './texts.ts';
 
 export const FeedEntryTypeEnum = enumOf('FeedEntryType', 'What has changed.', FEED_TYPES, FEED_TYPE_TEXTS);
 
@@ -27,10 +28,10 @@ const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
   fields: (t) => ({
     databaseId: t.expose('id', {
       type: 'DatabaseId',
-      description: `The id that REST uses. ${FEED_TEXTS.id} \`feed(after:)\` takes it.`,
+      description: `The id that REST uses. ${feedEntryDocument.shape.id.description} \`feed(after:)\` takes it.`,
     }),
-    type: t.expose('type', { type: FeedEntryTypeEnum, description: FEED_TEXTS.type }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: FEED_TEXTS.createdAt }),
+    ...shown(t, feedEntryDocument, ['type', 'createdAt']),
+    data: t.expose('data', { type: 'JSON', description: feedEntryDocument.shape.data.description }),
     subjectType: t.exposeString('subjectType', {
       description: `Type of the changed object: ${FEED_SUBJECTS.map((name) => `\`${name}\``).join(', ')}.`,
     }),
@@ -40,7 +41,6 @@ const FeedEntryType = nodeType<FeedEntryRow>('FeedEntry', {
       extensions: needs<FeedEntryRow>('subjectType', 'subjectId'),
       resolve: ({ subjectType, subjectId }) => subjectId && toGlobalId(subjectType, subjectId),
     }),
-    data: t.expose('data', { type: 'JSON', description: FEED_TEXTS.data }),
   }),
 });
 

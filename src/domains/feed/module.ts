@@ -1,5 +1,5 @@
 import { FeedEntry, FeedStream, feedTopic } from '../../core/feed.ts';
-import { DELETION_BATCH, type Module } from '../../core/module.ts';
+import { DELETION_BATCH, type Module, deletionStep } from '../../core/module.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { deleteFeedEntries, deleteFeedOf, forgetUserInFeed, readFeedVersions } from './queries.ts';
 import { feedRoutes } from './rest.ts';
@@ -15,18 +15,9 @@ export const feed = {
   cleanups: { 'feed entries': (em, at, batch) => deleteFeedEntries(em, new Date(at.getTime() - KEPT_MS), batch) },
   topics: [{ topicOf: feedTopic, read: readFeedVersions }],
   deletionSteps: {
-    ofUser: [
-      {
-        name: 'feed entries',
-        run: async ({ em }, { id }) => ({ found: await forgetUserInFeed(em, id, DELETION_BATCH) }),
-      },
-    ],
-    ofOrganization: [
-      {
-        name: 'feed entries',
-        run: async ({ em }, { id }) => ({ found: await deleteFeedOf(em, id, DELETION_BATCH) }),
-      },
-    ],
+    ofUser: [deletionStep('feed entries', ({ em }, { id }) => forgetUserInFeed(em, id, DELETION_BATCH))],
+    ofOrganization: [deletionStep('feed entries', ({ em }, { id }) => deleteFeedOf(em, id, DELETION_BATCH))],
   },
+  exports: [],
   replays: {},
 } as const satisfies Module;

@@ -1,33 +1,25 @@
-import type { FeedType } from '../../core/feed.ts';
-import { invalid } from '../../core/errors.ts';
+import { type FeedType, feedTopic } from '../../core/feed.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OrganizationId } from '../../core/ids.ts';
 import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
-import {
-  type CountedPage,
-  type Page,
-  type PageArguments,
-  isBackward,
-  isGiven,
-  mirrored,
-  mirroredPage,
-} from '../../core/postgres/reading/keyset.ts';
-import { idOf, relayCursorId } from '../session-events/public.ts';
-import { DEFAULT_PAGE, type FeedFilter, MAX_PAGE, listFeedInput } from './input.ts';
+import type { CountedPage, PageArguments } from '../../core/postgres/reading/keyset.ts';
+import { idOf } from '../session-events/public.ts';
+import { type FeedFilter, listFeedInput } from './input.ts';
 import { READ_FEED, visibleTypes } from './policy.ts';
 import {
-  type FeedConditions,
   type FeedEntryRow,
   type FeedReader,
   countFeedEntries,
   findFeedEntries,
   findFeedEntriesById,
 } from './queries.ts';
+import { followPages } from '../../core/followed-pages.ts';
+import { apiKeyTopic } from '../api-keys/public.ts';
 
 export interface FeedPage {
   readonly entries: readonly FeedEntryRow[];
   readonly nextCursor: string;
-  /** Whether more entries follow. */
+  /** Whether more entries follow. A page with few or no entries can have looked at as many as one page may. */
   readonly hasMore: boolean;
 }
 
@@ -43,11 +35,13 @@ export async function readFeedPage(
   context: FeedReader,
   { after, limit, types, sessionStates }: FeedPageRequest,
 ): Promise<FeedPage> {
-  const conditions = { types: visibleTypes(context.actor, types), sessionStates };
-  const { entries: found, head } = await findFeedEntries(context, conditions, { after, limit: limit + 1 });
-  const hasMore = found.length > limit;
-  const entries = found.slice(0, limit);
-  const last = entries.at(-1)?.id ?? after;
+  const { page, head } = await findFeedEntries(context, {
+    types: visibleTypes(context.actor, types),
+    sessionStates,
+    page: { first: limit, after: String(after) },
+  });
+  const { rows: entries, hasNextPage: hasMore, endCursor } = page;
+  const last = Number(endCursor ?? entries.at(-1)?.id ?? after);
   return { entries, nextCursor: String(hasMore ? last : Math.max(last, head)), hasMore };
 }
 
@@ -65,7 +59,7 @@ export const listFeed = defineOperation({
   },
 });
 
-interface FeedList {
+interface AskedFeed {
   readonly organizationId: OrganizationId;
   readonly filter: FeedFilter;
   readonly order: { readonly direction: 'ASC' | 'DESC' };
@@ -80,43 +74,14 @@ export const pageOfFeed = defineOperation({
   access: READ_FEED,
   run: async (
     context,
-    { organizationId, filter, order, page: asked }: FeedList,
+    { organizationId, filter, order: { direction }, page: asked }: AskedFeed,
   ): Promise<CountedPage<FeedEntryRow>> => {
     requireOrganization(context.actor, organizationId);
     const conditions = { ...filter, types: visibleTypes(context.actor, filter.types) };
-    const isDescending = order.direction === 'DESC';
-    const page = await readPage(context, conditions, isDescending ? mirrored(asked) : asked);
-    return {
-      page: isDescending ? mirroredPage(page) : page,
-      total: () => countFeedEntries(context, conditions),
-    };
+    const { page } = await findFeedEntries(context, { ...conditions, page: asked, direction });
+    return { page, total: () => countFeedEntries(context, conditions) };
   },
 });
-
-async function readPage(
-  context: OperationContext,
-  conditions: FeedConditions,
-  page: PageArguments,
-): Promise<Page<FeedEntryRow>> {
-  const isFromEnd = isBackward(page);
-  const size = page.last ?? page.first ?? DEFAULT_PAGE;
-  const [code, limit] = size > MAX_PAGE ? (['TOO_LARGE', MAX_PAGE] as const) : (['TOO_SMALL', 1] as const);
-  if (size < 1 || size > MAX_PAGE)
-    throw invalid(isFromEnd ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`, code, limit);
-  const window = { after: relayCursorId(page.after, 'after'), before: relayCursorId(page.before, 'before') };
-  const { entries: found } = await findFeedEntries(context, conditions, {
-    ...window,
-    limit: size + 1,
-    isBackward: isFromEnd,
-  });
-  const isFull = found.length > size;
-  return {
-    rows: isFull ? (isFromEnd ? found.slice(1) : found.slice(0, size)) : found,
-    hasNextPage: isFromEnd ? isGiven(page.before) : isFull,
-    hasPreviousPage: isFromEnd ? isFull : isGiven(page.after),
-    cursorOf: ({ id }) => String(id),
-  };
-}
 
 /** The entries with these keys that the caller can read. */
 export const readFeedEntries = guarded(
@@ -131,3 +96,32 @@ export const readFeedEntries = guarded(
     return findFeedEntriesById(context, types, ids);
   },
 );
+
+const PAGE_ROWS = 200;
+
+export interface FollowedFeed {
+  /** Id of the last entry seen. */
+  readonly after: number;
+  readonly types: readonly FeedType[] | null | undefined;
+  /** Must abort even if the generator is never read. */
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Yields pages of the feed: first the stored entries after `after`, then new ones as any process commits them, in order and each once. The
+ * rights are checked again before every read; then the iteration throws. While the database is unreachable, it retries.
+ */
+export const tailFeed = guarded(READ_FEED, (context: OperationContext, { after, types, signal }: FollowedFeed) => {
+  const { id } = requireOrganization(context.actor);
+  const topics = [feedTopic(id), apiKeyTopic(context.actor.keyId)];
+  const live = context.liveTails.open(context.actor, topics, signal);
+  let cursor = after;
+  const readPage = async (current: OperationContext) => {
+    const page = await readFeedPage(current, { after: cursor, limit: PAGE_ROWS, types });
+    cursor = Number(page.nextCursor);
+    return { items: page.entries, hasMore: page.hasMore };
+  };
+  // Notifications come from the primary. A replica may not have the new rows yet.
+  const following = context.with({ sql: context.sql.primary });
+  return Promise.resolve(followPages(following, { live, access: READ_FEED, signal, readPage }));
+});

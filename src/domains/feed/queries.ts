@@ -9,6 +9,16 @@ import type { Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { counted } from '../../core/postgres/reading/counts.ts';
 import {
+  type Page,
+  type PageArguments,
+  PagePlan,
+  type PageShape,
+  type PageValues,
+  inOrder,
+  orderingsBy,
+  paged,
+} from '../../core/postgres/reading/keyset.ts';
+import {
   type Readable,
   type RowOf,
   type ValueOf,
@@ -17,24 +27,20 @@ import {
   preparedByShape,
   queriesOn,
 } from '../../core/postgres/reading/queries.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { ID_CURSORS } from '../session-events/public.ts';
 import { callerOf } from '../sessions/public.ts';
 import { MAX_PAGE } from './input.ts';
 import { readableEntries } from './policy.ts';
 
 const db = queriesOn<FeedTables>();
 
-/** An entry of the feed. */
 export type FeedEntryRow = Omit<
   RowOf<Readable<FeedTables>['feed_entry']>,
-  'id' | 'readerId' | 'key' | 'recordedAt' | 'position'
+  'id' | 'readerId' | 'recordedAt' | 'position'
 > & { readonly id: number };
 
-/** An entry as REST shows it, and messages to webhooks. */
-export function feedEntryOf({ id, type, createdAt, subjectType, subjectId, data }: FeedEntryRow) {
-  return { id, type, createdAt, subjectType, subjectId, data };
-}
-
-const COLUMNS = ['organizationId', 'id', 'createdAt', 'type', 'subjectType', 'subjectId', 'data'] as const;
+const COLUMNS = ['organizationId', 'id', 'key', 'createdAt', 'type', 'subjectType', 'subjectId', 'data'] as const;
 
 /** The types that the caller can see, and when the entries were created. */
 export interface FeedConditions {
@@ -45,16 +51,16 @@ export interface FeedConditions {
   readonly sessionStates?: readonly string[] | null | undefined;
 }
 
-/** Entries between two ids, both exclusive, from the start or from the end; at most {@link MAX_PAGE} and one more. */
-export interface FeedWindow {
-  readonly after?: number | null | undefined;
-  readonly before?: number | null | undefined;
-  readonly limit: number;
-  readonly isBackward?: boolean;
-}
+/** The order of the commits. Cursors are the ids that REST uses. */
+const ORDERINGS = orderingsBy<FeedEntryRow>({
+  name: () => 'FEED_ENTRY',
+  keys: [{ property: 'id', sql: 'e.id', type: 'bigint' }],
+  prefix: ['e.organization_id'],
+  form: ID_CURSORS,
+});
 
 /** The parameters of the queries. */
-interface Given extends FeedConditions, Partial<FeedWindow> {
+interface Given extends FeedConditions {
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
 }
@@ -62,8 +68,6 @@ type Value = ValueOf<Given>;
 
 /** Conditions that can be absent. Then they are not in the statement: a plan for all values could not leave them out. */
 const CONDITIONS = {
-  after: (value) => sql<boolean>`e.id > ${value('after')}::bigint`,
-  before: (value) => sql<boolean>`e.id < ${value('before')}::bigint`,
   createdFrom: (value) => sql<boolean>`e.created_at >= ${value('createdFrom')}::timestamptz`,
   createdBefore: (value) => sql<boolean>`e.created_at < ${value('createdBefore')}::timestamptz`,
   sessionStates: (value) =>
@@ -88,41 +92,61 @@ function entriesOf(value: Value, { role, conditions }: Shape) {
   return conditions.reduce((found, name) => found.where(CONDITIONS[name](value)), entries);
 }
 
-/** Limits in the text of a page, because PostgreSQL expects a variable limit to return a tenth of the rows. Most pages are short. */
-const LONGEST = [201, MAX_PAGE + 1] as const;
-
-interface PageShape extends Shape {
-  readonly direction: 'asc' | 'desc';
-  readonly longest: number;
-}
-
-/** A page, with the head of the feed and whether entries have no number yet, in the same snapshot. Without entries it has a row of nulls. */
-const pages = preparedByShape<Given, PageShape>()((value, { direction, longest: rows, ...shape }) => {
-  const longest = entriesOf(value, shape)
-    .select(columns('e', COLUMNS))
-    .orderBy('e.organization_id', direction)
-    .orderBy('e.id', direction)
-    .limit(sql.lit(rows));
-  const page = db
-    .selectFrom(longest.as('longest'))
-    .selectAll()
-    .limit(sql<number>`${value('limit')}`);
+/**
+ * A page, with the head of the feed and whether entries have no number yet, in the same snapshot. Without entries it has a row of nulls. A
+ * bounded number of ids is looked at, from that of the nearest entry on, because entries of a rare type are far from each other: `until` is the
+ * last one, and `isStopped` whether there are entries beyond it.
+ */
+const pages = preparedByShape<Given & PageValues, Shape & { readonly page: PageShape }>()((
+  value,
+  { page, ...shape },
+) => {
+  const ordering = ORDERINGS[page.direction];
+  const isAscending = (page.direction === 'ASC') !== page.backward;
+  const [sign, upTo, beyond] = isAscending ? (['+', '<=', '>'] as const) : (['-', '>=', '<'] as const);
+  const numbered = db
+    .selectFrom('feed_entry as e')
+    .select('e.id')
+    .where('e.organization_id', '=', sql<OrganizationId>`${value('organizationId')}`)
+    .where('e.id', 'is not', null);
+  const nearest = inOrder(numbered, ordering, page, value).limit(sql.lit(1));
   const head = db
     .selectFrom('feed_stream as s')
     .select('s.last_id')
     .where('s.organization_id', '=', sql<string>`${value('organizationId')}`);
-  const state = db.selectNoFrom((eb) => [
+  const range = db.selectNoFrom((eb) => [
     eb.exists(unnumbered(value('organizationId'))).as('isDue'),
     sql<number>`coalesce(${head}, 0)`.as('head'),
+    sql<number>`${nearest} ${sql.raw(sign)} ${sql.lit(WORK.feedEntries - 1)}`.as('until'),
   ]);
+  // Not `exists`, for which PostgreSQL can read all entries.
+  const other = inOrder(numbered, ordering, page, value)
+    .where('e.id', beyond, sql<number>`range.until`)
+    .limit(sql.lit(1));
+  const looked = db
+    .selectFrom(range.as('range'))
+    .selectAll()
+    .select(sql<boolean>`${other} is not null`.as('isStopped'));
+  const entries = entriesOf(value, shape)
+    .select(columns('e', COLUMNS))
+    .where('e.id', upTo, sql<number>`looked.until`);
   return db
-    .selectFrom(state.as('state'))
-    .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
-    .select(['state.isDue', 'state.head'])
+    .selectFrom(looked.as('looked'))
+    .leftJoinLateral(sql<object>`${paged(entries, ordering, page, value)}`.as<'page'>(sql`page`), (join) =>
+      join.onTrue(),
+    )
+    .select(['looked.isDue', 'looked.head', 'looked.until', 'looked.isStopped'])
     .select(COLUMNS.map((name) => sql.ref(`page.${name}`).as(name)))
-    .orderBy(sql.ref('page.id'), direction)
-    .$castTo<Partial<FeedEntryRow> & { readonly isDue: boolean; readonly head: number }>();
+    .orderBy(sql.ref('page.id'), isAscending ? 'asc' : 'desc')
+    .$castTo<PageRow>();
 });
+
+interface PageRow extends Partial<FeedEntryRow> {
+  readonly isDue: boolean;
+  readonly head: number;
+  readonly until: number | null;
+  readonly isStopped: boolean;
+}
 
 const byIds = preparedByShape<Given & { readonly ids: readonly number[] }, Shape>()((value, shape) =>
   entriesOf(value, shape)
@@ -139,34 +163,37 @@ const counts = preparedByShape<Given, Shape>()((value, shape) =>
 export type FeedReader = Pick<OperationContext, 'actor' | 'em' | 'sql'>;
 
 export interface FoundEntries {
-  /** In ascending order. */
-  readonly entries: readonly FeedEntryRow[];
+  readonly page: Page<FeedEntryRow>;
   /** The last number of the feed. All entries up to it were visible. */
   readonly head: number;
+}
+
+/** What a list of entries is asked for. */
+export interface FeedList extends FeedConditions {
+  readonly page: PageArguments;
+  readonly direction?: 'ASC' | 'DESC';
 }
 
 /** A page of the entries that the caller can read. New entries are numbered first. */
 export async function findFeedEntries(
   { actor, em, sql: reader }: FeedReader,
-  conditions: FeedConditions,
-  window: FeedWindow,
+  { page: asked, direction = 'ASC', ...conditions }: FeedList,
 ): Promise<FoundEntries> {
   const { role, ...caller } = callerOf(actor);
-  const { isBackward = false } = window;
-  const values = { ...caller, ...conditions, ...window };
-  const direction = isBackward ? 'desc' : 'asc';
-  const longest = LONGEST.find((rows) => window.limit <= rows) ?? window.limit;
-  const statement = pages({ role, direction, longest, conditions: conditionsOf(values) }, values);
+  const plan = new PagePlan(ORDERINGS[direction], asked, MAX_PAGE);
+  const shape = { role, conditions: conditionsOf(conditions), page: plan.shape };
+  const statement = pages(shape, { ...caller, ...conditions, ...plan.values });
   const read = async (from: Sql) => {
-    const [first, ...others] = await from.all(statement);
-    const rows = first?.id == null ? [] : [first, ...others];
-    // A row with an id has all columns, and two more.
-    const entries = rows as FeedEntryRow[];
-    return { entries: isBackward ? entries.toReversed() : entries, head: first?.head ?? 0, isDue: first?.isDue };
+    const found = await from.all(statement);
+    const [first] = found;
+    // A row with an id has all columns, and those of the range.
+    const rows = first?.id == null ? [] : (found as FeedEntryRow[]);
+    const stop = first?.isStopped === true ? String(first.until) : undefined;
+    return { page: plan.toPage({ rows, isCut: false }, stop), head: first?.head ?? 0, isDue: first?.isDue === true };
   };
   try {
     const found = await read(reader.primary);
-    if (found.isDue !== true) return found;
+    if (!found.isDue) return found;
     await numberFeed(em, caller.organizationId);
     return await read(reader.primary);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type HttpAnswer, type HttpRequest, answerJson, answerWith } from '../../core/http/messages.ts';
-import { route } from '../../core/http/route.ts';
+import { routesOf } from '../../core/http/route.ts';
 import {
   EVENT_STREAM_HEADERS,
   LAST_EVENT_ID_HEADER,
@@ -12,10 +12,11 @@ import {
 import type { OperationContext } from '../../core/operation.ts';
 import { cursorId, idOf } from '../session-events/public.ts';
 import type { ListFeedInput } from './input.ts';
-import { tailFeed } from './live.ts';
-import { listFeed } from './operations.ts';
-import { type FeedEntryRow, feedEntryOf } from './queries.ts';
-import { feedEntryDocument } from './rest-document.ts';
+import { listFeed, tailFeed } from './operations.ts';
+import { feedEntryDocument, toFeedEntry } from './documents.ts';
+import type { FeedEntryRow } from './queries.ts';
+
+const route = routesOf('Feed');
 
 const pageDocument = z
   .strictObject({
@@ -24,29 +25,19 @@ const pageDocument = z
       .string()
       .describe(
         'The cursor after the page, so that you can always poll with it. At the end of the feed it also passes entries that you cannot read.',
-      ),
+      )
+      .meta({ example: '1207' }),
   })
   .meta({ id: 'FeedPage' });
-
-export const feedEntryExample: z.input<typeof feedEntryDocument> = {
-  id: 1207,
-  type: 'session.state_changed',
-  createdAt: '2026-03-01T10:20:31.000Z',
-  subjectType: 'Session',
-  subjectId: '0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10',
-  data: { state: 'completed', previousState: 'inProgress' },
-};
 
 export const feedRoutes = [
   route(listFeed, {
     method: 'GET',
     path: '/v1/feed',
-    tag: 'Feed',
     summary: 'Lists the feed of the organization, or follows it live.',
     description:
       'Entries are listed by ascending id, which is the order of the commits: who follows `nextCursor` skips none and gets none twice. There is one for each change of what the caller may see; types whose scope the key lacks are left out. Entries are kept for 30 days. The header `Link` with `rel="next"` is present only while more entries follow.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored entries after `cursor` or `Last-Event-ID`, then each new entry as it is committed.',
     output: pageDocument,
-    status: 200,
     headerParameters: [
       {
         name: LAST_EVENT_ID_HEADER,
@@ -54,7 +45,6 @@ export const feedRoutes = [
         schema: { type: 'string', pattern: '^\\d+$' },
       },
     ],
-    examples: { output: { items: [feedEntryExample], nextCursor: '1207' } },
     mediaTypes: {
       'text/event-stream':
         'Each entry is sent as `id:` and `data:`. A comment is sent every 8 seconds. `event: error` with `{"error": "…"}` is sent when the stream ends.',
@@ -74,7 +64,7 @@ async function pageOf(context: OperationContext, input: ListFeedInput): Promise<
   try {
     const { entries, nextCursor, hasMore } = await listFeed(context, input);
     const headers: Record<string, string> = hasMore ? { Link: nextLink(context, input, nextCursor) } : {};
-    return answerJson({ items: entries.map(feedEntryOf), nextCursor }, { headers });
+    return answerJson({ items: entries.map(toFeedEntry), nextCursor }, { headers });
   } finally {
     context.budget.close();
   }
@@ -107,7 +97,7 @@ async function* partsOf(
 ): AsyncGenerator<string, void, undefined> {
   try {
     for await (const entries of pages)
-      yield entries.map((entry) => writeEvent({ id: entry.id, data: JSON.stringify(feedEntryOf(entry)) })).join('');
+      yield entries.map((entry) => writeEvent({ id: entry.id, data: JSON.stringify(toFeedEntry(entry)) })).join('');
   } catch (error) {
     yield writeError(toDomainError(error).message);
   }

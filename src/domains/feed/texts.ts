@@ -1,15 +1,5 @@
 import type { FeedType } from '../../core/feed.ts';
 
-/** What the fields of an entry mean, for both APIs. */
-export const FEED_TEXTS = {
-  id: 'Number of the entry in the feed of the organization, in the order in which they became visible. Numbers are left out now and then, so a gap does not mean that an entry is missing. It is also the cursor.',
-  type: 'What has changed.',
-  createdAt: 'When it changed.',
-  subjectType: 'Type of the changed object, as in the audit log.',
-  subjectId: 'Id of the changed object, which may have been deleted since. Null for a deleted account.',
-  data: 'States and ids, depending on the type; never texts or addresses.',
-} as const;
-
 export const FEED_TYPE_TEXTS: Readonly<Record<FeedType, string>> = {
   'session.created': 'A session was created. `data` has its `state`.',
   'session.state_changed': 'A session has another state. `data` has `state` and `previousState`.',

@@ -30,7 +30,8 @@ export function emailOf(claims: Claims, { email: trust, domains }: Pick<OidcSett
       'Your identity provider sent an e-mail address that is not valid here. Ask its administrator for an address of plain letters.',
     );
   const isAbsent = verified === undefined || verified === null;
-  if (verified !== true && !(isAbsent && trust === 'trusted'))
+  const isVerified = verified === true || verified === 'true';
+  if (!isVerified && !(isAbsent && trust === 'trusted'))
     throw new RefusedIdentityError(
       isAbsent
         ? 'Your identity provider does not say that your e-mail address is verified. The operator of this gateway can set OIDC_EMAIL=trusted if the provider verifies all addresses.'
@@ -46,9 +47,13 @@ export function emailOf(claims: Claims, { email: trust, domains }: Pick<OidcSett
 }
 
 /** The name that a new account gets; null if it is not one that people could give themselves. */
-export function nameOf({ name }: Claims): string | null {
-  const valid = personName.safeParse(typeof name === 'string' ? name.trim() : undefined);
-  return valid.success ? valid.data : null;
+export function nameOf({ name, given_name: given, family_name: family }: Claims): string | null {
+  for (const parts of [[name], [given, family]]) {
+    const text = parts.filter((part) => typeof part === 'string').join(' ');
+    const valid = personName.safeParse(text.trim());
+    if (valid.success) return valid.data;
+  }
+  return null;
 }
 
 /** Whether a `sub` has 1 to 255 characters without control characters, and can be stored. */
@@ -56,11 +61,20 @@ export function isSubject(sub: string): boolean {
   return sub.length <= 255 && sub.isWellFormed() && /^\P{Cc}+$/u.test(sub);
 }
 
-/** The groups of a person; undefined if the provider does not say, or says that there are too many to list. */
-export function groupsOf(claims: Claims, claim: string): readonly string[] | undefined {
+/**
+ * The groups of a person; undefined if the provider says that there are too many to list, or sends what is no list. Okta and Entra leave the
+ * claim out for somebody without groups. A text is one group, or several with commas or semicolons between them.
+ */
+export function groupsOf(
+  claims: Claims,
+  { groupsClaim: claim, groupsMissing }: Pick<OidcSettings, 'groupsClaim' | 'groupsMissing'>,
+): readonly string[] | undefined {
+  if (claim === undefined) return [];
   if (isOverflow(claims, claim)) return undefined;
   const groups = Object.hasOwn(claims, claim) ? claims[claim] : undefined;
-  if (typeof groups === 'string') return [groups];
+  if (groups === undefined) return groupsMissing === 'none' ? [] : undefined;
+  if (typeof groups === 'string')
+    return [groups, ...groups.split(/[,;]/)].map((group) => group.trim()).filter((group) => group !== '');
   const isList = Array.isArray(groups) && groups.every((group) => typeof group === 'string');
   return isList ? groups : undefined;
 }

@@ -12,6 +12,8 @@ const IdentitySchema = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade'),
     createdAt: p.datetime(),
     lastSignedInAt: p.datetime(),
+    /** The OIDC_RELINK_UNTIL with which it got its subject, so that it gets no other one with the same. */
+    relinkedUntil: p.text().nullable(),
   },
   uniques: [
     { name: 'identity_subject_unique', properties: ['issuer', 'subject'] },

@@ -11,5 +11,6 @@ export const identities = {
   cleanups: { 'sign-in tokens': deleteExpiredTokens },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: {},
 } as const satisfies Module;

@@ -5,5 +5,6 @@ export type { IdentityTables } from './entity.ts';
 export { readOwnIdentities } from './queries.ts';
 export type { NewSignIn } from './recorded-sign-ins.ts';
 export { signInIdentity, signInWithLink } from './sign-in.ts';
+export { unlinkIdentities } from './unlink.ts';
 export { hasIdentity, revokeLeftovers } from './unproven-accounts.ts';
 export { LINK_MINUTES, createSignInLink, useState } from './tokens.ts';

@@ -7,9 +7,9 @@ import type { User } from '../users/public.ts';
 
 /** Sign-ins of people in the audit log. */
 
-export type SignInContext = Pick<OperationContext, 'now' | 'newId' | 'requestId' | 'requestIdOrigin'>;
+export type SignInContext = Pick<OperationContext, 'now' | 'newId' | 'requestId' | 'requestIdOrigin'> &
+  Partial<Pick<OperationContext, 'client'>>;
 
-/** A sign-in that begins. */
 export interface NewSignIn {
   readonly id: ApiKeyId;
   readonly expiresAt: Date;
@@ -27,7 +27,18 @@ export function recordSignIn(
   return recordAudit(em, auditEntry({ ...context, actor }, operation, target));
 }
 
-/** The organization whose audit log has the sign-in: the one with the slug if the person is in it, else their only one. */
+/** Records a sign-in in the audit log of each organization of the person. */
+export async function recordInAll(
+  em: EntityManager,
+  user: User,
+  record: (organizationId: OrganizationId | null) => Promise<void>,
+): Promise<void> {
+  const memberships = await em.find(Membership, { user }, { limit: 100 });
+  const ids = memberships.map(({ organization }) => organization.id);
+  for (const id of ids.length > 0 ? ids : [null]) await record(id);
+}
+
+/** The organization whose audit log has what else a sign-in does: the one with the slug if the person is in it, else their only one. */
 export async function recordedIn(em: EntityManager, user: User, slug?: string): Promise<OrganizationId | null> {
   const memberships = await em.find(Membership, { user }, { populate: ['organization'], limit: 100 });
   const own = slug === undefined ? undefined : memberships.find(({ organization }) => organization.slug === slug);

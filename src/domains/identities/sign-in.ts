@@ -11,7 +11,7 @@ import { User, findOrCreateUser, lockUser } from '../users/public.ts';
 import { type Claims, RefusedIdentityError, emailOf, groupsOf, nameOf } from './claims.ts';
 import { Identity } from './entity.ts';
 import { redeemSignInLink } from './tokens.ts';
-import { type NewSignIn, type SignInContext, recordSignIn, recordedIn } from './recorded-sign-ins.ts';
+import { type NewSignIn, type SignInContext, recordInAll, recordSignIn, recordedIn } from './recorded-sign-ins.ts';
 import { isUnproven } from './unproven-accounts.ts';
 
 /** Who signs in with the identity provider: which account, and with which role. */
@@ -36,6 +36,12 @@ export async function signInIdentity(
   given: { readonly claims: Claims; readonly settings: OidcSettings; readonly signIn: NewSignIn },
 ): Promise<PersonSignedIn> {
   const { claims, settings, signIn } = given;
+  const groups = groupsOf(claims, settings);
+  const { allowedGroups } = settings;
+  if (allowedGroups && !groups?.some((group) => allowedGroups.includes(group)))
+    throw new RefusedIdentityError(
+      'You are in none of the groups that may sign in here. Ask the administrator of your identity provider to add you to one, and to send your groups.',
+    );
   const known = await findIdentity(em, settings.issuer, claims.sub);
   const found = known ? asKnown(known) : await joinIdentity(em, context, claims, settings);
   const { user } = found.identity;
@@ -44,7 +50,7 @@ export async function signInIdentity(
   const name = `Sign-in with ${settings.name}`;
   beginPersonalSignIn(em, { ...signIn, user, name, at: context.now() });
   await em.flush();
-  const roles = await applyRoles(em, { user, isNew: found.how === 'created', claims, settings, at: context.now() });
+  const roles = await applyRoles(em, { user, isNew: found.how === 'created', groups, settings, at: context.now() });
   await em.flush();
   const organizationId = await recordedIn(em, user, settings.organization);
   const record = (operation: string, target: AuditTarget) => recordSignIn(em, context, signIn, operation, target);
@@ -53,7 +59,9 @@ export async function signInIdentity(
   const ended = revoked?.length ? `; revoked ${revoked.length} credentials` : '';
   if (found.how) await record('joinIdentity', { ...person, detail: `${found.how}: ${settings.issuer}${ended}` });
   if (roles.changed) await record('changeOrganizationMemberRole', { ...person, ...roles.changed });
-  await record('signIn', { type: 'ApiKey', id: signIn.id, organizationId, label: name, detail: 'OIDC' });
+  await recordInAll(em, user, (id) =>
+    record('signIn', { type: 'ApiKey', id: signIn.id, organizationId: id, label: name, detail: 'OIDC' }),
+  );
   const notice = [revoked?.length ? NOTICES.revokedKeys : '', roles.notice ?? '']
     .filter((text) => text !== '')
     .join(' ');
@@ -67,9 +75,9 @@ const WRONG_LINK =
 export async function signInWithLink(
   em: EntityManager,
   context: SignInContext,
-  given: { readonly token: string; readonly organization: string | undefined; readonly signIn: NewSignIn },
+  given: { readonly token: string; readonly signIn: NewSignIn },
 ): Promise<{ readonly userId: UserId }> {
-  const { token, organization, signIn } = given;
+  const { token, signIn } = given;
   const userId = await redeemSignInLink(em, token, context.now());
   // The account is locked before it is read, because its deletion may have begun.
   const user = userId !== undefined && (await lockUser(em, userId)) ? await em.findOne(User, { id: userId }) : null;
@@ -77,9 +85,10 @@ export async function signInWithLink(
   const name = 'Sign-in with a one-time link';
   beginPersonalSignIn(em, { ...signIn, user, name, at: context.now() });
   await em.flush();
-  const organizationId = await recordedIn(em, user, organization);
-  const target: AuditTarget = { type: 'ApiKey', id: signIn.id, organizationId, label: name, detail: 'LINK' };
-  await recordSignIn(em, context, signIn, 'signIn', target);
+  const target = { type: 'ApiKey' as const, id: signIn.id, label: name, detail: 'LINK' };
+  await recordInAll(em, user, (organizationId) =>
+    recordSignIn(em, context, signIn, 'signIn', { ...target, organizationId }),
+  );
   return { userId: user.id };
 }
 
@@ -106,11 +115,23 @@ async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, cl
   await requireAccount(em, user);
   const meanwhile = await findIdentity(em, settings.issuer, claims.sub);
   if (meanwhile) return asKnown(meanwhile);
-  if (await em.findOne(Identity, { issuer: settings.issuer, user }))
-    throw new RefusedIdentityError(
-      'The account of your e-mail address is joined to another identity of this provider. Sign in with that one, or ask the operator of this gateway.',
-    );
   const at = now();
+  const former = await em.findOne(Identity, { issuer: settings.issuer, user });
+  if (former) {
+    const { relinkUntil } = settings;
+    // A day in ISO 8601 compares like a text.
+    if (
+      relinkUntil === undefined ||
+      former.relinkedUntil === relinkUntil ||
+      at.toISOString().slice(0, 10) > relinkUntil
+    )
+      throw new RefusedIdentityError(
+        'The account of your e-mail address is joined to another identity of this provider. Sign in with that one, or ask the operator of this gateway to unlink it (“cli identities unlink --email E”).',
+      );
+    former.subject = claims.sub;
+    former.relinkedUntil = relinkUntil;
+    return { identity: former, how: 'relinked' as const, revoked: undefined };
+  }
   const revoked = !isNew && (await isUnproven(em, user.id)) ? await revokeKeys(em, { userId: user.id }, at) : undefined;
   if (isNew || revoked) user.rename(nameOf(claims), at);
   const identity = em.create(Identity, {
@@ -128,7 +149,7 @@ async function joinIdentity(em: EntityManager, { now, newId }: SignInContext, cl
 
 interface Roles {
   readonly notice?: string;
-  readonly changed?: { readonly organizationId: OrganizationId; readonly detail: Role };
+  readonly changed?: { readonly organizationId: OrganizationId; readonly detail: string };
   readonly isDemoted: boolean;
 }
 
@@ -140,25 +161,22 @@ async function applyRoles(
   given: {
     readonly user: User;
     readonly isNew: boolean;
-    readonly claims: Claims;
+    /** Undefined if they are not known. */
+    readonly groups: readonly string[] | undefined;
     readonly settings: OidcSettings;
     readonly at: Date;
   },
 ): Promise<Roles> {
-  const { user, isNew, claims, settings, at } = given;
-  const { adminGroups, groupsClaim, defaultRole } = settings;
+  const { user, isNew, groups, settings, at } = given;
+  const { adminGroups, defaultRole } = settings;
   const organization = settings.organization ? await em.findOne(Organization, { slug: settings.organization }) : null;
   if (!organization) return UNCHANGED;
   const before = await em.findOne(Membership, { organization, user });
-  const groups = groupsClaim === undefined || adminGroups.length === 0 ? [] : groupsOf(claims, groupsClaim);
   const joins = before !== null || (isNew && defaultRole === 'member');
-  const byGroups: Role | undefined =
-    adminGroups.length === 0 || !groups
-      ? undefined
-      : groups.some((group) => adminGroups.includes(group))
-        ? 'admin'
-        : 'member';
-  const notice = groups ? undefined : NOTICES.unknownGroups;
+  const isKnown = adminGroups.length > 0 && groups !== undefined;
+  const group = groups?.find((each) => adminGroups.includes(each));
+  const byGroups: Role | undefined = isKnown ? (group === undefined ? 'member' : 'admin') : undefined;
+  const notice = groups || adminGroups.length === 0 ? undefined : NOTICES.unknownGroups;
   const role = byGroups ?? before?.role ?? 'member';
   if ((!joins && byGroups !== 'admin') || role === before?.role) return { ...UNCHANGED, ...(notice && { notice }) };
   const wasAdmin = before?.role === 'admin';
@@ -168,7 +186,8 @@ async function applyRoles(
     if (error instanceof ConflictError) return { ...UNCHANGED, notice: NOTICES.lastAdministrator };
     throw error;
   }
-  const changed = { organizationId: organization.id, detail: role };
+  const detail = group === undefined ? role : `${role} (group ${group.slice(0, 200)})`;
+  const changed = { organizationId: organization.id, detail };
   return { changed, isDemoted: wasAdmin && role === 'member', ...(notice && { notice }) };
 }
 

@@ -8,7 +8,7 @@ import { Identity } from './entity.ts';
 /**
  * Whether nobody has proved that the account belongs to the owner of its e-mail address. Whoever has the token of an invitation gets such an
  * account, with an unbound key as its first one. The operator's first key of an account is bound, or has an entry of the command line in the
- * audit log. An account with an identity of another issuer is proven.
+ * audit log. An account with an identity of another issuer is proven, and so is one whose identity the operator has unlinked.
  */
 export async function isUnproven(em: EntityManager, userId: UserId): Promise<boolean> {
   if (await hasIdentity(em, userId)) return false;
@@ -19,9 +19,13 @@ export async function isUnproven(em: EntityManager, userId: UserId): Promise<boo
     .getKysely<Readable<AuditTables>>()
     .selectFrom('audit_entry')
     .select('id')
-    .where('target_id', '=', first.id)
-    .where('operation', '=', 'createApiKey')
     .where('source', '=', 'command_line')
+    .where((eb) =>
+      eb.or([
+        eb.and({ target_id: first.id, operation: 'createApiKey' }),
+        eb.and({ target_id: userId, operation: 'unlinkIdentities' }),
+      ]),
+    )
     .limit(1)
     .executeTakeFirst();
   return issued === undefined;

@@ -1,9 +1,8 @@
 import { resolveBatched } from '../../core/graphql/batches.ts';
 import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
-import { mutation } from '../../core/graphql/mutations.ts';
-import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { nodeType } from '../../core/graphql/nodes.ts';
+import { deleted, mutation } from '../../core/graphql/mutations.ts';
+import { entityType } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
@@ -21,13 +20,12 @@ import {
 import { mayRevoke } from './policy.ts';
 import { type InvitationRow, invitationRow, organizationNames } from './queries.ts';
 
-const InvitationType = nodeType<InvitationRow>('OrganizationInvitation', {
+const InvitationType = entityType<InvitationRow>('OrganizationInvitation', {
   description:
     'An open invitation to join an organization. It is not accepted, revoked or expired, and its inviter is still an administrator. Administrators of the organization can see it, and the user with the invited e-mail address.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readInvitations(context, uuidsOf(keys), selected),
+  read: readInvitations,
+  databaseId: 'The id of the invitation in the database.',
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the invitation in the database.' }),
     email: t.exposeString('email', {
       description: 'The invited e-mail address, in lower case. Only a user with this address can accept.',
     }),
@@ -87,12 +85,7 @@ mutation(inviteOrganizationMember, {
 
 mutation(revokeOrganizationInvitation, {
   ids: { invitationId: 'OrganizationInvitation' },
-  payload: (t) => ({
-    deletedId: t.id({
-      description: 'Global id of the revoked invitation.',
-      resolve: ({ id }) => toGlobalId('OrganizationInvitation', id),
-    }),
-  }),
+  payload: deleted('OrganizationInvitation', 'revoked invitation'),
 });
 
 mutation(acceptOrganizationInvitation, {

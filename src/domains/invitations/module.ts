@@ -13,5 +13,6 @@ export const invitations = {
   cleanups: { invitations: deleteExpiredInvitations },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: { OrganizationInvitation: OPEN_TO_ROLE },
 } as const satisfies Module;

@@ -1,12 +1,13 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { type AuditTarget, auditEntry, recordAudit } from '../../core/audit.ts';
-import { ConflictError, ForbiddenError, NotFoundError, notFound } from '../../core/errors.ts';
+import { ConflictError, ForbiddenError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import type { InvitationId } from '../../core/ids.ts';
 import { ANYBODY, type Role, SCOPES, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, type WorkContext, defineOperation, guarded } from '../../core/operation.ts';
 import { conflictOf } from '../../core/postgres/failures.ts';
-import { type CreatedApiKey, issueApiKey, replaceUnusedKey } from '../api-keys/public.ts';
+import { type CreatedApiKey, issueApiKey, recordUnboundKey, replaceUnusedKey } from '../api-keys/public.ts';
 import { hasIdentity } from '../identities/public.ts';
 import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
@@ -30,7 +31,19 @@ import {
   organizationOfToken,
   previewOf,
 } from './queries.ts';
-import { generateInvitationToken, hashInvitationToken } from './token.ts';
+
+const PREFIX = 'wgi_';
+const RANDOM_BYTES = 32;
+
+/** Creates a token of 256 random bits: `wgi_` and 43 characters of base64url. */
+export function generateInvitationToken(): string {
+  return PREFIX + randomBytes(RANDOM_BYTES).toString('base64url');
+}
+
+/** SHA-256 of a token, as it is stored and looked up. A random token needs no salt and no slow hash. */
+export function hashInvitationToken(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}
 
 /** Maximum number of open invitations of an organization. */
 export const MAX_OPEN_INVITATIONS = 100;
@@ -51,7 +64,10 @@ export const inviteOrganizationMember = defineOperation({
   input: inviteOrganizationMemberInput,
   errors: [ConflictError],
   run: async (context, { email, role }): Promise<CreatedInvitation> => {
-    const { em, actor, now, newId } = context;
+    const { em, actor, now, newId, settings } = context;
+    const domains = settings.companyDomains;
+    if (domains && !domains.some((domain) => email.endsWith(`@${domain}`)))
+      throw invalid('email', `must be of one of these domains: ${domains.join(', ')}`);
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
     if (await isMember(em, organization.id, email))
@@ -118,7 +134,9 @@ export const acceptOrganizationInvitation = defineOperation({
   input: acceptOrganizationInvitationInput,
   errors: [NotFoundError, ConflictError],
   run: async (context, { token }): Promise<AcceptedInvitation> => {
-    const { em, actor, now } = context;
+    const { em, actor, now, settings } = context;
+    const isSignedIn = actor.kind === 'SIGN_IN' && actor.signedInWithId == null;
+    if (settings.companyDomains && !isSignedIn) throw new ForbiddenError(SIGN_IN_FIRST);
     const hash = await lockedToken(em, token);
     const invitation = await openInvitationOf(em, hash, now());
     if (!invitation) throw notFound('invitation');
@@ -172,7 +190,10 @@ export async function previewOrganizationInvitation(
   return preview;
 }
 
-type KeylessContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin'>;
+const SIGN_IN_FIRST =
+  'this gateway accepts invitations through its identity provider alone; open the link of the invitation in a browser, and sign in there';
+
+type KeylessContext = WorkContext & Pick<OperationContext, 'requestId' | 'requestIdOrigin' | 'client'>;
 
 /**
  * Accepts an invitation without an API key: creates the account of the invited e-mail address, makes it a member, and
@@ -184,6 +205,7 @@ export async function acceptInvitationWithoutKey(
   context: KeylessContext,
   { token, name }: AcceptInvitationWithoutKeyInput,
 ): Promise<AcceptedInvitation & CreatedApiKey> {
+  if (context.settings.companyDomains) throw new ConflictError('WRONG_STATE', SIGN_IN_FIRST);
   try {
     return await context.em.transactional(async (em) => {
       const inner = { ...context, em };
@@ -193,6 +215,8 @@ export async function acceptInvitationWithoutKey(
       if (!accepted) throw notFound('invitation');
       const actor = { keyId: accepted.apiKey.id, organization: accepted.organization };
       await recordAudit(em, auditEntry({ ...context, actor }, 'acceptOrganizationInvitation', acceptedBy(accepted)));
+      const entryOf = (target: AuditTarget) => auditEntry({ ...context, actor }, 'createApiKey', target);
+      if (open) await recordUnboundKey(em, accepted.apiKey, entryOf);
       return accepted;
     });
   } catch (error) {

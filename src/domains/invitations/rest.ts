@@ -1,35 +1,46 @@
 import { z } from 'zod';
-import { documentOf } from '../../core/http/documents.ts';
+import { exampleOf } from '../../core/documents.ts';
 import { keylessRoute } from '../../core/http/route.ts';
-import { memberCountsOf, organizationRow } from '../organizations/public.ts';
-import { organizationDocument, organizationExample, toOrganizationDocument } from '../organizations/rest-documents.ts';
+import { memberCountsOf, organizationDocument, organizationRow, toOrganization } from '../organizations/public.ts';
 import { ROLES } from '../../core/access.ts';
 import { acceptInvitationWithoutKeyInput, previewOrganizationInvitationInput } from './input.ts';
 import { acceptInvitationWithoutKey, previewOrganizationInvitation } from './operations.ts';
 
-const KEY_TEXTS = { id: 'Id of the key.', key: 'The secret of the key: `wgk_…`. It is shown only in this answer.' };
-const ACCEPTED_TEXTS = { organization: 'The organization that the user joined.', apiKey: 'The first key of the user.' };
+const acceptedInvitationDocument = z
+  .strictObject({
+    organization: organizationDocument.describe('The organization that the user joined.'),
+    apiKey: z
+      .strictObject({
+        id: z.uuid().describe('Id of the key.'),
+        key: z.string().describe('The secret of the key: `wgk_…`. It is shown only in this answer.'),
+      })
+      .describe('The first key of the user.')
+      .meta({
+        example: { id: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d', key: 'wgk_ab12yJ7nQm0PzKd4Xs9TfVbRhLcGwEo3u1Ayz' },
+      }),
+  })
+  .meta({ id: 'AcceptedInvitation' });
 
-const acceptedInvitationDocument = documentOf(ACCEPTED_TEXTS, {
-  organization: organizationDocument,
-  apiKey: documentOf(KEY_TEXTS, { id: z.uuid(), key: z.string() }),
-}).meta({ id: 'AcceptedInvitation' });
+const invitationPreviewDocument = z
+  .strictObject({
+    organizationName: z.string().describe('Name of the organization.').meta({ example: 'Example Works' }),
+    email: z.string().describe('The invited e-mail address, in lower case.').meta({ example: 'bea@example.com' }),
+    role: z.enum(ROLES).describe('Role of the new member.').meta({ example: 'member' }),
+    inviter: z
+      .string()
+      .nullable()
+      .describe(
+        'The administrator who created the invitation: their name, or their e-mail address if they have no name.',
+      )
+      .meta({ example: 'Ann' }),
+    expiresAt: z.iso
+      .datetime()
+      .describe('When the invitation expires: 7 days after it was created.')
+      .meta({ example: '2026-03-08T10:00:00.000Z' }),
+  })
+  .meta({ id: 'InvitationPreview' });
 
-const PREVIEW_TEXTS = {
-  organizationName: 'Name of the organization.',
-  email: 'The invited e-mail address, in lower case.',
-  role: 'Role of the new member.',
-  inviter: 'The administrator who created the invitation: their name, or their e-mail address if they have no name.',
-  expiresAt: 'When the invitation expires: 7 days after it was created.',
-};
-
-const invitationPreviewDocument = documentOf(PREVIEW_TEXTS, {
-  organizationName: z.string(),
-  email: z.string(),
-  role: z.enum(ROLES),
-  inviter: z.string().nullable(),
-  expiresAt: z.iso.datetime(),
-}).meta({ id: 'InvitationPreview' });
+const accepted = exampleOf(acceptedInvitationDocument);
 
 /** The token is in the body, because URLs reach logs and histories. */
 export const invitationRoutes = [
@@ -48,13 +59,6 @@ export const invitationRoutes = [
     errors: [400, 404],
     examples: {
       input: { token: 'wgi_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg' },
-      output: {
-        organizationName: organizationExample.name,
-        email: 'bea@example.com',
-        role: 'member',
-        inviter: 'Ann',
-        expiresAt: '2026-03-08T10:00:00.000Z',
-      },
     },
     run: async (context, input) => {
       const { inviterName, inviterEmail, expiresAt, ...preview } = await previewOrganizationInvitation(context, input);
@@ -76,16 +80,13 @@ export const invitationRoutes = [
     errors: [400, 404, 409],
     examples: {
       input: { token: 'wgi_Zm9yIGV4YW1wbGUgb25seSwgbm90IGEgcmVhbCB0b2tlbg', name: 'Ann' },
-      output: {
-        organization: { ...organizationExample, memberCount: 2 },
-        apiKey: { id: '9b1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d', key: 'wgk_ab12yJ7nQm0PzKd4Xs9TfVbRhLcGwEo3u1Ayz' },
-      },
+      output: { ...accepted, organization: { ...accepted.organization, memberCount: 2 } },
     },
     run: async (context, input) => {
       const { organization, apiKey, key } = await acceptInvitationWithoutKey(context, input);
       const counts = await memberCountsOf(context)([organization.id]);
       return {
-        organization: toOrganizationDocument(organizationRow(organization), counts.get(organization.id) ?? 1),
+        organization: toOrganization(organizationRow(organization), counts.get(organization.id) ?? 1),
         apiKey: { id: apiKey.id, key },
       };
     },

@@ -58,6 +58,7 @@ export async function applyUpdate(
   if (connection.type === 'remote' && (moves || headers || clientId !== undefined || clientSecret !== undefined)) {
     connection.stop('AUTHORIZATION_REQUIRED', 'the connection was changed; authorize it again to connect', now());
   }
+  connection.listVersion += 1;
   connection.updatedAt = now();
 }
 

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import type { OAuthTokens } from '@modelcontextprotocol/client';
+import { MIN_REFRESH_MS, refreshTimes } from './authorization/refresh-schedule.ts';
 import type { McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import { deleteSecrets, openSecrets, readSecrets, storeSecret } from '../../core/secrets/secret-store.ts';
@@ -7,7 +8,7 @@ import type { SecretBox } from '../../core/secrets/secrets.ts';
 import { invalid } from '../../core/errors.ts';
 import type { McpConnection } from './entity.ts';
 import { MAX_NAMES } from './input.ts';
-import type { OAuthClient } from './oauth/authorization-server.ts';
+import type { OAuthClient } from './authorization/authorization-server.ts';
 
 /** Reads and writes the credentials of connections. Each is one row in the secret store. */
 
@@ -142,7 +143,6 @@ export async function storeTokens(
   connection: McpConnection,
   { issuer, tokens, scope }: NewTokens,
 ): Promise<void> {
-  const at = now().getTime();
   const set: TokenSet = {
     issuer,
     accessToken: tokens.access_token,
@@ -150,15 +150,10 @@ export async function storeTokens(
     scope: scopeToRepeat(scope, tokens.scope),
   };
   await storeSecret(em, secrets, ownerOf(connection), TOKENS, JSON.stringify(set));
-  const lifetimeMs = lifetimeOf(tokens);
   if (tokens.expires_in !== undefined && tokens.expires_in * 1000 < MIN_REFRESH_MS)
     mcpObserver.problemFound('lifetime', { connectionId: connection.id, host: new URL(issuer).host });
   connection.setTokens({
-    expiresAt: lifetimeMs === undefined ? null : new Date(at + lifetimeMs),
-    refreshAfter:
-      lifetimeMs === undefined
-        ? null
-        : new Date(at + Math.max(lifetimeMs - refreshMarginMs(lifetimeMs), MIN_REFRESH_MS)),
+    ...refreshTimes(tokens, now()),
     // Some servers separate scopes with commas.
     scopes: tokens.scope?.split(/[\s,]+/).filter(Boolean) ?? connection.grantedScopes ?? null,
   });
@@ -172,22 +167,6 @@ function scopeToRepeat(asked: string | undefined, granted: string | undefined): 
   const known = asked?.split(' ') ?? [];
   const isPart = granted !== undefined && granted !== '' && granted.split(' ').every((scope) => known.includes(scope));
   return isPart ? granted : asked;
-}
-
-/** Minimum time between two refreshes of a connection, whatever its server says. */
-export const MIN_REFRESH_MS = 10_000;
-const TEN_YEARS_MS = 10 * 365 * 86_400_000;
-
-/** The lifetime of an access token; undefined when it is unknown. Some servers write 0 or null for a token that does not expire. */
-function lifetimeOf({ expires_in: seconds = 0 }: OAuthTokens): number | undefined {
-  if (!Number.isFinite(seconds) || seconds <= 0) return undefined;
-  return Math.min(Math.max(seconds * 1000, MIN_REFRESH_MS), TEN_YEARS_MS);
-}
-
-/** How long before expiry a token is refreshed: 1 to 2 minutes, less for short lifetimes. Random, to spread refreshes over time. */
-function refreshMarginMs(lifetimeMs: number): number {
-  const spread = 1 + Math.random();
-  return Math.min(60_000 * spread, lifetimeMs * 0.2 * spread);
 }
 
 /** The next refresh does not send the scope that was asked for, because the server has refused it. */

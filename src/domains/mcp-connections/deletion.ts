@@ -4,7 +4,7 @@ import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
 import { deleteSecretsOf } from '../../core/secrets/secret-store.ts';
 import { AUTHORIZATION_TABLE, CONNECTION_TABLE } from './credentials.ts';
 import type { McpConnectionTables } from './entity.ts';
-import { type RevocationContext, queueRevocations } from './oauth/token-revocation.ts';
+import { type RevocationContext, queueRevocations } from './authorization/token-revocation.ts';
 
 /** Deletes connections and authorizations with their secrets. Every function runs in the caller's transaction. */
 

@@ -2,7 +2,7 @@ import { type InferKyselyDB, type Opt, defineEntity, p } from '@mikro-orm/postgr
 import type { ApiKeyId, McpAuthorizationId, McpConnectionId, OrganizationId } from '../../core/ids.ts';
 import { Organization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
-import type { AuthorizationServer } from './oauth/authorization-server.ts';
+import type { AuthorizationServer } from './authorization/authorization-server.ts';
 import { STATUSES, type Status, standingOf } from './status.ts';
 
 export const TYPES = ['remote', 'stdio'] as const;
@@ -70,6 +70,8 @@ const McpConnectionSchema = defineEntity({
     /** The resource (RFC 8707) to ask for, in place of the address of the server. */
     resource: p.text().nullable(),
     allowMissingPkceMetadata: p.boolean().default(false),
+    /** Incremented when what is kept of the server's lists may no longer be valid. */
+    listVersion: p.integer().$type<Opt<number>>().default(0),
     createdAt: p.datetime(),
     updatedAt: p.datetime(),
   },
@@ -110,6 +112,7 @@ export class McpConnection extends McpConnectionSchema.class {
   ): void {
     this.status = status;
     this.statusReason = reason;
+    this.listVersion += 1;
     if (status !== 'UNREACHABLE') this.connectedAt = null;
     this.lastCheckedAt = at;
     this.authorizationExpiresAt = authorizationExpiresAt;
@@ -185,4 +188,31 @@ const McpTokenRevocationSchema = defineEntity({
 export class McpTokenRevocation extends McpTokenRevocationSchema.class {}
 McpTokenRevocationSchema.setClass(McpTokenRevocation);
 
-export type McpConnectionTables = InferKyselyDB<typeof McpConnectionSchema | typeof McpAuthorizationSchema>;
+const McpUsedHandleSchema = defineEntity({
+  name: 'McpUsedHandle',
+  tableName: 'mcp_used_handle',
+  properties: {
+    id: p.uuid().primary(),
+    organization: () => p.manyToOne(Organization).deleteRule('cascade'),
+    /** The owner of a personal connection. */
+    owner: () => p.manyToOne(User).nullable().deleteRule('cascade'),
+    /** In lower case. */
+    handle: p.text(),
+    /** SHA-256 of the address of the server: a new connection to the same one may have the handle. */
+    serverHash: p.blob().nullable(),
+    releasedAt: p.datetime(),
+  },
+  uniques: [{ name: 'mcp_used_handle_unique', properties: ['organization', 'handle'] }],
+  indexes: [
+    { name: 'mcp_used_handle_owner_index', properties: ['owner'] },
+    { name: 'mcp_used_handle_age_index', properties: ['releasedAt'] },
+  ],
+});
+
+/** A handle that a connection has had: agents may still call tools by it. */
+export class McpUsedHandle extends McpUsedHandleSchema.class {}
+McpUsedHandleSchema.setClass(McpUsedHandle);
+
+export type McpConnectionTables = InferKyselyDB<
+  typeof McpConnectionSchema | typeof McpAuthorizationSchema | typeof McpUsedHandleSchema
+>;

@@ -1,3 +1,5 @@
+import { toConnection } from './documents.ts';
+import { exportedList } from '../../core/exported-pages.ts';
 import { DELETION_BATCH, type Module, SMALL_DELETION_BATCH, deletionStep } from '../../core/module.ts';
 import {
   deleteAuthorizationsOf,
@@ -5,21 +7,21 @@ import {
   deleteExpiredAuthorizations,
   forgetConnectionOwner,
 } from './deletion.ts';
-import { McpAuthorization, McpConnection, McpTokenRevocation } from './entity.ts';
-import { mcpRefreshJob } from './oauth/token-refresh-job.ts';
-import { mcpTokenRevocationJob } from './oauth/token-revocation.ts';
-import { requireStillManaged } from './replayed-connections.ts';
+import { McpAuthorization, McpConnection, McpTokenRevocation, McpUsedHandle } from './entity.ts';
+import { deleteOldHandles } from './connection-handle.ts';
+import { mcpRefreshJob } from './authorization/token-refresh-job.ts';
+import { mcpTokenRevocationJob } from './authorization/token-revocation.ts';
 import { mcpConnectionPages, mcpConnectionRoutes } from './rest.ts';
 import { mcpConnectionTopic } from './topics.ts';
-import { readConnectionVersions } from './queries.ts';
+import { MCP_CONNECTIONS, readConnectionVersions, requireStillManaged } from './queries.ts';
 
 export const mcpConnections = {
-  entities: [McpConnection, McpAuthorization, McpTokenRevocation],
+  entities: [McpConnection, McpAuthorization, McpTokenRevocation, McpUsedHandle],
   graphql: () => Promise.all([import('./graphql/operations.ts'), import('./graphql/read-operations.ts')]),
   routes: mcpConnectionRoutes,
   pages: mcpConnectionPages,
   jobs: () => [mcpRefreshJob, mcpTokenRevocationJob],
-  cleanups: { authorizations: deleteExpiredAuthorizations },
+  cleanups: { authorizations: deleteExpiredAuthorizations, 'used handles': deleteOldHandles },
   topics: [{ topicOf: mcpConnectionTopic, read: readConnectionVersions }],
   deletionSteps: {
     ofUser: [
@@ -35,5 +37,6 @@ export const mcpConnections = {
       ),
     ],
   },
+  exports: [exportedList('mcpConnection', MCP_CONNECTIONS, { lineOf: toConnection })],
   replays: { McpServer: requireStillManaged },
 } as const satisfies Module;

@@ -11,17 +11,15 @@ import {
 import { sentences } from '../../core/text/wording.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { publishToFeed } from '../../core/feed.ts';
-import { groupBy } from '../../core/group-by.ts';
-import type { McpConnectionId } from '../../core/ids.ts';
-import { isUuid } from '../../core/text/uuids.ts';
+import { groupBy } from '../../core/arrays.ts';
+import { type McpConnectionId, isUuid } from '../../core/ids.ts';
 import { type ActingOrganization, hasAccess, requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
-import { type ConnectionResult, saveOutcome } from './oauth/operations.ts';
+import { type ConnectionResult, saveOutcome } from './authorization/operations.ts';
 import { connectRemote } from './remote/connect.ts';
 import { type Credentials, mergeNamed, readCredentials, storeClientSecret } from './credentials.ts';
 import { deleteConnectionRows } from './deletion.ts';
 import { McpConnection } from './entity.ts';
-import { feedSubjectOf } from './feed-subject.ts';
 import {
   type CreateMcpConnectionInput,
   type RemoteInput,
@@ -30,7 +28,7 @@ import {
   mcpConnectionReference,
   updateMcpConnectionInput,
 } from './input.ts';
-import { revoke } from './oauth/authorization-flow.ts';
+import { revoke } from './authorization/authorization-flow.ts';
 import {
   ADMINS_MANAGE_SHARED,
   READ_MCP_CONNECTIONS,
@@ -41,11 +39,17 @@ import {
 } from './policy.ts';
 import { MCP_CONNECTIONS, findReferenced } from './queries.ts';
 import { mcpConnectionTopic } from './topics.ts';
-import { clientOf } from './oauth/client.ts';
+import { clientOf } from './authorization/client.ts';
 import { applyUpdate } from './connection-changes.ts';
-import { freeHandle, lockHandles } from './handle.ts';
+import {
+  freeHandle,
+  handleTaken,
+  lockHandles,
+  requireFreeHandle,
+  requireReuser,
+  reserveHandle,
+} from './connection-handle.ts';
 import type { NewSettings } from './settings-input.ts';
-import { handleTaken } from './settings-operations.ts';
 import { type NoFields, givenNames } from '../../core/keys-of.ts';
 
 const connectionNameTaken = ({ name = '' }: { name?: string }) => nameTaken(name, 'another MCP connection');
@@ -71,6 +75,7 @@ export const createMcpConnection = defineOperation({
   callsOut: true,
   prepare: async (context, input) => {
     const organization = requireManager(context.actor, input.visibility);
+    requireReuser(context.actor, input.settings?.reuseHandle);
     if (input.type === 'stdio') return undefined;
     await refuseTakenNames(context, organization, input);
     return connectRemote(context, context.outbound.begin(), serverOf(input), credentialsOf(input), {
@@ -81,7 +86,7 @@ export const createMcpConnection = defineOperation({
     const { em, secrets, actor } = context;
     const organization = requireOrganization(actor);
     await lockHandles(em, organization.id);
-    const handle = input.settings?.handle ?? (await freeHandle(em, organization.id, input.name));
+    const handle = await handleFor(context, organization, input);
     const connection = newConnection(context, organization, handle, input);
     em.persist(connection);
     // The row must be inserted before the rows that refer to it.
@@ -106,16 +111,29 @@ const newHandleTaken = (handle = '') => handleTaken(handle, ['settings', 'handle
 
 /** An early check, so that no server is called in vain. The unique constraints give the final answer. */
 async function refuseTakenNames(
-  { em, actor }: OperationContext,
+  context: OperationContext,
   { id: organization }: ActingOrganization,
-  { name, visibility, settings }: CreateMcpConnectionInput,
+  input: CreateMcpConnectionInput,
 ): Promise<void> {
+  const { em, actor } = context;
+  const { name, visibility, settings } = input;
   const owner = visibility === 'personal' && { owner: actor.userId };
   if ((await em.fork().count(McpConnection, { organization, name, visibility, ...owner })) > 0)
     throw connectionNameTaken({ name });
-  const handle = settings?.handle;
-  if (handle !== undefined && (await em.fork().count(McpConnection, { organization, handle })) > 0)
-    throw newHandleTaken(handle);
+  if (settings?.handle !== undefined) await handleFor({ em: em.fork(), now: context.now }, { id: organization }, input);
+}
+
+/** The chosen handle, or one from the name. @throws ConflictError for one that is not free. */
+async function handleFor(
+  { em, now }: Pick<OperationContext, 'em' | 'now'>,
+  { id: organizationId }: Pick<ActingOrganization, 'id'>,
+  { name, settings, ...input }: CreateMcpConnectionInput,
+): Promise<string> {
+  const place = { organizationId, serverUrl: input.type === 'remote' ? input.serverUrl : null, now: now() };
+  const { handle, reuseHandle: isReused = false } = settings ?? {};
+  if (handle === undefined) return freeHandle(em, place, name);
+  await requireFreeHandle(em, { ...place, handle, isReused, path: ['settings', 'handle'] });
+  return handle;
 }
 
 function serverOf({ serverUrl, authType, clientId, scope, settings }: RemoteInput) {
@@ -227,8 +245,9 @@ export const deleteMcpConnection = defineOperation({
   input: mcpConnectionReference,
   errors: [NotFoundError],
   callsOut: true,
-  run: async ({ em, actor, secrets }, { mcpConnectionId }) => {
+  run: async ({ em, actor, secrets, newId, now }, { mcpConnectionId }) => {
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
+    await reserveHandle(em, connection, { id: newId(), now: now() });
     const credentials = await readCredentials(em, secrets, connection.id);
     await deleteConnectionRows(em, [connection.id]);
     publishToFeed(em, { ...feedSubjectOf(connection), type: 'mcp_connection.deleted' });
@@ -313,4 +332,10 @@ function referenceFault(reference: string, found: readonly string[], path: reado
         code: 'NOT_ALLOWED',
         message: `${reference} is the name of ${found.length} MCP connections; give an id: ${found.join(' or ')}`,
       };
+}
+
+/** What entries of the feed say about a connection. Only its owner reads those about a personal one. */
+export function feedSubjectOf({ id, organization, owner, visibility }: McpConnection) {
+  const readerId = visibility === 'personal' ? owner?.id : null;
+  return { organizationId: organization.id, subjectType: 'McpServer', subjectId: id, readerId } as const;
 }

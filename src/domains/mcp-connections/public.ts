@@ -2,8 +2,7 @@
 
 export { deleteConnections } from './deletion.ts';
 export { McpConnection, type McpConnectionTables, type ToolPolicy } from './entity.ts';
-export { feedSubjectOf } from './feed-subject.ts';
-export { readMcpConnections, resolveMcpConnections } from './operations.ts';
+export { feedSubjectOf, readMcpConnections, resolveMcpConnections } from './operations.ts';
 export { READ_MCP_CONNECTIONS, visibleTo } from './policy.ts';
 export type { McpConnectionRow } from './queries.ts';
 export { allowsTool } from './settings-operations.ts';
@@ -22,4 +21,13 @@ export {
   noteRefusal,
   noteUse,
 } from './usable-connection.ts';
-export { MCP_CONNECTIONS, connectionAnswer } from './queries.ts';
+export {
+  type ListMethod,
+  type ServerList,
+  keepGeneration,
+  keptGeneration,
+  keptList,
+  noteListsChanged,
+  readServerList,
+  requireNoRecentFailure,
+} from './server-lists.ts';

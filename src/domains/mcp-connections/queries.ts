@@ -1,14 +1,15 @@
 import { sql } from 'kysely';
-import type { McpConnectionId } from '../../core/ids.ts';
+import { type McpConnectionId, isUuid } from '../../core/ids.ts';
 import type { Actor } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
-import { type Readable, type RowOf, anyOf, asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
-import { within } from '../../core/postgres/reading/reach.ts';
-import { isUuid } from '../../core/text/uuids.ts';
+import { type Readable, type RowOf, anyOf, asRow, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { isWithin, within } from '../../core/postgres/reading/reach.ts';
 import type { McpConnection, McpConnectionTables } from './entity.ts';
 import type { McpConnectionFilter } from './input.ts';
-import { reachedBy } from './policy.ts';
+import { reachedBy, requireManager } from './policy.ts';
+import { LIST_VERSION, listVersionOf } from './server-lists.ts';
+import { notFound } from '../../core/errors.ts';
 
 const db = queriesOn<McpConnectionTables>();
 
@@ -50,6 +51,8 @@ type Connection = RowOf<Readable<McpConnectionTables>['mcp_connection']>;
 export interface McpConnectionRow extends Pick<Connection, (typeof SHOWN)[number]> {
   /** The authorization server that issued the tokens. */
   readonly issuer: string | null;
+  /** Changes when what is kept of the server's lists may no longer be valid. */
+  readonly listVersion: string;
 }
 
 const visibleConnections = (actor: Actor) => db.selectFrom('mcp_connection as c').where(within(reachedBy(actor), 'c'));
@@ -62,8 +65,8 @@ export const MCP_CONNECTIONS = defineList<McpConnectionRow, McpConnectionFilter,
   {
     name: 'MCP_CONNECTION',
     alias: 'c',
-    columns: [...SHOWN, 'issuer'],
-    expressions: { issuer: () => sql`c.authorization_server ->> 'issuer'` },
+    columns: [...SHOWN, 'issuer', 'listVersion'],
+    expressions: { issuer: () => sql`c.authorization_server ->> 'issuer'`, listVersion: () => LIST_VERSION },
     reach: ({ actor }) => reachedBy(actor),
     values: ({ now }) => ({ now: now() }),
     filter: ({ oneOf, containing, between }) => ({
@@ -102,7 +105,11 @@ export function findReferenced(
 /** The row of a connection that was just written. */
 export function connectionRow(connection: McpConnection): McpConnectionRow {
   const { owner, authorizationServer, ...properties } = connection;
-  return { ...asRow({ ...properties, ownerId: owner?.id }, SHOWN), issuer: authorizationServer?.issuer ?? null };
+  return {
+    ...asRow({ ...properties, ownerId: owner?.id }, SHOWN),
+    issuer: authorizationServer?.issuer ?? null,
+    listVersion: listVersionOf(connection),
+  };
 }
 
 /** A version of each connection, which changes with its state. It includes whether the pending authorization has expired, which changes no row. */
@@ -120,21 +127,27 @@ export async function readConnectionVersions(
   return new Map(rows.map(({ id, version }) => [id, version]));
 }
 
-/** The fields of a connection that REST and the export of the organization have. */
-export function connectionAnswer(row: McpConnectionRow) {
-  return {
-    id: row.id,
-    name: row.name,
-    type: row.type,
-    visibility: row.visibility,
-    serverUrl: row.serverUrl,
-    connectedAt: row.connectedAt,
-    args: row.args,
-    authType: row.authType,
-    command: row.command,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-    envKeys: row.envKeys,
-    headerKeys: row.headerKeys,
-  };
+const findConnection = prepared<{ id: McpConnectionId }>()((value) =>
+  db
+    .selectFrom('mcp_connection')
+    .select(['organization_id as organizationId', 'owner_id as ownerId', 'visibility'])
+    .where('id', '=', value('id')),
+);
+
+/**
+ * Checks that a stored answer about a connection can be replayed to the caller. An answer about a deleted connection
+ * can always be replayed.
+ * @throws NotFoundError when the caller cannot see the connection; ForbiddenError for a shared connection when the caller is not an
+ * administrator.
+ */
+export async function requireStillManaged(
+  { sql: reader, actor }: OperationContext,
+  id: McpConnectionId,
+  operation: string,
+): Promise<void> {
+  const connection = await reader.primary.first(findConnection({ id }));
+  if (!connection) return;
+  if (!isWithin(reachedBy(actor), connection)) throw notFound('MCP connection');
+  // Everybody who sees a connection can use it.
+  if (operation !== 'callMcpTool') requireManager(actor, connection.visibility);
 }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
-import type { CallbackAnswer } from './oauth/confirmation.ts';
-import type { CallbackResult } from './oauth/completion.ts';
-import { CALLBACK_PATH } from './oauth/gateway-client.ts';
+import type { CallbackAnswer } from './authorization/confirmation.ts';
+import type { CallbackResult } from './authorization/completion.ts';
+import { CALLBACK_PATH } from './authorization/client.ts';
+import { styledPagePolicy } from '../../core/http/content-security-policy.ts';
 
 /** HTML pages for the end of an authorization. They load nothing, run no script, and show nothing from the URL that was opened but the reason that the authorization server gives, quoted and cut. */
 
@@ -30,10 +31,10 @@ code{display:inline-block;font:.86em ui-monospace,monospace}
 @media (prefers-color-scheme:dark){:root{--page:#0d1117;--card:#161b22;--text:#e6edf3;--soft:#9ea7b3;--line:#30363d;--mark:#238636}.failed{--mark:#d1372a}.asking{--mark:#2f6fbb}}
 `;
 
+const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+
 function policyFor(formAction: "'none'" | "'self'") {
-  return {
-    'Content-Security-Policy': `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action ${formAction}; frame-ancestors 'none'`,
-  };
+  return { 'Content-Security-Policy': styledPagePolicy(STYLE_HASH, formAction) };
 }
 
 function pageOf(title: string, mark: string, card: string, className = ''): string {

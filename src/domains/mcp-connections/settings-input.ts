@@ -4,7 +4,7 @@ import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 import { type Message, enumValue, wording } from '../../core/text/wording.ts';
 import { type AuthType, TOOL_CALL_RECORDINGS, TOOL_POLICY_MODES } from './entity.ts';
-import { HANDLE_MAX_LENGTH } from './handle.ts';
+import { HANDLE_MAX_LENGTH } from './connection-handle.ts';
 import { MCP_CONNECTION_TEXTS, SETTINGS_TEXTS as TEXTS, TOOL_POLICY_TEXTS } from './texts.ts';
 
 /** No `__`, and no `_` at an end, so that `<handle>__<tool>` has one handle. */
@@ -34,10 +34,14 @@ const resource = text({ max: 8192 }).regex(
   'must be an absolute URI without a fragment (RFC 8707), or empty',
 );
 
-/** The settings of a new connection. */
+const reuseHandle = optional(z.boolean()).describe(
+  'Gives a handle that another connection had in the last 30 days to this one, although agents may still call tools by it. Only for administrators.',
+);
+
 export const newSettings = z
   .strictObject({
     handle: optional(handle).describe(`${TEXTS.handle} When absent, it is made from the name.`),
+    reuseHandle,
     toolPolicy: optional(toolPolicy).describe(TEXTS.toolPolicy),
     recordToolCalls: withDefault(recordToolCalls, 'ALL').describe(TEXTS.recordToolCalls),
     audience: optional(audience).describe(TEXTS.audience),
@@ -74,6 +78,7 @@ export function settingFaults(
 export const updateMcpConnectionSettingsInput = z.strictObject({
   mcpConnectionId: idSchema<McpConnectionId>().describe(MCP_CONNECTION_TEXTS.id),
   handle: handle.optional().describe(TEXTS.handle),
+  reuseHandle,
   toolPolicy: toolPolicy.optional().describe(TEXTS.toolPolicy),
   recordToolCalls: recordToolCalls.optional().describe(TEXTS.recordToolCalls),
   audience: audience.nullable().optional().describe(TEXTS.audience),

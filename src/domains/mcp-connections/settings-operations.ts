@@ -1,12 +1,12 @@
 import { newValues } from '../../core/audit.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { ConflictError, NotFoundError, ValidationError, nameTaken, notFound } from '../../core/errors.ts';
+import { ConflictError, NotFoundError, ValidationError, notFound } from '../../core/errors.ts';
 import { requireUnchanged } from '../../core/input/expected-version.ts';
-import { defineOperation, unchanged } from '../../core/operation.ts';
+import { type OperationContext, defineOperation, unchanged } from '../../core/operation.ts';
 import { sentences } from '../../core/text/wording.ts';
 import { keysOf } from '../../core/keys-of.ts';
-import type { ToolPolicy } from './entity.ts';
-import { lockHandles } from './handle.ts';
+import type { McpConnection, ToolPolicy } from './entity.ts';
+import { handleTaken, lockHandles, requireFreeHandle, requireReuser, reserveHandle } from './connection-handle.ts';
 import { mcpConnectionReference } from './input.ts';
 import { ADMINS_MANAGE_SHARED, READ_MCP_CONNECTIONS, WRITE_MCP_CONNECTIONS, loadManaged, targetOf } from './policy.ts';
 import { MCP_CONNECTIONS } from './queries.ts';
@@ -43,7 +43,9 @@ export const updateMcpConnectionSettings = defineOperation({
   access: WRITE_MCP_CONNECTIONS,
   input: updateMcpConnectionSettingsInput,
   errors: [NotFoundError, ConflictError],
-  run: async ({ em, actor, now }, { mcpConnectionId, expectedUpdatedAt, ...given }) => {
+  run: async (context, { mcpConnectionId, expectedUpdatedAt, reuseHandle, ...given }) => {
+    const { em, actor, now } = context;
+    requireReuser(actor, reuseHandle);
     const connection = await loadManaged(em, actor, mcpConnectionId, { lock: true });
     requireUnchanged(connection, { expectedUpdatedAt }, { type: 'McpServer', key: connection.id });
     const faults = settingFaults(given, connection.authType ?? 'stdio');
@@ -53,12 +55,13 @@ export const updateMcpConnectionSettings = defineOperation({
       (name) => given[name] !== undefined && !isDeepStrictEqual(given[name], connection[name]),
     );
     if (changedFields.length === 0) return unchanged({ connection, changedFields });
-    if (changedFields.includes('handle')) await lockHandles(em, connection.organization.id);
+    if (given.handle !== undefined && given.handle !== connection.handle)
+      await changeHandle(context, connection, given.handle, reuseHandle);
     const changes = Object.fromEntries(changedFields.map((name) => [name, given[name]]));
-    Object.assign(connection, changes, { updatedAt: now() });
+    Object.assign(connection, changes, { updatedAt: now(), listVersion: connection.listVersion + 1 });
     return { connection, changedFields };
   },
-  target: ({ connection, changedFields }, { toolPolicy, ...settings }) => ({
+  target: ({ connection, changedFields }, { toolPolicy, reuseHandle: _reuse, ...settings }) => ({
     ...targetOf(connection),
     changedFields,
     detail: newValues({ toolPolicy: toolPolicy?.mode, ...settings }, changedFields.filter(hasFewValues)),
@@ -72,6 +75,17 @@ export const updateMcpConnectionSettings = defineOperation({
 
 const hasFewValues = (name: string) => ['toolPolicy', 'recordToolCalls', 'allowMissingPkceMetadata'].includes(name);
 
-export function handleTaken(handle: string, path?: string[]): ConflictError {
-  return nameTaken(handle, 'another MCP connection', 'handle', path);
+/** Reserves the handle so far of a connection that gets another one. @throws ConflictError */
+async function changeHandle(
+  { em, now, newId }: OperationContext,
+  connection: McpConnection,
+  handle: string,
+  isReused = false,
+): Promise<void> {
+  const { id: connectionId, organization, serverUrl = null } = connection;
+  await lockHandles(em, organization.id);
+  const place = { organizationId: organization.id, serverUrl, now: now() };
+  await requireFreeHandle(em, { ...place, handle, isReused, connectionId, path: ['handle'] });
+  if (handle.toLowerCase() !== connection.handle.toLowerCase())
+    await reserveHandle(em, connection, { id: newId(), now: now() });
 }

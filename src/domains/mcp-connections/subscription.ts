@@ -28,7 +28,7 @@ export async function* followMcpConnection(
   try {
     for (let { actor } = context; signal?.aborted !== true; actor = await context.authenticateAgain()) {
       context.budget.renew();
-      const [row] = await readMcpConnections({ ...context, actor }, [mcpConnectionId]);
+      const [row] = await readMcpConnections(context.with({ actor }), [mcpConnectionId]);
       if (!row && last === undefined) throw notFound('MCP connection');
       if (!row) {
         yield { deletedId: mcpConnectionId };

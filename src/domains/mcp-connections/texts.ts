@@ -1,7 +1,7 @@
 /** What the settings of MCP connections mean. The documented object of REST does not have them. */
 export const SETTINGS_TEXTS = {
   handle:
-    'The connection in the names of its tools, `<handle>__<tool>`: letters, digits, hyphens, and single underscores between them. It is unique in the organization, and does not change with the name of the connection.',
+    'The connection in the names of its tools, `<handle>__<tool>`: letters, digits, hyphens, and single underscores between them. It is unique in the organization without regard to case, does not change with the name of the connection, and stays reserved for 30 days after it, but for the same server.',
   toolPolicy: 'Which tools of the server can be listed and called through the gateway.',
   recordToolCalls: 'Which calls of tools in a session are recorded as events of it.',
   audience:

@@ -1,5 +1,4 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
-import { LRUCache } from 'lru-cache';
 import { Concurrency } from '../../core/concurrency.ts';
 import type { McpConnectionId } from '../../core/ids.ts';
 import { ConflictError, NotFoundError, RemoteFailedError, notFound } from '../../core/errors.ts';
@@ -11,9 +10,10 @@ import { McpConnection } from './entity.ts';
 import { mcpConnectionReference } from './input.ts';
 import { WRITE_MCP_CONNECTIONS, reachedBy, targetOf } from './policy.ts';
 import { type ServerInfo, checkServer } from './remote/client.ts';
-import { type Tool, type ToolList as ListedTools, listTools } from './remote/tools.ts';
+import { type Tool, cutNotice, listTools, readTool } from './remote/tools.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { useServer } from './remote/session.ts';
+import { keptList, readServerList, requireNoRecentFailure } from './server-lists.ts';
 
 /** Operations that call the MCP server. */
 
@@ -47,67 +47,71 @@ async function loadVisible(em: EntityManager, actor: Actor, id: McpConnectionId)
   return connection;
 }
 
-/** A tool of a connection. */
 export interface ConnectionTool extends Tool {
   readonly connectionId: McpConnectionId;
 }
 
-interface ToolList extends ListedTools {
+interface ToolList {
   readonly tools: readonly ConnectionTool[];
+  /** Says that the server has more tools; null when it does not. */
+  readonly notice: string | null;
   readonly readAt: string;
 }
 
-/**
- * Tools are read with the credentials of the connection and returned only to callers who can see it. The cache is
- * bounded by the size of the JSON, because a server decides how long the descriptions of its tools are.
- */
-const newToolCache = () =>
-  new LRUCache<string, ToolList>({
-    ttl: 30_000,
-    maxSize: 16 * 1024 * 1024,
-    sizeCalculation: sizeOf,
-  });
-/** @throws RemoteFailedError for tools that are nested too deeply to be written as JSON. */
-function sizeOf({ tools }: ToolList): number {
-  try {
-    return JSON.stringify(tools).length;
-  } catch (error) {
-    throw new RemoteFailedError('the server returned tools that are nested too deeply', error);
-  }
-}
-
-/** The servers that each request has asked, and the work that asks the next ones. */
+/** The lists that each request reads, and the work that asks the next servers. */
 interface Asking {
-  readonly calls: Map<string, Promise<ToolList>>;
+  readonly lists: Map<string, Promise<ToolList>>;
   readonly limit: Concurrency;
 }
 const asking = new WeakMap<OperationContext, Asking>();
 
-/** The tools of the server, cached for 30 seconds; null for stdio. @throws RemoteFailedError with the cause. */
+/** The columns of a connection by which its tools are read. */
+export const TOOL_COLUMNS = [
+  'id',
+  'type',
+  'listVersion',
+  'status',
+  'statusReason',
+  'lastCheckedAt',
+  'updatedAt',
+] as const satisfies readonly (keyof McpConnectionRow)[];
+
+/** The tools of the server, kept for up to 60 seconds; null for stdio. @throws RemoteFailedError with the cause. */
 export async function readTools(
   context: OperationContext,
-  row: Pick<McpConnectionRow, 'id' | 'type' | 'updatedAt'>,
+  row: Pick<McpConnectionRow, (typeof TOOL_COLUMNS)[number]>,
 ): Promise<ToolList | null> {
   if (row.type === 'stdio') return null;
-  const cache = context.caches.of(newToolCache);
-  const key = `${row.id} ${row.updatedAt}`;
-  const known = cache.get(key);
-  if (known) return known;
-  const { calls, limit }: Asking = asking.get(context) ?? {
-    calls: new Map(),
+  const { lists, limit }: Asking = asking.get(context) ?? {
+    lists: new Map(),
     limit: new Concurrency(WORK.toolServers),
   };
-  asking.set(context, { calls, limit });
-  const started = calls.get(key);
-  if (started) return started;
-  const reading = limit.run(async () => {
-    const connection = await loadVisible(context.em.fork(), context.actor, row.id);
-    const listed = await useServer(context, connection, (client, _, work) => listTools(client, work.signal));
-    const tools = listed.tools.map((tool) => ({ ...tool, connectionId: row.id }));
-    const list = { ...listed, tools, readAt: context.now().toISOString() };
-    cache.set(key, list);
-    return list;
-  });
-  calls.set(key, reading);
-  return reading;
+  asking.set(context, { lists, limit });
+  const key = `${row.id} ${row.listVersion}`;
+  let list = lists.get(key);
+  if (!list) lists.set(key, (list = readToolList(context, row, limit)));
+  return list;
+}
+
+async function readToolList(
+  context: OperationContext,
+  row: Pick<McpConnectionRow, (typeof TOOL_COLUMNS)[number]>,
+  limit: Concurrency,
+): Promise<ToolList> {
+  const load = () =>
+    limit.run(async () => {
+      const connection = await loadVisible(context.em.fork(), context.actor, row.id);
+      const listed = await context.budget.callOut(context.pools.calls, () =>
+        useServer(context, connection, (client, _, work) => listTools(client, work.signal)),
+      );
+      return { ...listed, readAt: context.now() };
+    });
+  const kept = keptList(context, row, 'tools/list');
+  if (!kept) requireNoRecentFailure(row, context.now());
+  const { items, isModern, isCut, readAt } = kept ?? (await readServerList(context, row, 'tools/list', { load }));
+  return {
+    tools: items.map((item) => ({ ...readTool(item, isModern), connectionId: row.id })),
+    notice: isCut ? cutNotice(items.length) : null,
+    readAt: readAt.toISOString(),
+  };
 }

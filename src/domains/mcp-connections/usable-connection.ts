@@ -8,14 +8,15 @@ import { within } from '../../core/postgres/reading/reach.ts';
 import type { SecretTables } from '../../core/secrets/secret-store.ts';
 import { CONNECTION_TABLE, type Credentials, HEADER, TOKENS, openCredentials } from './credentials.ts';
 import type { AuthType, McpConnectionTables, ToolPolicy } from './entity.ts';
-import { usableToken } from './oauth/token-refresh.ts';
+import { usableToken } from './authorization/token-refresh.ts';
 import { visibleTo } from './policy.ts';
 import type { McpConnectionRow } from './queries.ts';
 import { readChallenge } from './remote/challenges.ts';
 import type { Access } from './remote/client.ts';
 import { AuthorizationNeeded } from './remote/errors.ts';
 import { isNoted, noteFailure, noteSuccess } from './remote/session.ts';
-import { type Status, standingOf } from './status.ts';
+import { type Checked, LIST_VERSION, type ListedConnection } from './server-lists.ts';
+import { standingOf } from './status.ts';
 
 /** What others need to send requests with the credentials of a connection. */
 
@@ -40,7 +41,8 @@ const usableBy = (value: ValueOf<Caller>) =>
       'c.status',
     ])
     .select(['c.status_reason as statusReason', 'c.authorization_expires_at as authorizationExpiresAt'])
-    .select(['c.last_checked_at as lastCheckedAt', 'c.token_version as tokenVersion'])
+    .select(['c.last_checked_at as lastCheckedAt', 'c.updated_at as updatedAt', LIST_VERSION.as('listVersion')])
+    .select('c.token_version as tokenVersion')
     .select(['c.refresh_after as refreshAfter', 'c.token_expires_at as tokenExpiresAt'])
     .select(['c.tool_policy as toolPolicy', 'c.record_tool_calls as recordToolCalls'])
     .select((eb) =>
@@ -63,15 +65,11 @@ const findAllUsable = prepared<Caller & { readonly limit: number }>()((value) =>
 );
 
 /** A remote server that the caller may use. */
-export interface UsableConnection {
-  readonly id: McpConnectionId;
+export interface UsableConnection extends ListedConnection, Checked {
   readonly name: string;
   readonly handle: string;
   readonly serverUrl: string;
   readonly authType: AuthType;
-  readonly status: Status;
-  readonly statusReason: string | null;
-  readonly lastCheckedAt: string | null;
   readonly tokenVersion: number;
   readonly refreshAfter: string | null;
   readonly tokenExpiresAt: string | null;

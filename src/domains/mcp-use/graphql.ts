@@ -1,13 +1,14 @@
+import { shown } from '../../core/graphql/derived-fields.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
-import { TOOL_RESULT_TEXTS } from './texts.ts';
-import { callMcpTool } from './tool-call.ts';
+import { toolResultDocument } from './documents.ts';
+import { callMcpTool } from './operations.ts';
 
 mutation(callMcpTool, {
   names: { mcpConnectionId: 'mcpServerId' },
   ids: { mcpConnectionId: 'McpServer', sessionId: 'Session' },
   types: { arguments: 'JSON' },
   payload: (t) => ({
-    isError: t.exposeBoolean('isError', { description: TOOL_RESULT_TEXTS.isError }),
+    ...shown(t, toolResultDocument, ['isError', 'durationMs']),
     content: t.field({
       type: ['JSON'],
       description: 'The content blocks as the server sent them, of known and unknown types.',
@@ -16,8 +17,7 @@ mutation(callMcpTool, {
     structuredContent: t.expose('structuredContent', {
       type: 'JSON',
       nullable: true,
-      description: TOOL_RESULT_TEXTS.structuredContent,
+      description: toolResultDocument.shape.structuredContent.description,
     }),
-    durationMs: t.exposeInt('durationMs', { description: TOOL_RESULT_TEXTS.durationMs }),
   }),
 });

@@ -1,5 +1,8 @@
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import { HEADER_MISMATCH, type Message, MessageFault } from './message.ts';
+import type { McpConnectionId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { SecretError, type SecretPlace } from '../../core/secrets/secrets.ts';
 
 /** The headers of a client that are forwarded to the server, in lower case. All others stay here, such as the API key and cookies. */
 const FORWARDED: ReadonlySet<string> = new Set([
@@ -76,4 +79,33 @@ export function encodeValue(text: string): string {
 function decodeValue(value: string): string {
   const encoded = ENCODED.exec(value)?.[1];
   return encoded === undefined ? value : Buffer.from(encoded, 'base64').toString();
+}
+
+/**
+ * Sessions of the protocol generations up to 2025-11-25. The client gets the session id of the server encrypted, bound to its API key and the
+ * connection. Nothing is stored, so any process can serve the session.
+ */
+
+export const SESSION_HEADER = 'Mcp-Session-Id';
+
+function placeOf({ actor }: OperationContext, connectionId: McpConnectionId): SecretPlace {
+  return { table: 'mcp_session', row: `${connectionId} ${actor.keyId}`, field: 'id' };
+}
+
+export function sealSessionId(context: OperationContext, id: McpConnectionId, sessionId: string): Promise<string> {
+  return context.secrets.seal(sessionId, placeOf(context, id));
+}
+
+/** The session id of the server. Undefined for an id that was not given to this API key for this connection. */
+export async function openSessionId(
+  context: OperationContext,
+  id: McpConnectionId,
+  sealed: string,
+): Promise<string | undefined> {
+  try {
+    return await context.secrets.open(sealed, placeOf(context, id));
+  } catch (error) {
+    if (error instanceof SecretError) return undefined;
+    throw error;
+  }
 }

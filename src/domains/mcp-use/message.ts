@@ -1,6 +1,5 @@
 import { isObject } from '../../core/is-object.ts';
-import { JsonBoundError } from '../../core/text/json-bounds.ts';
-import { memberOf, membersOf } from '../../core/text/json-members.ts';
+import { JsonBoundError, memberOf, membersOf } from '../../core/text/json-scanner.ts';
 import { FREE_JSON, parseWithin } from '../../core/text/json-slices.ts';
 
 /** A JSON-RPC message that a client sends (JSON-RPC 2.0, section 4). */
@@ -14,6 +13,9 @@ export interface Message {
   /** The message as it came. */
   readonly text: string;
 }
+
+/** The notification with which a client cancels a request. */
+export const CANCELED = 'notifications/cancelled';
 
 /** Error codes of JSON-RPC and of MCP. */
 export const PARSE_ERROR = -32700;

@@ -10,5 +10,6 @@ export const mcpUse = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: {},
 } as const satisfies Module;

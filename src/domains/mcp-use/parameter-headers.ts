@@ -1,12 +1,12 @@
-import { LRUCache } from 'lru-cache';
 import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
-import { WORK } from '../../core/work-budget.ts';
-import { headerProblemIn } from '../mcp-connections/public.ts';
+import { type ServerList, headerProblemIn, keptList, readServerList } from '../mcp-connections/public.ts';
 import { encodeValue } from './headers.ts';
-import type { Call } from './call.ts';
+import type { Call } from './server-call.ts';
+import { readList } from './combined-lists.ts';
+import { TOOLS } from './listings.ts';
 import type { ServerSession } from './server-session.ts';
-import { MAX_ANSWER_BYTES, answerTooLarge } from './upstream.ts';
+import { UpstreamError } from './errors.ts';
 
 /** Headers that repeat arguments of a tool, which its schema names by `x-mcp-header` (MCP 2026-07-28, Streamable HTTP). */
 
@@ -16,42 +16,23 @@ interface Declaration {
   readonly path: readonly string[];
 }
 
-/** The declarations of the tools of a server, as a key has seen them, by the name of the tool; or what is wrong with them. */
-type Declared = ReadonlyMap<string, readonly Declaration[] | string>;
-
-/** Names are chosen by servers, so what is kept of all together is bounded by its characters. */
-const newDeclarations = () =>
-  new LRUCache<string, Declared>({ max: 1000, ttl: 5 * 60_000, maxSize: 8 * 1024 * 1024, sizeCalculation: sizeOf });
-
-function sizeOf(declared: Declared): number {
-  let size = 1;
-  for (const [name, found] of declared)
-    size +=
-      name.length +
-      (typeof found === 'string' ? found : found.flatMap(({ header, path }) => [header, ...path]).join('')).length;
-  return size;
-}
-
 /**
  * The headers for a call of a tool; none for a server of an older generation.
  * @throws RemoteFailedError for a tool whose declarations break a rule of the protocol, which no client may use.
  */
 export async function parameterHeaders(
-  { context, connection }: Call,
+  call: Call,
   session: ServerSession,
   name: string,
   args: unknown,
 ): Promise<Record<string, string>> {
   if (!session.isModern) return {};
-  const cache = context.caches.of(newDeclarations);
-  const key = `${connection.id} ${connection.serverUrl} ${context.actor.keyId}`;
-  let declared = cache.get(key);
-  if (!declared?.has(name)) cache.set(key, (declared = await readDeclarations(session)));
-  const found = declared.get(name) ?? [];
-  if (typeof found === 'string')
-    throw new RemoteFailedError(`the tool ${name} cannot be called: in its inputSchema, x-mcp-header ${found}`);
+  const tool = await findTool(call, session, name);
+  const problem = headerProblemIn(tool?.['inputSchema']);
+  if (problem !== null)
+    throw new RemoteFailedError(`the tool ${name} cannot be called: in its inputSchema, x-mcp-header ${problem}`);
   return Object.fromEntries(
-    found.flatMap(({ header, path }): [string, string][] => {
+    declarationsIn(tool?.['inputSchema']).flatMap(({ header, path }): [string, string][] => {
       const value = path.reduce<unknown>((inner, member) => (isObject(inner) ? inner[member] : undefined), args);
       const isPrimitive = typeof value === 'string' || typeof value === 'boolean' || Number.isSafeInteger(value);
       return isPrimitive ? [[`mcp-param-${header.toLowerCase()}`, encodeValue(String(value))]] : [];
@@ -59,48 +40,26 @@ export async function parameterHeaders(
   );
 }
 
-async function readDeclarations(session: ServerSession): Promise<Declared> {
-  const declared = new Map<string, readonly Declaration[] | string>();
-  for (const tool of (await listAll(session, TOOLS)).items) {
-    const { name, inputSchema } = tool;
-    if (typeof name === 'string') declared.set(name, headerProblemIn(inputSchema) ?? declarationsIn(inputSchema));
-  }
-  return declared;
+/** A tool as its server lists it. A list that was kept is read again if it does not have the tool. */
+async function findTool(call: Call, session: ServerSession, name: string): Promise<Item | undefined> {
+  const { context, connection } = call;
+  const known = toolIn(keptList(context, connection, 'tools/list'), name);
+  if (known) return known;
+  const load = () => readList(call, session, TOOLS);
+  const list = await readServerList(context, connection, 'tools/list', { isNew: true, load }).catch(
+    (error: unknown) => {
+      // A server that does not list its tools declares no headers.
+      if (error instanceof RemoteFailedError && !(error instanceof UpstreamError)) return undefined;
+      throw error;
+    },
+  );
+  return toolIn(list, name);
 }
 
-/** What a server lists: the method, and the member of its result. */
-export interface Listing {
-  readonly method: 'tools/list' | 'prompts/list' | 'resources/list' | 'resources/templates/list';
-  readonly member: 'tools' | 'prompts' | 'resources' | 'resourceTemplates';
-}
+type Item = Readonly<Record<string, unknown>>;
 
-export const TOOLS: Listing = { method: 'tools/list', member: 'tools' };
-
-export interface Listed {
-  readonly items: readonly Readonly<Record<string, unknown>>[];
-  /** Whether the server has more. */
-  readonly isCut: boolean;
-}
-
-/** What a server lists, as it describes it, at most 2,000 in 100 pages. @throws UpstreamError for more than 4 MiB. */
-export async function listAll(session: ServerSession, { method, member }: Listing): Promise<Listed> {
-  const items: Readonly<Record<string, unknown>>[] = [];
-  const cursors = new Set<string>();
-  let sum = 0;
-  for (let cursor = ''; !cursors.has(cursor);) {
-    if (cursors.size === WORK.pages) return { items, isCut: true };
-    cursors.add(cursor);
-    const { result, bytes } = await session.request(method, cursor === '' ? {} : { cursor });
-    if ((sum += bytes) > MAX_ANSWER_BYTES) throw answerTooLarge();
-    const { [member]: listed, nextCursor } = isObject(result) ? result : {};
-    for (const item of Array.isArray(listed) ? (listed as readonly unknown[]) : []) {
-      if (items.length === WORK.tools) return { items, isCut: true };
-      if (isObject(item)) items.push(item);
-    }
-    // Without another page, the cursor is the first one again.
-    cursor = typeof nextCursor === 'string' || typeof nextCursor === 'number' ? String(nextCursor) : '';
-  }
-  return { items, isCut: false };
+function toolIn(list: ServerList | undefined, name: string): Item | undefined {
+  return list?.items.find((item): item is Item => isObject(item) && item['name'] === name);
 }
 
 const MAX_DEPTH = 10;

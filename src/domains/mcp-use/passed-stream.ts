@@ -1,10 +1,10 @@
 import { EventSplitter, type ReceivedEvent } from '../../core/outbound/event-splitter.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
-import { settlesWithin } from '../../core/settles-within.ts';
-import type { Deadline } from './deadline.ts';
+import { settlesWithin } from '../../core/concurrency.ts';
+import type { Deadline } from './server-call.ts';
 import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, tooManyEvents } from './upstream.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError } from './errors.ts';
 
 interface PassedStreamOptions {
   readonly answer: StreamedAnswer;
@@ -50,7 +50,7 @@ export function passedStream(options: PassedStreamOptions): AsyncIterable<Uint8A
       if (last) ready.push(passed(last));
       return end();
     }
-    deadline.onBytes();
+    deadline.onBytes(value.byteLength);
     bytes += value.byteLength;
     for await (const event of splitter.push(value)) ready.push(passed(event));
     if (splitter.heldBytes > MAX_ANSWER_BYTES || bytes > (options.maxBytes ?? Infinity)) throw answerTooLarge();

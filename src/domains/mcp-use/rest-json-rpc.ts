@@ -1,10 +1,9 @@
 import { DomainError } from '../../core/errors.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
-import { AuthorizationRequiredError } from './authorization-required.ts';
-import { CallerLeft } from './deadline.ts';
+import { CallCanceled, CallerLeft } from './server-call.ts';
 import { isModern } from './headers.ts';
 import { type Message, MessageFault, SERVER_ERROR, errorText } from './message.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { AmbiguousResourceError, AuthorizationRequiredError, UpstreamError } from './errors.ts';
 
 /** Answers of the endpoints for MCP clients. */
 
@@ -13,6 +12,7 @@ const CLIENT_CLOSED = 499;
 
 /** The answer to a message that could not be answered by a server. @throws the error if it is none of the protocol. */
 export function answerFailure(error: unknown, request: HttpRequest, message: Message | undefined): HttpAnswer {
+  if (error instanceof CallCanceled) return answerWith(null, { status: 202 });
   if (error instanceof CallerLeft) return answerWith(null, { status: CLIENT_CLOSED });
   const id = message?.id;
   if (error instanceof MessageFault)
@@ -39,6 +39,7 @@ function failedResult({ message }: Error, id: unknown, withType: boolean): strin
 function codeOf(error: unknown): string | undefined {
   if (error instanceof UpstreamError) return error.upstreamCode;
   if (error instanceof AuthorizationRequiredError) return 'AUTHORIZATION_REQUIRED';
+  if (error instanceof AmbiguousResourceError) return 'AMBIGUOUS_RESOURCE';
   if (!(error instanceof DomainError)) return undefined;
   if (error.kind === 'conflict') return 'WRONG_STATE';
   return error.kind === 'rateLimited' ? error.code : undefined;
@@ -48,7 +49,6 @@ function urlOf(error: unknown): { readonly url?: string } {
   return error instanceof AuthorizationRequiredError ? { url: error.url } : {};
 }
 
-/** A JSON-RPC response. */
 export function jsonRpc(
   text: string,
   init: { readonly status?: number; readonly headers?: HttpAnswer['headers'] } = {},

@@ -1,4 +1,4 @@
-import { notFound } from '../../core/errors.ts';
+import { DomainError, notFound } from '../../core/errors.ts';
 import { EVENT_STREAM_HEADERS } from '../../core/http/server-sent-events.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
 import type { McpConnectionId } from '../../core/ids.ts';
@@ -6,30 +6,64 @@ import type { OperationContext } from '../../core/operation.ts';
 import { type ReceivedEvent, withData } from '../../core/outbound/event-splitter.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { findUsableConnection, noteUse } from '../mcp-connections/public.ts';
-import { isEventStream, requireProtocol, responseIn } from './answer-check.ts';
-import { type Call, beginCall } from './call.ts';
-import { type CallRecord, beginRecord } from './call-record.ts';
-import { boundsOfCall, boundsOfStream } from './deadline.ts';
-import { forwardedHeaders, requireAgreement } from './headers.ts';
-import { countCall, countStream } from './limits.ts';
 import {
+  type Call,
+  CallCanceled,
+  beginCall,
+  boundsOfCall,
+  boundsOfStream,
+  countCall,
+  countStream,
+} from './server-call.ts';
+import { type CallRecord, beginRecord } from './tool-call.ts';
+import { SESSION_HEADER, forwardedHeaders, openSessionId, requireAgreement, sealSessionId } from './headers.ts';
+import { noteNotification, notePassedList } from './listings.ts';
+import {
+  CANCELED,
   type Message,
-  type ServerMessage,
   MessageFault,
   SERVER_ERROR,
   SESSION_NOT_FOUND,
+  type ServerMessage,
   errorText,
   isResponseTo,
   outcomeIn,
   parseMessage,
   readServerMessage,
 } from './message.ts';
+import { type CallName, cancelCall, openCall } from './call-cancellation.ts';
 import { passedStream } from './passed-stream.ts';
-import { watchRights } from './rights-watch.ts';
-import { SESSION_HEADER, openSessionId, sealSessionId } from './protocol-session.ts';
 import { answerFailure } from './rest-json-rpc.ts';
 import { isRestricted, requireAllowedTool, requireClear, withAllowedTools } from './tool-policy.ts';
-import { MAX_ANSWER_BYTES, readAnswer, sendUpstream } from './upstream.ts';
+import { MAX_ANSWER_BYTES, isEventStream, readAnswer, requireProtocol, responseIn, sendUpstream } from './upstream.ts';
+import { requireAccess } from '../../core/access.ts';
+import { USE_MCP_CONNECTIONS } from './policy.ts';
+
+/** Kinds of errors that mean that the caller may no longer use the connection. All others pass. */
+const REFUSALS: ReadonlySet<string> = new Set(['unauthenticated', 'forbidden', 'notFound', 'conflict']);
+
+/**
+ * Ends a stream when its caller loses the right to use the connection: a stream can last for minutes, and the key can be revoked meanwhile.
+ * @returns a function that ends the checks.
+ */
+function watchRights({ context, connection: { id }, deadline: { abort, signal } }: Call): () => void {
+  let isChecking = false;
+  const check = async () => {
+    if (isChecking || signal.aborted) return;
+    isChecking = true;
+    try {
+      const actor = await context.authenticateAgain();
+      requireAccess(actor, USE_MCP_CONNECTIONS);
+      if (!(await findUsableConnection(context.with({ actor }), id))) throw notFound('MCP connection');
+    } catch (error) {
+      if (error instanceof DomainError && REFUSALS.has(error.kind)) abort(error);
+    } finally {
+      isChecking = false;
+    }
+  };
+  const timer = setInterval(() => void check(), context.timing.upstreamPingMs);
+  return () => clearInterval(timer);
+}
 
 /** Streamable HTTP, passed through: the bytes of requests and answers do not change, and credentials do not leave the gateway. */
 
@@ -66,7 +100,7 @@ async function answerExchange({ body, request, ...given }: Passed): Promise<Http
   const isStream = request.method === 'GET';
   const bounds = isStream ? boundsOfStream(context.timing) : boundsOfCall(context.timing);
   const begun = beginCall(isStream ? countStream : countCall, { ...given, bounds, signal: request.signal });
-  const call = { ...begun, request };
+  const call = cancelable({ ...begun, request });
   let record: CallRecord | undefined;
   try {
     const headers = await headersFor(call);
@@ -74,12 +108,30 @@ async function answerExchange({ body, request, ...given }: Passed): Promise<Http
     if (message?.method === 'tools/call') record = await beginRecord(call, { tool: message.params['name'] });
     if (message) requireAllowedTool(connection, message);
     const answer = await sendUpstream(call, { method: methodOf(request), headers, body: message && body });
+    // Also at a server that has no sessions, and therefore does not know what is meant.
+    if (message?.method === CANCELED) cancelCall(context, nameOf(call, message.params['requestId']));
     return await answerOf(call, answer, record);
   } catch (error) {
     call.end();
     await record?.end({ outcome: error instanceof MessageFault ? 'JSON_RPC_ERROR' : 'TRANSPORT_ERROR', bytes: 0 });
     throw error;
   }
+}
+
+/** A call of a tool that `notifications/cancelled` ends, at this address and with the same session. */
+function cancelable(call: PassedCall): PassedCall {
+  const { context, message, deadline } = call;
+  if (message?.method !== 'tools/call' || message.id === undefined) return call;
+  const endOpen = openCall(context, nameOf(call, message.id), () => deadline.abort(new CallCanceled()));
+  const end = () => {
+    endOpen();
+    call.end();
+  };
+  return { ...call, end };
+}
+
+function nameOf({ connection, request }: PassedCall, id: unknown): CallName {
+  return { address: `connection ${connection.id} ${request.headers.get(SESSION_HEADER) ?? ''}`, id };
 }
 
 function methodOf({ method }: HttpRequest): 'GET' | 'POST' | 'DELETE' {
@@ -118,14 +170,24 @@ async function answerOf(call: PassedCall, answer: StreamedAnswer, record: CallRe
   if (answer.status < 300) await noteUse(context, connection);
   await record?.end({ outcome: outcomeIn(response), bytes: body.length });
   call.end();
+  notePassedList(call, response);
   const shown = withAllowedTools(connection, message, response) ?? body;
-  return answerWith(shown.length === 0 ? null : shown, { status: answer.status, headers });
+  const status = hasLostSession(request, answer, body) ? 404 : answer.status;
+  return answerWith(shown.length === 0 ? null : shown, { status, headers });
 }
 
 /** Servers without a stream of messages answer so instead of 405, which some clients take for a failure. In a session 404 says that it has ended. */
 function hasNoStream({ method, headers }: HttpRequest, { status }: StreamedAnswer): boolean {
   return method === 'GET' && !headers.has(SESSION_HEADER) && (status === 404 || status === 406);
 }
+
+/** Servers that answer so to a session that they do not know, instead of 404, by which clients begin a new one. */
+function hasLostSession({ headers }: HttpRequest, { status }: StreamedAnswer, body: Buffer): boolean {
+  return status === 400 && headers.has(SESSION_HEADER) && /session/i.test(body.toString('utf8', 0, MAX_REFUSAL));
+}
+
+/** What is read of a refusal. */
+const MAX_REFUSAL = 1_000;
 
 /** The headers of the answer for the client; its session id is replaced by ours. */
 async function headersOf({ context, connection }: Call, { header }: StreamedAnswer): Promise<Record<string, string>> {
@@ -156,6 +218,8 @@ function streamOf(call: PassedCall, answer: StreamedAnswer, record: CallRecord |
       canResume ||= event.fields.has('id');
       const found = isAwaited && response === undefined ? responseOf(event, message.id) : undefined;
       response ??= found;
+      if (found) notePassedList(call, found);
+      else noteNotification(call, event.data ?? '');
       const isLate = !message && isRestricted(connection);
       const allowed = withAllowedTools(connection, message, isLate ? messageIn(event) : found);
       return allowed === undefined ? event.bytes : Buffer.from(withData(event, allowed));

@@ -1,13 +1,13 @@
-import { z } from 'zod';
-import { documentOf } from '../../core/http/documents.ts';
-import { rawRoute, route } from '../../core/http/route.ts';
+import { rawRoute, routesOf } from '../../core/http/route.ts';
 import { WORK } from '../../core/work-budget.ts';
+import { toolResultDocument } from './documents.ts';
 import { mcpConnectionReference, noInput, sessionReference } from './input.ts';
 import { passThrough } from './rest-pass-through.ts';
-import { answerOwnMessage, answerSessionMessage } from './rest-offered-tools.ts';
+import { answerOwnMessage, answerSessionMessage } from './rest-combined-endpoint.ts';
 import { USE_MCP_CONNECTIONS, USE_SESSION_CONNECTIONS } from './policy.ts';
-import { TOOL_RESULT_TEXTS } from './texts.ts';
-import { callMcpTool } from './tool-call.ts';
+import { callMcpTool } from './operations.ts';
+
+const route = routesOf('MCP connections');
 
 const tag = 'MCP connections';
 
@@ -27,7 +27,7 @@ const common = {
   exchange: passThrough,
 } as const;
 
-const OFFERED = `Each tool has the name \`<handle>__<tool>\`, for all protocol versions since 2025-03-26. It keeps no state. Results of tools pass unchanged. A server that fails is left out of the list of tools and named in \`_meta["workspace-gateway/notices"]\` of the list and in a log notification; the others work. ${FAILURES}`;
+const OFFERED = `Each tool has the name \`<handle>__<tool>\`, for all protocol versions since 2025-03-26. It keeps no state. Results of tools pass unchanged. A server that fails, or does not answer within 10 seconds, is left out of lists and named in \`_meta["workspace-gateway/notices"]\` of the list and in a log notification; the others work. A resource of several servers is 409 with \`AMBIGUOUS_RESOURCE\`. ${FAILURES}`;
 
 const offered = {
   method: 'POST',
@@ -50,30 +50,14 @@ const offered = {
   },
 } as const;
 
-const resultDocument = documentOf(TOOL_RESULT_TEXTS, {
-  isError: z.boolean(),
-  content: z.array(z.unknown()).nullable(),
-  structuredContent: z.unknown(),
-  durationMs: z.int(),
-}).meta({ id: 'McpToolResult' });
-
 export const mcpUseRoutes = [
   route(callMcpTool, {
     method: 'POST',
     path: '/v1/mcp-connections/:mcpConnectionId/tool-calls',
-    tag,
-    output: resultDocument,
+    output: toolResultDocument,
     status: 200,
     moreErrors: [504],
-    examples: {
-      input: { name: 'search', arguments: { query: 'login' } },
-      output: {
-        isError: false,
-        content: [{ type: 'text', text: '2 issues' }],
-        structuredContent: { count: 2 },
-        durationMs: 231,
-      },
-    },
+    examples: { input: { name: 'search', arguments: { query: 'login' } } },
     toDocument: (result) => ({ ...result, content: [...result.content] }),
   }),
   rawRoute({

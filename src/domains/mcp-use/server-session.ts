@@ -1,20 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
 import { RemoteFailedError } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
 import { EventSplitter } from '../../core/outbound/event-splitter.ts';
 import { OutboundError } from '../../core/outbound/outbound.ts';
 import type { StreamedAnswer } from '../../core/outbound/streamed-answer.ts';
 import { VERSION } from '../../core/version.ts';
-import { noteUse } from '../mcp-connections/public.ts';
-import { isEventStream, parseResponse, requireProtocol, responseIn } from './answer-check.ts';
-import type { Call } from './call.ts';
-import type { Deadline } from './deadline.ts';
-import { MODERN_VERSION, VERSION_KEY, encodeValue } from './headers.ts';
-import { MessageFault, type ServerMessage, isResponseTo, readServerMessage } from './message.ts';
-import { SESSION_HEADER } from './protocol-session.ts';
-import { UpstreamError } from './upstream-error.ts';
-import { MAX_ANSWER_BYTES, answerTooLarge, brokenAnswer, readAnswer, sendUpstream, tooManyEvents } from './upstream.ts';
+import { keepGeneration, keptGeneration, noteUse } from '../mcp-connections/public.ts';
+import { type Call, Deadline } from './server-call.ts';
+import { MODERN_VERSION, SESSION_HEADER, VERSION_KEY, encodeValue } from './headers.ts';
+import { noteNotification } from './listings.ts';
+import { CANCELED, MessageFault, type ServerMessage, isResponseTo, readServerMessage } from './message.ts';
+import { UpstreamError } from './errors.ts';
+import {
+  MAX_ANSWER_BYTES,
+  answerTooLarge,
+  brokenAnswer,
+  isEventStream,
+  parseResponse,
+  readAnswer,
+  requireProtocol,
+  responseIn,
+  sendUpstream,
+  tooManyEvents,
+} from './upstream.ts';
 
 /** The gateway as a client of a server, of both generations of the protocol. Results are not interpreted, so nothing in them is lost. */
 
@@ -52,20 +60,46 @@ export class SessionLost extends Error {
 const LEGACY_VERSION = '2025-11-25';
 const CLIENT_INFO = { name: 'workspace-gateway', version: VERSION };
 
-type Generation = 'modern' | 'legacy';
-/** The generation of each server. */
-const newGenerations = () => new LRUCache<string, Generation>({ max: 1000, ttl: 10 * 60_000 });
-
-/** Begins a session, or for a server of the newest generation nothing: it has no sessions. */
-export async function beginSession(call: Call): Promise<ServerSession> {
-  const generations = call.context.caches.of(newGenerations);
-  const key = `${call.connection.id} ${call.connection.serverUrl}`;
-  let generation = generations.get(key);
-  if (!generation) generations.set(key, (generation = await detect(call)));
-  return generation === 'modern' ? modernSession(call) : initialize(call);
+/** Begins a session, or for a server that has no sessions nothing. */
+async function beginSession(call: Call): Promise<ServerSession> {
+  const { context, connection } = call;
+  let generation = keptGeneration(context, connection);
+  if (!generation) keepGeneration(context, connection, (generation = { isModern: await detect(call) }));
+  if (generation.isModern) return modernSession(call);
+  const { version } = generation;
+  return version === undefined ? initialize(call) : sessionlessSession(call, version);
 }
 
-async function detect(call: Call): Promise<Generation> {
+/**
+ * Works in a session that is ended afterwards. A session that the server loses is begun anew, once: it has not run the request.
+ * @throws UpstreamError when that happens twice, or for a refusal in another form than that of the protocol.
+ */
+export async function inSession<Result>(
+  call: Call,
+  work: (session: ServerSession) => Promise<Result>,
+): Promise<Result> {
+  const attempt = async () => {
+    const session = await beginSession(call);
+    try {
+      return await work(session);
+    } finally {
+      await session.end();
+    }
+  };
+  try {
+    return await attempt().catch((error: unknown) => {
+      if (error instanceof SessionLost) return attempt();
+      throw error;
+    });
+  } catch (error) {
+    if (error instanceof SessionLost)
+      throw new UpstreamError('UPSTREAM_UNREACHABLE', 'the MCP server has lost its session twice', { cause: error });
+    throw error instanceof MessageFault ? new UpstreamError('UPSTREAM_NOT_MCP', error.message) : error;
+  }
+}
+
+/** Whether the server is of the newest generation. */
+async function detect(call: Call): Promise<boolean> {
   const message = modernMessage('discover', 'server/discover', {});
   const response = await exchange(call, message, modernHeaders('server/discover', {})).catch((error: unknown) => {
     // A refusal of an unknown method in another form than JSON-RPC.
@@ -73,7 +107,7 @@ async function detect(call: Call): Promise<Generation> {
     throw error;
   });
   const versions = isObject(response?.result) ? response.result['supportedVersions'] : undefined;
-  return Array.isArray(versions) && versions.includes(MODERN_VERSION) ? 'modern' : 'legacy';
+  return Array.isArray(versions) && versions.includes(MODERN_VERSION);
 }
 
 const PROTOCOL_PREFIX = 'io.modelcontextprotocol/';
@@ -132,26 +166,73 @@ async function initialize(call: Call): Promise<ServerSession> {
     ...(sessionId !== null && { [SESSION_HEADER.toLowerCase()]: sessionId }),
   };
   await exchange(call, { jsonrpc: '2.0', method: 'notifications/initialized' }, headers);
+  if (sessionId === null) keepGeneration(call.context, call.connection, { isModern: false, version });
+  const end = () => (sessionId === null ? Promise.resolve() : endSession(call, headers));
+  return legacySession(call, { headers, isUncertain: false, end });
+}
+
+/** For a server that began no session the last time: it may want one now, which its answer says. */
+function sessionlessSession(call: Call, version: string): ServerSession {
+  const headers = { 'mcp-protocol-version': version };
+  return legacySession(call, { headers, isUncertain: true, end: () => Promise.resolve() });
+}
+
+interface LegacyOptions {
+  readonly headers: Readonly<Record<string, string>>;
+  /** Whether a refusal can mean that the server wants a handshake. */
+  readonly isUncertain: boolean;
+  readonly end: ServerSession['end'];
+}
+
+function legacySession(call: Call, { headers, isUncertain, end }: LegacyOptions): ServerSession {
   let count = 0;
   return {
     isModern: false,
-    request: async (method, given, { id = (count += 1), onNotification } = {}) =>
-      answered(
-        await exchange(call, { jsonrpc: '2.0', id, method, params: legacyParams(given) }, headers, {
-          onNotification,
-        }),
-      ),
-    end: async () => {
-      if (sessionId !== null) await endSession(call, headers);
+    request: async (method, given, { id = (count += 1), onNotification } = {}) => {
+      const message = { jsonrpc: '2.0', id, method, params: legacyParams(given) };
+      const response = await exchange(call, message, headers, { onNotification, isUncertain }).catch(
+        (error: unknown) => {
+          if (call.deadline.signal.aborted) void tell(call, headers, canceled(id));
+          throw error;
+        },
+      );
+      const { message: text } = isObject(response?.error) ? response.error : {};
+      if (isUncertain && /initializ/i.test(String(text))) throw sessionWanted(call);
+      return answered(response);
     },
+    end,
   };
 }
 
+/** A request without a handshake was refused, so it has not run. */
+function sessionWanted({ context, connection }: Call): SessionLost {
+  keepGeneration(context, connection, { isModern: false });
+  return new SessionLost();
+}
+
 async function endSession(call: Call, headers: Readonly<Record<string, string>>): Promise<void> {
+  const ending = tell(call, headers);
+  // Nobody waits for it.
+  if (!call.deadline.signal.aborted) await ending;
+}
+
+function canceled(requestId: string | number): OutgoingMessage {
+  return { jsonrpc: '2.0', method: CANCELED, params: { requestId, reason: 'nobody waits for the answer any more' } };
+}
+
+const FAREWELL_MS = 5_000;
+
+/** Sends a notification, or without one the end of the session, also when the call has been ended. A failure is ignored. */
+async function tell(call: Call, headers: Readonly<Record<string, string>>, message?: OutgoingMessage): Promise<void> {
+  const deadline = new Deadline(undefined, { silenceMs: undefined, totalMs: FAREWELL_MS });
+  const last = { ...call, deadline, begin: () => Promise.resolve() };
   try {
-    (await sendUpstream(call, { method: 'DELETE', headers })).discard();
+    if (message) await exchange(last, message, headers);
+    else (await sendUpstream(last, { method: 'DELETE', headers })).discard();
   } catch {
     // The result of the call is known already.
+  } finally {
+    deadline.end();
   }
 }
 
@@ -170,16 +251,20 @@ interface OutgoingMessage {
 }
 
 interface Reading {
+  readonly isUncertain?: LegacyOptions['isUncertain'];
   readonly onAnswer?: (answer: StreamedAnswer) => void;
   readonly onNotification?: RequestOptions['onNotification'];
 }
+
+/** Statuses of servers that want a session (Streamable HTTP, Session Management), and of those that have none with this id. */
+const WANTS_SESSION: ReadonlySet<number> = new Set([400, 404, 410]);
 
 /** Sends a message. @returns the response to it; undefined if there is none. @throws SessionLost for 404 in a session. */
 async function exchange(
   call: Call,
   message: OutgoingMessage,
   headers: Readonly<Record<string, string>>,
-  { onAnswer, onNotification }: Reading = {},
+  { onAnswer, onNotification, isUncertain = false }: Reading = {},
 ): Promise<ServerResponse | undefined> {
   const all = { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers };
   const request = { method: 'POST', headers: all, body: Buffer.from(JSON.stringify(message)) } as const;
@@ -187,6 +272,10 @@ async function exchange(
   if (answer.status === 404 && SESSION_HEADER.toLowerCase() in headers) {
     answer.discard();
     throw new SessionLost();
+  }
+  if (isUncertain && WANTS_SESSION.has(answer.status)) {
+    answer.discard();
+    throw sessionWanted(call);
   }
   await requireProtocol(call, answer);
   onAnswer?.(answer);
@@ -224,8 +313,10 @@ async function readEvents(
       }
       const { id: requestId, method, text } = message;
       if (method === undefined) continue;
-      if (requestId === undefined) onNotification?.(text);
-      else if ((refused += 1) <= MAX_REFUSED) await refuse(call, { id: requestId, method }, headers);
+      if (requestId === undefined) {
+        noteNotification(call, text);
+        onNotification?.(text);
+      } else if ((refused += 1) <= MAX_REFUSED) await refuse(call, { id: requestId, method }, headers);
     }
   } catch (error) {
     throw error instanceof OutboundError ? brokenAnswer(error) : error;
@@ -245,7 +336,7 @@ async function* eventsOf({ body }: StreamedAnswer, { onBytes }: Pick<Deadline, '
   const splitter = new EventSplitter(tooManyEvents);
   let bytes = 0;
   for await (const chunk of body) {
-    onBytes();
+    onBytes(chunk.byteLength);
     bytes += chunk.byteLength;
     if (bytes > MAX_ANSWER_BYTES) throw answerTooLarge();
     for await (const event of splitter.push(chunk)) yield { event, bytes };

@@ -1,75 +1,216 @@
-import { ConflictError, DomainError, NotFoundError, RemoteFailedError, invalid, notFound } from '../../core/errors.ts';
+import { randomUUID } from 'node:crypto';
+import type { SessionId } from '../../core/ids.ts';
 import { isObject } from '../../core/is-object.ts';
-import { defineOperation } from '../../core/operation.ts';
-import { wording } from '../../core/text/wording.ts';
-import { WORK } from '../../core/work-budget.ts';
-import { findUsableConnection } from '../mcp-connections/public.ts';
-import { beginCall } from './call.ts';
-import { CallerLeft } from './deadline.ts';
-import { callMcpToolInput } from './input.ts';
-import { countCall } from './limits.ts';
-import { USE_MCP_CONNECTIONS } from './policy.ts';
-import { asksForInput, recordedCall } from './recorded-call.ts';
-import { type ServerResponse, refusedBy } from './server-session.ts';
+import { allowsTool } from '../mcp-connections/public.ts';
+import type { Call } from './server-call.ts';
+import { INVALID_PARAMS, errorText, outcomeOf } from './message.ts';
+import { parameterHeaders } from './parameter-headers.ts';
+import { type ServerResponse, SessionLost, inSession, refusedBy } from './server-session.ts';
+import { unknownTool } from './tool-policy.ts';
+import { AuthorizationRequiredError, UpstreamError } from './errors.ts';
+import { type ToolCallOutcome, auditEntry } from '../../core/audit.ts';
+import { DomainError } from '../../core/errors.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { TOOL_CALL_TARGET } from '../../core/tool-call-audit.ts';
+import { appendSessionEvents, appendSessionEventsInput } from '../session-events/public.ts';
 
-/** What a tool has returned, as the server sent it. */
-export interface ToolResult {
-  /** Whether the tool has failed. */
-  readonly isError: boolean;
-  readonly content: readonly unknown[];
-  readonly structuredContent: unknown;
-  readonly durationMs: number;
+/** What is recorded of the call of a tool: an entry of the audit log, a measurement, and two events of the session that it belongs to. */
+
+const MAX_TOOL_NAME = 200;
+/** Maximum size of the arguments and the output in events. */
+const MAX_RECORDED = 64 * 1024;
+
+interface RecordedTool {
+  /** The name at the server. */
+  readonly tool: unknown;
+  /** Where the call has events. The name is that for the caller. */
+  readonly session?: { readonly id: SessionId; readonly name: string; readonly args: object } | undefined;
 }
 
-export const callMcpTool = defineOperation({
-  name: 'callMcpTool',
-  description: wording`Calls a tool of an MCP connection. The result is what the server sent, unknown content included; a tool that failed is a result with \`isError\`. Shared connections can be used by every member, personal ones by their owner alone. With an \`Idempotency-Key\` the tool is called at most once: the same key gets the stored result, or a conflict while the first call is open or if its outcome is unknown.`,
-  access: USE_MCP_CONNECTIONS,
-  input: callMcpToolInput,
-  errors: [NotFoundError, ConflictError, RemoteFailedError],
-  callsOut: true,
-  isAtMostOnce: true,
-  run: async (context, { mcpConnectionId, name, arguments: args, sessionId, timeoutSeconds }): Promise<ToolResult> => {
-    const connection = await findUsableConnection(context, mcpConnectionId);
-    if (!connection) throw notFound('MCP connection');
-    if (isDeeper(args, WORK.levels))
-      throw invalid('arguments', `must not be nested deeper than ${WORK.levels} levels`, 'TOO_MANY', WORK.levels);
-    context.onChange?.('callMcpTool', { type: 'McpServer', id: connection.id });
-    const totalMs = timeoutSeconds * 1000;
-    const { upstreamSilenceMs } = context.timing;
-    const silenceMs = upstreamSilenceMs < totalMs ? upstreamSilenceMs : undefined;
-    const call = beginCall(countCall, { context, connection, signal: context.signal, bounds: { silenceMs, totalMs } });
-    const started = performance.now();
-    try {
-      const response = await recordedCall(call, {
-        tool: name,
-        name,
-        params: { arguments: args },
-        sessionId: sessionId ?? null,
-      });
-      return { ...resultOf(response, name), durationMs: Math.round(performance.now() - started) };
-    } catch (error) {
-      if (error instanceof CallerLeft) throw new DomainError('unavailable', 'the caller has left before the answer');
-      throw error;
-    } finally {
-      call.end();
-    }
-  },
-});
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false;
-  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+interface CallEnd {
+  readonly outcome: ToolCallOutcome;
+  readonly bytes: number;
+  /** What the tool has returned, or why it failed; only for events. */
+  readonly output?: string;
 }
 
-function resultOf(response: ServerResponse, name: string): Omit<ToolResult, 'durationMs'> {
-  const { result } = response;
-  if (!isObject(result)) throw refusedBy(response, `the call of ${name}`);
-  if (asksForInput(response))
-    throw new ConflictError(
-      'WRONG_STATE',
-      'the tool asks a person for input, which only an MCP client can give; use the MCP endpoint of the connection',
+export interface CallRecord {
+  /** Completes the record, once. */
+  readonly end: (end: CallEnd) => Promise<void>;
+}
+
+/**
+ * Begins the record of a call. The audit log has neither arguments nor results. An entry that is never completed belongs to a process that has died.
+ * @throws NotFoundError, ForbiddenError and ConflictError like `appendSessionEvents`.
+ */
+export async function beginRecord({ context, connection }: Call, { tool, session }: RecordedTool): Promise<CallRecord> {
+  const entry = auditEntry(context, 'callMcpTool', { type: TOOL_CALL_TARGET, id: connection.id });
+  const recorded = session && connection.recordToolCalls !== 'NONE' ? session : undefined;
+  const endEvents = recorded && (await beginEvents(context, recorded));
+  try {
+    await context.toolCallAudit.open(entry, { toolName: cutName(tool), sessionId: session?.id ?? null });
+  } catch (error) {
+    await endEvents?.({ outcome: 'TRANSPORT_ERROR', bytes: 0 });
+    throw error;
+  }
+  const started = performance.now();
+  let isOpen = true;
+  return {
+    end: async (end) => {
+      if (!isOpen) return;
+      isOpen = false;
+      const { outcome, bytes } = end;
+      const ms = performance.now() - started;
+      context.observeToolCall({ outcome, seconds: ms / 1000 });
+      await context.toolCallAudit.complete(entry, { outcome, bytes, durationMs: Math.round(ms) }).catch(
+        // The answer of the server is worth more than its record.
+        (error: unknown) => void context.toDomainError(error),
+      );
+      await endEvents?.(end);
+    },
+  };
+}
+
+/** Appends the event of the call. @returns what appends that of its result. */
+async function beginEvents(
+  context: OperationContext,
+  { id: sessionId, name: toolName, args }: NonNullable<RecordedTool['session']>,
+): Promise<(end: CallEnd) => Promise<void>> {
+  const itemId = randomUUID();
+  const append = (eventType: string, data: object) =>
+    appendSessionEvents(
+      context,
+      appendSessionEventsInput.parse({
+        sessionId,
+        events: [{ eventType, provider: 'mcp', eventData: { type: eventType, itemId, toolName, ...data } }],
+      }),
     );
-  const { content, structuredContent = null } = result;
-  return { isError: result['isError'] === true, content: Array.isArray(content) ? content : [], structuredContent };
+  await append('tool_call', {
+    deltaType: 'input_json_delta',
+    accumulatedText: storable(JSON.stringify(args)),
+    toolResult: { status: 'running' },
+  });
+  return async ({ outcome, output = '' }) => {
+    const text = storable(output);
+    const toolResult =
+      outcome === 'OK' ? { status: 'completed', output: text } : { status: 'error', output: text, error: text };
+    await append('tool_result', { toolResult }).catch((error: unknown) => {
+      // The call was made, so its result is answered even if the session has ended meanwhile.
+      if (!(error instanceof DomainError)) context.toDomainError(error);
+    });
+  };
+}
+
+/** The name as it can be stored: cut, and without NUL characters and lone surrogates. */
+function cutName(name: unknown): string {
+  return typeof name === 'string' ? withoutInvalid(name.slice(0, MAX_TOOL_NAME)) : '';
+}
+
+/** A text as events can store it: cut at 64 KiB, without NUL characters and lone surrogates. */
+function storable(text: string): string {
+  const whole = withoutInvalid(text);
+  if (Buffer.byteLength(whole) <= MAX_RECORDED) return whole;
+  // A character that was cut becomes a replacement character, which is removed.
+  return Buffer.from(whole)
+    .subarray(0, MAX_RECORDED)
+    .toString()
+    .replace(/\uFFFD$/, '');
+}
+
+function withoutInvalid(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\uFFFD');
+}
+
+/** A call of a tool that the gateway makes itself, with its audit log entry and the events of its session. */
+
+export interface ToolCall {
+  /** The name at the server. */
+  readonly tool: string;
+  /** The name for the caller, which the events have. */
+  readonly name: string;
+  /** The parameters of the request, without the name. */
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly sessionId: SessionId | null;
+  /** The id of the request; by default one is made. */
+  readonly id?: string | number;
+  readonly onNotification?: (text: string) => void;
+}
+
+export interface ToolResponse extends ServerResponse {
+  /** Whether the server is of the newest generation of the protocol. */
+  readonly isModern: boolean;
+}
+
+/** @throws UpstreamError, AuthorizationRequiredError, the reason of the deadline, and what `appendSessionEvents` throws. */
+export async function recordedCall(call: Call, toolCall: ToolCall): Promise<ToolResponse> {
+  const { tool, name, params, sessionId, id } = toolCall;
+  const args = isObject(params['arguments']) ? params['arguments'] : {};
+  const record = await beginRecord(call, {
+    tool,
+    ...(sessionId !== null && { session: { id: sessionId, name, args } }),
+  });
+  let end: CallEnd = { outcome: 'TRANSPORT_ERROR', bytes: 0 };
+  try {
+    const isAllowed = allowsTool(call.connection.toolPolicy, tool);
+    const response = isAllowed ? await callTool(call, toolCall) : refusedTool(name, id);
+    end = { outcome: outcomeOf(response), bytes: response.bytes, output: outputOf(response, name) };
+    return response;
+  } catch (error) {
+    end = { ...end, output: error instanceof Error ? error.message : '' };
+    throw error;
+  } finally {
+    await record.end(end);
+  }
+}
+
+/** What a tool has returned as text: its text blocks, and the type of all others; or why it was refused. */
+function outputOf(response: ServerResponse, name: string): string {
+  const { result } = response;
+  if (!isObject(result)) return refusedBy(response, `the call of ${name}`).message;
+  if (asksForInput(response)) return 'the tool asks for input';
+  const content: readonly unknown[] = Array.isArray(result['content']) ? result['content'] : [];
+  return content
+    .map((block) => {
+      if (!isObject(block)) return '';
+      return typeof block['text'] === 'string' ? block['text'] : `[${String(block['type'])}]`;
+    })
+    .join('\n');
+}
+
+/** Whether a tool of the newest generation asks a person for input, with which the call must be repeated. */
+export function asksForInput({ result }: ServerResponse): boolean {
+  return isObject(result) && result['resultType'] === 'input_required';
+}
+
+/** The response of a server that does not know the tool. */
+function refusedTool(name: string, id: ToolCall['id']): ToolResponse {
+  const error = { code: INVALID_PARAMS, message: unknownTool(name) };
+  return { id, error, text: errorText(id, error.code, error.message), bytes: 0, isModern: false };
+}
+
+async function callTool(call: Call, { tool, params, id, onNotification }: ToolCall): Promise<ToolResponse> {
+  let hasBegun = false;
+  try {
+    return await inSession(call, async (session) => {
+      const headers = await parameterHeaders(call, session, tool, params['arguments']);
+      const named = { ...params, name: tool };
+      const options = { headers, onNotification, ...(id !== undefined && { id }) };
+      hasBegun = true;
+      try {
+        return { ...(await session.request('tools/call', named, options)), isModern: session.isModern };
+      } catch (error) {
+        hasBegun = !(error instanceof SessionLost);
+        throw error;
+      }
+    });
+  } catch (error) {
+    if (hasBegun && mayHaveRun(error)) call.context.onUnknownOutcome?.();
+    throw error;
+  }
+}
+
+/** Whether the server may have run a call that failed with this error. */
+function mayHaveRun(error: unknown): boolean {
+  if (error instanceof UpstreamError) return error.upstreamCode !== 'UPSTREAM_RATE_LIMITED';
+  return !(error instanceof AuthorizationRequiredError);
 }

@@ -1,9 +1,9 @@
-import { fold } from '../../core/text/fold.ts';
-import { itemsOf, memberOf, membersOf } from '../../core/text/json-members.ts';
+import { fold } from '../../core/text/derived-names.ts';
+import { itemsOf, memberOf, membersOf } from '../../core/text/json-scanner.ts';
 import { type UsableConnection, allowsTool } from '../mcp-connections/public.ts';
 import { INVALID_PARAMS, INVALID_REQUEST, type Message, MessageFault, type ServerMessage } from './message.ts';
 import { WORK } from '../../core/work-budget.ts';
-import { UpstreamError } from './upstream-error.ts';
+import { UpstreamError } from './errors.ts';
 
 /** The tools that a connection allows. What is decided from a message must be what the server reads in it. */
 

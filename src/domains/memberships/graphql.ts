@@ -1,11 +1,16 @@
 import { filterType } from '../../core/graphql/derived-inputs.ts';
-import { mutation } from '../../core/graphql/mutations.ts';
+import { mutation, one } from '../../core/graphql/mutations.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { nodeType } from '../../core/graphql/nodes.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { ApiKeyType } from '../api-keys/graphql.ts';
 import { apiKeyRow } from '../api-keys/public.ts';
-import { createOrganizationWithKeyInput, mayAdminister, organizationRow } from '../organizations/public.ts';
+import {
+  type Membership,
+  createOrganizationWithKeyInput,
+  mayAdminister,
+  organizationRow,
+} from '../organizations/public.ts';
 import { createOrganization } from './organization-creation.ts';
 import { UserType } from '../users/graphql.ts';
 import { listType } from '../../core/graphql/lists.ts';
@@ -83,13 +88,9 @@ organizationList('members', MEMBER_LIST, listMembers);
 
 mutation(changeOrganizationMemberRole, {
   ids: { userId: 'User' },
-  payload: (t) => ({
-    member: t.field({
-      type: MemberType,
-      description: 'The changed member.',
-      resolve: ({ membership }) => memberRow(membership),
-    }),
-  }),
+  payload: one('member', MemberType, 'The changed member.', ({ membership }: { readonly membership: Membership }) =>
+    memberRow(membership),
+  ),
 });
 
 mutation(removeOrganizationMember, {

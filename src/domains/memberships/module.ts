@@ -1,5 +1,7 @@
+import { exportedList } from '../../core/exported-pages.ts';
 import type { Module } from '../../core/module.ts';
 import { membershipRoutes } from './rest.ts';
+import { MEMBERS } from './queries.ts';
 
 export const memberships = {
   entities: [],
@@ -10,5 +12,6 @@ export const memberships = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [exportedList('member', MEMBERS, { field: 'JOINED_AT' })],
   replays: {},
 } as const satisfies Module;

@@ -1,10 +1,10 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import { type ActingOrganization, type Role, requireOrganization } from '../../core/access.ts';
-import { type OperationContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
-import { type AuditTarget } from '../../core/audit.ts';
+import { type OperationContext, type WorkContext, defineOperation, guarded, unchanged } from '../../core/operation.ts';
+import type { AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
-import { apiKeyTopic } from '../api-keys/public.ts';
+import { apiKeyTopic, revokeKeysOfMember } from '../api-keys/public.ts';
 import type { User } from '../users/public.ts';
 import {
   ADMINISTER_ORGANIZATION,
@@ -15,9 +15,32 @@ import {
   requireRoomToOwn,
 } from '../organizations/public.ts';
 import { changeOrganizationMemberRoleInput, leaveOrganizationInput, removeOrganizationMemberInput } from './input.ts';
-import { endMembership } from './membership-end.ts';
-import { LEAVE_ORGANIZATION, READ_MEMBERS } from './policy.ts';
+import { LEAVE_ORGANIZATION, READ_MEMBERS, refuseLastAdmin } from './policy.ts';
 import { MEMBERS } from './queries.ts';
+import { deleteConnections } from '../mcp-connections/public.ts';
+
+const CONNECTION_BATCH = 100;
+
+/**
+ * Ends a membership, revokes the member's keys of the organization, and deletes their personal MCP connections, whose
+ * tokens a job revokes. Part of the caller's transaction, which has locked the membership.
+ * @returns the ids of the keys that lost rights, so that their running requests can be ended.
+ */
+export async function endMembership(
+  context: Pick<WorkContext, 'em' | 'secrets' | 'now' | 'newId'>,
+  membership: Membership,
+  { isRemoved }: { readonly isRemoved: boolean },
+): Promise<ApiKeyId[]> {
+  const { em, now } = context;
+  const organizationId = membership.organization.id;
+  const userId = membership.user.id;
+  em.remove(membership);
+  const keyIds = await revokeKeysOfMember(em, { organizationId, userId, isRemoved }, now());
+  let deleted: readonly string[];
+  do deleted = await deleteConnections(context, { organizationId, personalOf: userId }, CONNECTION_BATCH);
+  while (deleted.length === CONNECTION_BATCH);
+  return keyIds;
+}
 
 export interface MemberChange {
   readonly organization: ActingOrganization;
@@ -47,11 +70,14 @@ export const changeOrganizationMemberRole = defineOperation({
 export const removeOrganizationMember = defineOperation({
   name: 'removeOrganizationMember',
   description:
-    'Removes a member, revokes their keys that are bound to the organization, and deletes their personal MCP connections in it. The last administrator cannot be removed.',
+    'Removes a member, revokes their keys that are bound to the organization, blocks their unbound ones in it, and deletes their personal MCP connections in it. The last administrator cannot be removed.',
   access: ADMINISTER_ORGANIZATION,
   input: removeOrganizationMemberInput,
   errors: [NotFoundError, ConflictError],
-  run: async (context, { userId }) => endAndRevoke(context, await lockMember(context.em, context.actor, userId)),
+  run: async (context, { userId }) => {
+    const member = await lockMember(context.em, context.actor, userId);
+    return endAndRevoke(context, member, userId !== context.actor.userId);
+  },
   target: memberOf,
   endsRightsOf: ({ user }) => [user.id],
   afterCommit: notifyOfKeys,
@@ -67,7 +93,7 @@ export const leaveOrganization = defineOperation({
   run: async (context, { organizationId }) => {
     const { em, actor } = context;
     actingOrganization(actor, organizationId);
-    return endAndRevoke(context, await lockMember(em, actor, actor.userId));
+    return endAndRevoke(context, await lockMember(em, actor, actor.userId), false);
   },
   target: memberOf,
   endsRightsOf: ({ user }) => [user.id],
@@ -82,9 +108,10 @@ interface EndedMembership extends MemberChange {
 async function endAndRevoke(
   context: OperationContext,
   { organization, membership }: Pick<MemberChange, 'organization' | 'membership'>,
+  isRemoved: boolean,
 ): Promise<EndedMembership> {
   await refuseLastAdmin(context.em, membership);
-  const keyIds = await endMembership(context, membership);
+  const keyIds = await endMembership(context, membership, { isRemoved });
   return { organization, membership, user: membership.user, keyIds };
 }
 
@@ -140,14 +167,4 @@ async function lockMember(em: EntityManager, actor: OperationContext['actor'], u
   if (!membership) throw notFound('member');
   await em.populate(membership, ['user']);
   return { organization, membership };
-}
-
-async function refuseLastAdmin(em: EntityManager, membership: Membership): Promise<void> {
-  if (membership.role !== 'admin') return;
-  const admins = await em.count(Membership, { organization: membership.organization, role: 'admin' });
-  if (admins === 1)
-    throw new ConflictError(
-      'LAST_ADMINISTRATOR',
-      'the organization must have at least one administrator; make another member an administrator first, or delete the organization',
-    );
 }

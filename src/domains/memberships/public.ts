@@ -2,4 +2,3 @@
 
 export { ensureMember } from './operations.ts';
 export { READ_MEMBERS } from './policy.ts';
-export { MEMBERS } from './queries.ts';

@@ -1,6 +1,6 @@
 import { OWN_STATEMENT } from '../../core/graphql/builder.ts';
+import { shown } from '../../core/graphql/derived-fields.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
-import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
@@ -8,14 +8,14 @@ import { nodeType } from '../../core/graphql/nodes.ts';
 import { resolveReference } from '../../core/graphql/references.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { requireAccess } from '../../core/access.ts';
-import { ScopeEnum } from '../api-keys/graphql.ts';
+import '../api-keys/graphql.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { readOrganizations } from '../organizations/public.ts';
+import { connectedAppDocument } from './documents.ts';
 import { connectedAppFilter } from './input.ts';
 import { readConnectedApps, revokeConnectedApp } from './operations.ts';
 import { READ_CONNECTED_APPS } from './policy.ts';
 import type { ConnectedAppRow } from './queries.ts';
-import { CONNECTED_APP_TEXTS } from './texts.ts';
 
 const ConnectedAppType = nodeType<ConnectedAppRow>('ConnectedApp', {
   description:
@@ -27,14 +27,7 @@ const ConnectedAppType = nodeType<ConnectedAppRow>('ConnectedApp', {
   },
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    ...exposedWith(t, CONNECTED_APP_TEXTS, {
-      clientName: 'String',
-      clientHost: nullable('String'),
-      resource: 'String',
-      scopes: [ScopeEnum],
-      createdAt: 'DateTime',
-      lastUsedAt: nullable('DateTime'),
-    }),
+    ...shown(t, connectedAppDocument, ['clientName', 'clientHost', 'resource', 'scopes', 'createdAt', 'lastUsedAt']),
     organization: t.field({
       type: OrganizationType,
       nullable: true,

@@ -13,5 +13,6 @@ export const oauthGrants = {
   cleanups: { 'OAuth tokens': deleteExpiredArtifacts, 'OAuth grants': deleteOldCredentials('OAUTH_GRANT') },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: {},
 } as const satisfies Module;

@@ -42,7 +42,6 @@ const PublishedDocumentSchema = defineEntity({
   ],
 });
 
-/** A document of a manifest. */
 export class PublishedDocument extends PublishedDocumentSchema.class {}
 PublishedDocumentSchema.setClass(PublishedDocument);
 

@@ -13,5 +13,6 @@ export const operationManifests = {
   cleanups: { 'operation manifests': deleteUnusedManifests },
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: { OperationManifest: OPEN_TO_ROLE },
 } as const satisfies Module;

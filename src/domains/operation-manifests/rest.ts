@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { documentOf } from '../../core/http/documents.ts';
-import { route } from '../../core/http/route.ts';
+import { documentOf } from '../../core/documents.ts';
+import { routesOf } from '../../core/http/route.ts';
 import { KEPT_MS, publishOperationManifest } from './operations.ts';
+
+const route = routesOf('Operation manifests');
 
 const MANIFEST_TEXTS = {
   id: 'Id of the manifest, as the audit log names it.',
@@ -27,9 +29,7 @@ export const operationManifestRoutes = [
   route(publishOperationManifest, {
     method: 'POST',
     path: '/v1/operation-manifests',
-    tag: 'Operation manifests',
     output: manifestDocument,
-    status: 201,
     examples: {
       input: {
         client: 'web',

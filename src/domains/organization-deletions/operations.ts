@@ -14,7 +14,7 @@ import { type DeletionPreview, findDeletionPreview } from './queries.ts';
 
 /**
  * Ends all access to an organization at once, and queues the deletion of everything in it, as listed in
- * docs/deletion.md. After the answer no key can access the organization and nothing is written in it. The deletion
+ * docs/privacy.md. After the answer no key can access the organization and nothing is written in it. The deletion
  * cannot be canceled.
  * @throws ValidationError when `confirmSlug` is not the slug; NotFoundError when another organization is given.
  */

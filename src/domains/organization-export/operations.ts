@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sql } from 'kysely';
 import { auditEntry, recordAudit } from '../../core/audit.ts';
 import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
 import type { OrganizationId } from '../../core/ids.ts';
@@ -8,8 +9,43 @@ import { type OperationContext, defineOperation } from '../../core/operation.ts'
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
 import { EXPORT_ORGANIZATION } from './policy.ts';
-import { KINDS, type Line, allLines } from './rows.ts';
-import { type Turn, takeTurn } from './turn.ts';
+import { allLines, kindsOfLines } from './rows.ts';
+
+/** One export of an organization at a time, over all processes. */
+
+const LEASE_MS = 60_000;
+
+type Context = Pick<OperationContext, 'em' | 'now' | 'newId'>;
+
+export interface Turn {
+  /** Call before each page, at least once a minute. */
+  readonly extend: () => Promise<void>;
+  readonly end: () => Promise<void>;
+}
+
+/** @throws ConflictError (409) while another export of the organization runs. */
+export async function takeTurn({ em, now, newId }: Context, organizationId: OrganizationId): Promise<Turn> {
+  const token = newId();
+  const run = (text: ReturnType<typeof sql>) => text.execute(em.fork().getKysely());
+  const until = () => new Date(now().getTime() + LEASE_MS);
+  const { rows } = await run(sql`
+    insert into running_export as r (organization_id, token, expires_at) values (${organizationId}, ${token}, ${until()})
+    on conflict (organization_id) do update set token = excluded.token, expires_at = excluded.expires_at
+      where r.expires_at < ${now()} returning r.token`);
+  if (rows.length === 0)
+    throw new ConflictError('WRONG_STATE', 'an export of this organization is running; wait until it has ended');
+  const own = sql`organization_id = ${organizationId} and token = ${token}`;
+  let extendedAt = now().getTime();
+  return {
+    extend: async () => {
+      const at = now().getTime();
+      if (Math.abs(at - extendedAt) < LEASE_MS / 4) return;
+      await run(sql`update running_export set expires_at = ${until()} where ${own}`);
+      extendedAt = at;
+    },
+    end: async () => void (await run(sql`delete from running_export where ${own}`)),
+  };
+}
 
 export const VERSION = 1;
 
@@ -58,7 +94,7 @@ export async function beginExport(context: OperationContext, organizationId: Org
 }
 
 async function* exported(context: OperationContext, turn: Turn, head: object): ExportedLines['lines'] {
-  const counts = Object.fromEntries(KINDS.map((kind): [Line['kind'], number] => [kind, 0]));
+  const counts = Object.fromEntries(kindsOfLines().map((kind) => [kind, 0]));
   const pages = pagesWithRights(context, EXPORT_ORGANIZATION);
   const next = async () => {
     await turn.extend();
@@ -66,7 +102,7 @@ async function* exported(context: OperationContext, turn: Turn, head: object): E
   };
   try {
     yield [{ kind: 'export', version: VERSION, ...head }];
-    for await (const lines of allLines(context, next)) {
+    for await (const lines of allLines(next)) {
       for (const { kind } of lines) counts[kind] = (counts[kind] ?? 0) + 1;
       yield lines;
     }

@@ -1,3 +1,4 @@
-// What the operator uses of the export of organizations.
+// What the gateway and the operator use of the export of organizations.
 
 export { beginExport } from './operations.ts';
+export { provideExports } from './rows.ts';

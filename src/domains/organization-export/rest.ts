@@ -1,14 +1,15 @@
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
 import { FILE_NAME_HEADER, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
-import { route } from '../../core/http/route.ts';
+import { routesOf } from '../../core/http/route.ts';
+import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 import { exportOrganization } from './operations.ts';
+
+const route = routesOf('Organizations');
 
 export const organizationExportRoutes = [
   route(exportOrganization, {
     method: 'GET',
     path: '/v1/organizations/:organizationId/export',
-    tag: 'Organizations',
-    status: 200,
     mediaTypes: {
       'application/x-ndjson':
         'A line for each object, with its `kind`: `member`, `project`, `session`, `artifact`, `pullRequest`, `sessionEvent`, `mcpConnection`, `eventDefinition`, `eventOccurrence`, `objectIdentifier`, `webhook`, `apiKey` or `auditEntry`. The first line has `kind` `export`, the last one `end`, with `counts`.',
@@ -22,7 +23,7 @@ export const organizationExportRoutes = [
       return ndjsonFile<object>(context, {
         name,
         batches: lines,
-        toLine: (line) => JSON.stringify(line),
+        toLine: stringifyWithRawJson,
         onLeave: () => void end(),
       });
     },

@@ -4,9 +4,39 @@ import { ConflictError, type DomainError, nameTaken } from '../../core/errors.ts
 import type { OperationContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { Membership, Organization, type OrganizationTables } from './entity.ts';
-import type { CreateOrganizationInput } from './input.ts';
-import { requireRoomToOwn } from './owned-limit.ts';
-import { firstFreeSlug, slugFromName } from './slug.ts';
+import { type CreateOrganizationInput, SLUG_MAX_LENGTH } from './input.ts';
+import { firstFree, fold } from '../../core/text/derived-names.ts';
+import type { UserId } from '../../core/ids.ts';
+import { lockName } from '../../core/postgres/advisory-lock.ts';
+
+/** Maximum number of organizations that a person owns, which are those that they created or administer. */
+const MAX_OWNED_ORGANIZATIONS = 20;
+
+/**
+ * Checks that a person can own one more organization, and locks the count until the transaction ends.
+ * @throws ConflictError when they own the maximum.
+ */
+export async function requireRoomToOwn(em: EntityManager, userId: UserId): Promise<void> {
+  await lockName(em, `owned organizations of ${userId}`);
+  const owned = await em
+    .getKysely<Readable<OrganizationTables>>()
+    .selectFrom('organization as o')
+    .select('o.id')
+    .where('o.creator_id', '=', userId)
+    .union((db) =>
+      db
+        .selectFrom('membership as m')
+        .select('m.organization_id as id')
+        .where('m.user_id', '=', userId)
+        .where('m.role', '=', sql.lit('admin')),
+    )
+    .execute();
+  if (owned.length < MAX_OWNED_ORGANIZATIONS) return;
+  throw new ConflictError(
+    'LIMIT_REACHED',
+    `a person can own at most ${MAX_OWNED_ORGANIZATIONS} organizations, as creator or administrator; delete one first, or leave one`,
+  );
+}
 
 /**
  * Key of the advisory lock (any constant): organizations are created one at a time, so that a generated slug is still
@@ -71,4 +101,19 @@ async function generateSlug(em: EntityManager, name: string, reserved: string | 
     base,
     new Set([...rows.flatMap(({ slug }) => slug ?? []), ...(reserved === undefined ? [] : [reserved])]),
   );
+}
+
+/** Generates a slug: `Ünïcode & Großhandel` gives `unicode-grosshandel`. Undefined when the name has neither letters nor digits. */
+export function slugFromName(name: string): string | undefined {
+  const slug = fold(name)
+    .replace(/[^a-z0-9]+/g, '-')
+    .replace(/^-|-$/g, '')
+    .slice(0, SLUG_MAX_LENGTH)
+    .replace(/-$/, '');
+  return slug || undefined;
+}
+
+/** The first of `base`, `base-2`, `base-3`, … that is not taken. A long base is shortened to make room for the number. */
+export function firstFreeSlug(base: string, taken: ReadonlySet<string>): string {
+  return firstFree(base, taken, { separator: '-', maxLength: SLUG_MAX_LENGTH });
 }

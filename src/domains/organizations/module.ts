@@ -12,5 +12,6 @@ export const organizations = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: { Organization: OPEN_TO_ROLE },
 } as const satisfies Module;

@@ -1,6 +1,7 @@
 // What other nouns, the gateway and the operator use of organizations.
 
-export { SLUG_CONFLICTS, insertOrganization } from './creation.ts';
+export { SLUG_CONFLICTS, insertOrganization, requireRoomToOwn } from './creation.ts';
+export { organizationDocument, toOrganization } from './documents.ts';
 export { Membership, Organization, type OrganizationTables } from './entity.ts';
 export { type CreateOrganizationInput, createOrganizationInput, createOrganizationWithKeyInput } from './input.ts';
 export {
@@ -20,6 +21,5 @@ export {
   readOrganizations,
 } from './operations.ts';
 export { setSubscription } from './operator-operations.ts';
-export { requireRoomToOwn } from './owned-limit.ts';
 export { ADMINISTER_ORGANIZATION, CREATE_ORGANIZATIONS, actingOrganization, mayAdminister } from './policy.ts';
 export { type OrganizationRow, memberCountsOf, organizationRow } from './queries.ts';

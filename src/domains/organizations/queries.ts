@@ -56,12 +56,10 @@ const OF_SERVICE_ACCOUNTS = organizations(
   ({ userId }) => ({ all: { id: userId, serviceDeletedAt: null } }),
 );
 
-/** The caller's organizations. */
 export function organizationsOf({ isServiceAccount }: Actor) {
   return isServiceAccount === true ? OF_SERVICE_ACCOUNTS : OF_PEOPLE;
 }
 
-/** The number of members of each organization. */
 export function memberCountsOf({ sql: reader }: Pick<OperationContext, 'sql'>): LoadBatch<OrganizationId, number> {
   return async (organizationIds) => {
     const rows = await reader.all(

@@ -1,21 +1,20 @@
-import { route } from '../../core/http/route.ts';
+import { routesOf } from '../../core/http/route.ts';
 import { listDocument, readList } from '../../core/input/lists.ts';
+import { organizationDocument, toOrganization } from './documents.ts';
 import { listOrganizationsInput } from './input.ts';
 import { listOrganizations } from './operations.ts';
 import { memberCountsOf } from './queries.ts';
-import { organizationDocument, organizationExample, toOrganizationDocument } from './rest-documents.ts';
+
+const route = routesOf('Organizations');
 
 export const organizationRoutes = [
   route(listOrganizations, {
     method: 'GET',
     path: '/v1/organizations',
-    tag: 'Organizations',
     description:
       'Sorted by time of creation. `X-Organization-Id` accepts the ids and slugs. An unbound key lists all organizations of its user, a bound key only its own.',
     input: listOrganizationsInput,
     output: listDocument(organizationDocument),
-    status: 200,
-    examples: { output: { items: [organizationExample], nextCursor: null } },
     run: async (context, input) => {
       const { items, nextCursor } = await readList(
         input,
@@ -23,7 +22,7 @@ export const organizationRoutes = [
         (row) => row,
       );
       const counts = await memberCountsOf(context)(items.map(({ id }) => id));
-      return { items: items.map((row) => toOrganizationDocument(row, counts.get(row.id) ?? 0)), nextCursor };
+      return { items: items.map((row) => toOrganization(row, counts.get(row.id) ?? 0)), nextCursor };
     },
   }),
 ];

@@ -1,32 +1,30 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { shown } from '../../core/graphql/derived-fields.ts';
 import { mutation } from '../../core/graphql/mutations.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
 import { organizationRow } from '../organizations/public.ts';
+import { retentionDocument, retentionPreviewDocument } from './documents.ts';
 import { retentionPreviewInput } from './input.ts';
 import { previewRetention, readOrganizationRetention, updateOrganizationRetention } from './operations.ts';
 import type { Retention } from './periods.ts';
 import type { RetentionCounts } from './queries.ts';
-import { RETENTION_PREVIEW_TEXTS, RETENTION_TEXTS } from './texts.ts';
 
 const RetentionType = builder.objectRef<Retention>('OrganizationRetention').implement({
   description: 'How long an organization keeps what is recorded.',
   fields: (t) => ({
-    sessionDays: t.exposeInt('sessionDays', { nullable: true, description: RETENTION_TEXTS.sessionDays }),
-    occurrenceDays: t.exposeInt('occurrenceDays', { nullable: true, description: RETENTION_TEXTS.occurrenceDays }),
-    auditLogDays: t.exposeInt('auditLogDays', { nullable: true, description: RETENTION_TEXTS.auditLogDays }),
-    isLimitedByOperator: t.exposeBoolean('isLimitedByOperator', { description: RETENTION_TEXTS.isLimitedByOperator }),
+    ...shown(t, retentionDocument, ['sessionDays', 'occurrenceDays', 'auditLogDays', 'isLimitedByOperator']),
+    ...shown(t, retentionDocument, ['ownSessionDays', 'ownOccurrenceDays', 'ownAuditLogDays']),
+    limitedByOperator: t.exposeStringList('limitedByOperator', {
+      description: retentionDocument.shape.limitedByOperator.description,
+    }),
   }),
 });
 
 const RetentionPreviewType = builder.objectRef<RetentionCounts>('RetentionPreview').implement({
   description: 'What a retention would delete now.',
-  fields: (t) => ({
-    sessions: t.exposeInt('sessions', { description: RETENTION_PREVIEW_TEXTS.sessions }),
-    occurrences: t.exposeInt('occurrences', { description: RETENTION_PREVIEW_TEXTS.occurrences }),
-    auditEntries: t.exposeInt('auditEntries', { description: RETENTION_PREVIEW_TEXTS.auditEntries }),
-  }),
+  fields: (t) => shown(t, retentionPreviewDocument, ['sessions', 'occurrences', 'auditEntries']),
 });
 
 builder.objectFields(OrganizationType, (t) => ({

@@ -2,14 +2,17 @@ import { z } from 'zod';
 import type { OrganizationId } from '../../core/ids.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { idSchema } from '../../core/input/validation.ts';
-import { RETENTION_TEXTS } from './texts.ts';
+import { retentionDocument } from './documents.ts';
 
 const days = z.int().min(1).max(36_500).nullable().optional();
 
+const { sessionDays, occurrenceDays, auditLogDays } = retentionDocument.shape;
+const sameText = ({ description = '' }: z.ZodType) => days.describe(description);
+
 const retentionFields = {
-  sessionDays: days.describe(RETENTION_TEXTS.sessionDays),
-  occurrenceDays: days.describe(RETENTION_TEXTS.occurrenceDays),
-  auditLogDays: days.describe(RETENTION_TEXTS.auditLogDays),
+  sessionDays: sameText(sessionDays),
+  occurrenceDays: sameText(occurrenceDays),
+  auditLogDays: sameText(auditLogDays),
 };
 
 export const retentionReference = z.strictObject({

@@ -12,5 +12,6 @@ export const retention = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: {},
 } as const satisfies Module;

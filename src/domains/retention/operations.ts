@@ -1,5 +1,6 @@
 import { LockMode } from '@mikro-orm/postgresql';
-import { ConflictError, NotFoundError, notFound } from '../../core/errors.ts';
+import { newValues } from '../../core/audit.ts';
+import { ConflictError, NotFoundError, invalid, notFound } from '../../core/errors.ts';
 import { isEmptyUpdate, requireUnchanged } from '../../core/input/expected-version.ts';
 import { requireOrganization } from '../../core/access.ts';
 import type { OrganizationId } from '../../core/ids.ts';
@@ -36,7 +37,10 @@ export const updateOrganizationRetention = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async (context, { organizationId, expectedUpdatedAt, ...changes }) => {
     requireActing(context, organizationId);
-    const { em, now } = context;
+    const { em, now, settings } = context;
+    const { auditRetentionMinDays: floor } = settings;
+    if (changes.auditLogDays != null && changes.auditLogDays < floor)
+      throw invalid('auditLogDays', `must be at least ${floor}, as the operator has set`, 'TOO_SMALL', floor);
     const organization = await em.findOne(
       Organization,
       { id: organizationId },
@@ -61,6 +65,7 @@ export const updateOrganizationRetention = defineOperation({
     type: 'Organization',
     id,
     changedFields: givenNames(changes),
+    detail: newValues(changes, KINDS),
   }),
 });
 
@@ -71,7 +76,7 @@ export const previewRetention = guarded(
     const { id } = requireOrganization(context.actor);
     const { sessionDays = null, occurrenceDays = null, auditLogDays = null } = given;
     const periods = retentionOf({ sessionDays, occurrenceDays, auditLogDays }, context.settings);
-    const at = context.now();
+    const at = await context.storedNow();
     return countExpired(context.sql, id, {
       sessions: cutoff(periods.sessionDays, at),
       occurrences: cutoff(periods.occurrenceDays, at),

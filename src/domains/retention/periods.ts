@@ -1,4 +1,4 @@
-import type { OperationSettings } from '../../core/operation.ts';
+import type { OperationSettings } from '../../core/operation-settings.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 
 /** How long things are kept: the shorter of what the organization has set and the bound of the operator. */
@@ -10,6 +10,10 @@ export type Kind = (typeof KINDS)[number];
 export type Periods = Readonly<Record<Kind, number | null>>;
 
 export interface Retention extends Periods {
+  readonly ownSessionDays: number | null;
+  readonly ownOccurrenceDays: number | null;
+  readonly ownAuditLogDays: number | null;
+  readonly limitedByOperator: readonly Kind[];
   readonly isLimitedByOperator: boolean;
 }
 
@@ -17,16 +21,24 @@ export const FOREVER: Periods = { sessionDays: null, occurrenceDays: null, audit
 
 export function retentionOf(
   own: Periods,
-  { retentionMaxDays }: Pick<OperationSettings, 'retentionMaxDays'>,
+  { retentionMaxDays, auditRetentionDays }: Pick<OperationSettings, 'retentionMaxDays' | 'auditRetentionDays'>,
 ): Retention {
-  const bounded = (days: number | null) =>
-    retentionMaxDays === 0 ? days : Math.min(days ?? retentionMaxDays, retentionMaxDays);
+  const within = (bound: number, days: number | null) => (bound === 0 ? days : Math.min(days ?? bound, bound));
+  const bounded = (days: number | null) => within(retentionMaxDays, days);
+  // The operator deletes entries of the audit log, whatever the organization keeps.
+  const kept = (kind: Kind) =>
+    kind === 'auditLogDays' ? within(auditRetentionDays, bounded(own[kind])) : bounded(own[kind]);
+  const limitedByOperator = KINDS.filter((kind) => kept(kind) !== own[kind]);
   const { sessionDays, occurrenceDays, auditLogDays } = own;
   return {
     sessionDays: bounded(sessionDays),
     occurrenceDays: bounded(occurrenceDays),
     auditLogDays: bounded(auditLogDays),
-    isLimitedByOperator: KINDS.some((kind) => bounded(own[kind]) !== own[kind]),
+    ownSessionDays: sessionDays,
+    ownOccurrenceDays: occurrenceDays,
+    ownAuditLogDays: auditLogDays,
+    limitedByOperator,
+    isLimitedByOperator: limitedByOperator.length > 0,
   };
 }
 

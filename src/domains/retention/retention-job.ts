@@ -1,16 +1,79 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
-import type { SessionId } from '../../core/ids.ts';
+import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import { type JobContext, enqueueJob, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
+import { timeToDelete } from '../../core/stored-time.ts';
 import { BatchSize } from '../../core/work-budget.ts';
 import { deleteAuditEntries } from '../audit-log/public.ts';
 import { deleteSessions, sessionTopic, sessionsTopic } from '../sessions/public.ts';
 import { KINDS, cutoff, retentionOf } from './periods.ts';
 import { type RetentionCounts, definitionIdsOf, deleteOldOccurrences, findOrganizations } from './queries.ts';
-import { type Run, countDeleted } from './run-entry.ts';
+import { type AuditTables, jobEntry, recordAudit } from '../../core/audit.ts';
+import { lockName } from '../../core/postgres/advisory-lock.ts';
+import type { Readable } from '../../core/postgres/reading/queries.ts';
 
-type Context = Pick<JobContext, 'em' | 'sql' | 'now' | 'newId' | 'notifier' | 'settings' | 'signal'>;
+/** The audit log entry of a run of the retention job in an organization. */
+
+const OPERATION = 'applyRetention';
+
+interface Run {
+  /** The same for all attempts: if a worker dies, another one continues the run. */
+  readonly jobId: string;
+  readonly organizationId: OrganizationId;
+}
+
+/**
+ * Adds to the counts of the entry, in the transaction that deletes: so the entry covers what was deleted, wherever the run ends. The first
+ * deletion of a run writes the entry.
+ */
+async function countDeleted(
+  em: EntityManager,
+  clock: Pick<JobContext, 'now' | 'newId'>,
+  { jobId, organizationId }: Run,
+  deleted: Partial<RetentionCounts>,
+): Promise<void> {
+  // Two workers can run the job, if the first one was only slow.
+  await lockName(em, `retention ${organizationId}`);
+  const audit = em.getKysely<Readable<AuditTables>>();
+  const latest = await audit
+    .selectFrom('audit_entry')
+    .select(['occurred_at as occurredAt', 'id', 'request_id as requestId', 'detail'])
+    .where('target_id', '=', organizationId)
+    .where('organization_id', '=', organizationId)
+    .where('operation', '=', OPERATION)
+    .orderBy('occurred_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (latest?.requestId !== jobId) {
+    const target = { type: 'Organization' as const, id: organizationId, organizationId, detail: textOf(deleted) };
+    return recordAudit(em, jobEntry(clock, jobId, OPERATION, target));
+  }
+  await audit
+    .updateTable('audit_entry')
+    .set({ detail: textOf(deleted, countsIn(latest.detail)) })
+    .where('occurred_at', '=', latest.occurredAt)
+    .where('id', '=', latest.id)
+    .execute();
+}
+
+const COUNTED = [
+  ['sessions', 'sessions'],
+  ['occurrences', 'event occurrences'],
+  ['auditEntries', 'audit log entries'],
+] as const;
+
+/** The counts are in the text alone, as `2 sessions, 0 event occurrences, 5 audit log entries`. */
+function textOf(deleted: Partial<RetentionCounts>, before: readonly number[] = []): string {
+  return COUNTED.map(([kind, name], index) => `${(before[index] ?? 0) + (deleted[kind] ?? 0)} ${name}`).join(', ');
+}
+
+const countsIn = (text: string | null) => (text?.match(/\d+/g) ?? []).map(Number);
+
+type Context = Pick<
+  JobContext,
+  'em' | 'sql' | 'now' | 'storedNow' | 'newId' | 'notifier' | 'settings' | 'signal' | 'log'
+>;
 
 /** Deletes what is older than its organization keeps. It can be interrupted at any point; the next attempt continues. */
 export const retentionJob = jobHandler({
@@ -24,12 +87,14 @@ const ORGANIZATIONS = 100;
 
 export async function applyRetention(context: Context, jobId: string): Promise<void> {
   const { sql, settings } = context;
+  const at = await timeToDelete(context);
+  if (!at) return;
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
     const some = await findOrganizations(sql, after, ORGANIZATIONS);
     for (const { id, ...own } of some) {
       const periods = retentionOf(own, settings);
       const run = { jobId, organizationId: id };
-      if (KINDS.some((kind) => periods[kind] !== null)) await applyTo(context, run, periods);
+      if (KINDS.some((kind) => periods[kind] !== null)) await applyTo(context, run, { at, periods });
     }
     const last = some.at(-1);
     if (!last) return;
@@ -37,8 +102,12 @@ export async function applyRetention(context: Context, jobId: string): Promise<v
   }
 }
 
-async function applyTo(context: Context, run: Run, periods: ReturnType<typeof retentionOf>): Promise<void> {
-  const at = context.now();
+interface Limits {
+  readonly at: Date;
+  readonly periods: ReturnType<typeof retentionOf>;
+}
+
+async function applyTo(context: Context, run: Run, { at, periods }: Limits): Promise<void> {
   const { organizationId } = run;
   const unchangedSince = cutoff(periods.sessionDays, at);
   if (unchangedSince) await deleteOldSessions(context, run, unchangedSince);

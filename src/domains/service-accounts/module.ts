@@ -16,5 +16,6 @@ export const serviceAccounts = {
       deletionStep('service accounts', ({ em }, { id }) => deleteServiceAccountRows(em, id, SMALL_DELETION_BATCH)),
     ],
   },
+  exports: [],
   replays: { ServiceAccount: OPEN_TO_ROLE },
 } as const satisfies Module;

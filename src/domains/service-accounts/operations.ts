@@ -34,6 +34,9 @@ const targetOf = ({ id, name }: Pick<User, 'id' | 'name'>): AuditTarget => ({
   label: name,
 });
 
+const changed = (context: OperationContext, { id }: Pick<User, 'id'>) =>
+  SERVICE_ACCOUNTS.one(context, id, 'service account');
+
 export const createServiceAccount = defineOperation({
   name: 'createServiceAccount',
   description:
@@ -54,6 +57,7 @@ export const createServiceAccount = defineOperation({
     return em.create(User, { id: newId(), email: null, name, ...service, createdAt: at, updatedAt: at });
   },
   target: (account) => ({ ...targetOf(account), detail: account.serviceRole ?? undefined }),
+  answer: changed,
 });
 
 const inOrganization = (actor: Actor) => ({
@@ -88,6 +92,7 @@ export const updateServiceAccount = defineOperation({
     changedFields: givenNames(changes),
     detail: newValues(changes, ['role']),
   }),
+  answer: changed,
   endsRightsOf: ({ id }) => [id],
 });
 

@@ -1,15 +1,13 @@
 import { sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
 import { defineList } from '../../core/postgres/reading/lists.ts';
-import { asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
-import type { ServiceAccountRow, User, UserTables } from '../users/public.ts';
+import { queriesOn } from '../../core/postgres/reading/queries.ts';
+import type { ServiceAccountRow, UserTables } from '../users/public.ts';
 import type { ServiceAccountFilter } from './input.ts';
 
 const db = queriesOn<UserTables>();
 
 export type ServiceAccountOrderField = 'CREATED_AT' | 'NAME';
-
-const COLUMNS = ['id', 'email', 'name', 'role', 'createdAt', 'updatedAt'] as const;
 
 /** The service accounts of the acting organization. */
 export const SERVICE_ACCOUNTS = defineList<ServiceAccountRow, ServiceAccountFilter, ServiceAccountOrderField>()(
@@ -17,7 +15,7 @@ export const SERVICE_ACCOUNTS = defineList<ServiceAccountRow, ServiceAccountFilt
   {
     name: 'SERVICE_ACCOUNT',
     alias: 'a',
-    columns: COLUMNS,
+    columns: ['id', 'email', 'name', 'role', 'createdAt', 'updatedAt'],
     expressions: { role: 'a.service_role' },
     // The role tells them from people.
     always: ['role'],
@@ -33,8 +31,3 @@ export const SERVICE_ACCOUNTS = defineList<ServiceAccountRow, ServiceAccountFilt
     otherwise: { field: 'CREATED_AT', direction: 'ASC' },
   },
 );
-
-/** The row of a service account that was just written. */
-export function serviceAccountRow({ id, email, name, serviceRole, createdAt, updatedAt }: User): ServiceAccountRow {
-  return asRow({ id, email, name: name ?? '', role: serviceRole ?? 'member', createdAt, updatedAt }, COLUMNS);
-}

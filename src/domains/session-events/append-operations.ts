@@ -7,11 +7,21 @@ import { violatedConstraint } from '../../core/postgres/failures.ts';
 import { RECORD_SESSIONS, requireSessionChange, sessionTopic } from '../sessions/public.ts';
 import { type Appended, appendStatement } from './append.ts';
 import { findBatch, isSameBatch } from './batches.ts';
-import { convertLines, linesOf } from './convert-lines.ts';
-import { type AppendSessionEventsInput, appendSessionEventsInput, appendSessionLinesInput } from './input.ts';
+import { countedElsewhere, messageKey } from './counted-messages.ts';
+import { convertLines, linesOf } from './line-converter.ts';
+import {
+  type AppendSessionEventsInput,
+  type AppendSessionLinesInput,
+  appendSessionEventsInput,
+  appendSessionLinesInput,
+} from './input.ts';
 import { TABLE } from './formats/jsonl.ts';
+import { lineIn } from './line-keys.ts';
 import { redactDocuments } from '../../core/redaction/redact.ts';
-import { readMemory } from './read-memory.ts';
+import { type CutParts, SEARCHED_END, cutPartedCredentials } from './parted-credentials.ts';
+import { type StoredMemory, readMemory } from './read-memory.ts';
+import { type GivenLines, type SortedLines, isOfSource, rememberStored, sortLines } from './received-lines.ts';
+import { cutStoredEnd } from './redaction-operations.ts';
 import { usageOf } from './totals.ts';
 
 export interface AppendedEvents {
@@ -23,6 +33,8 @@ export interface AppendedEvents {
   readonly events: number;
   readonly repairedTexts: number;
   readonly redactedSecrets: number;
+  /** Lines of a transcript that the session had already. */
+  readonly repeatedLines: number;
 }
 
 /**
@@ -47,32 +59,128 @@ export const appendSessionLines = defineOperation({
   access: RECORD_SESSIONS,
   input: appendSessionLinesInput,
   errors: [NotFoundError, ConflictError],
-  run: async (context, { sessionId, format, batchId, map, subagent, resumed, text }): Promise<AppendedEvents> => {
-    const lines = await linesOf(text);
-    if (lines.length === 0) return appendNothing(context, sessionId);
-    const contentHash = createHash('sha256').update(`${format}\n${text}`).digest('base64url');
+  run: async (context, input): Promise<AppendedEvents> => {
+    const { sessionId, batchId, file, text } = input;
+    const given = await linesOf(text);
+    if (given.lines.length === 0 && (file === undefined || given.count === 0)) return appendNothing(context, sessionId);
+    const contentHash = createHash('sha256').update(`${input.format}\n${text}`).digest('base64url');
     return inAppendQueue(context, sessionId, async () => {
+      const elsewhere = new Set<string>();
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-        const { version, memory } = await readMemory(context, sessionId);
-        memory.set('resumed', resumed === 'true' ? true : undefined);
-        memory.set(TABLE, map);
-        memory.set('subagent', subagent);
-        const given = await convertLines(format, lines, memory);
-        // A secret counts once in all lines, because texts that grow have it again and again.
-        const { events, redactedSecrets } = await redacted(context, given, () => 0);
-        const stored = await store(context, {
-          sessionId,
-          batchId,
-          events,
-          contentHash,
-          format: { memory: memory.toJson(), version },
-        });
-        if (stored) return answerOf(sessionId, { given, stored, redactedSecrets });
+        const memory = await readMemory(context, sessionId);
+        const sorted = await sortedLines(context, input, { given, memory });
+        if (sorted === 'again') continue;
+        if (sorted?.isNew === false)
+          return (
+            (await replayed(context, { sessionId, batchId, contentHash })) ?? nothingNew(sessionId, memory, sorted)
+          );
+        const stored = await storeLines(
+          context,
+          { ...input, contentHash },
+          { memory, sorted, elsewhere, lines: given.lines },
+        );
+        if (stored) return stored;
       }
       throw busy();
     });
   },
 });
+
+interface Kept {
+  readonly memory: StoredMemory;
+  readonly sorted: SortedLines | undefined;
+  /** Messages whose usage counts in another session. */
+  readonly elsewhere: Set<string>;
+  readonly lines: readonly string[];
+}
+
+/** Undefined for lines that are stored as they come; 'again' when the stream has changed. */
+async function sortedLines(
+  context: OperationContext,
+  { sessionId, file, fromLine, format, batchId }: AppendSessionLinesInput,
+  { given, memory: { linesUntil, lastId } }: { readonly given: GivenLines; readonly memory: StoredMemory },
+): Promise<SortedLines | 'again' | undefined> {
+  const isOfFile = file !== undefined || FILE_FORMATS.has(format) || OF_OLD_FILES.test(batchId ?? '');
+  if (!isOfFile || !(await isOfSource(context, sessionId))) return undefined;
+  await requireSessionChange(context, sessionId);
+  if (linesUntil === lastId)
+    return sortLines(context, sessionId, given, file === undefined ? undefined : { file, fromLine: fromLine ?? 1 });
+  await rememberStored(context, sessionId, { linesUntil, lastId });
+  return 'again';
+}
+
+/** Formats of files, of which recorders of 1.0 do not name the file. */
+const FILE_FORMATS: ReadonlySet<string> = new Set([
+  'claude-transcript',
+  'codex-rollout',
+  'gemini-chat',
+  'opencode-storage',
+  'qwen-chat',
+]);
+/** The ids of their batches of files of other formats. */
+const OF_OLD_FILES = /^[\da-f]{40}$/;
+
+/** Undefined when the stream has changed, or when more messages than were known count elsewhere. */
+async function storeLines(
+  context: OperationContext,
+  {
+    sessionId,
+    batchId,
+    format,
+    map,
+    subagent,
+    resumed,
+    contentHash,
+  }: AppendSessionLinesInput & { contentHash: string },
+  { memory: { version, memory, lastId }, sorted, elsewhere, lines }: Kept,
+): Promise<AppendedEvents | undefined> {
+  memory.set('resumed', resumed === 'true' ? true : undefined);
+  memory.set(TABLE, map);
+  memory.set('subagent', subagent);
+  memory.elsewhere = elsewhere;
+  const ends = memory.endsOf(SEARCHED_END);
+  const firsts: number[] = [];
+  const given = await convertLines(format, sorted?.fresh ?? lines, memory, (first) => firsts.push(first));
+  const found = memory.counted.size > 0 ? await countedElsewhere(context, sessionId, memory.counted) : [];
+  for (const id of found) elsewhere.add(id);
+  if (found.length > 0) return undefined;
+  // A secret counts once in all lines, because texts that grow have it again and again.
+  const { events, redactedSecrets, beginnings, replaced } = await redacted(context, given, () => 0, ends);
+  for (const [itemId, end] of replaced) memory.replaceEnd(itemId, end);
+  for (const beginning of beginnings) await cutStoredEnd(context, { sessionId, lastId }, beginning);
+  const received = sorted?.places(
+    firsts.map((first, index) => {
+      const isAsSent = events[first]?.eventData === given[first]?.eventData;
+      const text = isAsSent ? sorted.fresh[index] : undefined;
+      return { offset: first + 1, text: text ?? lineIn(events.slice(first, firsts[index + 1])) };
+    }),
+  );
+  const stored = await store(context, {
+    sessionId,
+    batchId,
+    events,
+    contentHash,
+    format: { memory: memory.toJson(), version },
+    received,
+    messages: Array.from(memory.counted, messageKey),
+  });
+  return stored && answerOf(sessionId, { given, stored, redactedSecrets, repeatedLines: sorted?.repeated });
+}
+
+/** The answer to a retry of a batch of which all lines are known. */
+async function replayed(
+  context: OperationContext,
+  { sessionId, batchId, contentHash }: Pick<Appended, 'sessionId' | 'batchId' | 'contentHash'>,
+): Promise<AppendedEvents | undefined> {
+  const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
+  if (!batch || batch.contentHash !== contentHash) return undefined;
+  return answerOf(sessionId, { given: [], stored: { ...batch, isReplayed: true }, redactedSecrets: 0 });
+}
+
+function nothingNew(sessionId: SessionId, { lastId }: StoredMemory, { repeated }: SortedLines): AppendedEvents {
+  const stored = { firstId: lastId + 1, lastId, isReplayed: false };
+  return answerOf(sessionId, { given: [], stored, redactedSecrets: 0, repeatedLines: repeated });
+}
 
 /** So often lines are converted again because the stream has changed meanwhile: another gateway has appended, or its memory was redacted. */
 const MAX_ATTEMPTS = 20;
@@ -103,16 +211,19 @@ function answerOf(
   sessionId: SessionId,
   {
     given,
-    stored,
+    stored: { firstId, lastId, isReplayed },
     redactedSecrets,
+    repeatedLines = 0,
   }: {
     readonly given: AppendSessionEventsInput['events'];
     readonly stored: StoredIds;
     readonly redactedSecrets: number;
+    readonly repeatedLines?: number | undefined;
   },
 ): AppendedEvents {
   const repairedTexts = given.reduce((sum, event) => sum + event.repairedTexts, 0);
-  return { sessionId, ...stored, events: stored.lastId - stored.firstId + 1, repairedTexts, redactedSecrets };
+  const events = lastId - firstId + 1;
+  return { sessionId, firstId, lastId, isReplayed, events, repairedTexts, redactedSecrets, repeatedLines };
 }
 
 /** Undefined when the stream has changed since the memory of the format was read. */
@@ -133,19 +244,26 @@ async function store(context: OperationContext, appended: Appended): Promise<Sto
   return { firstId: head.base + 1, lastId: head.base + events.length, isReplayed: false };
 }
 
+interface RedactedEvents extends Pick<AppendSessionEventsInput, 'events'>, Pick<CutParts, 'beginnings' | 'replaced'> {
+  readonly redactedSecrets: number;
+}
+
 async function redacted(
   { settings }: OperationContext,
   events: AppendSessionEventsInput['events'],
   groupOf?: (index: number) => number,
-): Promise<Pick<AppendSessionEventsInput, 'events'> & { redactedSecrets: number }> {
-  if (!settings.isRecordRedacted) return { events, redactedSecrets: 0 };
-  const { documents, secrets } = await redactDocuments(
-    events.map(({ eventData }) => eventData),
-    groupOf,
-  );
-  if (secrets === 0) return { events, redactedSecrets: 0 };
+  ends: ReadonlyMap<string, string> = new Map(),
+): Promise<RedactedEvents> {
+  if (!settings.isRecordRedacted) return { events, redactedSecrets: 0, beginnings: [], replaced: new Map() };
+  const given = events.map(({ eventData }) => eventData);
+  const cut = await cutPartedCredentials(given, ends);
+  const { documents, secrets } = await redactDocuments(cut.documents, groupOf, cut.secrets);
   return {
-    events: events.map((event, index) => ({ ...event, eventData: documents[index] ?? event.eventData })),
+    ...cut,
+    events:
+      secrets === 0
+        ? events
+        : events.map((event, index) => ({ ...event, eventData: documents[index] ?? event.eventData })),
     redactedSecrets: secrets,
   };
 }
@@ -156,12 +274,12 @@ async function redacted(
  * @throws DomainError (503 with `Retry-After`) when earlier appends take too long.
  */
 async function inAppendQueue<Result>(
-  { appendQueue, timing }: OperationContext,
+  { appendQueue, timing, budget }: OperationContext,
   sessionId: SessionId,
   run: () => Promise<Result>,
 ): Promise<Result> {
   if (!appendQueue) return run();
-  const end = await appendQueue.take(`append ${sessionId}`, timing.appendWaitMs);
+  const end = await appendQueue.take(`append ${sessionId}`, timing.appendWaitMs, (work) => budget.waiting(work));
   if (!end) throw busy();
   try {
     return await run();
@@ -192,7 +310,7 @@ async function replay(
   await requireSessionChange(context, sessionId);
   const batch = batchId === null ? undefined : await findBatch(context, sessionId, batchId);
   if (!batch) {
-    if (format && !(await readMemory(context, sessionId)).isClosed) return undefined;
+    if (format && (events.length === 0 || !(await readMemory(context, sessionId)).isClosed)) return undefined;
     throw new ConflictError('WRONG_STATE', 'the session is finished; queue it again before recording events');
   }
   const { contentHash: known, ...ids } = batch;

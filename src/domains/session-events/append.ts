@@ -23,6 +23,7 @@ import {
 } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { AppendSessionEventsInput } from './input.ts';
+import type { LinePlaces } from './received-lines.ts';
 import type { AddedUsage, ReportedUsage } from './totals.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables>();
@@ -36,6 +37,10 @@ export interface Appended extends AppendSessionEventsInput {
   readonly usage?: ReportedUsage | undefined;
   /** Of lines: the new memory of the format, made from that of the stream in this version. Nothing is stored in another version. */
   readonly format?: { readonly memory: string; readonly version: string };
+  /** Of lines of a transcript: what is remembered of them. */
+  readonly received?: LinePlaces | undefined;
+  /** The keys of messages whose usage counts here. */
+  readonly messages?: readonly string[];
 }
 
 interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
@@ -56,6 +61,12 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
   readonly eventData: Buffer;
   /** JSON. */
   readonly sums?: string;
+  readonly file?: string;
+  /** JSON. */
+  readonly places?: string;
+  readonly fileLines?: number;
+  readonly mark?: string;
+  readonly messages?: Buffer;
 }
 
 /**
@@ -65,7 +76,7 @@ interface Given extends AuditValues, AuthorityValues, Partial<AddedUsage> {
  */
 export function appendStatement(
   context: OperationContext,
-  { sessionId, batchId, events, contentHash = null, usage, format }: Appended,
+  { sessionId, batchId, events, contentHash = null, usage, format, received, messages = [] }: Appended,
   entry: NewAuditEntry,
 ): Statement<{ base: number }> {
   const { role, ...caller } = callerOf(context.actor);
@@ -75,6 +86,9 @@ export function appendStatement(
     ...caller,
     ...(usage && { ...usage.total, sums: sumsToJson(usage.sums) }),
     ...(format && { formatMemory: format.memory, version: format.version, seenAt: latestOf(events) }),
+    ...(received && { file: received.file, places: received.places }),
+    ...(received?.state && { fileLines: received.state.lines, mark: received.state.mark }),
+    ...(messages.length > 0 && { messages: uuidArray(messages) }),
     sessionId,
     contentHash,
     count: events.length,
@@ -86,7 +100,17 @@ export function appendStatement(
     provider: textArray(events.map(({ provider }) => provider)),
     eventData: jsonArray(events.map(({ eventData }) => eventData)),
   };
-  return appends({ role, hasUsage: usage !== undefined, hasMemory: format !== undefined }, values);
+  const shape = {
+    role,
+    hasUsage: usage !== undefined,
+    hasMemory: format !== undefined,
+    hasPlaces: received !== undefined,
+    hasFile: received?.state !== undefined,
+    hasMessages: messages.length > 0,
+    // Lines that are all known find their place also in a finished session.
+    isEmpty: events.length === 0,
+  };
+  return appends(shape, values);
 }
 
 /** The latest time that lines have. */
@@ -114,6 +138,10 @@ interface AppendShape {
   readonly role: Role;
   readonly hasUsage: boolean;
   readonly hasMemory: boolean;
+  readonly hasPlaces: boolean;
+  readonly hasFile: boolean;
+  readonly hasMessages: boolean;
+  readonly isEmpty: boolean;
 }
 
 const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
@@ -125,10 +153,14 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
     .with('seen', () => noteUse(shared, shape.hasMemory ? value('seenAt') : undefined))
     .with('searched', () => noteForSearch(shared))
     .with('recorded', () => auditInsert(value, 'head'));
-  if (!shape.hasUsage) return appended.selectFrom('head').select('base');
+  // Nothing reads what these insert.
+  const withLines = shape.hasPlaces ? appended.with('received', () => rememberLines(value, shared)) : appended;
+  const withMessages = shape.hasMessages ? withLines.with('counted', () => rememberMessages(value, shared)) : withLines;
+  const withFile = shape.hasFile ? withMessages.with('filed', () => rememberFile(value, shared)) : withMessages;
+  if (!shape.hasUsage) return withFile.selectFrom('head').select('base');
   const { id: sessionId, organizationId, at } = shared;
   const sums = sql<string>`${value('sums')}::text`;
-  return appended
+  return withFile
     .with('summed', () => sumsOfAppended({ sessionId, organizationId, at, sums }))
     .selectFrom('head')
     .select('base');
@@ -136,7 +168,7 @@ const appends = preparedByShape<Given, AppendShape>()((value, shape) => {
 
 function drawIds(
   value: ValueOf<Given>,
-  { role, hasUsage, hasMemory }: AppendShape,
+  { role, hasUsage, hasMemory, isEmpty }: AppendShape,
   { id, organizationId, batch, count }: SharedValues,
 ) {
   const reach = changeableBy({ organizationId, userId: value('userId'), role });
@@ -151,12 +183,13 @@ function drawIds(
     .updateTable('session_stream')
     .set({
       last_id: sql<number>`last_id + ${count}`,
+      lines_until: sql<number>`case when lines_until = last_id then last_id + ${count} else lines_until end`,
       ...(hasUsage && addedUsage(value)),
       ...(hasMemory && { format_memory: sql<string>`${value('formatMemory')}::text` }),
     })
     .where('session_id', '=', id)
     .where('organization_id', '=', organizationId)
-    .where('is_closed', '=', false)
+    .$if(!isEmpty, (query) => query.where('is_closed', '=', false))
     .where(hasAuthority(value))
     .where((eb) => eb.exists(isChangeable).and(eb.not(eb.exists(isStored))))
     .returning(sql<number>`last_id - ${count}`.as('base'));
@@ -192,6 +225,77 @@ function rememberBatch({ id, organizationId, batch, at, count, hash }: SharedVal
           hash.as('content_hash'),
         ])
         .where(sql<boolean>`${batch} is not null`),
+    );
+}
+
+function rememberLines(value: ValueOf<Given>, { id, organizationId }: SharedValues) {
+  const places = sql<{ line: number | null; key: string; stored: string | null; at: number | null; of: number | null }>`
+    json_to_recordset(${value('places')}::json)`.as<'p'>(
+    sql`p(line bigint, key uuid, stored uuid, at int, "of" bigint)`,
+  );
+  return afterHead
+    .insertInto('transcript_line')
+    .columns(['session_id', 'file', 'line', 'organization_id', 'key', 'stored_key', 'event_id', 'is_repeated'])
+    .expression(
+      afterHead
+        .selectFrom(['head', places])
+        .select([
+          id.as('session_id'),
+          sql<string>`${value('file')}::text`.as('file'),
+          sql<number>`coalesce(p.line, head.base + p.at)`.as('line'),
+          organizationId.as('organization_id'),
+          'p.key',
+          'p.stored as stored_key',
+          sql<number | null>`coalesce(head.base + p.at, p.of)`.as('event_id'),
+          sql<boolean>`p.at is null`.as('is_repeated'),
+        ]),
+    )
+    .onConflict((conflict) => conflict.doNothing());
+}
+
+/** Usage counts in the session where it was recorded first. */
+function rememberMessages(value: ValueOf<Given>, { id, organizationId }: SharedValues) {
+  const messages = sql<{ message: string }>`unnest(${value('messages')}::uuid[])`.as<'m'>(sql`m(message)`);
+  return afterHead
+    .insertInto('counted_message')
+    .columns(['organization_id', 'owner_id', 'agent', 'message', 'session_id'])
+    .expression(
+      afterHead
+        .selectFrom(['head', 'session as s', messages])
+        .select([
+          's.organization_id',
+          sql<string>`s.creator_id`.as('owner_id'),
+          sql<string>`coalesce(s.agent, '')`.as('agent'),
+          'm.message',
+          's.id as session_id',
+        ])
+        .where('s.id', '=', id)
+        .where('s.organization_id', '=', organizationId)
+        .where('s.creator_id', 'is not', null),
+    )
+    .onConflict((conflict) => conflict.doNothing());
+}
+
+function rememberFile(value: ValueOf<Given>, { id, organizationId }: SharedValues) {
+  return afterHead
+    .insertInto('transcript_file')
+    .columns(['session_id', 'name', 'organization_id', 'lines', 'mark'])
+    .expression(
+      afterHead
+        .selectFrom('head')
+        .select([
+          id.as('session_id'),
+          sql<string>`${value('file')}::text`.as('name'),
+          organizationId.as('organization_id'),
+          sql<number>`${value('fileLines')}::int`.as('lines'),
+          sql<string>`${value('mark')}::text`.as('mark'),
+        ]),
+    )
+    .onConflict((conflict) =>
+      conflict.columns(['session_id', 'name', 'organization_id']).doUpdateSet({
+        lines: sql<number>`excluded.lines`,
+        mark: sql<string>`excluded.mark`,
+      }),
     );
 }
 

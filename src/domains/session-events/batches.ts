@@ -6,7 +6,7 @@ import type { OperationContext } from '../../core/operation.ts';
 import { queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { SessionEventTables } from './entity.ts';
 import type { RecordedEvent } from './event-data.ts';
-import { type SessionEventRow, findSlice } from './queries.ts';
+import { type SessionEventRow, pageOfEvents } from './queries.ts';
 
 /** Finds stored batches by the id that the client gave them. */
 
@@ -44,8 +44,8 @@ export async function isSameBatch(
   events: readonly RecordedEvent[],
 ): Promise<boolean> {
   if (lastId - firstId + 1 !== events.length) return false;
-  const window = { after: firstId - 1, before: lastId + 1, limit: events.length, maxBytes: MAX_BYTES };
-  const stored = (await findSlice(context, sessionId, {}, window))?.events ?? [];
+  const page = { first: events.length, after: String(firstId - 1), before: String(lastId + 1) };
+  const stored = (await pageOfEvents(context, sessionId, { page, maxBytes: MAX_BYTES }))?.rows ?? [];
   return stored.length === events.length && stored.every((row, index) => isSame(row, events[index]));
 }
 
@@ -53,20 +53,22 @@ export async function isSameBatch(
 function isSame(row: SessionEventRow, event: RecordedEvent | undefined): boolean {
   return (
     event !== undefined &&
-    row.eventType === event.eventType &&
-    row.provider === event.provider &&
+    isSameText(row.eventType, event.eventType) &&
+    isSameText(row.provider, event.provider) &&
     row.messageId === (event.messageId?.toLowerCase() ?? null) &&
     (event.createdAt === null || row.createdAt === event.createdAt) &&
     (row.eventData === event.eventData || isSameData(row.eventData, event.eventData))
   );
 }
 
+const isSameText = (stored: string, given: string) => stored === given || isRedacted(stored, given);
+
 function isSameData(stored: string, given: string): boolean {
   const data = parseExactJson(given);
   return isDeepStrictEqual(parseExactJson(stored), data) || isRedacted(stored, JSON.stringify(data));
 }
 
-/** Whether the stored JSON is the given one with some of its texts redacted since. */
+/** Whether the stored text is the given one with some of its texts redacted since. */
 function isRedacted(stored: string, given: string): boolean {
   const [beginning = '', ...others] = stored.split(REDACTED);
   const end = others.pop();

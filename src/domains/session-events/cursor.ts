@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { invalid } from '../../core/errors.ts';
 import { rule } from '../../core/input/validation.ts';
+import type { CursorForm } from '../../core/postgres/reading/keyset.ts';
 
 /** The cursor of events in both APIs: the id of the last event seen, in decimal digits (Workspace Management API, section 4.7). */
 
@@ -28,6 +29,12 @@ export function cursorId(cursor: string | null | undefined, argument: string): n
 export function relayCursorId(cursor: string | number | null | undefined, argument: string): number | null {
   return cursor === '' || cursor == null ? null : cursorId(String(cursor), argument);
 }
+
+/** Cursors that are ids, for lists that are sorted by it. */
+export const ID_CURSORS: CursorForm = {
+  write: ([id]) => String(id),
+  read: (cursor, argument) => [cursorId(cursor, argument)],
+};
 
 /** False for anything but digits, which break another rule. */
 function isTooLarge(cursor: string): boolean {

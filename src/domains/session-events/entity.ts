@@ -1,5 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
+import { Organization } from '../organizations/public.ts';
 
 const SessionEventBatchSchema = defineEntity({
   name: 'SessionEventBatch',
@@ -58,6 +59,7 @@ const SessionTextSchema = defineEntity({
   },
   indexes: [
     { name: 'session_text_event_index', properties: ['sessionId', 'eventId'] },
+    { name: 'session_text_newest_index', properties: ['organizationId', 'createdAt', 'sessionId', 'item'] },
     {
       name: 'session_text_document_index',
       expression:
@@ -70,6 +72,65 @@ const SessionTextSchema = defineEntity({
 export class SessionText extends SessionTextSchema.class {}
 SessionTextSchema.setClass(SessionText);
 
+const TranscriptLineSchema = defineEntity({
+  name: 'TranscriptLine',
+  tableName: 'transcript_line',
+  properties: {
+    sessionId: p.uuid().$type<SessionId>().primary(),
+    /** Empty for lines without a place in a file, whose line is the id of their event. */
+    file: p.text().primary(),
+    line: p.bigint('number').primary(),
+    organizationId: p.uuid().$type<OrganizationId>().primary(),
+    /** A hash of the id that the agent gave the line, or else of its bytes. */
+    key: p.uuid(),
+    /** The same of the line as it is stored, where credentials were replaced. */
+    storedKey: p.uuid().nullable(),
+    /** The first event of the line, or of the one that it repeats. */
+    eventId: p.bigint('number').nullable(),
+    isRepeated: p.boolean(),
+  },
+  indexes: [
+    { name: 'transcript_line_key_index', properties: ['sessionId', 'key'] },
+    {
+      name: 'transcript_line_stored_index',
+      properties: ['sessionId', 'storedKey'],
+      where: 'stored_key is not null',
+    },
+  ],
+});
+
+/** A line of a transcript that has arrived, by which it is not stored again. It is never loaded as an entity. */
+export class TranscriptLine extends TranscriptLineSchema.class {}
+TranscriptLineSchema.setClass(TranscriptLine);
+
+const CountedMessageSchema = defineEntity({
+  name: 'CountedMessage',
+  tableName: 'counted_message',
+  properties: {
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    ownerId: p.uuid().primary(),
+    agent: p.text().primary(),
+    /** A hash of the id that the provider of the model gave the message. */
+    message: p.uuid().primary(),
+    sessionId: p.uuid().$type<SessionId>(),
+    /** Null while the session is there. */
+    expiresAt: p.datetime().nullable(),
+  },
+  indexes: [
+    { name: 'counted_message_owner_index', properties: ['ownerId'] },
+    { name: 'counted_message_session_index', properties: ['sessionId'] },
+    { name: 'counted_message_expiry_index', properties: ['expiresAt'], where: 'expires_at is not null' },
+  ],
+});
+
+/** A message of a model whose usage counts in a session. It is never loaded as an entity. */
+export class CountedMessage extends CountedMessageSchema.class {}
+CountedMessageSchema.setClass(CountedMessage);
+
 export type SessionEventTables = InferKyselyDB<
-  typeof SessionEventBatchSchema | typeof SessionEventSchema | typeof SessionTextSchema
+  | typeof CountedMessageSchema
+  | typeof SessionEventBatchSchema
+  | typeof SessionEventSchema
+  | typeof SessionTextSchema
+  | typeof TranscriptLineSchema
 >;

@@ -1,16 +1,43 @@
-import { type InputFault } from '../../core/errors.ts';
 import { z } from 'zod';
-import { described } from '../../core/input/described.ts';
+import type { InputFault } from '../../core/errors.ts';
+import { described } from '../../core/documents.ts';
 import { isExactNumber } from '../../core/text/exact-json.ts';
-import { withDefault, rule } from '../../core/input/validation.ts';
-import { repairTexts } from './repaired-texts.ts';
-import {
-  EVENT_DATA_TEXTS,
-  PROVIDER_EVENT_TEXTS,
-  SCOPE_TEXTS,
-  SESSION_EVENT_TEXTS,
-  TOOL_RESULT_TEXTS,
-} from './texts.ts';
+import { rule, withDefault } from '../../core/input/validation.ts';
+import { EVENT_DATA_TEXTS, PROVIDER_EVENT_TEXTS, SCOPE_TEXTS, TOOL_RESULT_TEXTS } from './texts.ts';
+
+/** Replaces what PostgreSQL cannot store in texts and names: NUL characters and lone surrogates become U+FFFD. */
+
+const REPLACEMENT = '\uFFFD';
+
+interface Repaired<Value> {
+  readonly value: Value;
+  /** How many texts were changed. */
+  readonly repairedTexts: number;
+}
+
+/** @param value JSON; it is returned itself when nothing has to be repaired */
+function repairTexts<Value>(value: Value): Repaired<Value> {
+  let repairedTexts = 0;
+  const repair = (part: unknown): unknown => {
+    if (typeof part === 'string') {
+      if (part.isWellFormed() && !part.includes('\0')) return part;
+      repairedTexts += 1;
+      return part.toWellFormed().replaceAll('\0', REPLACEMENT);
+    }
+    if (typeof part !== 'object' || part === null || isExactNumber(part)) return part;
+    if (Array.isArray(part)) return part.map(repair);
+    const properties = new Map<string, unknown>();
+    for (const [name, item] of Object.entries(part)) {
+      let repairedName = String(repair(name));
+      while (properties.has(repairedName)) repairedName += REPLACEMENT;
+      properties.set(repairedName, repair(item));
+    }
+    return Object.fromEntries(properties);
+  };
+  const repaired = repair(value);
+  // Only texts have changed.
+  return { value: repairedTexts === 0 ? value : (repaired as Value), repairedTexts };
+}
 
 /**
  * The data of recorded events (workspace management API, section 6). The types of documented fields are checked. Unknown fields and unknown
@@ -159,12 +186,14 @@ const recordedAt = z.iso
   .transform((value) => (value.length === 24 ? value : new Date(value).toISOString()))
   .refine((value) => /^(?:19[7-9]|[2-9]\d\d)\d-/.test(value), 'must be between the years 1970 and 9999');
 
-const name = z.string().min(1, 'must not be empty').max(100);
+/** Maximum length of the type of an event and of its provider. */
+export const MAX_EVENT_NAME = 100;
+const name = z.string().min(1, 'must not be empty').max(MAX_EVENT_NAME);
 
 /** One event as a runner sends it. */
 export const recordedEventFields = z
   .strictObject({
-    eventType: name.describe(SESSION_EVENT_TEXTS.eventType),
+    eventType: name.describe('Type of the event.'),
     messageId: withDefault(z.uuid().nullable(), null).describe('Id of the message that the event belongs to.'),
     provider: name.nullish().describe('Name of the model provider. When absent, none, as for the result of a tool.'),
     createdAt: withDefault(recordedAt.nullable(), null).describe('When the event happened. When absent, now.'),

@@ -1,7 +1,8 @@
-import { NotFoundError, notFound } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
-import { pagesWithRights } from '../../core/exported-pages.ts';
+import { pagesOf, pagesWithRights } from '../../core/exported-pages.ts';
 import type { SessionId } from '../../core/ids.ts';
+import type { PageArguments } from '../../core/postgres/reading/keyset.ts';
 import { WORK } from '../../core/work-budget.ts';
 import {
   READ_SESSIONS,
@@ -10,9 +11,10 @@ import {
   readSessionUsage,
   readSessions,
   readStreamHead,
+  sessionNotFound,
 } from '../sessions/public.ts';
 import { exportSessionInput } from './input.ts';
-import { type SessionEventRow, findSlice } from './queries.ts';
+import { type SessionEventRow, pageOfEvents } from './queries.ts';
 
 /** Reads a whole session, page by page. Only one page is in memory. */
 
@@ -32,7 +34,7 @@ export const exportSession = defineOperation({
   run: async (context, { sessionId }): Promise<ExportedSession> => {
     const { lastId } = await readStreamHead(context, sessionId);
     const [session] = await readSessions(context, [sessionId]);
-    if (!session) throw notFound('session');
+    if (!session) throw sessionNotFound();
     const usage = await readSessionUsage(context, { sessionId });
     return { session, usage, pages: pagesUpTo(context, sessionId, lastId) };
   },
@@ -43,20 +45,14 @@ export type Pages = AsyncGenerator<readonly SessionEventRow[], void, undefined>;
 
 /** The events that were stored at the beginning. The rights of the caller are checked again before every page. */
 async function* pagesUpTo(context: OperationContext, sessionId: SessionId, lastId: number): Pages {
-  const next = pagesWithRights(context, READ_SESSIONS);
+  const read = async (current: OperationContext, asked: PageArguments) => {
+    const page = { ...asked, first: WORK.exportedEvents, before: String(lastId + 1) };
+    const found = await pageOfEvents(current, sessionId, { page, maxBytes: WORK.exportedBytes });
+    if (!found) throw sessionNotFound();
+    return found;
+  };
   try {
-    for (let after = 0; after < lastId;) {
-      const window = { after, before: lastId + 1, limit: WORK.exportedRows, maxBytes: WORK.exportedBytes };
-      const slice = await findSlice(await next(), sessionId, {}, window);
-      if (!slice) throw notFound('session');
-      const last = slice.events.at(-1);
-      // The operator may have deleted the events.
-      if (!last) return;
-      // Nothing is held while the client reads.
-      context.budget.renew();
-      yield slice.events;
-      after = last.id;
-    }
+    if (lastId > 0) yield* pagesOf(pagesWithRights(context, READ_SESSIONS), read);
   } finally {
     context.budget.close();
   }

@@ -15,10 +15,10 @@ import type { SessionEventTables } from './entity.ts';
 import { type RecordedEvent, recordedEvent } from './event-data.ts';
 import { MAX_BATCH } from './input.ts';
 import { append } from './append-operations.ts';
-import { LineConverter, withoutReturn } from './convert-lines.ts';
+import { LineConverter, withoutReturn } from './line-converter.ts';
 import { FormatMemory } from './formats/format-memory.ts';
 import { TABLE } from './formats/jsonl.ts';
-import type { FormatName } from './formats/line-converter.ts';
+import type { FormatName } from './formats/names.ts';
 import type { TableEntry } from './formats/member-table.ts';
 
 const db = queriesOn<SessionEventTables & SessionTables & OrganizationTables>();

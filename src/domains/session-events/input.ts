@@ -4,19 +4,19 @@ import type { SessionId } from '../../core/ids.ts';
 import { idSchema, optional, rule, text, withDefault } from '../../core/input/validation.ts';
 import { cursorSchema } from './cursor.ts';
 import { DELIVERIES, SCOPE_KINDS, recordedEvent } from './event-data.ts';
-import { FORMAT_NAMES } from './formats/line-converter.ts';
+import { FORMAT_NAMES } from './formats/names.ts';
 import { memberTable } from './formats/member-table.ts';
 import { listInput } from '../../core/input/lists.ts';
 import { sessionConditions } from '../sessions/public.ts';
 import { phrasesOf } from './search-text.ts';
-import { MATCH_TEXTS, SESSION_EVENT_TEXTS } from './texts.ts';
+import { SEARCHED_TEXT } from './texts.ts';
 
 export const DEFAULT_PAGE = 50;
 export const MAX_PAGE = 1000;
 export const MAX_BATCH = 1000;
 
 /** Lower case, because notification topics compare ids as text. */
-const sessionId = idSchema<SessionId>(z.uuid().toLowerCase()).describe(SESSION_EVENT_TEXTS.sessionId);
+const sessionId = idSchema<SessionId>(z.uuid().toLowerCase()).describe('Id of the session.');
 const DIGITS = 'must be a whole number';
 const RANGE = `must be from 1 to ${MAX_PAGE}`;
 
@@ -47,6 +47,12 @@ export const appendSessionEventsInput = z.strictObject({
 
 export type AppendSessionEventsInput = z.output<typeof appendSessionEventsInput>;
 
+/** A path below a folder, with `/` on every system. */
+const fileName = text({ min: 1, max: 500 }).regex(
+  /^(?![/\\])(?!.*(?:^|[/\\])\.\.?(?:[/\\]|$))/,
+  'must be a path below the folder of the agent',
+);
+
 /** The lines of an agent, in a body of the media type `application/x-ndjson`. */
 export const appendSessionLinesInput = z
   .strictObject({
@@ -59,13 +65,27 @@ export const appendSessionLinesInput = z
     subagent: optional(text({ min: 1, max: 200 })).describe(
       'Id of the subagent whose lines these are, where they do not say so themselves.',
     ),
+    file: fileName
+      .optional()
+      .describe('The file of a transcript whose lines these are, below the folder that its agent has for the session.'),
+    fromLine: z
+      .int()
+      .min(1)
+      .max(2 ** 31 - 1)
+      .optional()
+      .describe('The number of the first of these lines in the file, from 1. Blank lines count.'),
     resumed: z.enum(['true', 'false']).default('false').describe('Whether the agent goes on with an earlier run.'),
     text: z.string(),
   })
   .refine(({ format, map }) => map === undefined || format === 'jsonl', {
     path: ['map'],
     ...rule('CONFLICTING', 'is only for the format jsonl'),
+  })
+  .refine(({ file, fromLine }) => (file === undefined) === (fromLine === undefined), {
+    path: ['fromLine'],
+    ...rule('CONFLICTING', 'file and fromLine belong together'),
   });
+export type AppendSessionLinesInput = z.output<typeof appendSessionLinesInput>;
 
 export const EXPORT_FORMATS = ['ndjson', 'markdown'] as const;
 
@@ -79,7 +99,7 @@ const searchText = text({ min: 1, max: 1000 })
   .transform(phrasesOf)
   .refine((phrases) => phrases.length > 0, 'must have at least one letter or digit');
 
-export const searchTextInput = z.strictObject({ text: searchText.describe(MATCH_TEXTS.text) });
+export const searchTextInput = z.strictObject({ text: searchText.describe(SEARCHED_TEXT) });
 /** Query parameters of the REST list. */
 export const searchSessionsInput = z.strictObject({ ...searchTextInput.shape, ...sessionConditions, ...listInput });
 
@@ -126,12 +146,12 @@ export const sessionEventFilter = z
       .boolean()
       .nullish()
       .describe(
-        'True lists only events that report an error: the failure of a tool call, or an event of the provider, or else a type, whose name has `error` or `fail` in it. False lists only the others. When absent, both are listed.',
+        'True lists only events that report an error: a call of a tool whose status is `error` or whose exit code is not 0, or an event that is neither a call nor a message, whose name at the provider, or else whose type, has `error` or `fail` in it. False lists only the others. When absent, both are listed.',
       ),
     text: searchText
       .nullish()
       .describe(
-        `Events whose text has this: ${MATCH_TEXTS.text} Events are found some seconds after they were recorded. Not possible in subscriptions.`,
+        `Events whose text has this: ${SEARCHED_TEXT} Events are found some seconds after they were recorded. Not possible in subscriptions.`,
       ),
     ...createdBetween,
   })

@@ -1,12 +1,12 @@
-import { NotFoundError, notFound } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import { followPages } from '../../core/followed-pages.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { LiveTail } from '../../core/live-tails.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import { apiKeyTopic } from '../api-keys/public.ts';
-import { READ_SESSIONS, readStreamHead, sessionTopic } from '../sessions/public.ts';
+import { READ_SESSIONS, readStreamHead, sessionNotFound, sessionTopic } from '../sessions/public.ts';
 import type { SessionEventFilter } from './input.ts';
-import { type SessionEventRow, findSlice, isPresent } from './queries.ts';
+import { type SessionEventRow, isPresent, pageOfEvents } from './queries.ts';
 
 const MAX_TAIL_PAGE_ROWS = 200;
 /** A page ends with the event that reaches this size. Each client that does not read keeps one page in memory. */
@@ -17,7 +17,6 @@ export interface Tail {
   /** Id of the last event seen. */
   readonly after: number;
   readonly filter?: SessionEventFilter;
-  /** Aborts the tail. */
   readonly signal?: AbortSignal;
 }
 
@@ -32,7 +31,7 @@ export const tailSessionEvents = guarded(
   READ_SESSIONS,
   async (context: OperationContext, tail: Tail): Promise<Tailed> => {
     // Notifications come from the primary. A replica may not have the new rows yet.
-    const following = { ...context, sql: context.sql.primary };
+    const following = context.with({ sql: context.sql.primary });
     const { isFinished, lastId } = await readStreamHead(following, tail.sessionId);
     const topics = [sessionTopic(tail.sessionId), apiKeyTopic(context.actor.keyId)];
     const live = context.liveTails.open(context.actor, topics, tail.signal);
@@ -60,10 +59,10 @@ async function* follow(
   const readPresent = async (current: OperationContext) => {
     // The head is read before the page, so that the page contains everything that was appended before the session was finished.
     const head = await readStreamHead(current, sessionId);
-    const slice = await findSlice(current, sessionId, filter, { after: cursor, limit });
-    if (!slice) throw notFound('session');
-    const items = firstOf(slice.events);
-    const hasMore = slice.isFull || items.length < slice.events.length;
+    const page = await pageOfEvents(current, sessionId, { filter, page: { first: limit, after: String(cursor) } });
+    if (!page) throw sessionNotFound();
+    const items = firstOf(page.rows);
+    const hasMore = page.hasNextPage || items.length < page.rows.length;
     limit = rowsLike(items);
     cursor = items.at(-1)?.id ?? cursor;
     // Without more, all events up to the head were read, including those that the filter excluded.

@@ -1,7 +1,7 @@
 import type { SessionUsage } from '../sessions/public.ts';
 import { contained, fenced, inline } from './contained-text.ts';
 import type { EventData } from './event-data.ts';
-import { partOf, plainLine } from './search-text.ts';
+import { agentOf, deltaOf, isFailure, kindOf, plainLine } from './event-kind.ts';
 
 /**
  * Writes a session as a person reads it. Parts of a message are joined; only what is still open is kept in memory. What is not quoted and not
@@ -81,28 +81,26 @@ export function createMarkdown() {
   return {
     head: headText,
     event(data: Data): string {
-      const agent = data.scope?.parentToolUseId ?? data.scope?.taskId ?? data.scope?.kind ?? '';
+      const agent = agentOf(data) ?? '';
+      const eventKind = kindOf(data);
       const { kind = 'foreground' } = data.scope ?? {};
       const by = `${SPEAKERS.get(data.source ?? '') ?? 'Agent'}${kind === 'foreground' ? '' : ` (${inline(kind)})`}`;
-      const { status, output, error } = data.toolResult ?? {};
-      if (status === 'completed' || status === 'error')
-        return closeOther(agent) + part(by, resultText(data.toolName, status, output, error));
-      const isCall = data.toolName != null || data.deltaType === 'input_json_delta' || status !== undefined;
+      if (eventKind === 'result') return closeOther(agent) + part(by, resultText(data));
+      const isCall = eventKind === 'call';
       const text = data.accumulatedText ?? plainLine(data) ?? '';
       if (!isCall && data.deltaType !== 'text_delta')
         return text === '' ? '' : closeOther(agent) + part(by, contained(text));
       const key = `${isCall ? 'call' : 'text'}:${data.itemId ?? JSON.stringify(data.index ?? '')}`;
       const ended = closeOther(agent, key);
       const before = open.get(agent);
-      const itemKind = isCall ? 'call' : data.responsePhase === 'commentary' ? 'thinking' : 'message';
       open.delete(agent);
       open.set(agent, {
         key,
         // The progress of a tool belongs to its call.
         speaker: before?.speaker ?? by,
-        kind: itemKind,
+        kind: eventKind === 'call' || eventKind === 'thinking' ? eventKind : 'message',
         name: data.toolName ?? before?.name ?? 'Tool',
-        text: text === '' ? withPart(before?.text ?? '', partOf(data)) : text,
+        text: text === '' ? withPart(before?.text ?? '', deltaOf(data)) : text,
       });
       const [oldest = agent] = open.keys();
       return ended + (open.size > MAX_OPEN ? closeOther(oldest) : '');
@@ -129,12 +127,10 @@ function headText({ title, agent, state, createdAt, usage }: MarkdownHead): stri
   return `# ${inline(title)}\n\n${facts.flatMap((fact) => (fact === undefined ? [] : [`- ${fact}`])).join('\n')}\n\n`;
 }
 
-function resultText(
-  name: string | null | undefined,
-  status: string,
-  output: string | null | undefined,
-  error: string | null | undefined,
-): string {
-  const heading = `Result${name == null ? '' : ` of ${inline(name)}`}${status === 'error' ? `, an error${error ? `: ${inline(error)}` : ''}` : ''}`;
+function resultText(data: Data): string {
+  const { toolName, toolResult } = data;
+  const { output, error } = toolResult ?? {};
+  const failure = isFailure(data) ? `, an error${error ? `: ${inline(error)}` : ''}` : '';
+  const heading = `Result${toolName == null ? '' : ` of ${inline(toolName)}`}${failure}`;
   return output ? `${heading}:\n\n${fenced(output)}` : `${heading}.`;
 }

@@ -1,24 +1,39 @@
-import type { Module } from '../../core/module.ts';
-import { SessionEvent, SessionEventBatch, SessionText } from './entity.ts';
-import { deleteOrphanedBatches, sessionPurgeJob } from './purge.ts';
+import type { SessionId } from '../../core/ids.ts';
+import { RawJson } from '../../core/text/raw-json.ts';
+import { WORK } from '../../core/work-budget.ts';
+import { DELETION_BATCH, type Module, deletionStep } from '../../core/module.ts';
+import { deleteExpired, forgetMessagesOf } from './counted-messages.ts';
+import { SessionEvent, SessionEventBatch, SessionText, TranscriptLine, CountedMessage } from './entity.ts';
+import { deleteOrphans, sessionPurgeJob } from './purge.ts';
 import { searchRoutes } from './rest-search.ts';
 import { sessionEventRoutes } from './rest.ts';
+import { type SessionEventRow, pageOfEvents } from './queries.ts';
 
 export const sessionEvents = {
-  entities: [SessionEventBatch, SessionEvent, SessionText],
+  entities: [SessionEventBatch, SessionEvent, SessionText, TranscriptLine, CountedMessage],
   graphql: () =>
-    Promise.all([
-      import('./graphql/operations.ts'),
-      import('./graphql/search.ts'),
-      import('./graphql/event-types.ts'),
-      import('./graphql/redaction.ts'),
-      import('./graphql/outline.ts'),
-    ]),
+    Promise.all([import('./graphql/operations.ts'), import('./graphql/search.ts'), import('./graphql/outline.ts')]),
   routes: [...sessionEventRoutes, ...searchRoutes],
   pages: [],
   jobs: () => [sessionPurgeJob],
-  cleanups: { 'batch ids of deleted sessions': deleteOrphanedBatches },
+  cleanups: {
+    'batch ids of deleted sessions': (em, at, batch) => deleteOrphans(em, { table: 'session_event_batch', at, batch }),
+    'counted messages of deleted sessions': deleteExpired,
+    'lines of deleted sessions': (em, at, batch) => deleteOrphans(em, { table: 'transcript_line', at, batch }),
+  },
   topics: [],
-  deletionSteps: { ofUser: [], ofOrganization: [] },
+  deletionSteps: {
+    ofUser: [deletionStep('counted messages', ({ em }, { id }) => forgetMessagesOf(em, id, DELETION_BATCH))],
+    ofOrganization: [],
+  },
+  exports: [
+    {
+      kind: 'sessionEvent',
+      below: 'session',
+      page: (context, page, { id }: { readonly id: SessionId }) =>
+        pageOfEvents(context, id, { page: { ...page, first: WORK.exportedEvents }, maxBytes: WORK.exportedBytes }),
+      lineOf: (event: SessionEventRow) => ({ ...event, eventData: new RawJson(event.eventData) }),
+    },
+  ],
   replays: {},
 } as const satisfies Module;

@@ -1,22 +1,14 @@
-import { NotFoundError, notFound } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { type Page, type PageArguments, mirrored, mirroredPage } from '../../core/postgres/reading/keyset.ts';
+import type { AskedList } from '../../core/graphql/lists.ts';
+import type { Page } from '../../core/postgres/reading/keyset.ts';
 import type { Columns } from '../../core/postgres/reading/columns.ts';
 import { requireAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation, guarded } from '../../core/operation.ts';
 import type { SessionId } from '../../core/ids.ts';
-import { READ_SESSIONS } from '../sessions/public.ts';
-import { idOf } from './cursor.ts';
-import { DEFAULT_PAGE, type SessionEventFilter, listSessionEventsInput } from './input.ts';
-import {
-  type SessionEventRow,
-  type SessionEventSlice,
-  countsOf,
-  findEvents,
-  findSlice,
-  slicesOf,
-  windowOf,
-} from './queries.ts';
+import { READ_SESSIONS, sessionNotFound } from '../sessions/public.ts';
+import { type SessionEventFilter, listSessionEventsInput } from './input.ts';
+import { type SessionEventRow, countsOf, findEvents, pageOfEvents, pagesOfEvents } from './queries.ts';
 
 export interface SessionEventPage {
   readonly events: readonly SessionEventRow[];
@@ -37,62 +29,33 @@ export const listSessionEvents = defineOperation({
   input: listSessionEventsInput,
   errors: [NotFoundError],
   run: async (context, { sessionId, limit, cursor, messageId }): Promise<SessionEventPage> => {
-    const slice = await findSlice(context, sessionId, { messageId }, { after: idOf(cursor), limit: limit + 1 });
-    if (!slice) throw notFound('session');
-    const events = slice.events.slice(0, limit);
-    const last = events.at(-1)?.id;
-    return { events, nextCursor: String(last ?? cursor), hasMore: slice.isFull };
+    const page = await pageOfEvents(context, sessionId, {
+      filter: { messageId },
+      page: { first: limit, after: cursor },
+    });
+    if (!page) throw sessionNotFound();
+    return { events: page.rows, nextCursor: String(page.rows.at(-1)?.id ?? cursor), hasMore: page.hasNextPage };
   },
 });
 
-/** The arguments of a list of events in GraphQL. */
-export interface SessionEventList {
-  readonly filter: SessionEventFilter;
-  readonly page: PageArguments;
-  /** When absent, by ascending id. */
-  readonly direction?: 'ASC' | 'DESC';
-  readonly selected?: Columns<SessionEventRow>;
-}
-
 /**
  * Reads Relay pages of the events of many sessions with one statement, and their counts with another. A session that the caller cannot read
- * has no events.
+ * has neither.
  */
-export function pagesOfSessionEvents(
-  context: OperationContext,
-  { filter, page: asked, direction, selected }: SessionEventList,
-): {
-  readonly pages: LoadBatch<SessionId, Page<SessionEventRow>>;
-  readonly counts: LoadBatch<SessionId, number>;
-} {
-  requireAccess(context.actor, READ_SESSIONS);
-  const isDescending = direction === 'DESC';
-  const page = isDescending ? mirrored(asked) : asked;
-  const { window, size } = windowOf(page, DEFAULT_PAGE);
-  const slices = slicesOf(context, filter, window, selected);
-  const pageOf = (slice: SessionEventSlice) => toPage(slice, page, size);
-  return {
-    pages: async (sessionIds) =>
-      new Map(
-        Array.from(await slices(sessionIds), ([id, slice]) => [
-          id,
-          isDescending ? mirroredPage(pageOf(slice)) : pageOf(slice),
-        ]),
-      ),
-    counts: countsOf(context, filter),
-  };
-}
-
-function toPage({ events, isFull }: SessionEventSlice, page: PageArguments, size: number): Page<SessionEventRow> {
-  const backward = page.last != null;
-  const rows = events.length > size ? (backward ? events.slice(1) : events.slice(0, size)) : events;
-  return {
-    rows,
-    hasNextPage: backward ? page.before != null : isFull,
-    hasPreviousPage: backward ? isFull : page.after != null,
-    cursorOf: ({ id }) => String(id),
-  };
-}
+export const sessionEventsBelow = {
+  pagesBelow: (
+    context: OperationContext,
+    { order: { direction }, ...asked }: AskedList<SessionEventFilter, 'ID'>,
+    selected: Columns<SessionEventRow>,
+  ): LoadBatch<string, Page<SessionEventRow>> => {
+    requireAccess(context.actor, READ_SESSIONS);
+    return pagesOfEvents(context, { ...asked, direction, selected });
+  },
+  countsBelow: (context: OperationContext, filter: SessionEventFilter): LoadBatch<string, number> => {
+    requireAccess(context.actor, READ_SESSIONS);
+    return countsOf(context, filter);
+  },
+};
 
 /** The events with these keys that the caller can read. */
 export const readSessionEvents = guarded(

@@ -2,11 +2,12 @@ import { requireAccess } from '../../core/access.ts';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
 import type { SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
+import type { Page } from '../../core/postgres/reading/keyset.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { READ_SESSIONS } from '../sessions/public.ts';
 import { MAX_PAGE } from './input.ts';
 import { type OutlineParts, OutlineBuilder } from './outline.ts';
-import { type SessionEventSlice, slicesOf } from './queries.ts';
+import { type SessionEventRow, pagesOfEvents } from './queries.ts';
 
 /** Reads what happens in a session, part by part. One or two pages of events are in memory. */
 
@@ -42,42 +43,46 @@ export function outlinesOf(
     const isAlone = sessionIds.length === 1;
     const pages = isAlone ? size.pages : 1;
     const pageAfter = (from: number, limit = MAX_PAGE) =>
-      slicesOf(context, {}, { after: from, limit, isAnswered: pages === 1 }, COLUMNS)(sessionIds);
+      pagesOfEvents(context, {
+        page: { first: limit, after: String(from) },
+        isAnswered: pages === 1,
+        selected: COLUMNS,
+      })(sessionIds);
     const outlines = new Map<SessionId, SessionOutline>();
-    for (const [id, slice] of await pageAfter(after)) {
+    for (const [id, first] of await pageAfter(after)) {
       const next: NextPage = async (from, limit) => (await pageAfter(from, limit)).get(id);
-      const outline = await outlineOf(slice, after, { ...size, pages }, next);
+      const outline = await outlineOf(first, after, { ...size, pages }, next);
       if (outline) outlines.set(id, outline);
     }
     return outlines;
   };
 }
 
-type NextPage = (after: number, limit: number) => Promise<SessionEventSlice | undefined>;
+type NextPage = (after: number, limit: number) => Promise<Page<SessionEventRow> | undefined>;
 
 /** Sums one page while the next one is read. Undefined when the session can no longer be read. */
 async function outlineOf(
-  first: SessionEventSlice,
+  first: Page<SessionEventRow>,
   after: number,
   { pages, ...size }: PartSize,
   next: NextPage,
 ): Promise<SessionOutline | undefined> {
-  const outline = new OutlineBuilder(size, first.events.length);
+  const outline = new OutlineBuilder(size, first.rows.length);
   let lastId = after;
-  let slice = first;
-  for (let page = 1; ; page += 1) {
-    const { events, isFull } = slice;
+  let page = first;
+  for (let number = 1; ; number += 1) {
+    const { rows: events, hasNextPage } = page;
     lastId = events.at(-1)?.id ?? lastId;
-    const goesOn = isFull && page < pages;
+    const goesOn = hasNextPage && number < pages;
     const [found] = await Promise.all([goesOn ? next(lastId, limitAfter(events)) : undefined, outline.add(events)]);
-    if (!goesOn) return { ...outline.parts, lastId: lastId || null, hasMore: isFull };
+    if (!goesOn) return { ...outline.parts, lastId: lastId || null, hasMore: hasNextPage };
     if (!found) return undefined;
-    slice = found;
+    page = found;
   }
 }
 
 /** As many events as have about the wanted bytes. A page that ends early for its bytes costs a connection. */
-function limitAfter(events: SessionEventSlice['events']): number {
+function limitAfter(events: readonly SessionEventRow[]): number {
   const bytes = events.reduce((sum, { eventData }) => sum + eventData.length, 0);
   const fitting = Math.floor((WORK.wholeOutlineBytes * events.length) / bytes);
   return Math.max(1, Math.min(WORK.wholeOutlineEvents, fitting));

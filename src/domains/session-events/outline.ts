@@ -1,5 +1,6 @@
-import { isObject } from '../../core/is-object.ts';
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
+import { isFailure, kindOf } from './event-kind.ts';
+import { objectOf } from './formats/format.ts';
 import type { SessionEventRow } from './queries.ts';
 
 /** Sums what happens in a session: consecutive events for a plot, the turns and subagents, and the tools. */
@@ -51,8 +52,6 @@ export interface OutlineParts {
 
 type Data = Readonly<Record<string, unknown>>;
 
-const SPEAKING = new Set(['user', 'assistant', 'agent', 'model']);
-const FAILURE = /error|fail/i;
 /** Fields of the input of a tool that say what a subagent is for. */
 const PURPOSES = ['description', 'title', 'name', 'prompt', 'message', 'task'];
 
@@ -107,15 +106,16 @@ export class OutlineBuilder {
   #add(event: SessionEventRow): void {
     const data = objectOf(JSON.parse(event.eventData));
     const mark = this.#markOf(event);
-    const result = objectOf(data['toolResult']);
-    const isFailure = result['status'] === 'error' || FAILURE.test(nameOf(data));
+    const kind = kindOf(data);
+    const hasFailed = isFailure(data, kind);
     addUsage(mark, objectOf(data['usage']));
     this.#addModel(objectOf(data['usage'])['model']);
     const subagent = this.#subagentOf(event, data);
-    let ended = 0;
-    if (isTool(data)) ended = this.#addTool(event, data, result);
-    else if (isMessage(data) && !isFailure) this.#addMessage(mark, event, data);
-    const happened = { toolCalls: ended, failures: isFailure ? 1 : 0, failureId: isFailure ? event.id : null };
+    if (kind === 'call') this.#addCall(event, data);
+    if (kind === 'result') this.#addResult(event, data, hasFailed);
+    if (kind === 'message') this.#addMessage(mark, event, data);
+    const toolCalls = kind === 'result' ? 1 : 0;
+    const happened = { toolCalls, failures: hasFailed ? 1 : 0, failureId: hasFailed ? event.id : null };
     addHappened(mark, happened);
     for (const entry of [this.#turn, subagent]) if (entry) extend(entry, event, happened);
     // The end of the call that started a subagent.
@@ -153,26 +153,26 @@ export class OutlineBuilder {
     if (model !== '' && this.#models.size < WORK.outlineNames) this.#models.add(model);
   }
 
-  /** A call ends once, but can report its progress many times. @returns how many calls have ended */
-  #addTool(event: SessionEventRow, data: Data, { status }: Data): number {
+  #addCall(event: SessionEventRow, data: Data): void {
     const itemId = idOf(data['itemId']);
+    if (itemId === '') return;
     const began = this.#calls.get(itemId);
-    const name = shortText(data['toolName'], MAX_NAME) || (began?.name ?? '');
     const { id, createdAt } = began ?? event;
-    if (status !== 'completed' && status !== 'error') {
-      const input = textOf(data['accumulatedText']);
-      const purpose = input === '' ? (began?.purpose ?? '') : purposeOf(input);
-      if (itemId !== '') this.#calls.set(itemId, { id, createdAt, name, purpose, parentId: subagentIdOf(data) });
-      return 0;
-    }
-    const tool = this.#toolOf(name, id);
+    const name = shortText(data['toolName'], MAX_NAME) || (began?.name ?? '');
+    const input = textOf(data['accumulatedText']);
+    const purpose = input === '' ? (began?.purpose ?? '') : purposeOf(input);
+    this.#calls.set(itemId, { id, createdAt, name, purpose, parentId: subagentIdOf(data) });
+  }
+
+  #addResult(event: SessionEventRow, data: Data, hasFailed: boolean): void {
+    const began = this.#calls.get(idOf(data['itemId']));
+    const { id, createdAt } = began ?? event;
+    const tool = this.#toolOf(shortText(data['toolName'], MAX_NAME) || (began?.name ?? ''), id);
     tool.calls += 1;
     if (began) tool.durationMs += Math.max(0, Date.parse(event.createdAt) - Date.parse(createdAt));
-    if (status === 'error') {
-      tool.failures += 1;
-      tool.failureId ??= event.id;
-    }
-    return 1;
+    if (!hasFailed) return;
+    tool.failures += 1;
+    tool.failureId ??= event.id;
   }
 
   /** The names beyond the bound count without their name. */
@@ -244,10 +244,6 @@ function extend(entry: OutlineEntry, { id, createdAt }: Happened, happened: Read
 const MAX_NAME = 200;
 const MAX_TEXT = 120;
 
-function objectOf(value: unknown): Data {
-  return isObject(value) ? value : {};
-}
-
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -271,24 +267,6 @@ function amountOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= MAX_AMOUNT ? value : 0;
 }
 const MAX_AMOUNT = 1e12;
-
-/** The name of the provider's event, or else the type. */
-function nameOf(data: Data): string {
-  return textOf(objectOf(data['event'])['event']) || textOf(data['type']);
-}
-
-function isTool(data: Data): boolean {
-  return textOf(data['toolName']) !== '' || isObject(data['toolResult']) || data['deltaType'] === 'input_json_delta';
-}
-
-/** Thinking is no message. */
-function isMessage(data: Data): boolean {
-  if (data['responsePhase'] === 'commentary') return false;
-  return (
-    data['deltaType'] === 'text_delta' ||
-    (textOf(data['accumulatedText']) !== '' && SPEAKING.has(textOf(data['source'])))
-  );
-}
 
 /** The subagent or background task that acts: the call that started it, or its task. Null for the agent itself. */
 function subagentIdOf(data: Data): string | null {

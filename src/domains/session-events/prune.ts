@@ -6,7 +6,7 @@ import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { WorkContext } from '../../core/operation.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
-import { type SessionTables, requireNotHeld } from '../sessions/public.ts';
+import { type SessionTables, requireNotHeld, sessionNotFound } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 import { deleteTexts } from './search-index.ts';
 
@@ -70,7 +70,7 @@ async function requireScope(em: EntityManager, { sessionId, organization }: Rete
   if (sessionId !== undefined) {
     const session = tables.selectFrom('session').select('held_at as heldAt').where('id', '=', sessionId);
     const found = await session.executeTakeFirst();
-    if (!found) throw notFound('session');
+    if (!found) throw sessionNotFound();
     requireNotHeld(found);
   }
   if (organization !== undefined) {

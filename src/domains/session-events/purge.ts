@@ -1,15 +1,14 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import { z } from 'zod';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy } from '../../core/arrays.ts';
 import type { DeletionJobId, OrganizationId, SessionId } from '../../core/ids.ts';
 import { idSchema } from '../../core/input/validation.ts';
 import { type JobContext, jobHandler } from '../../core/jobs.ts';
 import { DELETION_BATCH, SMALL_DELETION_BATCH } from '../../core/module.ts';
-import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { eraseLateAnswers } from '../../core/stored-answers.ts';
-import { DeletedSession, type SessionTables } from '../sessions/public.ts';
-import type { SessionEventTables } from './entity.ts';
+import { DeletedSession } from '../sessions/public.ts';
+import { letExpire } from './counted-messages.ts';
 
 /** Deletes what a deleted session leaves: events, searched texts and batch ids. Nobody can read them since its row is gone. */
 
@@ -39,25 +38,29 @@ export const sessionPurgeJob = jobHandler({
   run: purgeSessions,
 });
 
+/** What is known of a session beside its events, with the rest of the primary key. */
+const KNOWN = {
+  session_event_batch: ['batch_id'],
+  transcript_line: ['file', 'line'],
+} as const;
+
 /**
- * Deletes a batch of the batch ids of a session that is gone. A worker of an earlier release leaves them, because it expects a foreign key to
- * delete them. Each hour of the day has its part of the session ids, so that a run reads a small range of the primary key.
+ * Deletes a batch of the batch ids, or of the lines, of a session that is gone. A worker of an earlier release leaves them. Each hour of the day has
+ * its part of the session ids, so that a run reads a small range of the primary key.
  */
-export async function deleteOrphanedBatches(em: EntityManager, at: Date, batch: number): Promise<number> {
-  const tables = em.getKysely<Readable<SessionEventTables & SessionTables>>();
+export async function deleteOrphans(
+  em: EntityManager,
+  { table, at, batch }: { readonly table: keyof typeof KNOWN; readonly at: Date; readonly batch: number },
+): Promise<number> {
   const hour = at.getUTCHours();
-  const orphan = await tables
-    .selectFrom('session_event_batch as b')
-    .leftJoin('session as s', (join) =>
-      join.onRef('s.id', '=', 'b.session_id').onRef('s.organization_id', '=', 'b.organization_id'),
-    )
-    .select(['b.session_id as sessionId', 'b.organization_id as organizationId'])
-    .where(sql<boolean>`b.session_id >= ${firstIdOf(hour)}::uuid`)
-    .$if(hour < 23, (query) => query.where(sql<boolean>`b.session_id < ${firstIdOf(hour + 1)}::uuid`))
-    .where('s.id', 'is', null)
-    .limit(1)
-    .executeTakeFirst();
-  return orphan ? deleteBatchIds(em, orphan.sessionId, orphan.organizationId, batch) : 0;
+  const until = hour < 23 ? sql`and b.session_id < ${firstIdOf(hour + 1)}::uuid` : sql``;
+  const {
+    rows: [orphan],
+  } = await sql<{ sessionId: SessionId; organizationId: OrganizationId }>`
+    select b.session_id as "sessionId", b.organization_id as "organizationId"
+    from ${sql.table(table)} b left join session s on s.id = b.session_id and s.organization_id = b.organization_id
+    where b.session_id >= ${firstIdOf(hour)}::uuid ${until} and s.id is null limit 1`.execute(em.getKysely());
+  return orphan ? deleteKnown(em, table, orphan, batch) : 0;
 }
 
 const firstIdOf = (hour: number): string =>
@@ -76,8 +79,10 @@ async function purge(
   sessionId: SessionId,
   organizationId: OrganizationId,
 ): Promise<void> {
-  do signal.throwIfAborted();
-  while ((await deleteBatchIds(em.fork(), sessionId, organizationId, DELETION_BATCH)) > 0);
+  for (const table of ['session_event_batch', 'transcript_line'] as const)
+    do signal.throwIfAborted();
+    while ((await deleteKnown(em.fork(), table, { sessionId, organizationId }, DELETION_BATCH)) > 0);
+  await letExpire(em.fork(), sessionId, organizationId);
   for (const [table, column, beginning] of OF_EVENTS)
     for (let after: string | number | undefined = beginning; after !== undefined;) {
       signal.throwIfAborted();
@@ -109,24 +114,18 @@ async function purgeAfter(
   return last;
 }
 
-async function deleteBatchIds(
+async function deleteKnown(
   em: EntityManager,
-  sessionId: SessionId,
-  organizationId: OrganizationId,
+  table: keyof typeof KNOWN,
+  { sessionId, organizationId }: { readonly sessionId: SessionId; readonly organizationId: OrganizationId },
   batch: number,
 ): Promise<number> {
-  const tables = em.getKysely<Readable<SessionEventTables>>();
-  const some = tables
-    .selectFrom('session_event_batch')
-    .select('batch_id')
-    .where('session_id', '=', sessionId)
-    .where('organization_id', '=', organizationId)
-    .limit(batch);
-  const { numDeletedRows } = await tables
-    .deleteFrom('session_event_batch')
-    .where('session_id', '=', sessionId)
-    .where('organization_id', '=', organizationId)
-    .where('batch_id', '=', sql<string>`any(array(${some}))`)
-    .executeTakeFirst();
-  return Number(numDeletedRows);
+  const name = sql.table(table);
+  const key = sql.join(KNOWN[table].map((column) => sql.ref(column)));
+  const ofSession = sql`session_id = ${sessionId}::uuid and organization_id = ${organizationId}::uuid`;
+  const { numAffectedRows } = await sql`
+    delete from ${name} where ${ofSession} and (${key}) in (select ${key} from ${name} where ${ofSession} limit ${batch})`.execute(
+    em.getKysely(),
+  );
+  return Number(numAffectedRows);
 }

@@ -1,9 +1,16 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { invalid } from '../../core/errors.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
-import { type PageArguments, isBackward } from '../../core/postgres/reading/keyset.ts';
+import {
+  type Page,
+  type PageArguments,
+  PagePlan,
+  type PageShape,
+  type PageValues,
+  orderingsBy,
+  paged,
+} from '../../core/postgres/reading/keyset.ts';
 import { counted } from '../../core/postgres/reading/counts.ts';
 import type { Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
@@ -17,16 +24,15 @@ import {
   queriesOn,
   snake,
 } from '../../core/postgres/reading/queries.ts';
-import { readByParent } from '../../core/postgres/reading/pages.ts';
-import type { PageRows } from '../../core/postgres/reading/sql.ts';
+import { pagesByParent } from '../../core/postgres/reading/pages.ts';
 import { WORK } from '../../core/work-budget.ts';
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { type SessionTables, callerOf, readableBy } from '../sessions/public.ts';
-import { relayCursorId } from './cursor.ts';
+import { ID_CURSORS } from './cursor.ts';
 import type { SessionEventTables } from './entity.ts';
 import { MAX_PAGE, type SessionEventFilter } from './input.ts';
-import { hasPhrases } from './search-phrases.ts';
+import { hasPhrases } from './search-windows.ts';
 
 /**
  * Reads events for both APIs and for live tails. One statement finds the sessions that the caller can read and returns a page of the events of
@@ -43,23 +49,24 @@ export type SessionEventRow = Omit<
 
 const COLUMNS = ['id', 'sessionId', 'createdAt', 'eventType', 'messageId', 'provider', 'eventData'] as const;
 
-/** Selects events between two ids, both exclusive, from the start or from the end. */
-export interface SessionEventWindow {
-  readonly after?: number | null | undefined;
-  readonly before?: number | null | undefined;
-  readonly limit: number;
-  readonly backward?: boolean;
-  /** The page ends with the event that reaches this many bytes instead of the usual maximum. */
+/** The order of recording. Cursors are the ids that REST uses. */
+const ORDERINGS = orderingsBy<Pick<SessionEventRow, 'id'>>({
+  name: () => 'SESSION_EVENT',
+  keys: [{ property: 'id', sql: 'e.id', type: 'bigint' }],
+  prefix: ['e.session_id'],
+  form: ID_CURSORS,
+});
+
+export interface SessionEventList {
+  readonly filter?: SessionEventFilter;
+  readonly page: PageArguments;
+  /** When absent, by ascending id. */
+  readonly direction?: 'ASC' | 'DESC';
+  readonly selected?: Columns<SessionEventRow>;
+  /** As in `PageOptions`. */
   readonly maxBytes?: number;
   /** As in `PageOptions`. */
   readonly isAnswered?: boolean;
-}
-
-export interface SessionEventSlice {
-  /** In ascending order. */
-  readonly events: readonly SessionEventRow[];
-  /** Whether the page has as many events as its limit, or was cut at its maximum size before further events. */
-  readonly isFull: boolean;
 }
 
 /** The parameters of the queries. */
@@ -67,17 +74,18 @@ interface Given extends SessionEventFilter {
   readonly sessionIds: readonly SessionId[];
   readonly organizationId: OrganizationId;
   readonly userId: UserId;
-  readonly after?: number | null | undefined;
-  readonly before?: number | null | undefined;
-  readonly limit?: number;
 }
 type Value = ValueOf<Given>;
 
-type Condition = Exclude<keyof Given, 'sessionIds' | 'organizationId' | 'userId' | 'limit'>;
+type Condition = keyof SessionEventFilter;
 
-/** Data is searched as text before it is read as JSON, because most of it has neither word. */
-const REPORTS_ERROR = sql`(e.event_data::text ~* 'error|fail' and coalesce(
-    e.event_data -> 'toolResult' ->> 'status' = 'error' or coalesce(e.event_data -> 'event' ->> 'event', e.event_data ->> 'type') ~* 'error|fail', false))`;
+/** As `isFailure` decides. Data is searched as text before it is read as JSON, because most of it has none of these words. */
+const REPORTS_ERROR = sql`(e.event_data::text ~* 'error|fail|"exitCode": *-?[1-9]' and coalesce(case
+    when coalesce(e.event_data ->> 'toolName', '') <> '' or json_typeof(e.event_data -> 'toolResult') = 'object' or e.event_data ->> 'deltaType' = 'input_json_delta'
+      then coalesce(e.event_data -> 'toolResult' ->> 'status' = 'error', false) or coalesce(e.event_data -> 'toolResult' ->> 'exitCode' ~ '[1-9]', false)
+    when e.event_data ->> 'deltaType' = 'text_delta' or e.event_data ->> 'accumulatedText' <> '' and e.event_data ->> 'source' in ('user', 'assistant', 'agent', 'model')
+      then false
+    else coalesce(nullif(e.event_data -> 'event' ->> 'event', ''), e.event_data ->> 'type') ~* 'error|fail' end, false))`;
 
 type Conditions = Readonly<Record<Condition, (value: Value, sessionId: RawBuilder<string>) => RawBuilder<SqlBool>>>;
 const CONDITIONS: Conditions = {
@@ -93,12 +101,9 @@ const CONDITIONS: Conditions = {
   // The events that were found are few, so that they are read by their ids.
   text: (value, sessionId) =>
     sql`e.id = any(array(select t.event_id from session_text as t where t.session_id = ${sessionId} and t.organization_id = ${value('organizationId')}::uuid and ${hasPhrases(sql`t.document`, value('text'))}))`,
-  after: (value) => sql`e.id > ${value('after')}::bigint`,
-  before: (value) => sql`e.id < ${value('before')}::bigint`,
 };
 
-const namesOf = (given: Partial<Given>) =>
-  keysOf(CONDITIONS).filter((name) => given[name] !== undefined && given[name] !== null);
+const namesOf = (filter: SessionEventFilter) => keysOf(CONDITIONS).filter((name) => filter[name] != null);
 
 /** With one session PostgreSQL selects the partition of its events while planning, with several while executing. */
 const theOnly = (value: Value) => sql<string>`(${value('sessionIds')}::uuid[])[1]`;
@@ -125,84 +130,64 @@ function eventsOf(sessionId: RawBuilder<string>, conditions: readonly Condition[
 const selectionOf = (name: keyof SessionEventRow, isText: boolean) =>
   name === 'eventData' && isText ? sql`e.event_data::text`.as(name) : sql.ref(`e.${snake(name)}`).as(name);
 
-/**
- * No page has more events. PostgreSQL expects a variable limit to return a tenth of the rows. With this constant below it, that is not a
- * tenth of a long session, and PostgreSQL plans the statement once instead of at each execution, which takes a quarter of the time of a page.
- */
-const MAX_ROWS = MAX_PAGE + 1;
-
-interface PageShape {
+interface Shape {
   readonly role: Role;
-  readonly direction: 'asc' | 'desc';
   /** Whether the page is of one session, whose id is already known. */
   readonly isOne: boolean;
   /** Whether the data is cast to text. */
   readonly isText: boolean;
   readonly conditions: readonly Condition[];
   readonly names: readonly (keyof SessionEventRow)[];
-  readonly isAnswered: boolean;
+  readonly page: PageShape;
 }
 
-const pages = preparedByShape<Given, PageShape>()((value, shape) => {
-  const { role, direction, isOne, isText, isAnswered, conditions, names } = shape;
-  const maxRows = isAnswered ? MAX_ROWS : WORK.wholeOutlineEvents;
-  const events = eventsOf(isOne ? theOnly(value) : sql<string>`s.id`, conditions, value)
-    .select(names.map((name) => selectionOf(name, isText)))
-    .orderBy('e.session_id', direction)
-    .orderBy('e.id', direction);
-  const page = db
-    .selectFrom(events.limit(sql.lit(maxRows)).as('longest'))
-    .selectAll('longest')
-    .limit(sql<number>`${value('limit')}`);
-  const selection = names.map((name) => sql.ref(`page.${name}`).as(name as string));
-  if (!isOne) selection.push(sql.ref('s.id').as('sessionId'));
+const pages = preparedByShape<Given & PageValues, Shape>()((value, shape) => {
+  const { role, isOne, isText, conditions, names } = shape;
+  const events = eventsOf(isOne ? theOnly(value) : sql<string>`s.id`, conditions, value).select(
+    names.map((name) => selectionOf(name, isText)),
+  );
+  const page = paged(events, ORDERINGS[shape.page.direction], shape.page, value);
+  // A single session's id is set in the rows: they have a place for it.
+  const sessionId = isOne ? sql<null>`null::text` : sql.ref('s.id');
   // The outer join returns one row of nulls for a session without matching events, and no row for a session that does not exist.
   return readableSessions(role, value, isOne)
     .leftJoinLateral(sql<object>`${page}`.as<'page'>(sql`page`), (join) => join.onTrue())
-    .select(selection)
+    .select([...names.map((name) => sql.ref(`page.${name}`).as(name as string)), sessionId.as('sessionId')])
     .$castTo<PageRow>();
 });
 
-/** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
-export function slicesOf(
-  { actor, sql: reader }: OperationContext,
-  filter: SessionEventFilter,
-  { backward = false, maxBytes, isAnswered = true, ...window }: SessionEventWindow,
-  asked?: Columns<SessionEventRow>,
-): LoadBatch<SessionId, SessionEventSlice> {
-  const { role, ...caller } = callerOf(actor);
-  // The id of the session is already known.
-  const names = withColumns<SessionEventRow>(asked, COLUMNS, 'id').filter((name) => name !== 'sessionId');
-  const conditions = namesOf({ ...filter, ...window });
-  const direction = backward ? 'desc' : 'asc';
-  const readPages = async (sessionIds: readonly SessionId[]) => {
-    const [only] = sessionIds.length === 1 ? sessionIds : [];
-    const shape = {
-      role,
-      direction,
-      isOne: only !== undefined,
-      isText: reader.isTransaction,
-      conditions,
-      names,
-      isAnswered,
-    } as const;
-    const statement = pages(shape, { ...filter, ...window, ...caller, sessionIds });
-    const read = await reader.page(statement, { maxBytes, isJson: true, isAnswered });
-    if (only !== undefined) for (const row of read.rows) row.sessionId = only;
-    return read;
-  };
-  return async (sessionIds) => {
-    const found = await readByParent(sessionIds, readPages, ({ sessionId }) => sessionId);
-    return new Map(Array.from(found, ([id, read]) => [id, toSlice(read, backward, window.limit)]));
-  };
-}
-
-/** A row of a page. For a session without events all other columns are null. `sessionId` is not selected for a single session. */
+/** A row of a page. For a session without events all other columns are null. */
 type PageRow = Omit<SessionEventRow, 'sessionId'> & { sessionId: SessionId };
 
-function toSlice({ rows, isCut }: PageRows<PageRow>, backward: boolean, limit: number): SessionEventSlice {
-  const events = rows[0]?.id === null ? [] : rows;
-  return { events: backward ? events.toReversed() : events, isFull: isCut || events.length === limit };
+/** Returns a function that loads a page of events for each of the given sessions; a session that the caller cannot read has none. */
+export function pagesOfEvents(
+  { actor, sql: reader }: OperationContext,
+  { filter = {}, page, direction = 'ASC', selected, maxBytes, isAnswered = true }: SessionEventList,
+): LoadBatch<SessionId, Page<SessionEventRow>> {
+  const { role, ...caller } = callerOf(actor);
+  const plan = new PagePlan<SessionEventRow>(
+    ORDERINGS[direction],
+    page,
+    isAnswered ? MAX_PAGE : WORK.wholeOutlineEvents,
+  );
+  // The id of the session is already known.
+  const names = withColumns<SessionEventRow>(selected, COLUMNS, 'id').filter((name) => name !== 'sessionId');
+  const conditions = namesOf(filter);
+  const read = async (sessionIds: readonly SessionId[]) => {
+    const [only] = sessionIds.length === 1 ? sessionIds : [];
+    const isOne = only !== undefined;
+    const shape = { role, isOne, isText: reader.isTransaction, conditions, names, page: plan.shape };
+    const statement = pages(shape, { ...filter, ...plan.values, ...caller, sessionIds });
+    const found = await reader.page(statement, { maxBytes, isJson: true, isAnswered });
+    if (isOne) for (const row of found.rows) row.sessionId = only;
+    return found;
+  };
+  const ofSession = {
+    read,
+    parentOf: ({ sessionId }: PageRow) => sessionId,
+    isListed: ({ id }: PageRow) => id !== null,
+  };
+  return (sessionIds) => pagesByParent(plan, sessionIds, ofSession);
 }
 
 /** Whether the session exists, for callers who could read it before. */
@@ -212,13 +197,12 @@ export async function isPresent({ sql: reader }: OperationContext, sessionId: Se
 }
 
 /** A page of the events of one session; undefined when the caller cannot read the session. */
-export async function findSlice(
+export async function pageOfEvents(
   context: OperationContext,
   sessionId: SessionId,
-  filter: SessionEventFilter,
-  window: SessionEventWindow,
-): Promise<SessionEventSlice | undefined> {
-  return (await slicesOf(context, filter, window)([sessionId])).get(sessionId);
+  list: SessionEventList,
+): Promise<Page<SessionEventRow> | undefined> {
+  return (await pagesOfEvents(context, list)([sessionId])).get(sessionId);
 }
 
 const counts = preparedByShape<
@@ -270,22 +254,4 @@ export async function findEvents(
   );
   // The selected columns have the names of the row's properties.
   return rows as unknown as SessionEventRow[];
-}
-
-/** Converts Relay arguments to a window; cursors are event ids. The limit is one more than the page size, to detect whether more follow. */
-export function windowOf(page: PageArguments, defaultSize: number): { window: SessionEventWindow; size: number } {
-  const backward = isBackward(page);
-  const size = page.last ?? page.first ?? defaultSize;
-  const [code, limit] = size > MAX_PAGE ? (['TOO_LARGE', MAX_PAGE] as const) : (['TOO_SMALL', 1] as const);
-  if (size < 1 || size > MAX_PAGE)
-    throw invalid(backward ? 'last' : 'first', `must be from 1 to ${MAX_PAGE}`, code, limit);
-  return {
-    window: {
-      after: relayCursorId(page.after, 'after'),
-      before: relayCursorId(page.before, 'before'),
-      limit: size + 1,
-      backward,
-    },
-    size,
-  };
 }

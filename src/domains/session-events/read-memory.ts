@@ -15,6 +15,8 @@ export interface StoredMemory {
   /** Changes with each change of the stream: an append, another state, or a redaction of the memory. */
   readonly version: string;
   readonly isClosed: boolean;
+  /** Id of the event up to which it is known which lines of transcripts were stored. */
+  readonly linesUntil: number;
   readonly memory: FormatMemory;
 }
 
@@ -26,7 +28,8 @@ export async function readMemory(
   const row = await reader.primary.first(
     db
       .selectFrom('session_stream')
-      .select(['last_id as lastId', 'is_closed as isClosed', sql<string>`xmin::text`.as('version')])
+      .select(['last_id as lastId', 'is_closed as isClosed', 'lines_until as linesUntil'])
+      .select(sql<string>`xmin::text`.as('version'))
       .select(
         sql<string | null>`case when octet_length(format_memory) <= ${sql.lit(2 * WORK.formatMemoryBytes)}
           then format_memory end`.as('formatMemory'),
@@ -38,6 +41,7 @@ export async function readMemory(
     lastId: row?.lastId ?? 0,
     version: row?.version ?? '0',
     isClosed: row?.isClosed ?? false,
+    linesUntil: row?.linesUntil ?? 0,
     memory: FormatMemory.parse(row?.formatMemory),
   };
 }

@@ -3,7 +3,14 @@ import { isObject } from '../../core/is-object.ts';
 import { isExactNumber } from '../../core/text/exact-json.ts';
 import { type TextChange, inSlices, replaceTexts } from '../../core/text/json-texts.ts';
 import type { WorkSlices } from '../../core/work-budget.ts';
-import { DELIVERIES, DELTA_TYPES, RESPONSE_PHASES, SCOPE_KINDS, TOOL_RESULT_STATUSES } from './event-data.ts';
+import {
+  DELIVERIES,
+  DELTA_TYPES,
+  MAX_EVENT_NAME,
+  RESPONSE_PHASES,
+  SCOPE_KINDS,
+  TOOL_RESULT_STATUSES,
+} from './event-data.ts';
 import { EVENT_DATA_TEXTS, PROVIDER_EVENT_TEXTS, SCOPE_TEXTS, TOOL_RESULT_TEXTS } from './texts.ts';
 
 /** What the texts of events become when they are redacted, and how many are changed. */
@@ -11,6 +18,8 @@ import { EVENT_DATA_TEXTS, PROVIDER_EVENT_TEXTS, SCOPE_TEXTS, TOOL_RESULT_TEXTS 
 export interface Redaction {
   /** Changes the texts of a JSON value, the data of an event with the id, and the value itself. */
   readonly redact: (value: unknown, slices: WorkSlices, id?: number) => Promise<unknown>;
+  /** Changes the type or the provider of an event. */
+  readonly rename: (name: string) => string;
   /** A part of every JSON document that can have a text to change, unless it has `\\u`. Empty if every document can. */
   readonly clue: string;
   /** How many texts were changed. */
@@ -68,6 +77,7 @@ export function occurrencesOf(text: string): TextRedaction {
     count: 0,
     forms: searched,
     replace,
+    rename: (name) => cutTo(MAX_EVENT_NAME, replace(name)),
     redact: (value, slices) => inSlices(replaceTexts(value, how), slices),
   };
   return redaction;
@@ -111,9 +121,16 @@ export function allTexts(): Redaction {
       ]),
     );
   };
-  const redaction: Redaction = { clue: '', count: 0, redact: async (value) => redactIn(value, KEPT) };
+  const redaction = { clue: '', count: 0, rename: sameName, redact: async (value: unknown) => redactIn(value, KEPT) };
   return redaction;
 }
+
+/** `[redacted]` can be longer than what it replaces. */
+export const cutTo = (max: number, text: string) =>
+  text.length <= max ? text : Array.from(text).slice(0, max).join('');
+
+/** For redactions of the data alone. */
+export const sameName = (name: string) => name;
 
 const isList = (kept: Kept): kept is readonly string[] => Array.isArray(kept);
 

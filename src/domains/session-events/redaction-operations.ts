@@ -4,7 +4,9 @@ import { ConflictError, NotFoundError } from '../../core/errors.ts';
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation, transact } from '../../core/operation.ts';
 import { eraseLateAnswers, eraseStoredAnswers } from '../../core/stored-answers.ts';
+import { REDACTED } from '../../core/redaction/redact.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
+import { isUuid } from '../../core/ids.ts';
 import { BatchSize, WORK, WorkSlices } from '../../core/work-budget.ts';
 import {
   WRITE_SESSIONS,
@@ -16,7 +18,7 @@ import {
 import type { EventData } from './event-data.ts';
 import { FormatMemory } from './formats/format-memory.ts';
 import { redactSessionEventsInput } from './input.ts';
-import { type Redaction, type TextRedaction, allTexts, occurrencesOf } from './redacted-texts.ts';
+import { type Redaction, type TextRedaction, allTexts, cutTo, occurrencesOf, sameName } from './redacted-texts.ts';
 import {
   type Place,
   type ChangedEvent,
@@ -24,18 +26,21 @@ import {
   type Searched,
   countEvents,
   findEvents,
+  findLastParts,
   findPullRequests,
   lockForRedaction,
+  noteRedaction,
   writeEvents,
   writePullRequest,
 } from './redaction-queries.ts';
-import { indexAgain, indexTitle } from './search-index.ts';
-import { SplitTexts, withPart } from './split-texts.ts';
+import { indexAgain, indexTitle, redactNames } from './search-index.ts';
+import { type ChangedPart, SplitTexts, withPart } from './split-texts.ts';
+import type { Beginning } from './parted-credentials.ts';
 
 export const redactSessionEvents = defineOperation({
   name: 'redactSessionEvents',
   description:
-    'Replaces texts of a session by `[redacted]`, for example a password that an agent has printed. With `text`, each occurrence in the data of the events, in the title and the description, and in titles and diffs of pull requests; with `eventIds`, every text in the data of these events but types, providers, ids, names of tools and values of closed lists. Ids, order and number of the events stay. The answer comes when all is done, and searches, exports and later reads no longer have the text. Only the creator and administrators can redact a session, and nobody while it is held.',
+    'Replaces texts of a session by `[redacted]`, for example a password that an agent has printed. With `text`, each occurrence in events, in the texts of the session (title, description, agent, branches and others), and in titles, branches, agents and diffs of pull requests; sums of usage keep their names; with `eventIds`, every text in the data of these events but types, providers, ids, names of tools and values of closed lists. Ids, order and number of the events stay. The answer comes when all is done, and searches, exports and later reads no longer have the text. Only the creator and administrators can redact a session, and nobody while it is held.',
   access: WRITE_SESSIONS,
   input: redactSessionEventsInput,
   errors: [NotFoundError, ConflictError],
@@ -97,8 +102,16 @@ type Locked = Awaited<ReturnType<typeof lockSessionWithStream>>['session'];
 async function redactSession(session: Locked, redaction: TextRedaction): Promise<void> {
   const slices = new WorkSlices();
   const { richContent, agentOptions, source, sourcePullRequest } = session;
-  session.title = cutTo(MAX_TITLE, redaction.replace(session.title));
-  if (session.description != null) session.description = cutTo(MAX_DESCRIPTION, redaction.replace(session.description));
+  for (const [name, max] of FREE_TEXTS) {
+    const before = session[name];
+    if (before != null) session[name] = cutTo(max, redaction.replace(before));
+  }
+  if (session.projectId != null && !isUuid(session.projectId))
+    session.projectId = cutTo(MAX_SHORT, redaction.replace(session.projectId));
+  for (const name of ['externalUrl', 'htmlUrl'] as const) {
+    const address = session[name] == null ? null : redaction.replace(session[name]);
+    session[name] = address !== null && URL.canParse(address) ? address : null;
+  }
   const given = { richContent, agentOptions, source, sourcePullRequest };
   const before = redaction.count;
   const changed = (await redaction.redact(structuredClone(given), slices)) as typeof given;
@@ -112,10 +125,17 @@ async function redactSession(session: Locked, redaction: TextRedaction): Promise
 
 /** The bounds of what clients may send. */
 const MAX_TITLE = 1_000;
-const MAX_DESCRIPTION = 1_000_000;
-
-/** \`[redacted]\` can be longer than what it replaces. */
-const cutTo = (max: number, text: string) => (text.length <= max ? text : Array.from(text).slice(0, max).join(''));
+const MAX_SHORT = 500;
+const FREE_TEXTS = [
+  ['title', MAX_TITLE],
+  ['description', 1_000_000],
+  ['kind', 100],
+  ['agent', MAX_SHORT],
+  ['baseBranch', MAX_SHORT],
+  ['branchName', MAX_SHORT],
+  ['targetBranch', MAX_SHORT],
+  ['externalId', MAX_SHORT],
+] as const;
 
 type Stream = Awaited<ReturnType<typeof lockSessionWithStream>>['stream'];
 
@@ -143,6 +163,10 @@ async function finish(
 ): Promise<void> {
   const { session, stream } = await lockSessionWithStream(em, actor, place.sessionId);
   if (ofText) await redactMemory(stream, ofText);
+  const { count } = redaction;
+  if (ofText) await redactNames(em, place, ofText.rename);
+  // Nobody reads the names as texts.
+  redaction.count = count;
   await eraseStoredAnswers(em, place.organizationId, [place.sessionId]);
   if (redaction.count > 0) session.redactedAt = session.updatedAt = now();
 }
@@ -226,20 +250,26 @@ async function redactSplit(
     }
     after = events.at(-1)?.id;
   }
+  const redaction = redactionOfParts(split.changed);
+  const ids = [...split.changed.keys()];
+  for (let start = 0; start < ids.length; start += MAX_BATCH)
+    await redactEvents(context, place, { redaction, ids: ids.slice(start, start + MAX_BATCH), redacted });
+  ofText.count += redaction.count;
+}
+
+function redactionOfParts(changed: ReadonlyMap<number, ChangedPart>): Redaction {
   const redaction: Redaction = {
     clue: '',
     count: 0,
+    rename: sameName,
     redact: async (value, _, id = 0) => {
-      const part = split.changed.get(id);
+      const part = changed.get(id);
       if (!part) return value;
       redaction.count += 1;
       return withPart(value as EventData, part);
     },
   };
-  const ids = [...split.changed.keys()];
-  for (let start = 0; start < ids.length; start += MAX_BATCH)
-    await redactEvents(context, place, { redaction, ids: ids.slice(start, start + MAX_BATCH), redacted });
-  ofText.count += redaction.count;
+  return redaction;
 }
 
 async function lockEvents(em: EntityManager, place: Place, searched: Searched): Promise<RedactedEvent[]> {
@@ -259,7 +289,9 @@ async function redactBatch(
     const { count } = redaction;
     const { eventData: before } = event;
     const value = await redaction.redact(parseExactJson(before), slices, event.id);
-    if (redaction.count > count) changed.push({ ...event, before, eventData: JSON.stringify(value) });
+    const [eventType, provider] = [redaction.rename(event.eventType), redaction.rename(event.provider)];
+    if (redaction.count > count)
+      changed.push({ ...event, eventType, provider, before, eventData: JSON.stringify(value) });
   }
   if (changed.length > 0) {
     await writeEvents(em, place, changed);
@@ -268,15 +300,64 @@ async function redactBatch(
   return changed;
 }
 
+/** How far back the parts of a text are looked for, in events. */
+const MAX_BACK = 20_000;
+
+/**
+ * Cuts the beginning of a credential out of the last parts of a text, when the next part has shown what it is. What was redacted or removed
+ * meanwhile stays, and so does what a held session has.
+ */
+export async function cutStoredEnd(
+  context: OperationContext,
+  { sessionId, lastId }: { readonly sessionId: Place['sessionId']; readonly lastId: number },
+  { itemId, text }: Beginning,
+): Promise<void> {
+  const place = { sessionId, organizationId: requireOrganization(context.actor).id };
+  await transact(context, async ({ em, now }) => {
+    await lockForRedaction(em, place);
+    const events: RedactedEvent[] = [];
+    const changed = new Map<number, ChangedPart>();
+    for (let [left, before] = [text.length, lastId + 1]; left > 0;) {
+      const some = await findLastParts(em, place, { itemId, after: lastId - MAX_BACK, before, batch: MAX_BATCH });
+      const last = some.at(-1);
+      if (!last) return;
+      for (const event of some) {
+        if (left <= 0) break;
+        const { delta } = JSON.parse(event.eventData) as { readonly delta: string };
+        if (delta === '') continue;
+        const end = text.slice(0, left);
+        const own = end.slice(-delta.length);
+        if (!delta.endsWith(own)) return;
+        left -= own.length;
+        changed.set(event.id, { text: delta.slice(0, -own.length) + (left > 0 ? '' : REDACTED), endings: [end] });
+        events.push(event);
+      }
+      before = last.id;
+    }
+    await redactBatch(em, place, redactionOfParts(changed), events);
+    await noteRedaction(em, place, now());
+  }).catch((error: unknown) => {
+    if (!(error instanceof ConflictError)) throw error;
+  });
+}
+
 async function redactPullRequests(context: OperationContext, place: Place, redaction: TextRedaction): Promise<void> {
   for (let after: string | undefined = NONE; after !== undefined;) {
     const from: string = after;
     after = await transact(context, async ({ em }) => {
       await lockForRedaction(em, place);
       const found = await findPullRequests(em, place, from, redaction.clue);
-      for (const { id, title, diff } of found) {
-        const changed = { id, title: cutTo(MAX_TITLE, redaction.replace(title)), diff: redaction.replace(diff) };
-        if (changed.title !== title || changed.diff !== diff) await writePullRequest(em, place, changed);
+      for (const { id, title, diff, ...names } of found) {
+        const { count } = redaction;
+        const short = (text: string) => cutTo(MAX_SHORT, redaction.replace(text));
+        const changed = {
+          title: cutTo(MAX_TITLE, redaction.replace(title)),
+          diff: redaction.replace(diff),
+          sourceBranch: short(names.sourceBranch),
+          baseBranch: short(names.baseBranch),
+          agent: short(names.agent),
+        };
+        if (redaction.count > count) await writePullRequest(em, place, { id, ...changed });
       }
       return found.at(-1)?.id;
     });

@@ -1,9 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
-import { notFound } from '../../core/errors.ts';
 import type { OrganizationId, PullRequestId, SessionId } from '../../core/ids.ts';
 import { type Readable, anyOf, listOf } from '../../core/postgres/reading/queries.ts';
-import { type SessionTables, requireNotHeld } from '../sessions/public.ts';
+import { type SessionTables, requireNotHeld, sessionNotFound } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
 
 /** Reads and writes what a redaction changes, in the transaction of the caller. */
@@ -31,7 +30,7 @@ export async function lockForRedaction(em: EntityManager, { sessionId, organizat
     .where('organization_id', '=', organizationId)
     .forUpdate()
     .executeTakeFirst();
-  if (!session) throw notFound('session');
+  if (!session) throw sessionNotFound();
   requireNotHeld(session);
 }
 
@@ -49,6 +48,8 @@ export async function countEvents(em: EntityManager, { sessionId, organizationId
 export interface RedactedEvent {
   readonly id: number;
   readonly createdAt: string;
+  readonly eventType: string;
+  readonly provider: string;
   readonly eventData: string;
 }
 
@@ -82,7 +83,10 @@ export async function findEvents(
     .where('id', '>', after);
   if (ids) next = next.where('id', '=', anyOf('bigint', ids));
   if (clue !== '')
-    next = next.where(sql<boolean>`(strpos(event_data::text, ${clue}) > 0 or strpos(event_data::text, ${'\\u'}) > 0)`);
+    next = next.where(
+      sql<boolean>`(strpos(event_data::text, ${clue}) > 0 or strpos(event_data::text, ${'\\u'}) > 0
+        or strpos(concat(event_type, ' ', provider), ${clue}) > 0)`,
+    );
   if (isPart)
     next = next.where(
       sql<boolean>`(strpos(event_data::text, '"delta"') > 0 or strpos(event_data::text, '"parts"') > 0)`,
@@ -95,11 +99,42 @@ export async function findEvents(
   if (some.length === 0) return [];
   return tables
     .selectFrom('session_event')
-    .select(['id', 'created_at as createdAt', sql<string>`event_data::text`.as('eventData')])
+    .select(['id', 'created_at as createdAt', 'event_type as eventType', 'provider'])
+    .select(sql<string>`event_data::text`.as('eventData'))
     .where('session_id', '=', sessionId)
     .where('organization_id', '=', organizationId)
     .where('id', '=', anyOf('bigint', some))
     .orderBy('id')
+    .execute();
+}
+
+/** The last events with a part of a text, the last first. */
+export function findLastParts(
+  em: EntityManager,
+  { sessionId, organizationId }: Place,
+  { itemId, after, before, batch }: { itemId: string; after: number; before: number; batch: number },
+): Promise<RedactedEvent[]> {
+  return tablesOf(em)
+    .selectFrom('session_event')
+    .select(['id', 'created_at as createdAt', 'event_type as eventType', 'provider'])
+    .select(sql<string>`event_data::text`.as('eventData'))
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .where('id', '>', after)
+    .where('id', '<', before)
+    .where(sql<boolean>`strpos(event_data::text, '"delta":"') > 0 and event_data ->> 'itemId' = ${itemId}`)
+    .orderBy('id', 'desc')
+    .limit(batch)
+    .execute();
+}
+
+/** Readers who see this load again what they have. */
+export async function noteRedaction(em: EntityManager, { sessionId, organizationId }: Place, at: Date): Promise<void> {
+  await tablesOf(em)
+    .updateTable('session')
+    .set({ redacted_at: at, updated_at: at })
+    .where('id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
     .execute();
 }
 
@@ -112,11 +147,13 @@ export async function writeEvents(
     'bigint',
     events.map(({ id }) => id),
   );
-  const data = listOf(
-    'text',
-    events.map(({ eventData }) => eventData),
-  );
-  await sql`update session_event as e set event_data = n.data::json from unnest(${ids}, ${data}) as n(id, data)
+  const texts = (name: 'eventData' | 'eventType' | 'provider') =>
+    listOf(
+      'text',
+      events.map((event) => event[name]),
+    );
+  await sql`update session_event as e set event_data = n.data::json, event_type = n.type, provider = n.provider
+    from unnest(${ids}, ${texts('eventData')}, ${texts('eventType')}, ${texts('provider')}) as n(id, data, type, provider)
     where e.session_id = ${sessionId}::uuid and e.organization_id = ${organizationId}::uuid and e.id = n.id`.execute(
     tablesOf(em),
   );
@@ -125,6 +162,9 @@ export async function writeEvents(
 export interface RedactedPullRequest {
   readonly id: PullRequestId;
   readonly title: string;
+  readonly sourceBranch: string;
+  readonly baseBranch: string;
+  readonly agent: string;
   readonly diff: string;
 }
 
@@ -141,12 +181,15 @@ export async function findPullRequests(
     .innerJoin('artifact as a', (join) =>
       join.onRef('a.id', '=', 'r.artifact_id').onRef('a.organization_id', '=', 'r.organization_id'),
     )
-    .select(['r.id', 'r.title', sql<string>`r.diff ->> 'data'`.as('diff')])
+    .select(['r.id', 'r.title', 'r.source_branch as sourceBranch', 'r.base_branch as baseBranch', 'r.agent'])
+    .select(sql<string>`r.diff ->> 'data'`.as('diff'))
     .where('a.session_id', '=', sessionId)
     .where('a.organization_id', '=', organizationId)
     .where('r.organization_id', '=', organizationId)
     .where('r.id', '>', after as PullRequestId)
-    .where(sql<boolean>`strpos(concat(r.title, ' ', r.diff ->> 'data'), ${clue}) > 0`)
+    .where(
+      sql<boolean>`strpos(concat_ws(' ', r.title, r.source_branch, r.base_branch, r.agent, r.diff ->> 'data'), ${clue}) > 0`,
+    )
     .orderBy('r.id')
     .limit(10)
     .execute();
@@ -155,11 +198,12 @@ export async function findPullRequests(
 export async function writePullRequest(
   em: EntityManager,
   { organizationId }: Place,
-  { id, title, diff }: RedactedPullRequest,
+  { id, diff, title, sourceBranch, baseBranch, agent }: RedactedPullRequest,
 ): Promise<void> {
   await tablesOf(em)
     .updateTable('pull_request')
-    .set({ title, diff: sql`jsonb_set(diff, '{data}', to_jsonb(${diff}::text))` })
+    .set({ title, source_branch: sourceBranch, base_branch: baseBranch, agent })
+    .set({ diff: sql`jsonb_set(diff, '{data}', to_jsonb(${diff}::text))` })
     .where('id', '=', id)
     .where('organization_id', '=', organizationId)
     .execute();

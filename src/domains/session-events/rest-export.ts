@@ -1,12 +1,14 @@
 import type { z } from 'zod';
 import { type HttpAnswer, answerWith } from '../../core/http/messages.ts';
-import { textStream } from '../../core/http/text-stream.ts';
+import { textStream } from '../../core/http/ndjson.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { EventData } from './event-data.ts';
 import { type ExportedSession, exportSession } from './export.ts';
 import type { exportSessionInput } from './input.ts';
 import { createMarkdown } from './markdown.ts';
-import { eventToJson } from './rest-document.ts';
+import { eventStream, writeError, writeEvent } from '../../core/http/server-sent-events.ts';
+import type { Tailed } from './live-tail.ts';
+import type { SessionEventRow } from './queries.ts';
 
 /** The files of `exportSession`, as streams of text. */
 
@@ -45,4 +47,38 @@ async function* markdown({ session, usage, pages }: ExportedSession): Texts {
   for await (const events of pages)
     yield events.map(({ eventData }) => text.event(JSON.parse(eventData) as EventData)).join('');
   yield text.end();
+}
+
+/**
+ * Converts pages of events to server-sent events. The SSE id of an event is its cursor, so that a client can resume.
+ * `event: end` follows the last event. `event: error` contains the reason when the stream ends early.
+ */
+export function toEventStream(
+  { toDomainError }: Pick<OperationContext, 'toDomainError'>,
+  pages: Tailed['pages'],
+  onCancel: () => void,
+): ReadableStream<Uint8Array> {
+  return eventStream(partsOf(pages, toDomainError), onCancel);
+}
+
+async function* partsOf(
+  pages: Tailed['pages'],
+  toDomainError: OperationContext['toDomainError'],
+): AsyncGenerator<string, void, undefined> {
+  try {
+    let next = await pages.next();
+    for (; next.done !== true; next = await pages.next())
+      yield next.value.map((event) => writeEvent({ id: event.id, data: eventToJson(event) })).join('');
+    // With the id, a client that reconnects by itself resumes at the end, even if a filter excludes the last events.
+    yield writeEvent({ event: 'end', id: next.value, data: '{}' });
+  } catch (error) {
+    yield writeError(toDomainError(error).message);
+  }
+}
+
+/** The documented JSON of an event (Workspace Management API, section 6). The recorded JSON text of its data is inserted unchanged. */
+export function eventToJson(row: SessionEventRow): string {
+  const { id, createdAt, eventType, messageId, sessionId, provider, eventData } = row;
+  const message = messageId === null ? 'null' : `"${messageId}"`;
+  return `{"id":${id},"createdAt":"${createdAt}","eventType":${JSON.stringify(eventType)},"messageId":${message},"sessionId":"${sessionId}","provider":${JSON.stringify(provider)},"eventData":${eventData}}`;
 }

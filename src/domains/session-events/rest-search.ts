@@ -1,19 +1,13 @@
-import { z } from 'zod';
-import { documentOf } from '../../core/http/documents.ts';
-import { route } from '../../core/http/route.ts';
+import { routesOf } from '../../core/http/route.ts';
 import { listDocument, readDetailedList } from '../../core/input/lists.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { DOCUMENT_COLUMNS, readSessionDetails, readSessions, sessionFilterOf } from '../sessions/public.ts';
-import { sessionDocument, toSessionDocument } from '../sessions/rest-documents.ts';
+import { toSessionDocument } from '../sessions/rest-documents.ts';
 import { searchSessionsInput } from './input.ts';
 import { type SessionMatch, searchSessions } from './search-operations.ts';
-import { MATCH_TEXTS } from './texts.ts';
+import { matchDocument } from './documents.ts';
 
-const matchDocument = documentOf(MATCH_TEXTS, {
-  session: sessionDocument,
-  eventId: z.int().nullable(),
-  excerpt: z.string(),
-}).meta({ id: 'SessionMatch' });
+const route = routesOf('Sessions');
 
 /** The matches with the documents of their sessions. A session that was deleted in the meantime has none. */
 async function toDocuments(context: OperationContext, matches: readonly SessionMatch[]) {
@@ -33,10 +27,8 @@ export const searchRoutes = [
   route(searchSessions, {
     method: 'GET',
     path: '/v1/session-search',
-    tag: 'Sessions',
     input: searchSessionsInput,
     output: listDocument(matchDocument),
-    status: 200,
     examples: { output: { items: [], nextCursor: null } },
     run: async (context, { text: phrases, limit, cursor, ...conditions }) =>
       readDetailedList(

@@ -7,32 +7,19 @@ import {
   wantsStream,
 } from '../../core/http/server-sent-events.ts';
 import type { OperationContext } from '../../core/operation.ts';
-import { documentOf, readOnly } from '../../core/http/documents.ts';
-import { route, textBody } from '../../core/http/route.ts';
+import { routesOf, textBody } from '../../core/http/route.ts';
 import { cursorId, idOf } from './cursor.ts';
-import { eventDataFields } from './event-data.ts';
+import { appendedDocument, redactedDocument, sessionEventDocument } from './documents.ts';
 import { exportSession } from './export.ts';
-import { fileOf } from './rest-export.ts';
+import { eventToJson, fileOf, toEventStream } from './rest-export.ts';
 import type { ListSessionEventsInput } from './input.ts';
 import { appendSessionEvents, appendSessionLines } from './append-operations.ts';
-import { FORMAT_NAMES } from './formats/line-converter.ts';
-import { TABLE_ROLES } from './formats/member-table.ts';
+import { FORMAT_NAMES, TABLE_ROLES } from './formats/names.ts';
 import { listSessionEvents } from './operations.ts';
-import { eventToJson } from './rest-document.ts';
-import { toEventStream } from './rest-event-stream.ts';
 import { redactSessionEvents } from './redaction-operations.ts';
 import { tailSessionEvents } from './live-tail.ts';
-import { APPENDED_TEXTS, REDACTED_TEXTS, SESSION_EVENT_TEXTS } from './texts.ts';
 
-const sessionEventDocument = documentOf(SESSION_EVENT_TEXTS, {
-  id: readOnly(z.int()),
-  createdAt: z.iso.datetime(),
-  eventType: z.string(),
-  messageId: z.uuid().nullable(),
-  sessionId: readOnly(z.uuid()),
-  provider: z.string(),
-  eventData: eventDataFields,
-}).meta({ id: 'SessionEvent' });
+const route = routesOf('Sessions');
 
 const pageDocument = z
   .strictObject({
@@ -41,41 +28,10 @@ const pageDocument = z
       .string()
       .describe(
         'Id of the last event of the page, or the given cursor when the page is empty, so that you can always poll with it.',
-      ),
+      )
+      .meta({ example: '42' }),
   })
   .meta({ id: 'SessionEventPage' });
-
-const eventExample: z.input<typeof sessionEventDocument> = {
-  id: 42,
-  createdAt: '2026-03-01T10:20:31.000Z',
-  eventType: 'content_block_delta',
-  messageId: '3f2a8c1e-5b7d-4e9f-8a1b-2c3d4e5f6a7b',
-  sessionId: '0c2f8f0e-5a0f-4c0c-9a5e-2f1d6b7c8a10',
-  provider: 'anthropic',
-  eventData: {
-    type: 'content_block_delta',
-    scope: { kind: 'foreground' },
-    delivery: 'realtime',
-    deltaType: 'text_delta',
-    responsePhase: 'commentary',
-    accumulatedText: 'The timer fires before',
-    index: 0,
-  },
-};
-
-const appendedDocument = documentOf(APPENDED_TEXTS, {
-  sessionId: z.uuid(),
-  firstId: z.int(),
-  lastId: z.int(),
-  isReplayed: z.boolean(),
-  events: z.int(),
-  repairedTexts: z.int(),
-  redactedSecrets: z.int(),
-}).meta({ id: 'AppendedEvents' });
-
-const redactedDocument = documentOf(REDACTED_TEXTS, { redactedEvents: z.int(), redactedTexts: z.int() }).meta({
-  id: 'Redaction',
-});
 
 const MAP_TEXT = `With the format \`jsonl\`, the parameter \`map\` says what the members of the lines mean, such as \`map="from:human=user,body.text=text"\`: \`MEMBER=ROLE\` for a member, which is named with those that contain it, and \`MEMBER:VALUE=ROLE\` for who speaks in the lines in which it has that value. ROLE is one of ${TABLE_ROLES.join(', ')}.`;
 
@@ -83,12 +39,10 @@ export const sessionEventRoutes = [
   route(listSessionEvents, {
     method: 'GET',
     path: '/v1/sessions/:sessionId/events',
-    tag: 'Sessions',
     summary: 'Lists the recorded events of a session, or follows them live.',
     description:
       'Events are listed by ascending id. The header `Link` with `rel="next"` is present only while more events follow. A page ends early when its events reach 4 MiB.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored events after `cursor` or `Last-Event-ID`, then each new event as it is recorded, and `event: end` when the session is finished.',
     output: pageDocument,
-    status: 200,
     headerParameters: [
       {
         name: LAST_EVENT_ID_HEADER,
@@ -96,7 +50,6 @@ export const sessionEventRoutes = [
         schema: { type: 'string', pattern: '^\\d+$' },
       },
     ],
-    examples: { output: { items: [eventExample], nextCursor: '42' } },
     mediaTypes: {
       'text/event-stream':
         'Each event is sent as `id:` and `data:`. A comment is sent every 8 seconds. `event: end` is sent when the session is finished, and `event: error` with `{"error": "…"}` when the stream ends early. A client that resumes after the end gets 204, which stops an `EventSource`.',
@@ -113,10 +66,8 @@ export const sessionEventRoutes = [
   route(exportSession, {
     method: 'GET',
     path: '/v1/sessions/:sessionId/export',
-    tag: 'Sessions',
     description:
       'The file is streamed and can have any size. It has the events that are stored when the request begins. A connection that ends early has not sent all of them.',
-    status: 200,
     mediaTypes: {
       'application/x-ndjson': 'Every event as the list of events has it, one on a line.',
       'text/markdown': 'The transcript: who speaks, messages, tool calls with their input and output, and the totals.',
@@ -130,20 +81,18 @@ export const sessionEventRoutes = [
     respond: fileOf,
   }),
   route(redactSessionEvents, {
+    optionalBody: false,
     method: 'POST',
     path: '/v1/sessions/:sessionId/redact',
-    tag: 'Sessions',
     output: redactedDocument,
     status: 200,
-    examples: { input: { text: 'correct horse battery staple' }, output: { redactedEvents: 2, redactedTexts: 3 } },
+    examples: { input: { text: 'correct horse battery staple' } },
     toDocument: (redaction) => redaction,
   }),
   route(appendSessionEvents, {
     method: 'POST',
     path: '/v1/sessions/:sessionId/events',
-    tag: 'Sessions',
     output: appendedDocument,
-    status: 201,
     isUnchanged: { description: 'The body has no lines.', when: ({ events }) => events === 0 },
     examples: {
       input: {
@@ -156,23 +105,29 @@ export const sessionEventRoutes = [
           },
         ],
       },
-      output: {
-        sessionId: eventExample.sessionId,
-        firstId: 42,
-        lastId: 42,
-        isReplayed: false,
-        events: 1,
-        repairedTexts: 0,
-        redactedSecrets: 0,
-      },
     },
     textBody: textBody(appendSessionLines, {
       mediaType: 'application/x-ndjson',
       description: `The lines that an agent has written, with the parameter \`format\` of the media type: ${FORMAT_NAMES.join(', ')}. Every line becomes one or more events, of which the first has the whole line in \`event.message\`; a line that is unknown or malformed is kept too, and so is one that would become more than four times its bytes. Parts of a text have it in \`delta\`; the text so far is in \`accumulatedText\` at its end and every 32 KiB. At most 10,000 lines; blank ones are ignored, and a body without other lines is answered with 200. The optional parameter \`batchId\` makes a retry with the same lines harmless, like \`batchId\` of a JSON body, and so does an \`Idempotency-Key\`. With \`resumed=true\` the agent goes on with an earlier run: its first total, which has that run, is not counted. The parameter \`subagent\` is the id of the subagent whose lines these are, where they do not say so themselves. ${MAP_TEXT}`,
       example: '{"type":"thread.started","thread_id":"0199"}\n{"type":"turn.started"}\n',
-      toInput: (text, { format, batchid: batchId, map, subagent, resumed }) => ({
+      queryParameters: {
+        file: {
+          description:
+            'With a body of lines: the file of a transcript whose lines these are, such as `<id>.jsonl`, below the folder that its agent has for the session. A line that the session has already makes no event, and is counted in `repeatedLines`: one with the same `uuid`, or else the k-th line of the same bytes where k were received.',
+          schema: { type: 'string', minLength: 1, maxLength: 500 },
+        },
+        fromLine: {
+          description:
+            'With `file`: the number of the first of these lines in it, from 1; blank lines count. If lines before it are missing, the answer is 409, with what was received in `details.files`.',
+          schema: { type: 'integer', minimum: 1 },
+        },
+      },
+      toInput: (text, { format, batchid: batchId, map, subagent, resumed }, query) => ({
         text,
-        format,
+        // Absent, it is refused like one that is not known, because the message names the formats.
+        format: format ?? '',
+        ...(query.has('file') && { file: query.get('file') }),
+        ...(query.has('fromLine') && { fromLine: numberIn(query.get('fromLine') ?? '') }),
         ...(batchId !== undefined && { batchId }),
         ...(map !== undefined && { map }),
         ...(subagent !== undefined && { subagent }),
@@ -182,6 +137,8 @@ export const sessionEventRoutes = [
     toDocument: (appended) => appended,
   }),
 ];
+
+const numberIn = (text: string) => (/^\d{1,10}$/.test(text) ? Number(text) : text);
 
 async function pageOf(context: OperationContext, input: ListSessionEventsInput): Promise<HttpAnswer> {
   try {

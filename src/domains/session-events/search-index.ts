@@ -1,7 +1,8 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
+import { isDeepStrictEqual } from 'node:util';
 import { type RawBuilder, sql } from 'kysely';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
-import type { PauseAfter } from '../../core/background-pauses.ts';
+import type { PauseAfter } from '../../core/background-loop.ts';
 import { type Readable, listOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { WORK } from '../../core/work-budget.ts';
@@ -130,7 +131,7 @@ async function indexEvents(
 
 /** A list of names with more names. */
 function withNames(
-  column: 'event_types' | 'models' | 'tools' | 'failed_tools',
+  column: (typeof NAME_LISTS)[number],
   names: readonly string[],
   max: number = WORK.sessionNames,
 ): RawBuilder<string[] | null> {
@@ -232,6 +233,36 @@ export async function indexAgain(
   }
   await storeTexts(em, session, [...rows.values()]);
 }
+
+/** Changes the names by which a session is found, in the transaction that redacts it. Two names can become one. */
+export async function redactNames(
+  em: EntityManager,
+  { sessionId, organizationId }: Pick<Pending, 'sessionId' | 'organizationId'>,
+  rename: (name: string) => string,
+): Promise<void> {
+  const row = tablesOf(em)
+    .selectFrom('session_search')
+    .select(NAME_LISTS)
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId);
+  const known = await row.forUpdate().executeTakeFirst();
+  const changed = NAME_LISTS.flatMap((column): [string, RawBuilder<string[]>][] => {
+    const names = known?.[column];
+    const renamed = names?.map(rename);
+    return names && renamed && !isDeepStrictEqual(names, renamed)
+      ? [[column, listOf('text', [...new Set(renamed)].toSorted())]]
+      : [];
+  });
+  if (changed.length === 0) return;
+  await tablesOf(em)
+    .updateTable('session_search')
+    .set(Object.fromEntries(changed))
+    .where('session_id', '=', sessionId)
+    .where('organization_id', '=', organizationId)
+    .execute();
+}
+
+const NAME_LISTS = ['event_types', 'models', 'tools', 'failed_tools'] as const;
 
 /** Deletes the indexed texts of a range of events, without its end. */
 export async function deleteTexts(em: EntityManager, sessionId: SessionId, from: number, to: number): Promise<void> {

@@ -15,8 +15,8 @@ import {
   sessionFilterOn,
 } from '../sessions/public.ts';
 import type { SessionEventTables } from './entity.ts';
-import { hasPhrases } from './search-phrases.ts';
 import { excerptOf, unescaped } from './search-text.ts';
+import { hasPhrases, newestTexts, oldestOf } from './search-windows.ts';
 
 /** Finds texts in the sessions that the caller can read. */
 
@@ -37,8 +37,17 @@ interface FoundText {
   readonly title: string;
 }
 
+interface TextFilter extends SessionFilter {
+  readonly phrases?: readonly string[];
+  /** The same without the index of words. */
+  readonly tested?: readonly string[];
+  /** The number of texts that are tested, as text, and the time at which they begin. */
+  readonly newest?: string;
+  readonly start?: string;
+}
+
 /** The texts that have all phrases, in sessions that the caller can read. */
-const FOUND = defineList<FoundText, SessionFilter & { readonly phrases: readonly string[] }, 'CREATED_AT'>()(
+const FOUND = defineList<FoundText, TextFilter, 'CREATED_AT'>()(
   db
     .selectFrom('session_text as t')
     .innerJoin('session as s', (join) =>
@@ -57,6 +66,12 @@ const FOUND = defineList<FoundText, SessionFilter & { readonly phrases: readonly
     filter: () => ({
       ...sessionFilterOn(conditionsOn('s')),
       phrases: (given) => hasPhrases(sql`t.document`, given),
+      // No index has the expression.
+      tested: (given) => hasPhrases(sql`(t.document || '')`, given),
+      newest: {
+        inText: (size, value) => sql`t.created_at >= coalesce((${oldestOf(value, Number(size))}), '-infinity')`,
+      },
+      start: (given) => sql`t.created_at <= ${given}::timestamptz`,
     }),
     orders: { CREATED_AT: { createdAt: 'timestamptz', sessionId: 'uuid', item: 'text' } },
     otherwise: { field: 'CREATED_AT', direction: 'DESC' },
@@ -66,7 +81,6 @@ const FOUND = defineList<FoundText, SessionFilter & { readonly phrases: readonly
 export interface SessionSearch {
   readonly organizationId?: OrganizationId;
   readonly phrases: readonly string[];
-  /** Conditions on the sessions. */
   readonly filter: SessionFilter;
   readonly page: PageArguments;
 }
@@ -82,7 +96,15 @@ export const searchSessions = defineOperation({
   ): Promise<CountedPage<SessionMatch>> => {
     requireOrganization(context.actor, organizationId);
     const asked = { ...filter, phrases };
-    const { rows, cursorOf, ...rest } = await FOUND.page(context, { filter: asked, page });
+    const start = String(FOUND.startOf(context, { filter: asked, page }) ?? 'infinity');
+    const { rows, cursorOf, ...rest } = await newestTexts(context, {
+      phrases,
+      page,
+      start,
+      byWords: () => FOUND.page(context, { filter: asked, page }),
+      amongNewest: (size) =>
+        FOUND.page(context, { filter: { ...filter, tested: phrases, newest: String(size), start }, page }),
+    });
     const matches = await matchesOf(context, rows, phrases);
     const rowOf = new Map(matches.map((match, index) => [match, rows[index]]));
     return {
@@ -104,7 +126,7 @@ export const searchSessions = defineOperation({
 const WINDOW = { before: 300, length: 2000 };
 
 /** The searched text of an event, as \`searchedText\` reads it. */
-const TEXT = sql<string>`case when e.event_data -> 'toolResult' ->> 'status' <> 'running'
+const TEXT = sql<string>`case when e.event_data -> 'toolResult' ->> 'status' in ('completed', 'error')
     then concat_ws(E'\\n', e.event_data -> 'toolResult' ->> 'error', e.event_data -> 'toolResult' ->> 'output')
     else concat_ws(E'\\n', e.event_data ->> 'toolName',
       coalesce(nullif(e.event_data ->> 'accumulatedText', ''), e.event_data -> 'toolResult' ->> 'output', e.event_data -> 'event' ->> 'message', '')) end`;

@@ -1,12 +1,22 @@
 import { createHash } from 'node:crypto';
-import { fold } from '../../core/text/fold.ts';
+import { fold } from '../../core/text/derived-names.ts';
 import type { EventData } from './event-data.ts';
+import { kindOf, plainMessage } from './event-kind.ts';
 
 /** What is searched of events, and how texts are compared: by their words, without case and accents. */
 
 type Data = Pick<
   EventData,
-  'event' | 'providerEvent' | 'itemId' | 'accumulatedText' | 'deltaType' | 'toolName' | 'toolResult'
+  | 'type'
+  | 'source'
+  | 'event'
+  | 'providerEvent'
+  | 'responsePhase'
+  | 'itemId'
+  | 'accumulatedText'
+  | 'deltaType'
+  | 'toolName'
+  | 'toolResult'
 >;
 
 export interface SearchedText {
@@ -18,15 +28,16 @@ export interface SearchedText {
 /** The text of an event: a message, the name of a tool with its input, or its output. */
 export function searchedText(id: number, data: Data): SearchedText | undefined {
   const { accumulatedText, toolName, toolResult, itemId } = data;
-  const hasEnded = toolResult != null && toolResult.status !== 'running';
+  const eventKind = kindOf(data);
+  const hasEnded = eventKind === 'result';
   // What a running tool has put out so far is replaced by its result, and does not replace its input.
   const isOutput = hasEnded || (!accumulatedText && !!toolResult?.output);
   const said = hasEnded
-    ? [toolResult.error, toolResult.output]
+    ? [toolResult?.error, toolResult?.output]
     : [isOutput ? null : toolName, accumulatedText || toolResult?.output || plainMessage(data)];
   const text = said.filter(Boolean).join('\n');
   if (!text) return undefined;
-  const kind = isOutput ? 'result' : toolName != null || toolResult != null ? 'call' : 'text';
+  const kind = isOutput ? 'result' : eventKind === 'call' ? 'call' : 'text';
   return { item: itemId == null ? `#${id}` : digest(`${kind}:${itemId}`), text };
 }
 
@@ -39,23 +50,6 @@ export function unescaped(text: string, beginning = text): string {
   return text.replaceAll(/\\(?:u([\da-f]{4})|(.))/gis, (_, hex: string | undefined, escaped: string) =>
     hex === undefined ? (/[nrtbf]/.test(escaped) ? ' ' : escaped) : String.fromCharCode(Number.parseInt(hex, 16)),
   );
-}
-
-/** The message of an event, unless it is JSON, as most lines of agents are. */
-function plainMessage({ event, providerEvent }: Data): string | undefined {
-  const message = event?.message;
-  const isLine = providerEvent === true && event?.event !== 'line';
-  return isLine || message === undefined || /^\s*[[{]/.test(message) ? undefined : message;
-}
-
-/** The text of a line that is no JSON. */
-export function plainLine(data: Pick<Data, 'event' | 'providerEvent'>): string | undefined {
-  return data.event?.event === 'line' ? plainMessage(data) : undefined;
-}
-
-/** What an event adds to the text of its item. */
-export function partOf(data: object): string {
-  return 'delta' in data && typeof data.delta === 'string' ? data.delta : '';
 }
 
 /** Short, because it is in the key of an index. */

@@ -2,6 +2,7 @@ import { isObject } from '../../core/is-object.ts';
 import { REDACTED } from '../../core/redaction/redact.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { EventData } from './event-data.ts';
+import { agentOf } from './event-kind.ts';
 
 /** Finds a text that no event has as a whole: agents write messages in parts, and a long line is in several events. */
 
@@ -15,7 +16,7 @@ interface Part {
   text: string;
 }
 
-interface ChangedPart {
+export interface ChangedPart {
   readonly text: string;
   /** Beginnings of the searched text with which this part ended. The text of the message so far, in the same event, ends with them too. */
   readonly endings: readonly string[];
@@ -81,9 +82,11 @@ export class SplitTexts {
 
 const lengthOf = (parts: readonly Part[]) => parts.reduce((sum, { text }) => sum + text.length, 0);
 
-function partOf({ scope, itemId, index, deltaType, event, delta, line }: Data) {
-  const agent = scope?.parentToolUseId ?? scope?.taskId ?? scope?.kind;
-  if (typeof delta === 'string') return { key: JSON.stringify([agent, itemId ?? index, deltaType]), text: delta };
+/** The part of a message or of a long line that an event has. Only parts of lines say whether they are the first. */
+export function partOf(data: Data) {
+  const { itemId, index, deltaType, event, delta, line } = data;
+  if (typeof delta === 'string')
+    return { key: JSON.stringify([agentOf(data), itemId ?? index, deltaType]), text: delta, isFirst: undefined };
   if (!isObject(line) || event == null || !(Number(line['event']) <= Number(line['parts']))) return undefined;
   return { key: 'line', text: event.message, isFirst: line['event'] === 1 };
 }

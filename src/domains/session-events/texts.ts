@@ -1,14 +1,4 @@
-/** What the fields of session events mean, for both APIs. */
-
-export const SESSION_EVENT_TEXTS = {
-  id: 'Id of the event. The events of a session are numbered from 1.',
-  createdAt: 'When the event happened.',
-  eventType: 'Type of the event.',
-  messageId: 'Id of the message that the event belongs to. Null when there is none.',
-  sessionId: 'Id of the session.',
-  provider: 'Name of the model provider; empty when none was given.',
-  eventData: 'The data of the event as it was recorded, with the documented fields and any others.',
-} as const;
+/** What the fields of the data of events, and of outlines, mean. */
 
 export const EVENT_DATA_TEXTS = {
   type: 'Type of the data.',
@@ -49,18 +39,6 @@ export const TOOL_RESULT_TEXTS = {
   error: 'Why the tool call failed.',
 } as const;
 
-export const REDACTED_TEXTS = {
-  redactedEvents: 'How many events were changed.',
-  redactedTexts: 'How many texts were changed, in events, in the session and in its pull requests.',
-} as const;
-
-export const MATCH_TEXTS = {
-  session: 'The session.',
-  eventId: 'Id of the event, which REST uses and `SessionEvent.databaseId` has. Null when the title was found.',
-  excerpt: 'The part of the text around the first word that was found.',
-  text: 'Words in any order, and `"quoted phrases"`; case and accents are ignored.',
-} as const;
-
 export const OUTLINE_TEXTS = {
   marks:
     'Up to 100 sums of consecutive events, which together have all events of the part; in `wholeOutline` up to 500.',
@@ -86,7 +64,7 @@ export const OUTLINE_MARK_TEXTS = {
 
 export const OUTLINE_ENTRY_TEXTS = {
   eventId: 'Id of the event, as `SessionEvent.databaseId`.',
-  createdAt: SESSION_EVENT_TEXTS.createdAt,
+  createdAt: 'When the event happened.',
   kind: 'What begins here.',
   text: 'The beginning of the message, or what the subagent is for, in one line of at most 120 characters. Empty when the events do not say it.',
   lastId: 'The last event in the part that belongs to the turn or subagent.',
@@ -110,14 +88,4 @@ export const OUTLINE_TOOL_TEXTS = {
   failureId: 'Id of the event where the first of them failed. Null when none did.',
 } as const;
 
-export const APPENDED_TEXTS = {
-  sessionId: SESSION_EVENT_TEXTS.sessionId,
-  firstId: 'Id of the first event of the batch.',
-  lastId: 'Id of the last event of the batch, which is also the cursor after the batch.',
-  isReplayed: 'Whether the batch was already stored by an earlier request.',
-  events: 'How many events were appended.',
-  repairedTexts:
-    'In how many texts NUL characters and lone surrogates, which cannot be stored, were replaced by U+FFFD.',
-  redactedSecrets:
-    'How many credentials were replaced by `[redacted]` before the events were stored. A credential that an event, or the lines of one request, have several times counts once.',
-} as const;
+export const SEARCHED_TEXT = 'Words in any order, and `"quoted phrases"`; case and accents are ignored.';

@@ -1,6 +1,7 @@
 import { isObject } from '../../core/is-object.ts';
 import { WORK, WorkSlices } from '../../core/work-budget.ts';
 import { type AddedSum, USAGE_FIELDS, type UsageField } from '../sessions/public.ts';
+import { isFailure, kindOf } from './event-kind.ts';
 
 /** What events add to the totals of their session (`Session.usage`), and to the sums of its organization. */
 
@@ -28,11 +29,11 @@ export async function usageOf(documents: readonly string[]): Promise<ReportedUsa
   for (const document of documents) {
     if (slices.isOver()) await slices.pause();
     if (!MAY_ADD.test(document)) continue;
-    const { usage, toolResult, toolName } = JSON.parse(document) as Readonly<Record<string, unknown>>;
-    if (isObject(usage)) reported.addUsage(usage);
+    const data = JSON.parse(document) as Readonly<Record<string, unknown>>;
+    if (isObject(data['usage'])) reported.addUsage(data['usage']);
     // A call ends once, but can report its progress many times.
-    const status = isObject(toolResult) ? toolResult['status'] : undefined;
-    if (status === 'completed' || status === 'error') reported.addCall(nameOf(toolName), status);
+    const kind = kindOf(data);
+    if (kind === 'result') reported.addCall(nameOf(data['toolName']), isFailure(data, kind));
   }
   return reported.result;
 }
@@ -69,10 +70,10 @@ class Report {
     }
   }
 
-  addCall(tool: string | undefined, status: 'completed' | 'error'): void {
+  addCall(tool: string | undefined, hasFailed: boolean): void {
     for (const amounts of [this.#total, this.#sumOf('tool', tool)]) {
       add(amounts, 'toolCalls', 1);
-      add(amounts, 'toolErrors', status === 'error' ? 1 : 0);
+      add(amounts, 'toolErrors', hasFailed ? 1 : 0);
     }
   }
 

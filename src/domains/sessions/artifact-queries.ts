@@ -1,5 +1,5 @@
 import { type SqlBool, sql } from 'kysely';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy } from '../../core/arrays.ts';
 import type { OrganizationId, SessionId } from '../../core/ids.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { defineList, tablesOf } from '../../core/postgres/reading/lists.ts';

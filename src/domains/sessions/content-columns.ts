@@ -1,6 +1,6 @@
 import type { SessionRow } from './queries.ts';
 
-/** The columns with content. The fields of GraphQL for them are marked with `CONTENT` in `graphql/fields.ts`. */
+/** The columns with content. The fields of GraphQL for them are marked with `CONTENT` in `graphql/types.ts`. */
 export const CONTENT_COLUMNS = [
   'agentOptions',
   'description',

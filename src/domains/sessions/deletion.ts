@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { type RawBuilder, sql } from 'kysely';
 import { publishToFeed } from '../../core/feed.ts';
-import { groupBy } from '../../core/group-by.ts';
+import { groupBy } from '../../core/arrays.ts';
 import type { DeletionJobId, OrganizationId, SessionId, UserId } from '../../core/ids.ts';
 import { eraseStoredAnswers } from '../../core/stored-answers.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';

@@ -1,5 +1,5 @@
 import { unlessTooLarge } from '../../core/answer-size.ts';
-import { NotFoundError, notFound } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import { hasAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import {
@@ -10,13 +10,12 @@ import {
 } from './artifact-queries.ts';
 import { NO_CONTENT } from './content-columns.ts';
 import { SESSION_COLUMNS } from './entity.ts';
-import { isUuid } from '../../core/text/uuids.ts';
+import { isUuid } from '../../core/ids.ts';
 import { readList } from '../../core/input/lists.ts';
 import { listPullRequestsInput, sessionReference } from './input.ts';
 import { readSessions } from './operations.ts';
-import { READ_SESSION_CONTENT } from './policy.ts';
-import { type ProjectRow, projectsOf } from './project-queries.ts';
-import { SESSIONS, type SessionRow } from './queries.ts';
+import { READ_SESSION_CONTENT, sessionNotFound } from './policy.ts';
+import { type ProjectRow, SESSIONS, type SessionRow, projectsOf } from './queries.ts';
 
 /** Sessions with their project, artifacts and pull requests, as REST returns them. */
 
@@ -35,7 +34,7 @@ export const readSession = defineOperation({
   errors: [NotFoundError],
   run: async (context, { sessionId }) => {
     const [session] = await readSessions(context, [sessionId], DOCUMENT_COLUMNS);
-    if (!session) throw notFound('session');
+    if (!session) throw sessionNotFound();
     return session;
   },
 });
@@ -78,7 +77,7 @@ export const listPullRequests = defineOperation({
   errors: [NotFoundError],
   run: async (context, { sessionId, ...list }) => {
     const [session] = await SESSIONS.find(context, [sessionId], ['id']);
-    if (!session) throw notFound('session');
+    if (!session) throw sessionNotFound();
     return readList(
       list,
       async (page) => ({ page: await PULL_REQUESTS.page(context, { filter: { sessionId }, page, isJson: true }) }),
@@ -87,5 +86,4 @@ export const listPullRequests = defineOperation({
   },
 });
 
-/** The columns of the documents of REST. */
 export const DOCUMENT_COLUMNS = SESSION_COLUMNS.filter((name) => name !== 'richContent' && name !== 'agentOptions');

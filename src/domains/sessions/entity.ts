@@ -149,6 +149,8 @@ const SessionStreamSchema = defineEntity({
     durationMs: p.bigint('number').nullable(),
     /** What the format of an agent remembers of earlier lines, as JSON. */
     formatMemory: p.text().nullable(),
+    /** Id of the event up to which it is known which lines of transcripts were stored. */
+    linesUntil: p.bigint('number').default(0),
   },
 });
 
@@ -225,6 +227,22 @@ const EnsuredSessionSchema = defineEntity({
 export class EnsuredSession extends EnsuredSessionSchema.class {}
 EnsuredSessionSchema.setClass(EnsuredSession);
 
+const TranscriptFileSchema = defineEntity({
+  name: 'TranscriptFile',
+  tableName: 'transcript_file',
+  properties: {
+    session: () => p.manyToOne(Session).primary().deleteRule('cascade'),
+    name: p.text().primary(),
+    organization: () => p.manyToOne(Organization).primary().deleteRule('cascade'),
+    lines: p.integer(),
+    mark: p.text(),
+  },
+});
+
+/** What was received of a file of a transcript: how many lines, and the hash of the last one. */
+export class TranscriptFile extends TranscriptFileSchema.class {}
+TranscriptFileSchema.setClass(TranscriptFile);
+
 const ArtifactSchema = defineEntity({
   name: 'Artifact',
   tableName: 'artifact',
@@ -290,6 +308,7 @@ export type SessionTables = InferKyselyDB<
   | typeof SessionSearchSchema
   | typeof DeletedSessionSchema
   | typeof EnsuredSessionSchema
+  | typeof TranscriptFileSchema
   | typeof ArtifactSchema
   | typeof PullRequestSchema
 >;

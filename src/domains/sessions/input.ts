@@ -1,24 +1,23 @@
 import { z } from 'zod';
+import { textOf } from '../../core/documents.ts';
 import { expectedUpdatedAtInput } from '../../core/input/expected-version.ts';
 import { listInput } from '../../core/input/lists.ts';
 import { createdBetween, momentInput, recentMomentInput } from '../../core/input/moments.ts';
-import type { ArtifactId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
-import { isUuid } from '../../core/text/uuids.ts';
+import { type ArtifactId, type ProjectId, type SessionId, type UserId, isUuid } from '../../core/ids.ts';
 import { httpUri, idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
 import { richTextDocument } from './rich-text.ts';
 import {
-  AGENT_OPTIONS_TEXTS,
-  ARTIFACT_TEXTS,
-  AUTHOR_TEXTS,
-  CODE_REPOSITORY_TEXTS,
-  DIFF_TEXTS,
-  GOAL_TEXTS,
-  HOLD_TEXTS,
-  PROJECT_TEXTS,
-  PULL_REQUEST_TEXTS,
-  SESSION_TEXTS,
-  TRANSCRIPT_TEXTS,
-} from './texts.ts';
+  artifactDocument,
+  authorDocument,
+  changedLinesDocument,
+  codeRepositoryDocument,
+  diffDocument,
+  holdDocument,
+  projectDocument,
+  pullRequestDocument,
+  sessionDocument,
+  transcriptDocument,
+} from './documents.ts';
 import {
   ARTIFACT_TYPES,
   MODES,
@@ -43,24 +42,25 @@ const baseBranch = shortText.describe('The branch to start from.');
 const branchName = shortText.describe('The branch to work on.');
 const targetBranch = shortText.describe('The branch to merge the changes into.');
 const kind = text({ min: 1, max: 100 }).describe('The kind of session, as free text.');
-const level = z.int().min(0).max(100).describe(SESSION_TEXTS.level);
-const mode = z.enum(MODES).describe(SESSION_TEXTS.mode);
-const sessionType = z.enum(SESSION_TYPES).describe(SESSION_TEXTS.sessionType);
-const visibility = z.enum(VISIBILITIES).describe(SESSION_TEXTS.visibility);
+const level = z.int().min(0).max(100).describe(textOf(sessionDocument.shape.level));
+const mode = z.enum(MODES).describe(textOf(sessionDocument.shape.mode));
+const sessionType = z.enum(SESSION_TYPES).describe(textOf(sessionDocument.shape.sessionType));
+const visibility = z.enum(VISIBILITIES).describe(textOf(sessionDocument.shape.visibility));
 const sandboxSize = z.enum(SANDBOX_SIZES).describe('Size of the machine that the session runs on.');
 /** Only http and https, because clients display these addresses as links. */
 const address = httpUri({ max: 2048 });
 /** Lower case, because notification topics compare ids as text. */
-const sessionId = idSchema<SessionId>(z.uuid().toLowerCase()).describe(SESSION_TEXTS.id);
+const sessionId = idSchema<SessionId>(z.uuid().toLowerCase()).describe(textOf(sessionDocument.shape.id));
 const userId = idSchema<UserId>(z.uuid().toLowerCase());
 /** Free text. A UUID is converted to lower case, so that it equals the id of its project. */
 const projectId = shortText
   .overwrite((value) => (isUuid(value) ? value.toLowerCase() : value))
   .describe('Id of a project, or free text.');
 
+const GOAL = 'The goal of the agent.';
 const reasoningLevel = text({ min: 1, max: 100 }).describe('How much the agent reasons, as free text.');
-const isGoalEnabled = z.boolean().describe(GOAL_TEXTS.enabled);
-const objective = text({ max: 100_000 }).describe(GOAL_TEXTS.objective);
+const isGoalEnabled = z.boolean().describe('Whether the agent works towards the goal.');
+const objective = text({ max: 100_000 }).describe('The goal in words.');
 
 export const MAX_MCP_SERVERS = 100;
 const mcpServers = z
@@ -72,7 +72,7 @@ const mcpServers = z
 
 export const agentGoal = z
   .strictObject({ enabled: isGoalEnabled.optional(), objective: objective.optional() })
-  .describe(AGENT_OPTIONS_TEXTS.goal);
+  .describe(GOAL);
 export const agentOptions = z
   .strictObject({ reasoningLevel: reasoningLevel.optional(), goal: agentGoal.optional() })
   .describe('Options of the agent.');
@@ -127,9 +127,9 @@ export const sessionSource = z
 
 const pullRequest = {
   url: address.describe('Address of the pull request: `http` or `https`.'),
-  title: title.describe(PULL_REQUEST_TEXTS.title),
-  status: z.enum(PULL_REQUEST_STATUSES).describe(PULL_REQUEST_TEXTS.status),
-  isDraft: withDefault(z.boolean(), false).describe(PULL_REQUEST_TEXTS.isDraft),
+  title: title.describe(textOf(pullRequestDocument.shape.title)),
+  status: z.enum(PULL_REQUEST_STATUSES).describe(textOf(pullRequestDocument.shape.status)),
+  isDraft: withDefault(z.boolean(), false).describe(textOf(pullRequestDocument.shape.isDraft)),
 };
 
 export const sourcePullRequest = z
@@ -139,16 +139,16 @@ export const sourcePullRequest = z
 export const sessionProject = z
   .strictObject({
     id: idSchema<ProjectId>(z.uuid().toLowerCase()).describe('Id of the project. The client chooses it.'),
-    name: shortText.describe(PROJECT_TEXTS.name),
-    icon: withDefault(z.enum(PROJECT_ICONS), 'folder').describe(PROJECT_TEXTS.icon),
-    color: withDefault(z.enum(PROJECT_COLORS), 'neutral').describe(PROJECT_TEXTS.color),
+    name: shortText.describe(textOf(projectDocument.shape.name)),
+    icon: withDefault(z.enum(PROJECT_ICONS), 'folder').describe(textOf(projectDocument.shape.icon)),
+    color: withDefault(z.enum(PROJECT_COLORS), 'neutral').describe(textOf(projectDocument.shape.color)),
   })
   .describe('The project of a session. It is created, or updated when it exists.');
 
 const lines = z.int32().min(0);
 const changedLines = {
-  additions: lines.describe(DIFF_TEXTS.additions),
-  deletions: lines.describe(DIFF_TEXTS.deletions),
+  additions: lines.describe(textOf(changedLinesDocument.shape.additions)),
+  deletions: lines.describe(textOf(changedLinesDocument.shape.deletions)),
 };
 export const diffSummary = z.strictObject(changedLines).describe('How many lines were changed.');
 
@@ -168,7 +168,7 @@ export const createSessionInput = z.strictObject({
     z.strictObject({
       reasoningLevel: optional(reasoningLevel),
       goal: optional(z.strictObject({ enabled: optional(isGoalEnabled), objective: optional(objective) })).describe(
-        AGENT_OPTIONS_TEXTS.goal,
+        GOAL,
       ),
     }),
   ).describe('Options of the agent.'),
@@ -189,8 +189,8 @@ export const createSessionInput = z.strictObject({
 
 /** The session of a transcript. What is optional is kept when the session exists. */
 export const ensureSessionInput = z.strictObject({
-  agent: text({ min: 1, max: 100 }).describe(TRANSCRIPT_TEXTS.agent),
-  sourceId: text({ min: 1, max: 255 }).describe(TRANSCRIPT_TEXTS.id),
+  agent: text({ min: 1, max: 100 }).describe(textOf(transcriptDocument.shape.agent)),
+  sourceId: text({ min: 1, max: 255 }).describe(textOf(transcriptDocument.shape.id)),
   title: optional(title).describe(
     'Title of a new session. When absent, the name of the agent and the id of the transcript.',
   ),
@@ -214,39 +214,39 @@ export const transitionSessionInput = z.strictObject({
 
 export const recordArtifactInput = z.strictObject({
   sessionId,
-  type: z.enum(ARTIFACT_TYPES).describe(ARTIFACT_TEXTS.type),
+  type: z.enum(ARTIFACT_TYPES).describe(textOf(artifactDocument.shape.type)),
 });
 
 export const pullRequestDiff = z
-  .strictObject({ ...changedLines, data: text({ max: 1_000_000 }).describe(DIFF_TEXTS.data) })
-  .describe(PULL_REQUEST_TEXTS.diff);
+  .strictObject({ ...changedLines, data: text({ max: 1_000_000 }).describe(textOf(diffDocument.shape.data)) })
+  .describe(textOf(pullRequestDocument.shape.diff));
 export const pullRequestAuthor = z
   .strictObject({
     avatarUrl: address.describe('Address of the avatar image: `http` or `https`.'),
-    login: shortText.describe(AUTHOR_TEXTS.login),
+    login: shortText.describe(textOf(authorDocument.shape.login)),
   })
-  .describe(PULL_REQUEST_TEXTS.author);
+  .describe(textOf(pullRequestDocument.shape.author));
 export const codeRepository = z
   .strictObject({
     id: z.uuid().describe('Id of the repository. The client chooses it.'),
     name: repositoryName,
-    owner: shortText.describe(CODE_REPOSITORY_TEXTS.owner),
-    baseBranch: shortText.describe(CODE_REPOSITORY_TEXTS.baseBranch),
+    owner: shortText.describe(textOf(codeRepositoryDocument.shape.owner)),
+    baseBranch: shortText.describe(textOf(codeRepositoryDocument.shape.baseBranch)),
     provider,
   })
-  .describe(PULL_REQUEST_TEXTS.codeRepository);
+  .describe(textOf(pullRequestDocument.shape.codeRepository));
 
 /** The `url` identifies a pull request within its artifact. Recording the same `url` again updates the pull request. */
 export const recordPullRequestInput = z.strictObject({
-  artifactId: idSchema<ArtifactId>(z.uuid().toLowerCase()).describe(ARTIFACT_TEXTS.id),
+  artifactId: idSchema<ArtifactId>(z.uuid().toLowerCase()).describe(textOf(artifactDocument.shape.id)),
   ...pullRequest,
   url: address.describe(
     'Address of the pull request: `http` or `https`. It identifies the pull request within the artifact.',
   ),
-  sourceBranch: shortText.describe(PULL_REQUEST_TEXTS.sourceBranch),
-  baseBranch: shortText.describe(PULL_REQUEST_TEXTS.baseBranch),
-  headSha: text({ min: 1, max: 100 }).describe(PULL_REQUEST_TEXTS.headSha),
-  agent: shortText.describe(PULL_REQUEST_TEXTS.agent),
+  sourceBranch: shortText.describe(textOf(pullRequestDocument.shape.sourceBranch)),
+  baseBranch: shortText.describe(textOf(pullRequestDocument.shape.baseBranch)),
+  headSha: text({ min: 1, max: 100 }).describe(textOf(pullRequestDocument.shape.headSha)),
+  agent: shortText.describe(textOf(pullRequestDocument.shape.agent)),
   diff: pullRequestDiff,
   author: pullRequestAuthor,
   codeRepository,
@@ -336,7 +336,7 @@ export const sessionReference = z.strictObject({ sessionId });
 
 export const holdSessionInput = z.strictObject({
   sessionId,
-  reason: text({ min: 1, max: 1000 }).describe(HOLD_TEXTS.reason),
+  reason: text({ min: 1, max: 1000 }).describe(textOf(holdDocument.shape.reason)),
 });
 
 /** Query parameters of the REST list. */

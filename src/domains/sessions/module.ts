@@ -11,6 +11,7 @@ import {
   Session,
   SessionSearch,
   SessionStream,
+  TranscriptFile,
 } from './entity.ts';
 import { requireSessionChange } from './operations.ts';
 import { readLastSessionChanges, readSessionVersions } from './queries.ts';
@@ -18,6 +19,7 @@ import { sessionRoutes } from './rest.ts';
 import { UsageSum } from './usage-sum-entity.ts';
 import { deleteSums, forgetSumCreator, mergeSlots } from './usage-sums.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
+import { EXPORTED } from './exported.ts';
 
 export const sessions = {
   entities: [
@@ -29,14 +31,10 @@ export const sessions = {
     SessionSearch,
     DeletedSession,
     EnsuredSession,
+    TranscriptFile,
     UsageSum,
   ],
-  graphql: () =>
-    Promise.all([
-      import('./graphql/operations.ts'),
-      import('./graphql/recording-operations.ts'),
-      import('./graphql/retention-operations.ts'),
-    ]),
+  graphql: () => Promise.all([import('./graphql/operations.ts'), import('./graphql/recording-operations.ts')]),
   routes: sessionRoutes,
   pages: [],
   jobs: () => [],
@@ -55,10 +53,7 @@ export const sessions = {
       deletionStep('other sessions', ({ em }, { id }) => forgetSessionCreator(em, id, DELETION_BATCH)),
       deletionStep('sources of sessions', ({ em }, { id }) => forgetSourcesOf(em, id, DELETION_BATCH)),
       // After the sessions, which then have no creator for whom anything is added.
-      {
-        name: 'creator of usage sums',
-        run: async ({ em }, { id }) => ({ found: await forgetSumCreator(em, id, DELETION_BATCH) }),
-      },
+      deletionStep('creator of usage sums', ({ em }, { id }) => forgetSumCreator(em, id, DELETION_BATCH)),
     ],
     ofOrganization: [
       {
@@ -66,12 +61,10 @@ export const sessions = {
         run: ({ em }, { id, deletionJobId }) =>
           deleteSessions(em, { organizationId: id }, { batch: SMALL_DELETION_BATCH, deletionJobId }),
       },
-      {
-        name: 'usage sums',
-        run: async ({ em }, { id }) => ({ found: await deleteSums(em, id, DELETION_BATCH) }),
-      },
+      deletionStep('usage sums', ({ em }, { id }) => deleteSums(em, id, DELETION_BATCH)),
     ],
   },
+  exports: EXPORTED,
   replays: {
     // The answer to a deletion has only the id.
     Session: async (context, id, operation) =>

@@ -16,9 +16,8 @@ import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { ARTIFACTS, PULL_REQUESTS, findCodeRepositories } from './artifact-queries.ts';
 import { Session, SessionStream, type SessionTables } from './entity.ts';
 import { type AgentFilter, MAX_DESCRIPTION, pinSessionInput, updateSessionInput } from './input.ts';
-import { READ_SESSIONS, WRITE_SESSIONS, requireChange } from './policy.ts';
-import { PROJECTS, projectsOf } from './project-queries.ts';
-import { SESSIONS, type SessionRow, agentsOf, findStreamHead } from './queries.ts';
+import { READ_SESSIONS, WRITE_SESSIONS, requireChange, sessionNotFound } from './policy.ts';
+import { PROJECTS, SESSIONS, type SessionRow, agentsOf, findStreamHead, projectsOf } from './queries.ts';
 import { type RichTextDocument, toPlainText } from './rich-text.ts';
 import { type SessionChanges, updateSessionRow } from './update-query.ts';
 import { isFinished } from './vocabulary.ts';
@@ -35,7 +34,7 @@ export async function readStreamHead(
   sessionId: SessionId,
 ): Promise<{ isFinished: boolean; lastId: number }> {
   const head = await findStreamHead(context, sessionId);
-  if (!head) throw notFound('session');
+  if (!head) throw sessionNotFound();
   return { isFinished: isFinished(head.state), lastId: head.lastId };
 }
 

@@ -3,6 +3,9 @@ import { type Access, type Actor, type Role, hasAccess, requireOrganization } fr
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { type Reach, isWithin } from '../../core/postgres/reading/reach.ts';
 
+/** The 404 for a session that was deleted, never existed, or is hidden from the caller: no answer tells which. */
+export const sessionNotFound = () => notFound('session');
+
 export const READ_SESSIONS: Access = { scopes: ['sessions.read'], inOrganization: true };
 export const WRITE_SESSIONS: Access = { scopes: ['sessions.write'], inOrganization: true };
 export const RECORD_SESSIONS: Access = { scopes: ['sessions.record'], inOrganization: true };

@@ -26,19 +26,17 @@ export {
   callerOf,
   changeableBy,
   readableBy,
+  sessionNotFound,
 } from './policy.ts';
-export { stateFlags } from './computed-fields.ts';
+export { type TranscriptFileState, transcriptFilesOf } from './transcript-files.ts';
 export { toPlainText } from './rich-text.ts';
-export { requireNotHeld } from './retention-operations.ts';
-export { type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';
+export { requireNotHeld } from './deletion-and-hold.ts';
+export { PROJECTS, SESSIONS, type SessionRow, createdWithin, sessionFilterOn } from './queries.ts';
 export { createSession, recordArtifact, recordPullRequest, transitionSession } from './recording-operations.ts';
 export { sessionTopic, sessionsTopic } from './topics.ts';
 export { type SessionUsage, readSessionUsage } from './usage.ts';
 export { type UsageSumTables } from './usage-sum-entity.ts';
 export { type AddedSum, SUM_FIELDS, type SumField, sumsOfAppended, sumsToJson } from './usage-sums.ts';
-export { USAGE_TEXTS } from './texts.ts';
+export { sessionDocument, usageDocument } from './documents.ts';
 export { SESSION_STATES, type SessionState, USAGE_FIELDS, type UsageField } from './vocabulary.ts';
-export { ARTIFACTS, PULL_REQUESTS } from './artifact-queries.ts';
-export { PROJECTS } from './project-queries.ts';
-export { SESSIONS } from './queries.ts';
-export { type PastProject, endPastSessions, insertPastSessions } from './past-sessions.ts';
+export { type PastProject, endPastSessions, insertPastSessions } from './demo-sessions.ts';

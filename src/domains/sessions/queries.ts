@@ -1,7 +1,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { OrganizationId, SessionId, UserId } from '../../core/ids.ts';
+import type { OrganizationId, ProjectId, SessionId, UserId } from '../../core/ids.ts';
 import type { WhereColumn } from '../../core/postgres/reading/conditions.ts';
-import { defineList } from '../../core/postgres/reading/lists.ts';
+import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import type { Actor, Role } from '../../core/access.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import type { NamedRow } from '../../core/postgres/reading/names.ts';
@@ -17,9 +17,10 @@ import {
 import { within } from '../../core/postgres/reading/reach.ts';
 import { type Columns, withColumns } from '../../core/postgres/reading/columns.ts';
 import { SESSION_COLUMNS, type SessionTables } from './entity.ts';
-import type { AgentFilter, SessionFilter } from './input.ts';
+import type { AgentFilter, ProjectFilter, SessionFilter } from './input.ts';
 import { type McpServerViewer, visibleMcpServers } from './mcp-servers.ts';
 import { callerOf, readableBy } from './policy.ts';
+import type { LoadBatch } from '../../core/graphql/batches.ts';
 
 const db = queriesOn<SessionTables>();
 type Tables = Readable<SessionTables>;
@@ -191,4 +192,27 @@ export async function readSessionVersions(
       .where('s.id', '=', anyOf('uuid', ids)),
   );
   return new Map(rows.map(({ id, version }) => [id, version]));
+}
+
+export type ProjectRow = Omit<RowOf<Readable<SessionTables>['project']>, 'organizationId'>;
+
+type ProjectOrderField = 'NAME' | 'CREATED_AT' | 'UPDATED_AT';
+
+/** The projects of the acting organization. */
+export const PROJECTS = defineList<ProjectRow, ProjectFilter, ProjectOrderField>()(db.selectFrom('project as p'), {
+  name: 'PROJECT',
+  alias: 'p',
+  columns: ['id', 'name', 'icon', 'color', 'createdAt', 'updatedAt'],
+  reach: inActingOrganization,
+  filter: ({ containing, between }) => ({ name: containing('name'), ...between('created', 'createdAt') }),
+  orders: {
+    NAME: { name: 'text' },
+    CREATED_AT: { createdAt: 'timestamptz' },
+    UPDATED_AT: { updatedAt: 'timestamptz' },
+  },
+});
+
+/** The projects with these ids in the acting organization, by id. */
+export function projectsOf(context: OperationContext): LoadBatch<ProjectId, ProjectRow> {
+  return async (ids) => new Map((await PROJECTS.find(context, ids)).map((row) => [row.id, row]));
 }

@@ -12,7 +12,7 @@ import { redactValue } from '../../core/redaction/redact.ts';
 import { resolveMcpConnections } from '../mcp-connections/public.ts';
 import { describe, lockSession, lockSessionWithStream } from './operations.ts';
 import { sessionTopic, sessionsTopic } from './topics.ts';
-import { RECORD_SESSIONS } from './policy.ts';
+import { RECORD_SESSIONS, sessionNotFound } from './policy.ts';
 import { SESSIONS, type SessionRow } from './queries.ts';
 import { type CountedSession, countSession } from './usage-sums.ts';
 import { NEXT_STATES, isFinished } from './vocabulary.ts';
@@ -103,7 +103,7 @@ export function countedOf({ id, organization, creator, agent, projectId }: Sessi
 /** Reads the session again after the commit. */
 export async function readRecorded(context: OperationContext, id: SessionId): Promise<SessionRow> {
   const [row] = await SESSIONS.find(context, [id]);
-  if (!row) throw notFound('session');
+  if (!row) throw sessionNotFound();
   return row;
 }
 

@@ -56,7 +56,7 @@ async function* changesOf(
     for (let { actor } = context; signal?.aborted !== true; actor = await context.authenticateAgain()) {
       requireAccess(actor, READ_SESSIONS, organizationId);
       context.budget.renew();
-      const reading = { ...context, actor };
+      const reading = context.with({ actor });
       if (!seen) for (const row of await latestSessions(reading, filter, selected)) followed.remember(row);
       const since = new Date(context.now().getTime() - OVERLAP_MS);
       const changes = await findSessionChanges(reading, since, MAX_CHANGED, followed.ids);

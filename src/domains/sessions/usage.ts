@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { LoadBatch } from '../../core/graphql/batches.ts';
-import { NotFoundError, notFound } from '../../core/errors.ts';
+import { NotFoundError } from '../../core/errors.ts';
 import type { SessionId } from '../../core/ids.ts';
 import { requireAccess } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
@@ -9,7 +9,7 @@ import { within } from '../../core/postgres/reading/reach.ts';
 import { USAGE_FIELDS, type UsageField } from './vocabulary.ts';
 import type { SessionTables } from './entity.ts';
 import { sessionReference } from './input.ts';
-import { READ_SESSION_CONTENT, callerOf, readableBy } from './policy.ts';
+import { READ_SESSION_CONTENT, callerOf, readableBy, sessionNotFound } from './policy.ts';
 
 /** The totals of sessions: tokens, costs and calls, as the events of their agents have reported them. */
 
@@ -46,7 +46,7 @@ export const readSessionUsage = defineOperation({
   errors: [NotFoundError],
   run: async (context, { sessionId }): Promise<SessionUsage> => {
     const usage = (await usageOf(context)([sessionId])).get(sessionId);
-    if (!usage) throw notFound('session');
+    if (!usage) throw sessionNotFound();
     return usage;
   },
 });

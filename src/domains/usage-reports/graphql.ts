@@ -1,8 +1,9 @@
 import { OWN_STATEMENT, builder } from '../../core/graphql/builder.ts';
+import { shown } from '../../core/graphql/derived-fields.ts';
 import { filterType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
-import { exposedWith, nullable } from '../../core/graphql/fields.ts';
 import { refusable } from '../../core/graphql/refusable.ts';
+import { keysOf } from '../../core/keys-of.ts';
 import { inGraphQL } from '../../core/text/wording.ts';
 import { needs } from '../../core/graphql/selection.ts';
 import { OrganizationType } from '../organizations/graphql/types.ts';
@@ -10,30 +11,26 @@ import type { OrganizationRow } from '../organizations/public.ts';
 import { SessionFilterInput } from '../sessions/graphql/operations.ts';
 import { FROM, UNTIL, USAGE_GROUPS, usageFilter, usageReportInput } from './input.ts';
 import { type UsageReport, type UsageRow, readUsageReport } from './operations.ts';
-import { type UsageAmounts, ofEachAmount } from './queries.ts';
+import type { UsageAmounts } from './queries.ts';
 import { type SessionCount, countSessions } from './session-counts.ts';
-import { SESSION_COUNT_TEXTS, USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
-
-const { key: _key, label: _label, ...AMOUNT_TEXTS } = USAGE_ROW_TEXTS;
-
-const AMOUNTS = ofEachAmount(() => nullable('Float'));
+import { reportDocument, rowDocument, sessionCountDocument, totalsDocument } from './documents.ts';
 
 const UsageRowType = builder.objectRef<UsageRow>('UsageReportRow').implement({
   description:
     'What a day, an agent, a model, a project, a creator or a tool has used. Of the amounts each is null when nobody has reported it.',
-  fields: (t) => exposedWith(t, USAGE_ROW_TEXTS, { key: nullable('String'), label: 'String', ...AMOUNTS }),
+  fields: (t) => shown(t, rowDocument, keysOf(rowDocument.shape), { integers: 'Float' }),
 });
 
 const UsageTotalsType = builder.objectRef<UsageAmounts>('UsageReportTotals').implement({
   description: 'The sums of all rows of a usage report. Each is null when nobody has reported it.',
-  fields: (t) => exposedWith(t, AMOUNT_TEXTS, AMOUNTS),
+  fields: (t) => shown(t, totalsDocument, keysOf(totalsDocument.shape), { integers: 'Float' }),
 });
 
 const UsageReportType = builder.objectRef<UsageReport>('UsageReport').implement({
   description: 'What the sessions of an organization have used.',
   fields: (t) => ({
-    rows: t.expose('rows', { type: [UsageRowType], description: USAGE_REPORT_TEXTS.rows }),
-    totals: t.expose('totals', { type: UsageTotalsType, description: USAGE_REPORT_TEXTS.totals }),
+    rows: t.expose('rows', { type: [UsageRowType], description: reportDocument.shape.rows.description }),
+    totals: t.expose('totals', { type: UsageTotalsType, description: reportDocument.shape.totals.description }),
   }),
 });
 
@@ -66,16 +63,7 @@ builder.objectField(OrganizationType, 'usageReport', (t) =>
 
 const SessionCountType = builder.objectRef<SessionCount>('SessionCount').implement({
   description: 'How many sessions a day, an agent, a model, a project, a creator or a tool has.',
-  fields: (t) =>
-    exposedWith(t, SESSION_COUNT_TEXTS, {
-      key: nullable('String'),
-      sessions: 'Int',
-      queued: 'Int',
-      inProgress: 'Int',
-      completed: 'Int',
-      failed: 'Int',
-      cancelled: 'Int',
-    }),
+  fields: (t) => shown(t, sessionCountDocument, keysOf(sessionCountDocument.shape)),
 });
 
 builder.objectField(OrganizationType, 'sessionCounts', (t) =>

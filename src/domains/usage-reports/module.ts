@@ -11,5 +11,6 @@ export const usageReports = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: {},
 } as const satisfies Module;

@@ -1,7 +1,7 @@
 import { requireOrganization } from '../../core/access.ts';
 import { type OperationContext, defineOperation } from '../../core/operation.ts';
 import { keysOf } from '../../core/keys-of.ts';
-import { isUuid } from '../../core/text/uuids.ts';
+import { isUuid } from '../../core/ids.ts';
 import { PROJECTS, READ_SESSIONS } from '../sessions/public.ts';
 import { readVisibleActors } from '../users/public.ts';
 import { type UsageGroup, type UsageReportInput, usageReportInput } from './input.ts';

@@ -13,7 +13,6 @@ export type ReportField = Exclude<SumField, 'cacheWriteTokens'>;
 export const REPORT_FIELDS = SUM_FIELDS.filter((field): field is ReportField => field !== 'cacheWriteTokens');
 export type UsageAmounts = Readonly<Record<ReportField, number | null>>;
 
-/** A value for each amount of a report. */
 export function ofEachAmount<Value>(of: (field: ReportField) => Value): Readonly<Record<ReportField, Value>> {
   // It has all fields.
   return Object.fromEntries(REPORT_FIELDS.map((field) => [field, of(field)])) as Record<ReportField, Value>;

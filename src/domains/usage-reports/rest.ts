@@ -1,38 +1,26 @@
-import { z } from 'zod';
-import { documentOf } from '../../core/http/documents.ts';
 import { type HttpHeaders, answerJson, answerWith } from '../../core/http/messages.ts';
-import { route } from '../../core/http/route.ts';
-import { toCsv } from './csv.ts';
+import { routesOf } from '../../core/http/route.ts';
+import { reportDocument } from './documents.ts';
 import { usageReportParameters } from './input.ts';
-import { readUsageReport } from './operations.ts';
-import { ofEachAmount } from './queries.ts';
-import { USAGE_REPORT_TEXTS, USAGE_ROW_TEXTS } from './texts.ts';
+import { type UsageReport, readUsageReport } from './operations.ts';
+import { REPORT_FIELDS } from './queries.ts';
 
-const { key, label, ...AMOUNT_TEXTS } = USAGE_ROW_TEXTS;
+/** A usage report as CSV (RFC 4180), without the totals. */
+function toCsv({ rows }: UsageReport): string {
+  const lines = rows.map((row) => [cell(row.key), cell(row.label), ...REPORT_FIELDS.map((field) => row[field] ?? '')]);
+  return [['key', 'label', ...REPORT_FIELDS], ...lines].map((line) => `${line.join(',')}\r\n`).join('');
+}
 
-const AMOUNTS = ofEachAmount((field) => (field === 'costUsd' ? z.number() : z.int()).nullable());
+/** A spreadsheet runs texts that begin with one of these, also after spaces, so they are marked as text. */
+const RUN = /^[\s\0]*[=+\-@|%＝＋－＠]|^[\t\r\n]/;
 
-const rowDocument = documentOf(
-  { key, label, ...AMOUNT_TEXTS },
-  { key: z.string().nullable(), label: z.string(), ...AMOUNTS },
-).meta({ id: 'UsageReportRow' });
-const totalsDocument = documentOf(AMOUNT_TEXTS, AMOUNTS).meta({ id: 'UsageReportTotals' });
-const reportDocument = documentOf(USAGE_REPORT_TEXTS, { rows: z.array(rowDocument), totals: totalsDocument }).meta({
-  id: 'UsageReport',
-});
+function cell(text: string | null): string {
+  if (text === null) return '';
+  const safe = RUN.test(text) ? `'${text}` : text;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
 
-const totals = {
-  sessions: 14,
-  failedSessions: 1,
-  turns: 60,
-  inputTokens: 120_000,
-  outputTokens: 34_000,
-  cachedInputTokens: 900_000,
-  costUsd: 4.2,
-  toolCalls: 310,
-  toolErrors: 12,
-  durationMs: 1_840_000,
-};
+const route = routesOf('Organizations');
 
 /** Whether the first media type of the two that the header names is CSV. */
 function wantsCsv(headers: HttpHeaders): boolean {
@@ -45,11 +33,8 @@ export const usageReportRoutes = [
   route(readUsageReport, {
     method: 'GET',
     path: '/v1/usage-report',
-    tag: 'Organizations',
     input: usageReportParameters,
     output: reportDocument,
-    status: 200,
-    examples: { output: { rows: [{ key: 'coder', label: 'coder', ...totals }], totals } },
     mediaTypes: {
       'text/csv':
         'The rows, with a line of names before them and an empty cell for null. Cells that a spreadsheet would run begin with an apostrophe.',

@@ -1,8 +1,7 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import type { DeletionJobId, OrganizationId, UserId } from '../../core/ids.ts';
 import { columnNames } from '../../core/postgres/reading/queries.ts';
-import type { DeletionQuestionnaire } from './input.ts';
-import { DELETION_STATES, type DeletionState } from './states.ts';
+import { DELETION_STATES, type DeletionQuestionnaire, type DeletionState } from './input.ts';
 
 /** By what the occurrences of an object are found. */
 export interface ErasedObject {

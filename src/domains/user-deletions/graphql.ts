@@ -4,16 +4,15 @@ import { builder } from '../../core/graphql/builder.ts';
 import { NotFoundError } from '../../core/errors.ts';
 import { filterType, inputType } from '../../core/graphql/derived-inputs.ts';
 import { enumOf } from '../../core/graphql/enums.ts';
-import { mutation } from '../../core/graphql/mutations.ts';
+import { mutation, one } from '../../core/graphql/mutations.ts';
 import { keyFromId, toGlobalId, uuidsOf } from '../../core/graphql/global-ids.ts';
-import { nodeQuery, nodeType } from '../../core/graphql/nodes.ts';
+import { entityType, nodeQuery } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
-import { deletionJobFilter, deletionQuestionnaire } from './input.ts';
+import { DELETION_STATES, deletionJobFilter, deletionQuestionnaire } from './input.ts';
 import { cancelUserDeletion, deleteUser, readDeletionJobs } from './operations.ts';
 import { READ_DELETION_JOBS } from './policy.ts';
 import { type DeletionJobRow, deletionJobRow } from './queries.ts';
-import { DELETION_STATES } from './states.ts';
 import { followDeletionJob } from './subscription.ts';
 
 const DeletionJobStateEnum = enumOf('DeletionJobState', 'State of a deletion.', DELETION_STATES, {
@@ -25,13 +24,12 @@ const DeletionJobStateEnum = enumOf('DeletionJobState', 'State of a deletion.', 
   cancelled: 'The user canceled the deletion. Nothing was deleted.',
 });
 
-export const DeletionJobType = nodeType<DeletionJobRow>('DeletionJob', {
+export const DeletionJobType = entityType<DeletionJobRow>('DeletionJob', {
   description:
     'The deletion of an account, of an organization, or of an object of events. Only the user who requested it can see it. The deletion of an organization revokes its keys, so use an unbound key or a key of another organization to follow it.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readDeletionJobs(context, uuidsOf(keys), selected),
+  read: readDeletionJobs,
+  databaseId: 'The id that REST uses: `deletionJobId`.',
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses: `deletionJobId`.' }),
     deletedOrganizationId: t.id({
       nullable: true,
       description: 'Global id of the organization to delete. Null for an account or an object.',
@@ -96,22 +94,10 @@ mutation(deleteUser, {
   fields: (t) => ({
     userId: t.id({ required: true, description: '`id` or `databaseId` of the caller. Other users are refused.' }),
   }),
-  payload: (t) => ({
-    deletionJob: t.field({
-      type: DeletionJobType,
-      description: 'The queued or running job.',
-      resolve: (job) => deletionJobRow(job),
-    }),
-  }),
+  payload: one('deletionJob', DeletionJobType, 'The queued or running job.', deletionJobRow),
 });
 
 mutation(cancelUserDeletion, {
   ids: { deletionJobId: 'DeletionJob' },
-  payload: (t) => ({
-    deletionJob: t.field({
-      type: DeletionJobType,
-      description: 'The canceled job.',
-      resolve: (job) => deletionJobRow(job),
-    }),
-  }),
+  payload: one('deletionJob', DeletionJobType, 'The canceled job.', deletionJobRow),
 });

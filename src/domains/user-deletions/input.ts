@@ -2,7 +2,9 @@ import { z } from 'zod';
 import type { DeletionJobId } from '../../core/ids.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import { idSchema, optional, text, withDefault } from '../../core/input/validation.ts';
-import { DELETION_STATES } from './states.ts';
+
+export const DELETION_STATES = ['queued', 'running', 'done', 'failed', 'cancelled'] as const;
+export type DeletionState = (typeof DELETION_STATES)[number];
 
 export const deletionQuestionnaire = z
   .strictObject({

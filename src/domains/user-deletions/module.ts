@@ -19,5 +19,6 @@ export const userDeletions = {
   },
   topics: [{ topicOf: deletionJobTopic, read: readDeletionJobVersions }],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: { DeletionJob: OPEN_TO_ROLE },
 } as const satisfies Module;

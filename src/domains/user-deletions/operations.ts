@@ -11,7 +11,7 @@ import { DELETION_JOBS } from './queries.ts';
 import { deletionJobTopic } from './topics.ts';
 
 /**
- * Queues the permanent deletion of the caller's account. docs/deletion.md lists what is deleted. While the job is
+ * Queues the permanent deletion of the caller's account. docs/privacy.md lists what is deleted. While the job is
  * queued or running, a repeated request returns the same job and keeps the first questionnaire. The request and its job
  * are stored in one transaction.
  * @throws ForbiddenError for every other user, even an unknown one; ConflictError while the caller is the only

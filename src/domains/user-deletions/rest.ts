@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import { documentOf } from '../../core/http/documents.ts';
-import { route } from '../../core/http/route.ts';
+import { documentOf } from '../../core/documents.ts';
+import { routesOf } from '../../core/http/route.ts';
 import { deleteUser } from './operations.ts';
+
+const route = routesOf('Users');
 
 const TEXTS = {
   deletionJobId: 'Id of the deletion job.',
@@ -19,7 +21,6 @@ export const userDeletionRoutes = [
   route(deleteUser, {
     method: 'DELETE',
     path: '/v1/users/:userId',
-    tag: 'Users',
     output: userDeletionDocument,
     status: 202,
     optionalBody: true,

@@ -28,7 +28,7 @@ async function* changesOf(
   try {
     for (let { actor } = context; signal?.aborted !== true; actor = await context.authenticateAgain()) {
       context.budget.renew();
-      const [row] = await readDeletionJobs({ ...context, actor }, [deletionJobId]);
+      const [row] = await readDeletionJobs(context.with({ actor }), [deletionJobId]);
       if (!row) throw notFound('deletion job');
       if (row.state !== last) yield row;
       if (row.finishedAt !== null) return;

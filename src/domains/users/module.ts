@@ -12,5 +12,6 @@ export const users = {
   cleanups: {},
   topics: [],
   deletionSteps: { ofUser: [], ofOrganization: [] },
+  exports: [],
   replays: { User: OPEN_TO_ROLE },
 } as const satisfies Module;

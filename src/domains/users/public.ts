@@ -14,6 +14,6 @@ export {
   readUsers,
   readVisibleActors,
 } from './operations.ts';
-export { SERVICE_ACCOUNT_TEXTS } from './texts.ts';
+export { serviceAccountDocument, toServiceAccount } from './documents.ts';
 export { READ_PEOPLE } from './policy.ts';
 export { type ActorRow, type ServiceAccountRow, type UserRow, isServiceAccount } from './queries.ts';

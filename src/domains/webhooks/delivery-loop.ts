@@ -1,11 +1,17 @@
 import type { Logger } from 'pino';
+import { type Owner, inSlot } from '../../core/fair-shares.ts';
+import { DELIVERIES } from '../../core/pools.ts';
 import { isDatabaseAway } from '../../core/postgres/failures.ts';
-import { settlesWithin } from '../../core/settles-within.ts';
+import { settlesWithin } from '../../core/concurrency.ts';
 import { type DeliveryContext, type Lease, deliverTurn, renewLeases } from './delivery.ts';
-import { type WebhookReference, findDue } from './delivery-queries.ts';
+import { type DueWebhook, type WebhookReference, findDue } from './delivery-queries.ts';
 
-/** Number of webhooks to which this process sends at once. An organization has at most 20. */
-const MAX_CONCURRENT = 64;
+/** Maximum number of webhooks to which this process sends at once, of an organization and of all organizations of a person. */
+const MAX_AT_ONCE = 8;
+/** Slots that only webhooks can have whose last delivery has not failed: of an organization, and half of all. */
+const KEPT = 2;
+/** Those that are looked at: more than can begin, because some are of persons who have as many as they can. */
+const LOOKED_AT = { all: 4 * DELIVERIES, ofOrganization: MAX_AT_ONCE };
 
 export interface LoopContext extends Omit<DeliveryContext, 'leases'> {
   readonly log: Logger;
@@ -18,17 +24,21 @@ export interface LoopContext extends Omit<DeliveryContext, 'leases'> {
  */
 export async function deliverDue(given: LoopContext, signal: AbortSignal): Promise<number> {
   const context = { ...given, leases: new Set<Lease>() };
-  const { sql, now, timing } = context;
+  const { sql, now, timing, pools } = context;
   const running = new Map<string, Promise<void>>();
   let renewedAt = performance.now();
   try {
     while (!signal.aborted) {
-      const due = running.size < MAX_CONCURRENT ? await findDue(sql, now(), MAX_CONCURRENT) : [];
-      for (const webhook of due.slice(0, MAX_CONCURRENT - running.size)) {
-        if (running.has(webhook.id)) continue;
-        const turn = deliver(context, webhook, signal).finally(() => running.delete(webhook.id));
+      // The end of a delivery during the search can make another one due.
+      const wereRunning = running.size > 0;
+      const due = pools.deliveries.isFull ? [] : await findDue(sql, now(), LOOKED_AT);
+      for (const webhook of due) {
+        const slot = running.has(webhook.id) ? undefined : pools.deliveries.tryTake(ownerOf(webhook));
+        if (!slot) continue;
+        const turn = inSlot(slot, () => deliver(context, webhook, signal)).finally(() => running.delete(webhook.id));
         running.set(webhook.id, turn);
       }
+      if (running.size === 0 && wereRunning) continue;
       if (running.size === 0) break;
       await settlesWithin(Promise.race(running.values()), timing.webhookPollMs);
       if (performance.now() - renewedAt < timing.webhookPollMs) continue;
@@ -39,6 +49,13 @@ export async function deliverDue(given: LoopContext, signal: AbortSignal): Promi
     await Promise.all(running.values());
   }
   return 0;
+}
+
+function ownerOf({ organizationId: organization, creatorId, hasFailed }: DueWebhook): Owner {
+  const bounds = [{ name: organization, max: MAX_AT_ONCE }];
+  if (hasFailed)
+    bounds.push({ name: 'failed', max: DELIVERIES / 2 }, { name: `failed ${organization}`, max: MAX_AT_ONCE - KEPT });
+  return { kind: 'person', person: creatorId ?? organization, max: MAX_AT_ONCE, organization, bounds };
 }
 
 async function deliver(

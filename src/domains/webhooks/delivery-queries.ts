@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Subscriptions } from '../../core/config.ts';
 import type { FeedTables } from '../../core/feed.ts';
-import type { OrganizationId, WebhookId } from '../../core/ids.ts';
+import type { OrganizationId, UserId, WebhookId } from '../../core/ids.ts';
 import { anyOf, columns, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import type { OrganizationTables } from '../organizations/public.ts';
@@ -21,8 +21,22 @@ export interface WebhookReference {
   readonly organizationId: OrganizationId;
 }
 
-/** Webhooks with something to send to which no process sends, those that waited longest first. */
-export function findDue(reader: Sql, at: Date, limit: number): Promise<WebhookReference[]> {
+export interface DueWebhook extends WebhookReference {
+  /** Who created the organization; null if the account was deleted. */
+  readonly creatorId: UserId | null;
+  /** Whether its last delivery has failed. */
+  readonly hasFailed: boolean;
+}
+
+/**
+ * Webhooks with something to send to which no process sends, some of each organization: those first whose last delivery has not failed, and of
+ * an organization those that waited longest.
+ */
+export function findDue(
+  reader: Sql,
+  at: Date,
+  limits: { readonly all: number; readonly ofOrganization: number },
+): Promise<DueWebhook[]> {
   const queued = db
     .selectFrom('webhook_delivery as d')
     .select('d.id')
@@ -34,30 +48,44 @@ export function findDue(reader: Sql, at: Date, limit: number): Promise<WebhookRe
     .select('e.key')
     .where('e.organization_id', '=', sql.ref<string>('w.organization_id'))
     .where('e.id', 'is', null);
+  const due = db
+    .selectFrom('webhook as w')
+    .innerJoin('organization as o', 'o.id', 'w.organization_id')
+    .leftJoin('feed_stream as s', 's.organization_id', 'w.organization_id')
+    .select(['w.id', 'w.organization_id as organizationId', 'o.creator_id as creatorId'])
+    .select(['w.has_failed as hasFailed', 'w.lease_until as leaseUntil'])
+    .select(
+      sql<number>`row_number() over (partition by w.organization_id order by w.has_failed, w.lease_until nulls first)`.as(
+        'turn',
+      ),
+    )
+    .where((eb) => eb.or([eb('w.lease_until', 'is', null), eb('w.lease_until', '<=', NOW)]))
+    .where((eb) =>
+      eb.or([
+        eb('w.requested_cursor', 'is not', null),
+        eb.exists(queued),
+        eb.and([
+          eb('w.disabled_at', 'is', null),
+          eb.or([
+            eb('w.is_try_requested', '=', true),
+            eb('w.lease_id', 'is not', null),
+            eb('w.next_attempt_at', 'is', null),
+            eb('w.next_attempt_at', '<=', at.toISOString()),
+          ]),
+          eb.or([eb('s.last_id', '>', eb.ref('w.cursor')), eb.exists(unnumbered)]),
+        ]),
+      ]),
+    )
+    .as('due');
   return reader.primary.all(
     db
-      .selectFrom('webhook as w')
-      .leftJoin('feed_stream as s', 's.organization_id', 'w.organization_id')
-      .select(['w.id', 'w.organization_id as organizationId'])
-      .where((eb) => eb.or([eb('w.lease_until', 'is', null), eb('w.lease_until', '<=', NOW)]))
-      .where((eb) =>
-        eb.or([
-          eb('w.requested_cursor', 'is not', null),
-          eb.exists(queued),
-          eb.and([
-            eb('w.disabled_at', 'is', null),
-            eb.or([
-              eb('w.is_try_requested', '=', true),
-              eb('w.lease_id', 'is not', null),
-              eb('w.next_attempt_at', 'is', null),
-              eb('w.next_attempt_at', '<=', at.toISOString()),
-            ]),
-            eb.or([eb('s.last_id', '>', eb.ref('w.cursor')), eb.exists(unnumbered)]),
-          ]),
-        ]),
-      )
-      .orderBy('w.lease_until', (order) => order.asc().nullsFirst())
-      .limit(limit),
+      .selectFrom(due)
+      .select(['id', 'organizationId', 'creatorId', 'hasFailed'])
+      .where('turn', '<=', limits.ofOrganization)
+      .orderBy('hasFailed')
+      .orderBy('turn')
+      .orderBy('leaseUntil', (order) => order.asc().nullsFirst())
+      .limit(limits.all),
   );
 }
 
@@ -71,6 +99,9 @@ export interface DeliveryProgress {
   readonly failingSince: string | null;
   readonly disableAfter: string | null;
   readonly lastDeliveredAt: string | null;
+  readonly lastTriedAt: string | null;
+  readonly hasFailed: boolean;
+  readonly timeouts: number;
   readonly disabledAt: string | null;
   readonly disabledReason: DisabledReason | null;
 }
@@ -81,7 +112,8 @@ export interface LeasedWebhook extends WebhookReference, DeliveryProgress {
   /** The entry that failed is tried now, although the schedule may have its next try later. */
   readonly isTryAsked: boolean;
   readonly replaysOnlyFailed: boolean;
-  readonly url: string;
+  readonly url: string | null;
+  readonly numberedUntil: number | null;
   readonly types: readonly string[] | null;
   readonly sessionStates: readonly string[] | null;
   readonly previousSecretExpiresAt: string | null;
@@ -96,6 +128,9 @@ const PROGRESS = [
   'failingSince',
   'disableAfter',
   'lastDeliveredAt',
+  'lastTriedAt',
+  'hasFailed',
+  'timeouts',
   'disabledAt',
   'disabledReason',
 ] as const satisfies readonly (keyof DeliveryProgress)[];
@@ -139,6 +174,7 @@ export async function takeLease(
       .returning([
         'free.isTryAsked',
         'url',
+        'numbered_until as numberedUntil',
         'types',
         'session_states as sessionStates',
         'generation',
@@ -148,6 +184,29 @@ export async function takeLease(
       ]),
   );
   return row && { id, organizationId, leaseId, ...row };
+}
+
+/** Gives the messages random ids about entries that the webhook has not tried. @returns the last entry that it may have tried. */
+export async function endNumberedIds(
+  reader: Sql,
+  { id, organizationId, leaseId, isTryAsked }: LeasedWebhook,
+): Promise<number | null> {
+  const head = db
+    .selectFrom('feed_stream as s')
+    .select('s.last_id')
+    .where('s.organization_id', '=', organizationId)
+    .where(sql<boolean>`${isTryAsked}`);
+  const row = await reader.primary.first(
+    db
+      .updateTable('webhook')
+      // After a process that died, nobody knows what it has tried.
+      .set({ numbered_until: sql<number>`greatest(cursor, replay_until, failed_entry_id, (${head}))` })
+      .where('organization_id', '=', organizationId)
+      .where('id', '=', id)
+      .where('lease_id', '=', leaseId)
+      .returning('numbered_until as numberedUntil'),
+  );
+  return row?.numberedUntil ?? null;
 }
 
 /** Renews leases. @returns the generations of their webhooks by the ids of the leases that are still held. */
@@ -226,7 +285,7 @@ export async function findSubscriptions(reader: Sql, id: OrganizationId): Promis
 export interface WebhookState {
   readonly state: 'enabled' | 'failing' | 'disabled';
   readonly count: number;
-  /** Age of the earliest entry that is due; null if none waits. */
+  /** Age of the earliest entry that is due, with or without a number; null if none waits. */
   readonly waitSeconds: number | null;
 }
 
@@ -239,14 +298,26 @@ export function countWebhookStates(reader: Sql): Promise<WebhookState[]> {
     .where('e.id', '>', sql.ref<number>('w.cursor'))
     .orderBy('e.id')
     .limit(1);
+  const unnumbered = db
+    .selectFrom('feed_entry as u')
+    .select('u.recorded_at')
+    .where('u.organization_id', '=', sql.ref<string>('w.organization_id'))
+    .where('u.id', 'is', null)
+    .orderBy('u.recorded_at')
+    .limit(1);
   const state = sql<WebhookState['state']>`case when w.disabled_at is not null then 'disabled'
     when w.failing_since is not null then 'failing' else 'enabled' end`;
   return reader.all(
     db
       .selectFrom('webhook as w')
       .leftJoinLateral(next.as('next'), (join) => join.onTrue())
+      .leftJoinLateral(unnumbered.as('unnumbered'), (join) => join.onTrue())
       .select([state.as('state'), ({ fn }) => fn.countAll<number>().as('count')])
-      .select(sql<number | null>`extract(epoch from now() - min(next.created_at))::float8`.as('waitSeconds'))
+      .select(
+        sql<
+          number | null
+        >`extract(epoch from now() - min(coalesce(next.created_at, unnumbered.recorded_at)))::float8`.as('waitSeconds'),
+      )
       .groupBy('state'),
   );
 }

@@ -8,25 +8,25 @@ import { type FeedEntryRow, type FeedReader, findFeedEntriesById, readFeedPage, 
 import {
   type LeasedWebhook,
   type WebhookReference,
+  endNumberedIds,
   extendLeases,
   findFailedEntries,
   findQueued,
   findSubscriptions,
   takeLease,
 } from './delivery-queries.ts';
-import { releaseLease, returnLease, saveEntryResult, saveQueuedResult } from './delivery-results.ts';
-import type { DeliveryKind } from './entity.ts';
-import { type WebhookMessage, headersOf, messageOf, pingOf } from './message.ts';
+import { releaseLease, returnLease, saveEntryResult, saveQueuedResult } from './result-queries.ts';
+import { type DeliveryKind, KNOWS_SECRET_ADDRESSES } from './entity.ts';
+import { type WebhookMessage, headersOf, messageOf, pingOf, randomIdOf } from './message.ts';
 import type { DeliveryRow } from './queries.ts';
-import { type Result, send } from './request.ts';
+import { type Result, type SentResult, send } from './request.ts';
 import { webhookActor } from './policy.ts';
-import { afterEntry, afterReplay } from './schedule.ts';
-import { signingSecrets } from './secrets.ts';
+import { afterEntry, afterReplay, afterTry, timeLimit } from './retry-and-disable.ts';
+import { type SendingSecrets, sendingSecrets } from './secrets.ts';
 
 /** How long a lease lasts. It is renewed while the process lives, in the interval in which it looks for due webhooks. */
 const LEASE_MS = 5_000;
 
-/** What deliveries need. */
 export interface DeliveryContext extends WorkContext {
   readonly timing: Pick<Timing, 'webhookPollMs' | 'webhookTimeoutMs'>;
   /** The leases of this process, which must be renewed. */
@@ -46,7 +46,7 @@ interface Turn {
   readonly lease: Lease;
   readonly reader: FeedReader;
   /** Read with the first message. */
-  readonly signing: () => Promise<readonly string[]>;
+  readonly secretsOf: () => Promise<SendingSecrets>;
   /** Aborts when the process stops, or the lease is lost. */
   readonly signal: AbortSignal;
   /** After that, what was read is read again, so that messages follow what administrators can see now. */
@@ -62,8 +62,9 @@ export async function deliverTurn(
   reference: WebhookReference,
   signal: AbortSignal,
 ): Promise<void> {
-  const webhook = await takeLease(context.sql, reference, context.newId(), LEASE_MS);
-  if (!webhook) return;
+  const taken = await takeLease(context.sql, reference, context.newId(), LEASE_MS);
+  if (!taken) return;
+  const webhook = await withRandomIds(context, taken);
   const lease = { webhook, lost: new AbortController() };
   context.leases.add(lease);
   try {
@@ -91,15 +92,21 @@ export async function renewLeases({ sql, leases }: Pick<DeliveryContext, 'sql' |
     if (generations.get(webhook.leaseId) !== webhook.generation) lost.abort(new Error('the webhook was changed'));
 }
 
+/** Ids of 1.0 end when no process is left that makes them, because all tries of an entry have the same id. */
+async function withRandomIds(context: DeliveryContext, webhook: LeasedWebhook): Promise<LeasedWebhook> {
+  if (webhook.numberedUntil !== null || (await context.hasOlderProcess(KNOWS_SECRET_ADDRESSES))) return webhook;
+  return { ...webhook, numberedUntil: await endNumberedIds(context.sql, webhook) };
+}
+
 async function beginTurn(context: DeliveryContext, lease: Lease, signal: AbortSignal): Promise<Turn> {
   const { em, sql, secrets, now, timing } = context;
   const { webhook, lost } = lease;
   const endsAt = performance.now() + timing.webhookPollMs;
   const subscriptions = (await findSubscriptions(sql, webhook.organizationId)) ?? {};
   const reader = { em, sql, actor: webhookActor(webhook.organizationId, subscriptions) };
-  let read: Promise<readonly string[]> | undefined;
-  const signing = () => (read ??= signingSecrets(em.fork(), secrets, webhook, now()));
-  return { context, lease, reader, signing, signal: AbortSignal.any([signal, lost.signal]), endsAt };
+  let read: Promise<SendingSecrets> | undefined;
+  const secretsOf = () => (read ??= sendingSecrets(em.fork(), secrets, webhook, now()));
+  return { context, lease, reader, secretsOf, signal: AbortSignal.any([signal, lost.signal]), endsAt };
 }
 
 /** @returns the new cursor if nothing more waits. */
@@ -110,15 +117,20 @@ async function sendMessages(turn: Turn): Promise<number | undefined> {
   if (!webhook || webhook.disabledAt !== null || !isDue) return undefined;
   const types = FEED_TYPES.filter((type) => webhook?.types?.includes(type) ?? true);
   if (webhook.replaysOnlyFailed) webhook = await replayFailed(turn, webhook, types);
-  if (!webhook) return undefined;
-  const { cursor: after, sessionStates } = webhook;
   const limit = WORK.webhookEntries;
-  const { entries, nextCursor, hasMore } = await readFeedPage(turn.reader, { after, limit, types, sessionStates });
-  for (const entry of entries) {
-    webhook = await sendEntry(turn, webhook, entry);
-    if (!webhook) return undefined;
+  while (webhook) {
+    const { cursor: after, sessionStates } = webhook;
+    const { entries, nextCursor, hasMore } = await readFeedPage(turn.reader, { after, limit, types, sessionStates });
+    for (const entry of entries) {
+      webhook = await sendEntry(turn, webhook, entry);
+      if (!webhook) return undefined;
+    }
+    if (!hasMore) return Number(nextCursor);
+    if (entries.length === limit || turn.signal.aborted) return undefined;
+    // As many entries were looked at as for one page. The next ones for this webhook are beyond them.
+    webhook = movedTo(webhook, Number(nextCursor));
   }
-  return hasMore ? undefined : Number(nextCursor);
+  return undefined;
 }
 
 /** Sends the entries of a replay that were never delivered. @returns the state after the replay; undefined at the end of the turn. */
@@ -147,15 +159,22 @@ async function replayFailed(
 
 const movedTo = (webhook: LeasedWebhook, cursor: number): LeasedWebhook => ({ ...webhook, cursor });
 
+const askedToTry = (webhook: LeasedWebhook): LeasedWebhook => ({ ...webhook, isTryAsked: true });
+const withTry = (webhook: LeasedWebhook, ...given: Tried): LeasedWebhook => ({
+  ...webhook,
+  ...afterTry(webhook, ...given),
+});
+type Tried = Parameters<typeof afterTry> extends [unknown, ...infer Rest] ? Rest : never;
+
 /** Sends the messages that somebody asked for, each once. They do not count as health, but a success makes the next try due. */
 async function sendQueued(turn: Turn): Promise<LeasedWebhook | undefined> {
   const { context, reader } = turn;
   let { webhook } = turn.lease;
-  const reachable = { ...webhook, isTryAsked: true };
   for (const queued of await findQueued(context.sql, webhook)) {
     const message = await queuedMessage(reader, queued);
-    const result = message ? await request(turn, message) : NOT_IN_FEED;
-    if (result.state === 'succeeded') webhook = reachable;
+    const result = message ? await request(turn, message, webhook, true) : NOT_IN_FEED;
+    if (message) webhook = withTry(webhook, result, context.now());
+    if (result.state === 'succeeded') webhook = askedToTry(webhook);
     const goesOn = await saveQueuedResult(context.sql, webhook, { ...queued, ...result }, LEASE_MS);
     context.observeDelivery({ kind: queued.kind, result });
     if (!goesOn) return undefined;
@@ -171,7 +190,9 @@ async function sendEntry(turn: Turn, webhook: LeasedWebhook, entry: FeedEntryRow
   // Another entry than the one that failed begins anew, such as after the deletion of a session.
   const isOther = isReplay || (webhook.failedEntryId ?? entry.id) !== entry.id;
   const attempts = isOther ? 0 : webhook.attempts;
-  const result = await request(turn, messageOf(entry)).catch((error: unknown) => {
+  const isAsked = isReplay || webhook.isTryAsked;
+  const messageId = randomIdOf(webhook, entry);
+  const result = await request(turn, messageOf(entry, messageId), webhook, isAsked).catch((error: unknown) => {
     if (error === lease.lost.signal.reason) return CHANGED;
     throw error;
   });
@@ -180,6 +201,7 @@ async function sendEntry(turn: Turn, webhook: LeasedWebhook, entry: FeedEntryRow
   const after = {
     ...webhook,
     isTryAsked: false,
+    ...afterTry(webhook, result, at),
     ...(isReplay
       ? afterReplay(webhook, tried)
       : afterEntry({ ...webhook, attempts, ...(isOther && { nextAttemptAt: null }) }, tried)),
@@ -190,6 +212,7 @@ async function sendEntry(turn: Turn, webhook: LeasedWebhook, entry: FeedEntryRow
     organizationId: webhook.organizationId,
     kind,
     type: entry.type,
+    messageId,
     feedEntryId: entry.id,
     attempt: attempts + 1,
     createdAt: at.toISOString(),
@@ -224,10 +247,17 @@ async function saveResult(
   });
 }
 
-async function request({ context, lease: { webhook }, signing, signal }: Turn, message: WebhookMessage) {
-  const { now, timing } = context;
-  const headers = headersOf(message, await signing(), now());
-  return send(context, { url: webhook.url, headers, body: message.body, timeoutMs: timing.webhookTimeoutMs, signal });
+async function request(
+  { context, secretsOf, signal }: Turn,
+  message: WebhookMessage,
+  webhook: LeasedWebhook,
+  isAsked: boolean,
+): Promise<SentResult> {
+  const at = context.now();
+  const { url, signing } = await secretsOf();
+  const headers = headersOf(message, signing, at);
+  const timeoutMs = timeLimit(webhook, { isAsked, at, usualMs: context.timing.webhookTimeoutMs });
+  return send(context, { url, headers, body: message.body, timeoutMs, signal });
 }
 
 const UNANSWERED = { state: 'failed', status: null, answer: null, durationMs: 0 } as const;
@@ -240,5 +270,5 @@ const NOT_IN_FEED: Result = {
 async function queuedMessage(reader: FeedReader, queued: DeliveryRow): Promise<WebhookMessage | undefined> {
   if (queued.feedEntryId === null) return pingOf(queued);
   const [entry] = await findFeedEntriesById(reader, visibleTypes(reader.actor, undefined), [queued.feedEntryId]);
-  return entry && messageOf(entry);
+  return entry && messageOf(entry, queued.messageId);
 }

@@ -20,13 +20,19 @@ export const IS_QUEUED = `state = 'queued'`;
 /** The type of the message of a ping. */
 export const PING = 'webhook.ping';
 
+/** Versions before this one know only the ids of 1.0 for messages, and addresses that are not encrypted. */
+export const KNOWS_SECRET_ADDRESSES = '1.1.0';
+
 const WebhookSchema = defineEntity({
   name: 'Webhook',
   tableName: 'webhook',
   properties: {
     id: p.uuid().$type<WebhookId>().primary(),
     organization: () => p.manyToOne(Organization).deleteRule('cascade'),
-    url: p.text(),
+    /** The address, as long as an earlier version can need it. Null when it is stored as a secret. */
+    url: p.text().nullable(),
+    /** Messages about later entries have random ids, those up to it the ids of 1.0. Null while an earlier version can send some. */
+    numberedUntil: p.bigint('number').nullable(),
     /** Null for all types. */
     types: p.array<FeedType>().nullable(),
     /** The states to which a session must change for `session.state_changed` to be sent. Null for all. */
@@ -52,6 +58,10 @@ const WebhookSchema = defineEntity({
     /** A failure after this time disables the webhook. Null until that is announced, a day before. */
     disableAfter: p.datetime().nullable(),
     lastDeliveredAt: p.datetime().nullable(),
+    /** The last try of any message: when it was, whether it failed, and how many up to it were not answered in time. */
+    lastTriedAt: p.datetime().nullable(),
+    hasFailed: p.boolean().default(false),
+    timeouts: p.integer().default(0),
     disabledAt: p.datetime().nullable(),
     disabledReason: p.enum(DISABLED_REASONS).nullable(),
     /** Until then the previous secret signs too. */
@@ -75,6 +85,9 @@ export class Webhook extends WebhookSchema.class {
     this.nextAttemptAt = null;
     this.failingSince = null;
     this.disableAfter = null;
+    this.lastTriedAt = null;
+    this.hasFailed = false;
+    this.timeouts = 0;
   }
 
   enable(): void {
@@ -108,6 +121,8 @@ const WebhookDeliverySchema = defineEntity({
     kind: p.enum(DELIVERY_KINDS),
     state: p.enum(DELIVERY_STATES),
     type: p.text(),
+    /** Null for an id of 1.0, which is made of the id of the entry, and for a ping. */
+    messageId: p.text().nullable(),
     /** Null for a ping. The entry is read from the feed again, so that nothing of it is kept here. */
     feedEntryId: p.bigint('number').nullable(),
     attempt: p.integer(),

@@ -1,7 +1,9 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { OrganizationId, WebhookDeliveryId } from '../../core/ids.ts';
-import { type FeedEntryRow, feedEntryOf } from '../feed/public.ts';
+import type { OrganizationId } from '../../core/ids.ts';
+import { type FeedEntryRow, toFeedEntry } from '../feed/public.ts';
+import type { LeasedWebhook } from './delivery-queries.ts';
 import { PING } from './entity.ts';
+import type { DeliveryRow } from './queries.ts';
 
 /** Messages and signatures of Standard Webhooks (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md). */
 
@@ -19,28 +21,39 @@ export interface WebhookMessage {
   readonly body: string;
 }
 
-/** The id of the message about an entry of the feed. */
-export function messageIdOf(organizationId: OrganizationId, feedEntryId: number): string {
-  return `msg_${organizationId.replaceAll('-', '')}_${feedEntryId}`;
+const idOf = (...parts: readonly (string | number)[]) => `msg_${parts.join('_').replaceAll('-', '')}`;
+
+/** The id that 1.0 gives the message about an entry. A restored feed repeats it for another entry. */
+const numberedIdOf = (organizationId: OrganizationId, feedEntryId: number) => idOf(organizationId, feedEntryId);
+
+/** The id of the message of a delivery. */
+export function messageIdOf({
+  messageId,
+  id,
+  organizationId,
+  feedEntryId,
+}: Pick<DeliveryRow, 'messageId' | 'id' | 'organizationId' | 'feedEntryId'>): string {
+  return messageId ?? (feedEntryId === null ? idOf(id) : numberedIdOf(organizationId, feedEntryId));
 }
 
-export function pingIdOf(deliveryId: WebhookDeliveryId): string {
-  return `msg_${deliveryId.replaceAll('-', '')}`;
+/** The random id of the message about an entry, if the webhook has tried none up to it with an id of 1.0; otherwise null. */
+export function randomIdOf(
+  { numberedUntil }: Pick<LeasedWebhook, 'numberedUntil'>,
+  { id, key }: FeedEntryRow,
+): string | null {
+  return numberedUntil === null || id <= numberedUntil ? null : idOf(key);
 }
 
-export function messageOf(entry: FeedEntryRow): WebhookMessage {
+export function messageOf(entry: FeedEntryRow, messageId: string | null): WebhookMessage {
   const { type, createdAt: timestamp, organizationId, id } = entry;
-  const body = JSON.stringify({ type, timestamp, data: feedEntryOf(entry) });
-  return { id: messageIdOf(organizationId, id), type, body };
+  const body = JSON.stringify({ type, timestamp, data: toFeedEntry(entry) });
+  return { id: messageId ?? numberedIdOf(organizationId, id), type, body };
 }
 
-export function pingOf(delivery: {
-  readonly id: WebhookDeliveryId;
-  readonly webhookId: string;
-  readonly createdAt: string;
-}): WebhookMessage {
-  const { id, webhookId, createdAt: timestamp } = delivery;
-  return { id: pingIdOf(id), type: PING, body: JSON.stringify({ type: PING, timestamp, data: { webhookId } }) };
+export function pingOf(delivery: DeliveryRow): WebhookMessage {
+  const { webhookId, createdAt: timestamp } = delivery;
+  const body = JSON.stringify({ type: PING, timestamp, data: { webhookId } });
+  return { id: messageIdOf(delivery), type: PING, body };
 }
 
 /** The headers of a request with this message. Each of the secrets signs. */

@@ -14,7 +14,7 @@ import type { CountedPage } from '../../core/postgres/reading/keyset.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { readFeedHead, readNumberedFeedHead } from '../feed/public.ts';
 import { lockOrganization } from '../organizations/public.ts';
-import { PING, Webhook } from './entity.ts';
+import { KNOWS_SECRET_ADDRESSES, PING, Webhook } from './entity.ts';
 import {
   type DeliveryFilter,
   createWebhookInput,
@@ -30,10 +30,18 @@ import {
   type DeliveryOrderField,
   type DeliveryRow,
   WEBHOOKS,
+  type WebhookRow,
   countQueued,
   insertDelivery,
+  withAddresses,
 } from './queries.ts';
-import { deleteWebhookSecrets, replaceWebhookSecret, storeWebhookSecret } from './secrets.ts';
+import {
+  deleteWebhookSecrets,
+  readAddress,
+  replaceWebhookSecret,
+  storeAddress,
+  storeWebhookSecret,
+} from './secrets.ts';
 
 /** Maximum number of webhooks of an organization, and of messages of one that somebody asked for and that wait. */
 export const MAX_WEBHOOKS = 20;
@@ -41,7 +49,18 @@ export const MAX_QUEUED = 20;
 const PREVIOUS_SECRET_MS = DAY_MS;
 
 /** A webhook with a new secret, which is not stored as text. */
-export interface WebhookWithSecret {
+export type WebhookWithSecret = Awaited<ReturnType<typeof withSecret>>;
+
+async function changed(context: OperationContext, { id }: Pick<Webhook, 'id'>): Promise<WebhookRow> {
+  const row = await WEBHOOKS.one(context, id, 'webhook');
+  const [webhook = row] = await withAddresses(context, [row]);
+  return webhook;
+}
+const withSecret = async (context: OperationContext, { webhook, secret }: Written) => ({
+  webhook: await changed(context, webhook),
+  secret,
+});
+interface Written {
   readonly webhook: Webhook;
   readonly secret: string;
 }
@@ -53,11 +72,11 @@ export const createWebhook = defineOperation({
   access: MANAGE_WEBHOOKS,
   input: createWebhookInput,
   errors: [ConflictError],
-  prepare: (context, { url }) => {
+  prepare: async (context, { url }) => {
     requireAllowed(context, url);
-    return readNumberedFeedHead(context);
+    return { head: await readNumberedFeedHead(context), isPlain: await isPlain(context) };
   },
-  run: async (context, { url, types = null, conditions }, head): Promise<WebhookWithSecret> => {
+  run: async (context, { url, types = null, conditions }, { head, ...how }) => {
     const { em, secrets, actor, now, newId } = context;
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);
@@ -70,7 +89,6 @@ export const createWebhook = defineOperation({
     const webhook = em.create(Webhook, {
       id: newId(),
       organization: organization.id,
-      url,
       types,
       sessionStates: conditions?.sessionStates ?? null,
       cursor: head,
@@ -78,13 +96,18 @@ export const createWebhook = defineOperation({
       createdAt: at,
       updatedAt: at,
     });
+    await storeAddress(em, secrets, webhook, { ...how, url });
     await em.flush();
     const secret = generateSecret();
     await storeWebhookSecret(em, secrets, webhook, secret);
     return { webhook, secret };
   },
   target: ({ webhook }) => targetOf(webhook),
+  answer: withSecret,
 });
+
+/** Whether an address must be stored as it is, because an earlier version can need it. */
+const isPlain = ({ hasOlderProcess }: OperationContext) => hasOlderProcess(KNOWS_SECRET_ADDRESSES);
 
 /** @throws ValidationError for an address to which no request is ever sent. */
 function requireAllowed({ outbound }: OperationContext, url: string): void {
@@ -114,21 +137,23 @@ export const updateWebhook = defineOperation({
   access: MANAGE_WEBHOOKS,
   input: updateWebhookInput,
   errors: [NotFoundError, ConflictError],
-  run: async (context, { webhookId, expectedUpdatedAt, ...changes }) => {
+  prepare: async (context, { url }) => ({ isPlain: url !== undefined && (await isPlain(context)) }),
+  run: async (context, { webhookId, expectedUpdatedAt, ...changes }, how) => {
     const { url, types, conditions, isEnabled } = changes;
-    const { em, now } = context;
+    const { em, now, secrets } = context;
     const webhook = await loadWebhook(context, webhookId);
     requireUnchanged(webhook, { expectedUpdatedAt }, { type: 'Webhook', key: webhook.id });
     if (isEmptyUpdate(changes)) return unchanged(webhook);
     const at = now();
     const before = sentBy(webhook);
-    if (url !== undefined && url !== webhook.url) {
+    const isElsewhere = url !== undefined && url !== (await readAddress(em, secrets, webhook));
+    if (isElsewhere) {
       requireAllowed(context, url);
-      webhook.url = url;
+      await storeAddress(em, secrets, webhook, { ...how, url });
     }
     if (types !== undefined) webhook.types = types;
     if (conditions !== undefined) webhook.sessionStates = conditions?.sessionStates ?? null;
-    if (sentBy(webhook) !== before) webhook.startAgain();
+    if (isElsewhere || sentBy(webhook) !== before) webhook.startAgain();
     if (isEnabled === true && webhook.disabledAt != null) webhook.enable();
     if (isEnabled === false && webhook.disabledAt == null) {
       webhook.disable('requested', at);
@@ -148,11 +173,11 @@ export const updateWebhook = defineOperation({
     changedFields: givenNames(changes),
     detail: newValues(changes, ['isEnabled']),
   }),
+  answer: changed,
 });
 
-/** What is sent where. */
-function sentBy({ url, types, sessionStates }: Webhook): string {
-  return JSON.stringify([url, types?.toSorted(), sessionStates?.toSorted()]);
+function sentBy({ types, sessionStates }: Webhook): string {
+  return JSON.stringify([types?.toSorted(), sessionStates?.toSorted()]);
 }
 
 export const rotateWebhookSecret = defineOperation({
@@ -162,7 +187,7 @@ export const rotateWebhookSecret = defineOperation({
   access: MANAGE_WEBHOOKS,
   input: webhookReference,
   errors: [NotFoundError],
-  run: async (context, { webhookId }): Promise<WebhookWithSecret> => {
+  run: async (context, { webhookId }) => {
     const { em, secrets, now } = context;
     const webhook = await loadWebhook(context, webhookId);
     const secret = generateSecret();
@@ -172,6 +197,7 @@ export const rotateWebhookSecret = defineOperation({
     return { webhook, secret };
   },
   target: ({ webhook }) => targetOf(webhook),
+  answer: withSecret,
 });
 
 export const deleteWebhook = defineOperation({
@@ -206,7 +232,8 @@ export const replayWebhook = defineOperation({
     webhook.replaysOnlyFailed = onlyFailed;
     return webhook;
   },
-  target: (webhook) => targetOf(webhook),
+  target: targetOf,
+  answer: changed,
 });
 
 export const tryWebhookNow = defineOperation({
@@ -222,7 +249,8 @@ export const tryWebhookNow = defineOperation({
     webhook.tryNow();
     return webhook;
   },
-  target: (webhook) => targetOf(webhook),
+  target: targetOf,
+  answer: changed,
 });
 
 export const pingWebhook = defineOperation({
@@ -234,7 +262,7 @@ export const pingWebhook = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async (context, { webhookId }) => {
     const webhook = await loadWebhook(context, webhookId);
-    return queueDelivery(context, webhook, { kind: 'ping', type: PING, feedEntryId: null });
+    return queueDelivery(context, webhook, { kind: 'ping', type: PING, messageId: null, feedEntryId: null });
   },
   target: ({ webhookId }) => targetOf({ id: webhookId }),
 });
@@ -250,10 +278,11 @@ export const redeliverWebhook = defineOperation({
     const webhook = await loadWebhook(context, webhookId);
     const [delivery] = await DELIVERIES.find(context, [deliveryId], undefined, { isOfWebhook: true });
     if (delivery?.webhookId !== webhookId) throw notFound('delivery');
-    const { type, feedEntryId } = delivery;
+    const { type, messageId, feedEntryId } = delivery;
     return queueDelivery(context, webhook, {
       kind: feedEntryId === null ? 'ping' : 'redelivery',
       type,
+      messageId,
       feedEntryId,
     });
   },
@@ -263,7 +292,7 @@ export const redeliverWebhook = defineOperation({
 async function queueDelivery(
   { em, now, newId }: OperationContext,
   { id: webhookId, organization }: Webhook,
-  message: Pick<DeliveryRow, 'kind' | 'type' | 'feedEntryId'>,
+  message: Pick<DeliveryRow, 'kind' | 'type' | 'messageId' | 'feedEntryId'>,
 ): Promise<DeliveryRow> {
   // The locked row of the webhook makes concurrent requests wait.
   if ((await countQueued(em, organization.id, webhookId)) >= MAX_QUEUED)
@@ -291,21 +320,24 @@ export const readWebhook = defineOperation({
   access: MANAGE_WEBHOOKS,
   input: webhookReference,
   errors: [NotFoundError],
-  run: async (context, { webhookId }) => {
-    const [row] = await WEBHOOKS.find(context, [webhookId]);
-    if (!row) throw notFound('webhook');
-    return row;
-  },
+  run: (context, { webhookId }) => changed(context, { id: webhookId }),
 });
 
 /** The webhooks with these ids in the acting organization. */
-export const readWebhooks = guarded(MANAGE_WEBHOOKS, WEBHOOKS.find);
+export const readWebhooks = guarded(
+  MANAGE_WEBHOOKS,
+  async (context: OperationContext, ids: readonly WebhookId[], selected?: Columns<WebhookRow>) =>
+    withAddresses(context, await WEBHOOKS.find(context, ids, selected)),
+);
 
 export const listWebhooks = defineOperation({
   name: 'listWebhooks',
   description: 'Lists the webhooks of the organization, oldest first by default. An organization has at most 20.',
   access: MANAGE_WEBHOOKS,
-  run: WEBHOOKS.read,
+  run: async (context, asked: AskedWebhooks, selected?: Columns<WebhookRow>) => {
+    const { page, total } = await WEBHOOKS.read(context, asked, selected);
+    return { page: { ...page, rows: await withAddresses(context, page.rows) }, total };
+  },
 });
 
 export const listWebhookDeliveries = defineOperation({
@@ -320,6 +352,8 @@ export const listWebhookDeliveries = defineOperation({
     return DELIVERIES.read(context, { ...asked, filter: { ...filter, webhookId } });
   },
 });
+
+type AskedWebhooks = Parameters<typeof WEBHOOKS.read>[1];
 
 interface AskedDeliveries extends Asked<DeliveryFilter, DeliveryOrderField> {
   readonly webhookId: WebhookId;

@@ -2,6 +2,5 @@
 
 export { type LoopContext, deliverDue } from './delivery-loop.ts';
 export { countWebhookStates } from './delivery-queries.ts';
-export { WEBHOOKS, webhookAnswer } from './queries.ts';
 export { Webhook, WebhookDelivery } from './entity.ts';
 export { createWebhook } from './operations.ts';

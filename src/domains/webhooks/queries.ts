@@ -1,8 +1,10 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import { requireOrganization } from '../../core/access.ts';
 import type { OrganizationId, WebhookId } from '../../core/ids.ts';
+import type { OperationContext } from '../../core/operation.ts';
 import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
-import { type Readable, type RowOf, asRow, queriesOn } from '../../core/postgres/reading/queries.ts';
+import { type Readable, type RowOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import {
   DELIVERY_COLUMNS,
@@ -10,30 +12,41 @@ import {
   type DeliveryState,
   IS_QUEUED,
   WEBHOOK_COLUMNS,
-  type Webhook,
   type WebhookTables,
 } from './entity.ts';
 import type { DeliveryFilter, WebhookFilter } from './input.ts';
-import { deleteWebhookSecrets } from './secrets.ts';
+import { deleteWebhookSecrets, readAddresses } from './secrets.ts';
 
 const db = queriesOn<WebhookTables>();
 type Tables = Readable<WebhookTables>;
 
-const INTERNAL = ['leaseId', 'leaseUntil', 'replayUntil', 'generation', 'failedEntryId', 'replaysOnlyFailed'] as const;
+const INTERNAL = [
+  'leaseId',
+  'leaseUntil',
+  'replayUntil',
+  'generation',
+  'failedEntryId',
+  'replaysOnlyFailed',
+  'lastTriedAt',
+  'hasFailed',
+  'timeouts',
+  'numberedUntil',
+] as const;
 type Internal = (typeof INTERNAL)[number];
-const isInternal = (name: string): name is Internal => INTERNAL.some((each) => each === name);
+const isShown = <Name extends string>(name: Name): name is Exclude<Name, Internal> =>
+  !INTERNAL.some((each) => each === name);
 
 /** A row has the selected columns only; without a selection it has all columns. */
 export type WebhookRow = Omit<RowOf<Tables['webhook']>, Internal>;
 export type DeliveryRow = RowOf<Tables['webhook_delivery']>;
 
-const SHOWN = WEBHOOK_COLUMNS.filter((name): name is keyof WebhookRow => !isInternal(name));
+const SHOWN = WEBHOOK_COLUMNS.filter(isShown);
 const KEPT_MS = 30 * DAY_MS;
 
 export type WebhookOrderField = 'CREATED_AT' | 'UPDATED_AT';
 export type DeliveryOrderField = 'CREATED_AT';
 
-/** The webhooks of the acting organization. */
+/** The webhooks of the acting organization. Their addresses are encrypted: see {@link withAddresses}. */
 export const WEBHOOKS = defineList<WebhookRow, WebhookFilter, WebhookOrderField>()(db.selectFrom('webhook as w'), {
   name: 'WEBHOOK',
   alias: 'w',
@@ -45,6 +58,16 @@ export const WEBHOOKS = defineList<WebhookRow, WebhookFilter, WebhookOrderField>
   }),
   orders: { CREATED_AT: { createdAt: 'timestamptz' }, UPDATED_AT: { updatedAt: 'timestamptz' } },
 });
+
+/** The rows with their addresses, if these were selected. */
+export async function withAddresses(
+  { secrets, sql: reader, actor }: Pick<OperationContext, 'secrets' | 'sql' | 'actor'>,
+  rows: readonly WebhookRow[],
+): Promise<WebhookRow[]> {
+  const encrypted = rows.flatMap(({ id, url }) => (url === null ? [id] : []));
+  const addresses = await readAddresses(reader, secrets, requireOrganization(actor).id, encrypted);
+  return rows.map((row) => (row.url === null ? { ...row, url: addresses.get(row.id) ?? null } : row));
+}
 
 interface DeliveryConditions extends DeliveryFilter {
   readonly webhookId?: WebhookId;
@@ -108,6 +131,7 @@ export async function insertDelivery(em: EntityManager, row: DeliveryRow): Promi
       kind: row.kind,
       state: row.state,
       type: row.type,
+      message_id: row.messageId,
       feed_entry_id: row.feedEntryId,
       attempt: row.attempt,
       status: row.status,
@@ -166,41 +190,4 @@ export async function deleteWebhooksOf(em: EntityManager, organizationId: Organi
   const ids = deleted.map(({ id }) => id);
   await deleteWebhookSecrets(em, ids);
   return ids;
-}
-
-/** The conditions of a webhook, as both APIs show them. */
-export function conditionsOf({ sessionStates }: Pick<WebhookRow, 'sessionStates'>) {
-  return sessionStates && { sessionStates };
-}
-
-/** When the next try is, as both APIs show it: null if one was asked for. */
-export function nextAttemptOf({ isTryRequested, nextAttemptAt }: Pick<WebhookRow, 'isTryRequested' | 'nextAttemptAt'>) {
-  return isTryRequested ? null : nextAttemptAt;
-}
-
-/** The row of a webhook that was just written. */
-export function webhookRow({ organization, ...properties }: Webhook): WebhookRow {
-  return asRow({ ...properties, organizationId: organization.id }, SHOWN);
-}
-
-/** The fields of a webhook that REST and the export of the organization have. */
-export function webhookAnswer(row: WebhookRow) {
-  return {
-    id: row.id,
-    url: row.url,
-    types: row.types,
-    conditions: conditionsOf(row),
-    isEnabled: row.disabledAt === null,
-    disabledAt: row.disabledAt,
-    disabledReason: row.disabledReason,
-    cursor: row.requestedCursor ?? row.cursor,
-    attempts: row.attempts,
-    nextAttemptAt: nextAttemptOf(row),
-    failingSince: row.failingSince,
-    disableAfter: row.disableAfter,
-    lastDeliveredAt: row.lastDeliveredAt,
-    previousSecretExpiresAt: row.previousSecretExpiresAt,
-    createdAt: row.createdAt,
-    updatedAt: row.updatedAt,
-  };
 }

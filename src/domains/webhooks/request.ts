@@ -5,8 +5,12 @@ import type { DeliveryRow } from './queries.ts';
 /** Maximum number of bytes of an answer that are kept. */
 const ANSWER_BYTES = 1024;
 
-/** With the time that the receiver asks to wait. */
-export type SentResult = Result & { readonly retryAfterMs?: number };
+export interface SentResult extends Result {
+  /** The time that the receiver asks to wait. */
+  readonly retryAfterMs?: number;
+  /** Whether the answer was not complete in time. */
+  readonly isLate?: boolean;
+}
 
 export type Result = Pick<DeliveryRow, 'state' | 'status' | 'error' | 'answer' | 'durationMs'>;
 
@@ -23,22 +27,25 @@ export async function send(
   { outbound, now }: Pick<WorkContext, 'outbound' | 'now'>,
   { url, headers, body, timeoutMs, signal }: WebhookRequest,
 ): Promise<SentResult> {
+  const work = outbound.begin(timeoutMs);
   const began = performance.now();
   const since = () => Math.round(performance.now() - began);
   try {
     const request = { method: 'POST', headers: { ...headers }, body, redirect: 'manual', signal } as const;
     // Of the answer only the beginning is read, whatever size it announces.
     const bounds = { maxBytes: Number.MAX_SAFE_INTEGER };
-    const response = await outbound.begin(timeoutMs).fetch(url, request, bounds);
+    const response = await work.fetch(url, request, bounds);
     const answer = await beginningOf(response);
     signal.throwIfAborted();
     const state = response.ok ? 'succeeded' : 'failed';
     const retryAfterMs = retryAfterOf(response, now());
-    return { state, status: response.status, error: null, answer, durationMs: since(), retryAfterMs };
+    const isLate = work.signal.aborted;
+    return { state, status: response.status, error: null, answer, durationMs: since(), retryAfterMs, isLate };
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof OutboundError)) throw error;
-    return { state: 'failed', status: null, error: error.message, answer: null, durationMs: since() };
+    const isLate = work.signal.aborted;
+    return { state: 'failed', status: null, error: error.message, answer: null, durationMs: since(), isLate };
   }
 }
 

@@ -1,9 +1,9 @@
 import DataLoader from 'dataloader';
 import { type ExpressionBuilder, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import { jsonBuildObject } from 'kysely/helpers/postgres';
-import type { ApiKeyId, UserId } from '../../core/ids.ts';
+import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import type { ActingOrganization, CredentialKind, Role, Scope } from '../../core/access.ts';
-import { BATCH_PER_TICK } from '../../core/batch-per-tick.ts';
+import { BATCH_PER_TICK } from '../../core/concurrency.ts';
 import { type Readable, prepared, queriesOn } from '../../core/postgres/reading/queries.ts';
 import { POSITION, type Replicas } from '../../core/postgres/health/replicas.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
@@ -24,7 +24,6 @@ export interface KnownKey {
   readonly resource: string | null;
   /** Why the key is refused; null for a valid key. */
   readonly refusal: 'key_revoked' | 'key_expired' | 'key_asleep' | null;
-  /** The owner. */
   readonly userId: UserId;
   readonly isServiceAccount: boolean;
   readonly scopes: ReadonlySet<Scope>;
@@ -32,6 +31,8 @@ export interface KnownKey {
   /** Whether `lastUsedAt` is more than a minute old. */
   readonly isStale: boolean;
   readonly organizations: readonly Required<ActingOrganization>[];
+  /** Organizations of the user in which the key is refused. */
+  readonly blocked: readonly Required<ActingOrganization>[];
   /** WAL position of the primary; null when a replica answered, because the primary is unreachable. */
   readonly position?: number | null | undefined;
 }
@@ -47,7 +48,6 @@ export interface ApiKeyLookup {
   readonly byKey: (key: string) => Promise<KnownKey | undefined>;
   /** The grant of an access token; undefined for one that has expired. */
   readonly byAccessToken: (token: string) => Promise<KnownKey | undefined>;
-  /** The sign-in of a browser. */
   readonly bySignIn: (id: ApiKeyId) => Promise<KnownKey | undefined>;
   /** A grant, read with the given connection, such as that of a transaction. */
   readonly byGrant: (sql: Pick<Sql, 'first'>, id: ApiKeyId) => Promise<KnownGrant | undefined>;
@@ -62,8 +62,9 @@ interface Wanted {
   readonly awakeSince: Date | null;
 }
 /** A row of the lookup. `wanted` is what it was found by. */
-type KeyRow<Known extends KnownKey = KnownKey> = Omit<Known, 'scopes'> & {
+type KeyRow<Known extends KnownKey = KnownKey> = Omit<Known, 'scopes' | 'blocked'> & {
   readonly scopes: readonly Scope[];
+  readonly blockedIn: readonly OrganizationId[] | null;
   readonly wanted: string;
 };
 
@@ -86,6 +87,9 @@ const keys = (value: ValueOf, sleep: boolean, { revokedAt, scopes } = OF_KEY) =>
       eb('k.organization_id', 'is not', null).$castTo<boolean>().as('isBound'),
       isStale(eb, value).as('isStale'),
       organizationsOf(eb).as('organizations'),
+      sql<readonly OrganizationId[] | null>`case when k.blocked_in <> '{}' then to_json(k.blocked_in) end`.as(
+        'blockedIn',
+      ),
     ]);
 
 const NO_SIGN_IN = sql<ApiKeyId | null>`null::uuid`.as('signedInWithId');
@@ -262,6 +266,13 @@ export function createKeys({
   };
 }
 
-function toKnownKey<Row extends { readonly scopes: readonly Scope[] }>({ scopes, ...row }: Row) {
-  return { ...row, scopes: new Set(scopes) };
+const NONE: KnownKey['blocked'] = [];
+
+function toKnownKey<Row extends Pick<KeyRow, 'scopes' | 'blockedIn' | 'organizations'>>({ scopes, ...row }: Row) {
+  const known = { ...row, scopes: new Set(scopes), blocked: NONE };
+  const { blockedIn, organizations } = row;
+  if (!blockedIn) return known;
+  const isBlocked = ({ id }: ActingOrganization) => blockedIn.includes(id);
+  const open = organizations.filter((each) => !isBlocked(each));
+  return { ...known, organizations: open, blocked: organizations.filter(isBlocked) };
 }

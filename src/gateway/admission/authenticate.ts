@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
-import { resourceOf } from '../../core/http/oauth-resources.ts';
+import { resourceOf } from '../../core/http/mcp-addresses.ts';
 import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
 import type { ActingOrganization, Actor } from '../../core/access.ts';
 import { isWellFormedApiKey, isWellFormedSecret, noteKeyUse } from '../../domains/api-keys/public.ts';
@@ -10,7 +10,6 @@ import type { ApiKeyLookup, KnownKey } from './api-key-lookup.ts';
 import type { Sender } from './rate-limits.ts';
 import type { BrowserSessions } from './browser-session.ts';
 
-/** The dependencies of authentication. */
 export interface AuthenticationParts {
   readonly keys: ApiKeyLookup;
   readonly browserSessions: BrowserSessions;
@@ -93,24 +92,20 @@ export interface Admitted {
  * @throws like `authenticate`; the second time also ForbiddenError when the caller is no longer a member of the organization.
  */
 export async function admit(
-  { request, path }: { readonly request: Pick<HttpRequest, 'headers' | 'body' | 'hasArrived'>; readonly path: string },
+  request: Pick<HttpRequest, 'body' | 'hasArrived'>,
+  caller: AuthenticatedRequest,
   parts: AuthenticationParts,
   onKey: (sender: Sender) => Promise<void>,
 ): Promise<Admitted> {
-  const caller = { headers: request.headers, path };
-  const [actor, hasBodyArrived] = await Promise.all([
-    authenticate(caller, parts, onKey),
-    // The lookup is sent in this phase of the event loop or later. A body that is complete by the next phase is not newer than the rights.
-    request.body === null || inNextPhase(() => request.hasArrived === true),
-  ]);
+  // The lookup is sent in this phase of the event loop or later. A body that is complete by the next phase is not newer than the rights.
+  let hasBodyArrived = false;
+  setImmediate(() => (hasBodyArrived = request.hasArrived === true || request.body === null));
+  const actor = await authenticate(caller, parts, onKey);
   return { actor, whenRead: hasBodyArrived ? () => actor : () => findAgain(caller, parts) };
 }
 
-function inNextPhase<Result>(look: () => Result): Promise<Result> {
-  return new Promise((resolve) => setImmediate(() => resolve(look())));
-}
-
-async function findAgain(request: AuthenticatedRequest, parts: AuthenticationParts): Promise<Actor> {
+/** Authenticates a caller again who may have lost rights meanwhile. @throws like {@link admit} the second time */
+export async function findAgain(request: AuthenticatedRequest, parts: AuthenticationParts): Promise<Actor> {
   try {
     return await authenticate(request, parts);
   } catch (error) {
@@ -156,18 +151,24 @@ export function canAct({ refusal, isBound, organizations }: KnownKey): boolean {
 /**
  * The organization that a request acts in: the organization of a bound key, else the one named by the header, else the
  * user's only one, else none.
- * @throws ValidationError (400) when the header names another organization than that of a bound key; NotFoundError
+ * @throws ForbiddenError (403) where an administrator has blocked the key; ValidationError (400) when the header names another organization than that of a bound key; NotFoundError
  * (404) when the user is not a member of the named organization.
  */
 function chooseOrganization(
-  { isBound, organizations }: KnownKey,
+  { isBound, organizations: open, blocked }: KnownKey,
   wanted: string | null,
 ): ActingOrganization | undefined {
+  const organizations = blocked.length === 0 ? open : [...open, ...blocked];
   const [only] = organizations;
-  if (!wanted) return organizations.length === 1 ? only : undefined;
+  if (!wanted && organizations.length !== 1) return undefined;
   // A slug can look like an id. The id takes precedence.
-  const chosen =
-    organizations.find(({ id }) => id === wanted.toLowerCase()) ?? organizations.find(({ slug }) => slug === wanted);
+  const chosen = wanted
+    ? (organizations.find(({ id }) => id === wanted.toLowerCase()) ?? organizations.find(({ slug }) => slug === wanted))
+    : only;
+  if (chosen && blocked.includes(chosen))
+    throw new ForbiddenError(
+      `an administrator has blocked this credential in the organization ${chosen.slug ?? chosen.id}`,
+    );
   if (chosen) return chosen;
   if (isBound && only) throw invalid(ORGANIZATION_HEADER, `this key acts only in ${only.slug ?? only.id}`);
   throw notFound('organization');

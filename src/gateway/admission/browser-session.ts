@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { z } from 'zod';
-import { type RequestIdOrigin, auditEntry, recordAudit } from '../../core/audit.ts';
+import { type AuditClient, type RequestIdOrigin, auditEntry, recordAudits } from '../../core/audit.ts';
 import { unauthenticated } from '../../core/errors.ts';
 import type { HttpHeaders } from '../../core/http/messages.ts';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
@@ -44,6 +44,12 @@ interface Begun {
 export interface SignInRequest {
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
+  readonly client?: AuditClient | undefined;
+}
+
+interface SigningIn extends SignInRequest {
+  /** The sign-in that the browser had before, which ends. */
+  readonly before?: ApiKeyId | undefined;
 }
 
 /**
@@ -60,33 +66,37 @@ export class BrowserSessions {
 
   /**
    * Signs a browser in for 12 hours, in whatever way: `begin` stores the sign-in in a transaction, which also counts it toward the limits of
-   * the person. If there are too many, nothing has changed.
+   * the person, and ends the one before. If there are too many, nothing has changed.
    * @throws DomainError (429)
    */
   async start<Result extends Begun>(
     begin: (em: EntityManager, signIn: NewSignIn) => Promise<Result>,
+    { before, ...request }: SigningIn,
   ): Promise<Result & { readonly signInId: ApiKeyId; readonly cookie: string }> {
-    const { database, rateLimits, secrets, now, newId } = this.#parts;
+    const { database, rateLimits, secrets, notifier, keys, now, newId } = this.#parts;
+    const known = before === undefined ? undefined : await keys.bySignIn(before);
     const signIn = { id: newId(), expiresAt: new Date(now().getTime() + SESSION_SECONDS * 1000) };
     const begun = await database.em.fork().transactional(async (em) => {
       const result = await begin(em, signIn);
       const sender = { keyId: signIn.id, userId: result.userId, kind: 'SIGN_IN' as const };
       await rateLimits?.countRequest(sender, sqlWithin(em));
+      if (known) await this.#end(em, known, request);
       return result;
     });
+    if (known) notifier.publish(apiKeyTopic(known.keyId));
     const content = { signInId: signIn.id, keyId: begun.keyId ?? signIn.id };
     const sealed = await secrets.seal(JSON.stringify(content), PLACE);
     return { ...begun, signInId: signIn.id, cookie: this.#cookie(sealed, SESSION_SECONDS) };
   }
 
   /** Signs a browser in with a key. @returns the `Set-Cookie` header. @throws DomainError (401) for a key that was revoked meanwhile; 429 */
-  async startWithKey(known: KnownKey, request: SignInRequest): Promise<string> {
+  async startWithKey(known: KnownKey, request: SigningIn): Promise<string> {
     const { keyId, userId } = known;
     const { cookie } = await this.start(async (em, signIn) => {
       if (!(await beginSignIn(em, { ...signIn, keyId, at: this.#parts.now() }))) throw unauthenticated();
-      await recordAudit(em, this.#entry('signIn', known, request));
+      await recordAudits(em, this.#entries('signIn', known, request));
       return { userId, keyId };
-    });
+    }, request);
     return cookie;
   }
 
@@ -94,14 +104,16 @@ export class BrowserSessions {
   async end(headers: HttpHeaders, request: SignInRequest): Promise<string> {
     const known = await this.find(headers);
     if (known && known.refusal === null) {
-      const { database, notifier, now } = this.#parts;
-      await database.em.fork().transactional(async (transaction) => {
-        if (await endSignIn(transaction, known.keyId, now()))
-          await recordAudit(transaction, this.#entry('signOut', known, request));
-      });
+      const { database, notifier } = this.#parts;
+      await database.em.fork().transactional((em) => this.#end(em, known, request));
       notifier.publish(apiKeyTopic(known.keyId));
     }
     return this.#cookie('', 0);
+  }
+
+  async #end(em: EntityManager, known: KnownKey, request: SignInRequest): Promise<void> {
+    if (await endSignIn(em, known.keyId, this.#parts.now()))
+      await recordAudits(em, this.#entries('signOut', known, request));
   }
 
   /** The sign-in that the cookie of a request names. It does not check where the request comes from. */
@@ -116,16 +128,15 @@ export class BrowserSessions {
     return signInId === undefined ? undefined : this.#parts.keys.bySignIn(signInId);
   }
 
-  /** An unbound key signs in for all organizations of its user; the entry names one only when it is the only one. */
-  #entry(operation: 'signIn' | 'signOut', known: KnownKey, request: SignInRequest) {
+  /** One for each organization in which the key acts. */
+  #entries(operation: 'signIn' | 'signOut', known: KnownKey, { requestId, requestIdOrigin, client }: SignInRequest) {
     const { now, newId } = this.#parts;
-    const organization = known.organizations.length === 1 ? known.organizations[0] : undefined;
     const keyId = known.signedInWithId ?? known.keyId;
-    return auditEntry({ now, newId, ...request, actor: { keyId, organization } }, operation, {
-      type: 'ApiKey',
-      id: keyId,
-      ...(operation === 'signIn' && { detail: 'KEY' }),
-    });
+    const target = { type: 'ApiKey' as const, id: keyId, ...(operation === 'signIn' && { detail: 'KEY' }) };
+    const organizations = known.organizations.length > 0 ? known.organizations : [undefined];
+    return organizations.map((organization) =>
+      auditEntry({ now, newId, requestId, requestIdOrigin, client, actor: { keyId, organization } }, operation, target),
+    );
   }
 
   /**

@@ -17,24 +17,59 @@ interface Window {
 }
 
 const MINUTE_MS = 60_000;
-/** Maximum number of addresses in memory. The least recently seen addresses are removed first. */
-const MAX_CLIENTS = 20_000;
+/** Maximum number of addresses or people in memory. The least recently seen ones are removed first. */
+const MAX_COUNTED = 20_000;
+
+interface WindowsOptions {
+  readonly now: () => Date;
+  readonly limit: number;
+  readonly windowMs: number;
+}
+
+/** Counts something by name, in windows of time that begin with the first of it. */
+export class CountedWindows {
+  readonly #windows = new LRUCache<string, Window>({ max: MAX_COUNTED });
+  readonly #options: WindowsOptions;
+
+  constructor(options: WindowsOptions) {
+    this.#options = options;
+  }
+
+  /** Counts one more. @returns the seconds to wait, if it is one too many. */
+  count(name: string): number | undefined {
+    const window = this.#windowOf(name);
+    this.#windows.set(name, window);
+    window.count += 1;
+    return window.count > this.#options.limit ? this.#secondsOf(window) : undefined;
+  }
+
+  /** The seconds to wait, if one more would be too many. */
+  fullFor(name: string): number | undefined {
+    const window = this.#windowOf(name);
+    return window.count >= this.#options.limit ? this.#secondsOf(window) : undefined;
+  }
+
+  #windowOf(name: string): Window {
+    const { now, windowMs } = this.#options;
+    const at = now().getTime();
+    const known = this.#windows.get(name);
+    // The upper bound matters when the clock is set back: what is counted would be refused for longer otherwise.
+    return known && known.endsAt > at && known.endsAt <= at + windowMs ? known : { endsAt: at + windowMs, count: 0 };
+  }
+
+  #secondsOf({ endsAt }: Window): number {
+    return Math.ceil((endsAt - this.#options.now().getTime()) / 1000);
+  }
+}
 
 /** The minute of a client begins with its first request. */
 export function createClientLimits({ now, limit }: { readonly now: () => Date; readonly limit: number }): ClientLimits {
-  const windows = new LRUCache<string, Window>({ max: MAX_CLIENTS });
+  const windows = new CountedWindows({ now, limit, windowMs: MINUTE_MS });
   return {
     count(kind, address) {
       if (address === undefined) return undefined;
-      const at = now().getTime();
-      const client = `${kind} ${clientNetworkOf(address)}`;
-      const known = windows.get(client);
-      // The upper bound matters when the clock is set back: the client would be refused for longer otherwise.
-      const isOpen = known && known.endsAt > at && known.endsAt <= at + MINUTE_MS;
-      const window = isOpen ? known : { endsAt: at + MINUTE_MS, count: 0 };
-      if (!isOpen) windows.set(client, window);
-      window.count += 1;
-      return window.count > limit ? limited(limit, Math.ceil((window.endsAt - at) / 1000)) : undefined;
+      const seconds = windows.count(`${kind} ${clientNetworkOf(address)}`);
+      return seconds === undefined ? undefined : limited(limit, seconds);
     },
   };
 }

@@ -20,19 +20,24 @@ interface Refused {
 /** The refused operations of a request, by reason. Only the log has those over a limit. */
 export type Refusals = Map<Refusal | 'rate_limited', Refused>;
 
-/** Records a refused operation. Other errors, and refusals of unknown keys, are ignored. */
-export function noteRefusal(refusals: Refusals, error: unknown, operation: string): void {
-  if (!(error instanceof Error)) return;
+/** Adds a refused operation. Other errors, and refusals of unknown keys, are ignored. */
+export function noteRefusal(refusals: Refusals | undefined, error: unknown, operation: string): Refusals | undefined {
+  const reason = error instanceof DomainError && reasonOf(error);
+  if (!reason) return refusals;
   const { message } = error;
-  if (error instanceof ForbiddenError) refusals.set('forbidden', { operation, message });
-  if (error instanceof ConflictError && error.reason === 'LAST_ADMINISTRATOR')
-    refusals.set('last_administrator', { operation, message });
-  if (error instanceof DomainError && error.kind === 'rateLimited')
-    refusals.set('rate_limited', { operation, message });
-  const { refusal, keyId } = (error instanceof RefusedKeyError && error.known) || {};
+  const keyId = error instanceof RefusedKeyError ? error.known?.keyId : undefined;
+  const noted: Refusals = refusals ?? new Map();
+  return noted.set(reason, { operation, message, ...(keyId && { keyId }) });
+}
+
+function reasonOf(error: DomainError): Refusal | 'rate_limited' | undefined | null {
+  if (error instanceof ForbiddenError) return 'forbidden';
+  if (error instanceof ConflictError && error.reason === 'LAST_ADMINISTRATOR') return 'last_administrator';
+  if (error.kind === 'rateLimited') return 'rate_limited';
+  if (!(error instanceof RefusedKeyError)) return undefined;
   // A key that sleeps is recorded as expired; the message says why.
-  const reason = refusal === 'key_asleep' ? 'key_expired' : refusal;
-  if (reason && keyId !== undefined) refusals.set(reason, { operation, message, keyId });
+  const refusal = error.known?.refusal;
+  return refusal === 'key_asleep' ? 'key_expired' : refusal;
 }
 
 /** Fields of the log line of a request with refused operations: what was refused to whom, and why. */
@@ -40,8 +45,8 @@ export function refusedFields({
   refusals,
   actor,
   userId = actor?.userId,
-}: Pick<RefusedRequest, 'refusals' | 'actor'> & { readonly userId?: UserId | undefined }): object {
-  if (refusals.size === 0) return {};
+}: Pick<RefusedRequest, 'refusals' | 'actor'> & { readonly userId?: UserId | undefined }): object | undefined {
+  if (!refusals) return undefined;
   return {
     userId,
     organizationId: actor?.organization?.id,
@@ -49,11 +54,10 @@ export function refusedFields({
   };
 }
 
-/** A request with refused operations. */
 export interface RefusedRequest {
   readonly requestId: string;
   readonly requestIdOrigin: RequestIdOrigin;
-  readonly refusals: Refusals;
+  readonly refusals: Refusals | undefined;
   readonly actor?: Actor | undefined;
 }
 
@@ -91,7 +95,7 @@ export function createRefusalLog(parts: RefusalLogParts): (refused: RefusedReque
   }
 
   return async ({ requestId, requestIdOrigin, refusals, actor }) => {
-    for (const [refusal, { operation, message, keyId = actor?.keyId }] of refusals) {
+    for (const [refusal, { operation, message, keyId = actor?.keyId }] of refusals ?? []) {
       const organizationId = actor?.organization?.id;
       if (refusal !== 'rate_limited' && keyId !== undefined && !actor?.isOperator)
         await record({ keyId, refusal, organizationId, operation, message, requestId, requestIdOrigin });

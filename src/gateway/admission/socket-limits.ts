@@ -1,7 +1,7 @@
 import { DomainError } from '../../core/errors.ts';
 import { clientNetworkOf } from '../../core/http/client-address.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
-import { Sums } from '../../core/sums.ts';
+import { Sums } from '../../core/swept-map.ts';
 import type { Bounds } from '../bounds.ts';
 
 type SocketBounds = Pick<

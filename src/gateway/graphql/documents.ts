@@ -93,7 +93,7 @@ function unusable(cause: unknown): never {
 /** The document that administrators of the caller's organization have published under this id, or under its SHA-256. */
 export type FindPublished = (id: string) => Promise<string | undefined>;
 
-/** A request for a document, and how its client names itself. */
+/** How the client of a request names itself, and what finds a document for it. Few requests need it. */
 export interface Asking {
   readonly named: NamedClient;
   readonly findPublished: FindPublished;
@@ -106,7 +106,7 @@ export interface Asking {
  * @throws GraphQLError `PERSISTED_DOCUMENT_NOT_FOUND` and `PERSISTED_QUERY_NOT_FOUND` (404); `DOCUMENT_NOT_TRUSTED` (403) for other texts when
  * only trusted documents are allowed; ValidationError (400) for an invalid id, and for a hash that does not match the text.
  */
-export type FindDocument = (params: GraphQLParams, asking: Asking) => GraphQLParams | Promise<GraphQLParams>;
+export type FindDocument = (params: GraphQLParams, asking: () => Asking) => GraphQLParams | Promise<GraphQLParams>;
 
 /**
  * Memory for automatic persisted queries of this process. Another process asks the client to send the text again, as
@@ -128,18 +128,15 @@ export function createDocuments(trusted: TrustedDocuments, mode: 'also' | 'only'
     if (query.length <= LIMITS.queryBytes) automatic.set(hash, query);
   }
 
-  async function published(
-    id: DocumentId,
-    rest: GraphQLParams,
-    { named, findPublished }: Asking,
-  ): Promise<GraphQLParams> {
+  async function published(id: DocumentId, rest: GraphQLParams, asking: () => Asking): Promise<GraphQLParams> {
+    const { named, findPublished } = asking();
     const query = await findPublished(id.name);
     if (query === undefined) throw id.isAutomatic ? notFound() : documentNotFound(id, named);
     return { ...rest, query };
   }
 
-  async function trustedText(query: string, rest: GraphQLParams, { findPublished }: Asking): Promise<GraphQLParams> {
-    if ((await findPublished(sha256(query))) !== query) throw notTrusted();
+  async function trustedText(query: string, rest: GraphQLParams, asking: () => Asking): Promise<GraphQLParams> {
+    if ((await asking().findPublished(sha256(query))) !== query) throw notTrusted();
     return rest;
   }
 

@@ -14,9 +14,8 @@ import { END_ID, LAST_EVENT_ID_HEADER } from '../../core/http/server-sent-events
 import type { Resumption } from '../../core/live-tails.ts';
 import type { OperationContext } from '../../core/operation.ts';
 import { WORK } from '../../core/work-budget.ts';
-import { sizeOfResult } from '../../graphql-executor/compiled-result.ts';
 import { withBoundedErrors } from '../../graphql-executor/bounded-errors.ts';
-import { type Execute, createExecutor } from '../../graphql-executor/executor.ts';
+import { type Execute, createExecutor, sizeOfResult } from '../../graphql-executor/executor.ts';
 import type { RateLimits } from '../admission/rate-limits.ts';
 import { followingContext, readingContext } from '../contexts.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -27,8 +26,8 @@ import { masked, maskedStream, toHttpError, tooLarge } from './errors.ts';
 import { executeIdempotent } from './idempotent-mutation.ts';
 import { EVENT_STREAM, acceptsEvents } from './media-types.ts';
 import { createGraphQLObserver } from './observer.ts';
-import { refusalOfRoot } from './root-access.ts';
-import { type Pricing, createPricing } from './pricing.ts';
+import { refusalOfRoot } from './root-fields.ts';
+import { type Pricing, createPricing } from './charged-cost.ts';
 import { shortened } from './shortened-result.ts';
 import { AFTER_THE_END, withEventId } from './subscription-stream.ts';
 
@@ -60,7 +59,8 @@ export function createExecution(dependencies: Dependencies, limits: RateLimits |
     { operation }: GraphQLCall,
     work: (cost: number) => Promise<Result>,
   ): Promise<Result | ExecutionResult> {
-    const { cost, refusal } = await pricing.payFor(args, operation.actor);
+    const paying = pricing.payFor(args, operation.actor);
+    const { cost, refusal } = paying instanceof Promise ? await paying : paying;
     if (refusal) operation.onRefusal(refusal, 'graphql');
     const result: Result | ExecutionResult = refusal ? { errors: [toHttpError(refusal)] } : await work(cost.requested);
     return Symbol.asyncIterator in result ? result : { ...result, extensions: { ...result.extensions, cost } };
@@ -139,12 +139,14 @@ async function perform(
   { operation, headers, logs, onWrite }: GraphQLCall,
   dependencies: Dependencies,
 ): Promise<ExecutionResult> {
-  if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION)
+  if (getOperationAST(args.document, args.operationName)?.operation !== OperationTypeNode.MUTATION) {
+    operation.budget.expectAnswerOf(args.document, { isOfCaller: true });
     return masked(await run({ ...args, contextValue: readingContext(operation, dependencies) }), logs);
+  }
   onWrite();
   const runMutation: Execute = async (given) => {
     const result = masked(await run(given), logs);
-    const maxBytes = dependencies.unreadAnswers.roomFor(operation.actor.userId);
+    const maxBytes = operation.budget.answerRoom;
     return isSurelyShort(result, maxBytes) ? result : shortened(result, given, maxBytes);
   };
   if (!headers.has(IDEMPOTENCY_KEY_HEADER)) return runMutation({ ...args, contextValue: operation });

@@ -9,10 +9,9 @@ import { type Result, answerResult, notAcceptable } from './answer.ts';
 import { masked, toHttpError } from './errors.ts';
 import { type GraphQLCall, createExecution } from './execution.ts';
 import { JSON_TYPE, MEDIA_TYPES, resultTypeFor } from './media-types.ts';
-import { type FindPublished, createDocuments } from './documents.ts';
-import { namedClientOf } from './named-client.ts';
+import { type Asking, type FindPublished, createDocuments } from './documents.ts';
 import { createPipeline } from './pipeline.ts';
-import { readGraphQLRequest, requireQuery } from './request.ts';
+import { namedClientOf, readGraphQLRequest, requireQuery } from './request.ts';
 
 /** Runs a document as a GraphQL request does: with the same rights, cost and limits. Subscriptions are refused. */
 export type RunDocument = (params: GraphQLParams, request: HttpRequest, call: GraphQLCall) => Promise<ExecutionResult>;
@@ -25,7 +24,7 @@ export interface GraphQLApi {
 type AnswerGraphQL = (
   request: HttpRequest,
   /** Creates the context after the body was read, with the caller's rights at that time. */
-  openOperation: () => Promise<OperationContext>,
+  openOperation: () => OperationContext | Promise<OperationContext>,
   call: Omit<GraphQLCall, 'operation' | 'headers'> & { readonly requestId: string },
 ) => Promise<HttpAnswer>;
 
@@ -35,36 +34,48 @@ export function createGraphQLApi(dependencies: Dependencies, limits: RateLimits 
   const findDocument = createDocuments(trustedDocuments, config.PERSISTED_OPERATIONS_MODE);
   const runPipeline = createPipeline(createExecution(dependencies, limits));
 
-  const findFor = (params: GraphQLParams, { headers }: HttpRequest, operation: OperationContext) => {
+  const askingOf = ({ headers }: HttpRequest, operation: OperationContext): Asking => {
     const organizationId = operation.actor.organization?.id;
     const named = namedClientOf(headers);
     const findPublished: FindPublished = async (id) =>
       organizationId && (await findPublishedDocument(operation, organizationId, id, named));
-    return findDocument(params, { named, findPublished });
+    return { named, findPublished };
   };
 
-  const answerGraphQL: AnswerGraphQL = async (request, openOperation, { requestId, ...call }) => {
-    const mediaType = resultTypeFor(request.headers.get('accept'));
-    const { logs } = call;
-    const answer = (result: Result) =>
-      answerResult(result, { mediaType: mediaType ?? JSON_TYPE, requestId, maxBytes: bounds.answerBytes, logs });
-    if (mediaType === undefined)
-      return answer({ errors: [notAcceptable(`Answers can be ${MEDIA_TYPES.join(', ')}; accept one of them.`)] });
-    const reading = readGraphQLRequest(request);
-    // Errors of the request are reported after the rights were checked again.
-    await reading.catch(() => undefined);
-    const operation = await openOperation();
-    let result: Result;
+  const resultOf = async (given: GraphQLParams, request: HttpRequest, call: GraphQLCall): Promise<Result> => {
     try {
-      const found = findFor(await reading, request, operation);
+      const found = findDocument(given, () => askingOf(request, call.operation));
       const params = requireQuery(found instanceof Promise ? await found : found);
-      result = await runPipeline(params, request, { operation, headers: request.headers, ...call });
+      return await runPipeline(params, request, call);
     } catch (error) {
-      result = { errors: [toHttpError(error)] };
+      return { errors: [toHttpError(error)] };
     }
+  };
+
+  const answerGraphQL: AnswerGraphQL = async (request, openOperation, { requestId, logs, onWrite }) => {
+    const { headers } = request;
+    const mediaType = resultTypeFor(headers.get('accept'));
+    const options = { mediaType: mediaType ?? JSON_TYPE, requestId, maxBytes: bounds.answerBytes, logs };
+    if (mediaType === undefined) {
+      const message = `Answers can be ${MEDIA_TYPES.join(', ')}; accept one of them.`;
+      return answerResult({ errors: [notAcceptable(message)] }, options);
+    }
+    let params: GraphQLParams | undefined;
+    let fault: unknown;
+    try {
+      params = await readGraphQLRequest(request);
+    } catch (error) {
+      // Reported after the rights were checked again.
+      fault = error;
+    }
+    const opening = openOperation();
+    const operation = opening instanceof Promise ? await opening : opening;
+    const result: Result = params
+      ? await resultOf(params, request, { operation, headers, logs, onWrite })
+      : { errors: [toHttpError(fault)] };
     // A subscription continues to read, so its budget stays open.
     if (!result || !(Symbol.asyncIterator in result)) operation.budget.close();
-    return answer(result);
+    return answerResult(result, options);
   };
 
   const run: RunDocument = async (params, request, call) => {

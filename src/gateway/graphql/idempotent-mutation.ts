@@ -25,9 +25,8 @@ import type { Idempotency, Outcome } from '../idempotency/idempotency.ts';
 import { IDEMPOTENCY_KEY_HEADER, REPLAYED_HEADER, idempotencyKeyOf } from '../request-headers.ts';
 import { toDomainError } from '../failures.ts';
 import { masked } from './errors.ts';
-import { refusalOfRoot } from './root-access.ts';
 import { withIdsOnly } from './shortened-result.ts';
-import { rootFieldsOf } from './root-fields.ts';
+import { refusalOfRoot, rootFieldsOf } from './root-fields.ts';
 
 /** Runs GraphQL mutations with an `Idempotency-Key`. */
 
@@ -88,14 +87,14 @@ export async function executeIdempotent(
     if (error instanceof NothingDone) return error.result;
     // Returned as a typed error, if the result union of the mutation has the type.
     if (error instanceof ForbiddenError || error instanceof NotFoundError)
-      return masked(await run({ ...args, contextValue: { ...context, refusal: error } }), { log });
+      return masked(await run({ ...args, contextValue: context.with({ refusal: error }) }), { log });
     return { data: null, errors: [toFieldError(error, name, log)] };
   }
 }
 
 async function executeOnce(run: Execute, args: ExecutionArgs, context: GraphQLContext, log: Logger): Promise<Outcome> {
   let isSuccess = false;
-  const contextValue: GraphQLContext = { ...context, onSuccess: () => (isSuccess = true) };
+  const contextValue = context.with({ onSuccess: () => (isSuccess = true) });
   const result = masked(await run({ ...args, contextValue }), { log });
   if (!result.data) throw new NothingDone(result);
   const text = textOf(result);

@@ -2,7 +2,7 @@
  * Checks of the published limits of the GraphQL API, as pure functions.
  *
  * The order is the same for POST, GET, SSE and persisted documents: {@link parseWithinLimits} on the text, {@link
- * checkDocument} on the document, the validation of graphql-js, and `checkCost` of cost.ts on the operation with its
+ * checkDocument} on the document, the validation of graphql-js, and `checkCost` of document-cost.ts on the operation with its
  * variables. The time of each check is linear in the size of the text.
  */
 import { GraphQLError, Kind, Lexer, parse, Source, TokenKind, visit } from 'graphql';

@@ -5,16 +5,15 @@ import {
   type OperationDefinitionNode,
   getOperationAST,
 } from 'graphql';
-import { traced } from '../../core/tracing/tracing.ts';
+import type { SpanOptions, Tracing } from '../../core/tracing/tracing.ts';
 import type { Observers } from '../telemetry/observe.ts';
 import { rootFieldsOf } from './root-fields.ts';
 
 interface Observed {
-  /** Name of the span, such as `query session` or `mutation createSession,updateSession`. It contains only names from the schema. */
-  readonly name: string;
-  readonly type: string;
-  /** The schema field, such as `Query.session`, by response name. */
-  readonly fields: ReadonlyMap<string, string>;
+  /** Its name is such as `query session` or `mutation createSession,updateSession`. It contains only names from the schema. */
+  readonly span: SpanOptions;
+  /** The response names, and the fields of the schema, such as `Query.session`. */
+  readonly fields: readonly { readonly key: string; readonly field: string }[];
 }
 
 /** Maximum number of fields in the name of a span. */
@@ -32,17 +31,19 @@ export function createGraphQLObserver({ metrics, tracing }: Observers) {
     return observed;
   }
 
-  return (args: ExecutionArgs, run: () => Promise<ExecutionResult>): Promise<ExecutionResult> => {
-    const observed = describe(args);
-    if (!observed) return run();
-    const { name, type, fields } = observed;
-    const options = { name, kind: 'internal', attributes: { 'graphql.operation.type': type } } as const;
-    return traced(tracing, options, async (span) => {
+  const inSpan = (open: Tracing, options: SpanOptions, run: () => Promise<ExecutionResult>) =>
+    open.span(options, async (span) => {
       const result = await run();
       if (result.errors?.some((error) => codeOf(error) === 'INTERNAL')) span?.fail('INTERNAL');
-      for (const [key, field] of fields) metrics.fields.inc({ field, outcome: outcomeOf(result, key) });
       return result;
     });
+
+  return async (args: ExecutionArgs, run: () => Promise<ExecutionResult>): Promise<ExecutionResult> => {
+    const observed = describe(args);
+    if (!observed) return run();
+    const result = await (tracing ? inSpan(tracing, observed.span, run) : run());
+    for (const { key, field } of observed.fields) metrics.fields.inc({ field, outcome: outcomeOf(result, key) });
+    return result;
   };
 }
 
@@ -50,14 +51,15 @@ function observedOf(document: DocumentNode, operation: OperationDefinitionNode):
   const type = operation.operation;
   const root = type.charAt(0).toUpperCase() + type.slice(1);
   const rootFields = rootFieldsOf(document, operation);
-  const fields = new Map(Array.from(rootFields, ([key, name]) => [key, `${root}.${name}`]));
+  const fields = Array.from(rootFields, ([key, name]) => ({ key, field: `${root}.${name}` }));
   const names = [...new Set(rootFields.values())];
-  return { name: `${type} ${names.slice(0, MAX_NAMED).join(',')}`, type, fields };
+  const name = `${type} ${names.slice(0, MAX_NAMED).join(',')}`;
+  return { span: { name, kind: 'internal', attributes: { 'graphql.operation.type': type } }, fields };
 }
 
 /** `ok`, or the code of the first error below the field or of the whole request. */
-function outcomeOf({ errors = [] }: ExecutionResult, key: string): string {
-  const error = errors.find(({ path }) => path === undefined || path[0] === key);
+function outcomeOf({ errors }: ExecutionResult, key: string): string {
+  const error = errors?.find(({ path }) => path === undefined || path[0] === key);
   return error ? codeOf(error) : 'ok';
 }
 

@@ -1,6 +1,16 @@
-import type { DocumentNode, ExecutionArgs, GraphQLSchema, ValidationRule } from 'graphql';
-import { validate } from 'graphql';
-import { type GraphQLParams, type Plugin, type YogaInitialContext, createYoga } from 'graphql-yoga';
+import {
+  type DocumentNode,
+  type ExecutionArgs,
+  type ExecutionResult,
+  GraphQLError,
+  type GraphQLSchema,
+  Kind,
+  OperationTypeNode,
+  type ValidationRule,
+  getOperationAST,
+  validate,
+} from 'graphql';
+import { type GraphQLParams, type Plugin, type YogaInitialContext, createGraphQLError, createYoga } from 'graphql-yoga';
 import type { HttpRequest } from '../../core/http/messages.ts';
 import { schema } from '../schema.ts';
 import type { Result } from './answer.ts';
@@ -8,7 +18,31 @@ import { withoutFoundValue } from './errors.ts';
 import type { Execution, GraphQLCall } from './execution.ts';
 import { createKnownDocuments } from './documents.ts';
 import { checkDocument, explained, parseWithinLimits, withoutRepeats } from './limits.ts';
-import { requireOperation } from './operation-name.ts';
+
+/** So many names are listed, and so many characters of each. */
+const MAX_NAMES = 10;
+const MAX_LENGTH = 100;
+
+/** @throws GraphQLError if the document has no operation with the name or, without a name, not exactly one operation. It lists the names that exist. */
+function requireOperation(document: DocumentNode, operationName: string | null | undefined): void {
+  if (getOperationAST(document, operationName)) return;
+  const operations = document.definitions.filter(({ kind }) => kind === Kind.OPERATION_DEFINITION);
+  const names = operations.flatMap((each) => ('name' in each && each.name ? [quoted(each.name.value)] : []));
+  const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES} more` : '';
+  const known = names.length > 0 ? names.slice(0, MAX_NAMES).join(', ') + more : 'none with a name';
+  throw new GraphQLError(messageOf(operations.length, operationName, known), {
+    extensions: { code: 'OPERATION_RESOLUTION_FAILURE', http: { status: 400 } },
+  });
+}
+
+function messageOf(count: number, operationName: string | null | undefined, known: string): string {
+  if (count === 0) return 'The document has no operation, only fragments.';
+  if (operationName == null)
+    return `The document has ${count} operations; name one of them in operationName: ${known}.`;
+  return `operationName: the document has no operation named ${quoted(operationName)}; it has ${known}.`;
+}
+
+const quoted = (name: string) => `"${name.slice(0, MAX_LENGTH)}"`;
 
 /** Parses, validates and executes a request, for all operations and media types. */
 export type Pipeline = (params: GraphQLParams, request: HttpRequest, call: GraphQLCall) => Result | Promise<Result>;
@@ -34,7 +68,7 @@ export function createPipeline(execution: Execution): Pipeline {
     maxRequestBodySize: false,
     // The plugin `documents` has its own cache.
     parserAndValidationCache: false,
-    plugins: [documents(), executing(execution)],
+    plugins: [documents(execution), executing(execution)],
   });
   // Yoga uses only the method of the request.
   return (params, request, call) =>
@@ -45,10 +79,17 @@ export function createPipeline(execution: Execution): Pipeline {
  * Parses and validates documents within the published limits. Valid documents are cached. Refused documents are not,
  * because the stack of an error would keep its request in memory.
  */
-function documents(): Plugin {
+function documents(execution: Execution): Plugin<object, GraphQLCall> {
   const known = createKnownDocuments();
   const valid = new WeakSet<DocumentNode>();
   return {
+    // For each step that a known document skips, Yoga would create some kilobytes of closures and promises.
+    onParams({ params, request, setParamsHandler }) {
+      const document = request.method === 'POST' ? known.get(String(params.query)) : undefined;
+      const operation = document && getOperationAST(document, params.operationName);
+      if (document && operation && operation.operation !== OperationTypeNode.SUBSCRIPTION)
+        setParamsHandler((payload) => executeKnown(execution, document, payload));
+    },
     onParse({ params, setParsedDocument, setParseFn }) {
       const document = known.get(String(params.source));
       if (document) setParsedDocument(document);
@@ -69,6 +110,24 @@ function documents(): Plugin {
       });
     },
   };
+}
+
+async function executeKnown(
+  execution: Execution,
+  document: DocumentNode,
+  { params, context }: { readonly params: GraphQLParams; readonly context: object },
+): Promise<ExecutionResult> {
+  const { variables: variableValues, operationName } = params;
+  const args = { schema, document, contextValue: context, variableValues, operationName };
+  try {
+    return await execution.execute(args, callOf(args));
+  } catch (error) {
+    // As Yoga converts it.
+    const { message } = Object(error) as Error;
+    return {
+      errors: [error instanceof GraphQLError ? error : createGraphQLError(message, { originalError: error as Error })],
+    };
+  }
 }
 
 function parseDocument(source: string): DocumentNode {

@@ -1,11 +1,12 @@
 import type { GraphQLParams } from 'graphql-yoga';
-import type { HttpRequest } from '../../core/http/messages.ts';
+import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import { ValidationError, invalid } from '../../core/errors.ts';
 import { requireNarrow } from '../../core/input/shape-bounds.ts';
 import { readJson, requireBoundedQuery, requireObject } from '../../core/http/request-body.ts';
 import { parseExactJson } from '../../core/text/exact-json.ts';
 import { LIMITS } from '../../core/graphql/document-limits.ts';
 import { limitError } from './limits.ts';
+import type { NamedClient } from '../../domains/operation-manifests/public.ts';
 
 /**
  * Reads the parameters of a request (GraphQL over HTTP, sections 5 and 6), with the same bounds and messages as the REST API.
@@ -36,8 +37,9 @@ type ClientParams = GraphQLParams & { readonly documentId?: unknown; readonly id
  * query they only repeat which document it is. Some of these layers send an empty query beside them, or a null id.
  */
 function asClientsMean(params: ClientParams): GraphQLParams {
+  if (!('id' in params || 'doc_id' in params || params.documentId === null || params.operationName === ''))
+    return params;
   const { id, doc_id: docId, documentId, operationName, ...rest } = params;
-  if (id === undefined && docId === undefined && documentId !== null && operationName !== '') return params;
   const meant = documentId ?? (rest.query ? null : (id ?? docId ?? null));
   return {
     ...rest,
@@ -73,6 +75,18 @@ function parsed(name: string, text: string): unknown {
   }
 }
 
+function refuseUnknown(params: GraphQLParams): void {
+  const unknown = Object.entries(params).filter(([name, value]) => !PARAMETERS.has(name) && value != null);
+  if (unknown.length === 0) return;
+  throw new ValidationError(
+    unknown.map(([name]) => ({
+      path: [name],
+      code: 'UNKNOWN_FIELD',
+      message: 'is not a parameter of a GraphQL request',
+    })),
+  );
+}
+
 /** The names of GraphQL over HTTP, section 6.1. */
 const PARAMETERS: ReadonlySet<string> = new Set(['query', 'variables', 'operationName', 'extensions']);
 
@@ -81,18 +95,25 @@ const PARAMETERS: ReadonlySet<string> = new Set(['query', 'variables', 'operatio
  * 6.4), and for parameters that have no meaning.
  */
 export function requireQuery(params: GraphQLParams): GraphQLParams {
-  const unknown = Object.entries(params).filter(([name, value]) => !PARAMETERS.has(name) && value != null);
-  if (unknown.length > 0)
-    throw new ValidationError(
-      unknown.map(([name]) => ({
-        path: [name],
-        code: 'UNKNOWN_FIELD',
-        message: 'is not a parameter of a GraphQL request',
-      })),
-    );
+  for (const name in params) if (!PARAMETERS.has(name)) refuseUnknown(params);
   const { query, operationName }: { readonly query?: unknown; readonly operationName?: unknown } = params;
   if (query == null) throw invalid('query', 'is required', 'REQUIRED');
   if (operationName != null && typeof operationName !== 'string')
     throw invalid('operationName', 'must be a string', 'WRONG_TYPE');
   return params;
+}
+
+/** The headers in which clients name themselves: those of GraphQL tools in general, and those of Apollo's clients. */
+const NAME_HEADERS = ['graphql-client-name', 'apollographql-client-name'];
+const VERSION_HEADERS = ['graphql-client-version', 'apollographql-client-version'];
+
+/** The same over WebSocket, where they are members of `connection_init`. */
+export const CLIENT_HEADERS: readonly string[] = [...NAME_HEADERS, ...VERSION_HEADERS];
+
+export function namedClientOf(headers: HttpHeaders): NamedClient {
+  return { client: firstOf(headers, NAME_HEADERS), version: firstOf(headers, VERSION_HEADERS) };
+}
+
+function firstOf(headers: HttpHeaders, names: readonly string[]): string | null {
+  return names.map((name) => headers.get(name)).find((value) => value !== null && value !== '') ?? null;
 }

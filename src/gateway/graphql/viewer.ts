@@ -16,7 +16,7 @@ import { INVITATION_LIST } from '../../domains/invitations/graphql.ts';
 import { listOwnInvitations } from '../../domains/invitations/public.ts';
 import { CONNECTED_APP_LIST } from '../../domains/oauth-grants/graphql.ts';
 import { listConnectedApps } from '../../domains/oauth-grants/public.ts';
-import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-filter.ts';
+import { ORGANIZATION_LIST } from '../../domains/organizations/graphql/organization-list.ts';
 import { ActorType, selectedOfActor } from '../../domains/organizations/graphql/actors.ts';
 import { OrganizationType, RoleEnum } from '../../domains/organizations/graphql/types.ts';
 import { type OrganizationRow, listOrganizations, readActingOrganization } from '../../domains/organizations/public.ts';

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import type { ExecutionResult } from 'graphql';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import type { ApiKeyId } from '../../core/ids.ts';
@@ -56,7 +55,8 @@ export class Connection {
 
   /** Resolves or rejects as the message does, but after all earlier ones: a large one takes longer to read. */
   inOrder<Message>(message: Promise<Message>): Promise<Message> {
-    this.#last = Promise.allSettled([this.#last, message]);
+    // Without its result, which would have all earlier messages as long as the socket is open.
+    this.#last = Promise.allSettled([this.#last, message]).then(() => undefined);
     return this.#last.then(() => message);
   }
 
@@ -84,7 +84,6 @@ export class Connection {
 interface OperationRequest {
   readonly headers: ReadonlyMap<string, string>;
   readonly signal: AbortSignal;
-  /** The body. */
   readonly text?: string;
 }
 
@@ -98,8 +97,10 @@ export function requestOf(
     url: 'http://gateway/graphql',
     headers: headersOf(headers),
     signal,
-    body: text === undefined ? null : Readable.from([Buffer.from(text)]),
+    // `Readable.from` would keep each message until the next major collection (docs/decisions/short-lived-objects.md).
+    body: null,
     hasArrived: true,
+    ...(text !== undefined && { takeArrived: () => Buffer.from(text) }),
     ...(peerAddress !== undefined && { peerAddress }),
   };
 }

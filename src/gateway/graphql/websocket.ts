@@ -9,7 +9,7 @@ import { isObject } from '../../core/is-object.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { SocketPlace } from '../admission/socket-limits.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
-import { CLIENT_HEADERS } from './named-client.ts';
+import { CLIENT_HEADERS } from './request.ts';
 import { Connection, type Socket, type UpgradeRequest, headersOf, requestOf } from './websocket-connection.ts';
 import { type OperationParts, refusalOf, startOperation, startedBy } from './websocket-operations.ts';
 

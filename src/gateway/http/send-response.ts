@@ -3,11 +3,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { PART_LENGTH } from '../../core/answer-memory.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
 import { discard } from './linger.ts';
 
-/** A larger answer is sent in parts of this length, each after the previous part was sent. */
-export const PART_LENGTH = 256 * 1024;
+/** An answer of up to this length is copied, so that it is one string with its headers. */
+const COPIED_LENGTH = 16 * 1024;
 /** How often within the timeout it is checked whether the peer reads. */
 const LOOKS = 4;
 
@@ -37,7 +38,11 @@ export async function send(
     outgoing.end();
   } else {
     outgoing.setTimeout(unreadTimeoutMs);
-    // A string is sent in one write together with the headers. Bytes would be copied first.
+    // Short ones are sent as one string with the headers. Of a long one that string would be another copy.
+    if (length > COPIED_LENGTH) {
+      outgoing.cork();
+      outgoing.flushHeaders();
+    }
     outgoing.end(body, encoding);
   }
 }

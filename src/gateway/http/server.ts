@@ -13,6 +13,7 @@ import type { Duplex } from 'node:stream';
 import { type HttpAnswer, type HttpHeaders, type HttpRequest, answerJson } from '../../core/http/messages.ts';
 import type { Gateway } from '../gateway.ts';
 import { endAfter } from './linger.ts';
+import { PipelinedRequests } from './pipelined-requests.ts';
 import { send, sendStream } from './send-response.ts';
 import { createUpgrades, isWebSocketUpgrade } from './websocket.ts';
 
@@ -45,7 +46,7 @@ export interface ServeOptions {
   readonly pingMs?: number;
   /** Maximum time in which a message of a WebSocket must be complete. */
   readonly messageTimeoutMs?: number;
-  /** A keep-alive connection is closed when no request arrives for this time. */
+  /** A keep-alive connection is closed when no request arrives for this time. The time of proxies should be shorter: they close first. */
   readonly keepAliveTimeoutMs?: number;
   /** How long a peer whose headers or body were refused can continue to send. A reset at once could prevent it from reading the answer. */
   readonly lingerMs?: number;
@@ -57,7 +58,7 @@ const LAST_REQUESTS_MS = 1_000;
 export async function serve(gateway: Gateway, options: ServeOptions): Promise<RunningServer> {
   const { host, port, lingerMs = 2_000, unreadTimeoutMs = 10_000 } = options;
   const { headersTimeoutMs = 10_000, requestTimeoutMs = 30_000, idleTimeoutMs = 60_000 } = options;
-  const { keepAliveTimeoutMs = 5_000, pingMs = 12_000, messageTimeoutMs = 10_000 } = options;
+  const { keepAliveTimeoutMs = 75_000, pingMs = 12_000, messageTimeoutMs = 10_000 } = options;
   const connectionsCheckingInterval = Math.min(2_000, headersTimeoutMs / 2);
   const server = createServer({
     headersTimeout: headersTimeoutMs,
@@ -75,14 +76,21 @@ export async function serve(gateway: Gateway, options: ServeOptions): Promise<Ru
   const upgrades = createUpgrades({ sockets: gateway.sockets, upgradeOf, faultOf, ...socketTimes });
   server.on('upgrade', (incoming, stream, head) => upgrades.upgrade(incoming, stream, head));
   let isStopping = false;
-  server.on('request', (incoming, outgoing) => {
+  const begin = (incoming: IncomingMessage, outgoing: ServerResponse) => {
     if (isStopping) outgoing.setHeader('Connection', 'close');
     void answer(gateway, incoming, outgoing, { lingerMs, unreadTimeoutMs });
-  });
+  };
+  const requests = new PipelinedRequests(begin, { requestTimeoutMs });
+  server.on('request', (incoming, outgoing) => requests.add(incoming, outgoing));
   server.on('timeout', closeIdle);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => refuse(error, socket, lingerMs));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const isHeldBack = error.code === REQUEST_TIMEOUT && requests.isHeldBack(socket);
+    if (!isHeldBack) refuse(error, socket, lingerMs);
+  });
   server.listen(port, host);
   await once(server, 'listening');
+  // A connection that cannot be accepted, because the process has no descriptor left, is refused.
+  server.on('error', () => undefined);
   const stop = (graceMs: number) => {
     isStopping = true;
     const sockets = setTimeout(() => upgrades.stop(graceMs), Math.min(LAST_REQUESTS_MS, graceMs));
@@ -183,6 +191,7 @@ class NodeRequest implements HttpRequest {
   readonly url: string;
   readonly headers: HttpHeaders;
   readonly peerAddress: string;
+  declare slot?: HttpRequest['slot'];
   readonly #incoming: IncomingMessage;
   readonly #outgoing: ServerResponse;
   #aborted: AbortController | undefined;
@@ -213,24 +222,41 @@ class NodeRequest implements HttpRequest {
   }
 
   get body(): AsyncIterable<Uint8Array> | null {
+    return this.#hasBody ? chunksOf(this.#incoming, this) : null;
+  }
+
+  takeArrived(): Uint8Array | undefined {
+    const incoming = this.#incoming;
+    if (!incoming.complete || incoming.readableLength > SMALL_BODY_BYTES || !this.#hasBody) return undefined;
+    const bytes: Uint8Array | null = incoming.read();
+    return bytes ?? undefined;
+  }
+
+  get #hasBody(): boolean {
     const { 'content-length': length, 'transfer-encoding': encoding } = this.#incoming.headers;
-    if (this.method === 'GET' || this.method === 'HEAD' || (length ?? encoding) === undefined) return null;
-    return chunksOf(this.#incoming);
+    return this.method !== 'GET' && this.method !== 'HEAD' && (length ?? encoding) !== undefined;
   }
 }
+
+/** Most bodies are smaller, and arrive before they are read. The chunks of a larger one would be copied to one. */
+const SMALL_BODY_BYTES = 16 * 1024;
 
 /**
  * Yields the body as it arrives. When the reader stops early, the connection stays open for the answer. Most bodies
  * have already arrived and are yielded at once; the iterator of the stream itself would take several iterations of the
  * event loop and listen to five events.
  */
-async function* chunksOf(incoming: IncomingMessage): AsyncGenerator<Uint8Array, void, undefined> {
+async function* chunksOf(
+  incoming: IncomingMessage,
+  request: Pick<HttpRequest, 'slot'>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const change = () => changeOf(incoming);
   for (;;) {
     const chunk: Uint8Array | null = incoming.read();
     if (chunk !== null) yield chunk;
     else if (incoming.complete) return;
     else if (incoming.destroyed) throw new Error('the peer disconnected');
-    else await changeOf(incoming);
+    else await (request.slot?.waiting(change) ?? change());
   }
 }
 
@@ -313,10 +339,11 @@ function unanswerable({ method = '' }: IncomingMessage, fault = ''): HttpAnswer 
   );
 }
 
+const REQUEST_TIMEOUT = 'ERR_HTTP_REQUEST_TIMEOUT';
 const STATUS_OF_FAILURE: Readonly<Record<string, number>> = {
   HPE_HEADER_OVERFLOW: 431,
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 413,
-  ERR_HTTP_REQUEST_TIMEOUT: 408,
+  [REQUEST_TIMEOUT]: 408,
 };
 
 /** Answers a malformed or slow request in the common error format, and closes the connection. */

@@ -13,7 +13,6 @@ interface GuardParts {
   readonly place: SocketPlace;
   /** Maximum time in which a message must be complete. */
   readonly messageTimeoutMs: number;
-  /** Closes the socket. */
   readonly end: (fault: SocketFault) => void;
 }
 

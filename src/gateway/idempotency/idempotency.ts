@@ -8,7 +8,8 @@ import type { OperationContext } from '../../core/operation.ts';
 import type { Database } from '../../core/postgres/connections.ts';
 import { type Sql, sqlWithin } from '../../core/postgres/reading/sql.ts';
 import type { Outbound } from '../../core/outbound/outbound.ts';
-import { createKeyedQueue } from '../../core/keyed-queue.ts';
+import { createKeyedQueue } from '../../core/concurrency.ts';
+import type { WhileWaiting } from '../../core/request-slot.ts';
 import { lockForAnswer } from '../../core/stored-answers.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import {
@@ -112,7 +113,8 @@ export class Idempotency {
     // One that is never run again can take minutes, and its outcome may remain unknown.
     const waitMs = request.isAtMostOnce ? 0 : this.#waitMs;
     const deadline = performance.now() + waitMs;
-    const { actor } = request.context;
+    const { actor, budget } = request.context;
+    const whileWaiting: WhileWaiting = (wait) => budget.waiting(wait);
     const digest = await hash([actor.organization?.id ?? null, request.key]);
     const claim: Claim = {
       ...request,
@@ -121,35 +123,29 @@ export class Idempotency {
       token: this.#parts.newId(),
       change: { operation: null, targetType: null, targetId: null },
     };
-    return this.#queued(`${actor.userId} ${digest}`, waitMs, async () => {
-      for (;;) {
-        const answered = await this.#attempt(claim, work, deadline - performance.now());
-        if (answered) return answered;
-        if (performance.now() >= deadline) throw claim.isAtMostOnce ? openOrUnknown() : stillRunning();
-        await delay(POLL_MS);
-      }
-    });
-  }
-
-  async #queued(name: string, waitMs: number, run: () => Promise<Answered>): Promise<Answered> {
-    const release = await this.#queue.take(name, waitMs);
+    const release = await this.#queue.take(`${actor.userId} ${digest}`, waitMs, whileWaiting);
     if (!release) throw waitMs === 0 ? openOrUnknown() : stillRunning();
     try {
-      return await run();
+      for (;;) {
+        const answered = await this.#attempt(claim, work);
+        if (answered) return answered;
+        if (performance.now() >= deadline) throw claim.isAtMostOnce ? openOrUnknown() : stillRunning();
+        await whileWaiting(() => delay(POLL_MS));
+      }
     } finally {
       release();
     }
   }
 
   /** Undefined while another process has the claim. */
-  async #attempt(claim: Claim, work: Work, leftMs: number): Promise<Answered | undefined> {
+  async #attempt(claim: Claim, work: Work): Promise<Answered | undefined> {
     const em = this.#parts.database.em.fork();
     await em.begin();
     try {
       const transaction = sqlWithin(em);
       const { organization } = claim.context.actor;
       if (claim.hasSessions && !claim.callsOut && organization) await lockForAnswer(em, organization.id);
-      if (!(await this.#take(transaction, claim, leftMs))) {
+      if (!(await this.#take(transaction, claim))) {
         const stored = await transaction.first(readAnswer(claim.place));
         await em.rollback();
         return stored && (await this.#replay(claim, stored));
@@ -159,12 +155,14 @@ export class Idempotency {
     } catch (error) {
       // A failed rollback is ignored, because the original error explains the failure.
       if (em.isInTransaction()) await em.rollback().catch(() => undefined);
+      if (error instanceof ClaimLocked) return undefined;
       throw error;
     }
     return this.#runOutside(claim, work);
   }
 
-  async #take(transaction: Sql, claim: Claim, leftMs: number): Promise<boolean> {
+  /** @throws ClaimLocked while the transaction of another process has it */
+  async #take(transaction: Sql, claim: Claim): Promise<boolean> {
     const { context, place, fingerprint, token, isAtMostOnce } = claim;
     const lifetimeMs = isAtMostOnce ? DAY_MS : CLAIM_IN_OUTBOUND_TIMEOUTS * this.#parts.outbound.totalTimeoutMs;
     const at = this.#parts.now();
@@ -179,10 +177,11 @@ export class Idempotency {
       createdAt: at,
       expiresAt: new Date(at.getTime() + lifetimeMs),
     });
-    await transaction.all(setLockTimeout({ timeout: `${Math.max(1, Math.ceil(leftMs))}ms` }));
+    // Not longer, because a connection to the database would be kept meanwhile.
+    await transaction.all(setLockTimeout({ timeout: `${POLL_MS}ms` }));
     const taken = await transaction.all(claimed).catch((error: unknown) => {
       const code = isObject(error) ? error['code'] : undefined;
-      if (code === LOCK_NOT_AVAILABLE) throw stillRunning();
+      if (code === LOCK_NOT_AVAILABLE) throw new ClaimLocked();
       // The account was deleted during the request.
       throw code === FOREIGN_KEY_VIOLATION ? unauthenticated() : error;
     });
@@ -205,16 +204,17 @@ export class Idempotency {
       if (em.isInTransaction()) await em.rollback();
       return context.authenticateAgain();
     };
-    const { text, kept, isSuccess } = await work({
-      ...context,
-      em,
-      sql: transaction,
-      notifier,
-      authenticateAgain,
-      settleChanges,
-      appendQueue: undefined,
-      onChange: noteIn(claim.change),
-    });
+    const { text, kept, isSuccess } = await work(
+      context.with({
+        em,
+        sql: transaction,
+        notifier,
+        authenticateAgain,
+        settleChanges,
+        appendQueue: undefined,
+        onChange: noteIn(claim.change),
+      }),
+    );
     if (isSuccess) {
       await storeAnswer(this.#parts, sqlWithin(em), claim, kept);
       await em.commit();
@@ -236,7 +236,7 @@ export class Idempotency {
     };
     let outcome: Outcome;
     try {
-      outcome = await work({ ...claim.context, onChange: noteIn(claim.change), onUnknownOutcome });
+      outcome = await work(claim.context.with({ onChange: noteIn(claim.change), onUnknownOutcome }));
     } catch (error) {
       await release().catch((failure: unknown) =>
         log.warn({ err: failure }, 'the claim of an idempotency key could not be released'),
@@ -257,6 +257,8 @@ export class Idempotency {
     return { ...answered, changed: type === null || id === null ? undefined : { type, id } };
   }
 }
+
+class ClaimLocked extends Error {}
 
 // Error codes of PostgreSQL (appendix A).
 const LOCK_NOT_AVAILABLE = '55P03';

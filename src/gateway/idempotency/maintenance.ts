@@ -1,7 +1,7 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
 import type { OrganizationId } from '../../core/ids.ts';
 import { ERASED } from '../../core/stored-answers.ts';
-import { rotate } from '../../core/secrets/rotation.ts';
+import { rotate } from '../../core/secrets/secret-store.ts';
 import { type SecretBox, SecretError } from '../../core/secrets/secrets.ts';
 import type { Readable } from '../../core/postgres/reading/queries.ts';
 import { IdempotencyKey, type IdempotencyTables, placeOfAnswer } from './entity.ts';

@@ -1,4 +1,5 @@
 import { type CallToolResult, ProtocolError, ProtocolErrorCode, Server } from '@modelcontextprotocol/server';
+import type { ExecutionResult } from 'graphql';
 import { type Actor, requireScopes } from '../../core/access.ts';
 import { invalid } from '../../core/errors.ts';
 import { isObject } from '../../core/is-object.ts';
@@ -9,8 +10,8 @@ import type { OperationContext } from '../../core/operation.ts';
 import { VERSION } from '../../core/version.ts';
 import type { GraphQLCall } from '../graphql/execution.ts';
 import type { RunDocument } from '../graphql/handler.ts';
-import { type Tool, isListedFor, scopesOfTools } from './tools.ts';
-import { errorResult, toToolResult } from './tool-result.ts';
+import { ERROR_CODE, ERROR_MESSAGE, type Tool, isListedFor, scopesOfTools } from './tools.ts';
+import { stringifyWithRawJson } from '../../core/text/raw-json.ts';
 
 /** One request of an MCP client. */
 interface McpCall extends Omit<GraphQLCall, 'headers'> {
@@ -103,4 +104,38 @@ async function callTool(
     );
   const result = await run({ query: text, variables }, request, { headers: request.headers, ...call });
   return toToolResult(result, { isMutation, maxBytes });
+}
+
+/** An error of the gateway is a result that names its code, because the model can act on it. */
+function errorResult(code: string, message: string): CallToolResult {
+  return { content: [{ type: 'text', text: `${code}: ${message}` }], isError: true };
+}
+
+interface Called {
+  readonly isMutation: boolean;
+  /** The largest answer. The text is a string in another JSON document, where it can be twice as long. */
+  readonly maxBytes: number;
+}
+
+/** An error always means that nothing was changed: what else a mutation could not do or read is a second text. */
+function toToolResult({ data, errors }: ExecutionResult, { isMutation, maxBytes }: Called): CallToolResult {
+  const values = Object.values(data ?? {});
+  const messages = (errors ?? []).map(({ message, extensions }) => `${String(extensions['code'])}: ${message}`);
+  const refusals = values
+    .filter(isRefusal)
+    .map((value) => `${String(value[ERROR_CODE])}: ${String(value[ERROR_MESSAGE])}`);
+  const failures = [...refusals, ...messages].join('\n');
+  const isChanged = isMutation && values.some((value) => value !== null && !isRefusal(value));
+  if (failures !== '' && !isChanged) return { content: [{ type: 'text', text: failures }], isError: true };
+  const text = stringifyWithRawJson(data ?? null);
+  const isTooLarge = Buffer.byteLength(text) * 2 > maxBytes;
+  const excess = `the answer is larger than ${maxBytes / 2} bytes`;
+  if (isTooLarge && !isChanged) return errorResult('ANSWER_TOO_LARGE', `${excess}; ask for a smaller page`);
+  const shown = isTooLarge ? `The change was made, but ${excess}.` : text;
+  const others = failures === '' ? [] : [`A change was made, but not everything was done or read:\n${failures}`];
+  return { content: [shown, ...others].map((each) => ({ type: 'text', text: each })) };
+}
+
+function isRefusal(value: unknown): value is Readonly<Record<string, unknown>> {
+  return isObject(value) && ERROR_CODE in value;
 }

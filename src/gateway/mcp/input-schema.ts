@@ -15,7 +15,6 @@ import {
 import { schema } from '../schema.ts';
 
 type InputSchema = Tool['inputSchema'];
-/** The schema of one argument. */
 type ArgumentSchema = Extract<NonNullable<InputSchema['properties']>[string], Readonly<Record<string, unknown>>>;
 
 /** The schema of the arguments: one for each variable, described by the comment above it. */

@@ -1,20 +1,11 @@
-import { readFileSync, readdirSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { answerHtml, escapeHtml } from '../../core/http/html-page.ts';
 import { type HttpAnswer, type HttpRequest, answerWith } from '../../core/http/messages.ts';
-import { SUBSCRIPTION_CLIENT, publishModules } from './browser-modules.ts';
+import { publishScript } from './scripts.ts';
 import { publish } from './files.ts';
 import { layout } from './layout.ts';
 
 const FOLDER = new URL('../../console/', import.meta.url);
-
-/** The package modules that the console imports. */
-const PACKAGES = {
-  preact: 'preact/dist/preact.mjs',
-  'preact/hooks': 'preact/hooks/dist/hooks.mjs',
-  htm: 'htm/dist/htm.module.js',
-  marked: 'marked/lib/marked.esm.js',
-  ...SUBSCRIPTION_CLIENT,
-};
 
 const SECTIONS =
   /^\/(?:$|(?:overview|sessions|record|event-definitions|mcp-connections|webhooks|api-keys|members|audit-log|usage|profile)(?:\/|$))/;
@@ -47,25 +38,21 @@ export function consolePage(
       headers: { Location: `/sign-in?next=${next}`, 'Cache-Control': 'no-store' },
     });
   }
-  const { style, sessionStyle, main, modules } = (assets ??= publishAssets());
-  const head = [
-    `<link rel="stylesheet" href="${style}">`,
-    ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
-    `<script type="module" src="${main}"></script>`,
-  ].join('\n    ');
+  const { style, sessionStyle, main, worker } = (assets ??= publishAssets());
+  const head = [`<link rel="stylesheet" href="${style}">`, `<script type="module" src="${main}"></script>`].join(
+    '\n    ',
+  );
   const isStranger = !isSignedIn && !mayLackCookie;
   const ways = `${provider === undefined ? '' : ` data-provider="${escapeHtml(provider)}"`}${keysSignIn ? ' data-keys' : ''}`;
-  const body = `<div id="console" data-session-style="${sessionStyle}"${isStranger ? ' data-stranger' : ''}${pathname === PUBLIC ? ways : ''}><noscript>The console needs JavaScript. All its data is available in the GraphQL API at /graphql.</noscript></div>`;
+  const body = `<div id="console" data-session-style="${sessionStyle}" data-worker="${worker}"${isStranger ? ' data-stranger' : ''}${pathname === PUBLIC ? ways : ''}><noscript>The console needs JavaScript. All its data is available in the GraphQL API at /graphql.</noscript></div>`;
   return answerHtml(layout({ title: 'Workspace gateway', head, body }));
 }
 
 let assets: ReturnType<typeof publishAssets> | undefined;
 
 function publishAssets() {
-  const others = readdirSync(FOLDER).filter((name) => name.endsWith('.ts') && name !== 'main.ts');
-  const { main, imported } = publishModules(FOLDER, ['main.ts', ...others], PACKAGES);
   const [style, sessionStyle] = ['console.css', 'session.css'].map((name) =>
     publish(name, readFileSync(new URL(name, FOLDER))),
   );
-  return { style, sessionStyle, main, modules: imported };
+  return { style, sessionStyle, main: publishScript('console'), worker: publishScript('stream-worker') };
 }

@@ -11,32 +11,21 @@ export function fileAt(address: string): StaticFile | undefined {
   return files.get(address);
 }
 
-/** Publishes a file at an address, which must change with its content. */
-export function publishAt(
-  address: string,
-  content: Buffer | string,
-  type: string,
-  headers: Readonly<Record<string, string>> = {},
-): string {
-  files.set(address, staticFile(content, type, { isImmutable: true, headers }));
-  return address;
-}
-
 const TYPES: Readonly<Record<string, string>> = {
   css: 'text/css; charset=utf-8',
+  graphql: 'text/plain; charset=utf-8',
   js: 'text/javascript; charset=utf-8',
   svg: 'image/svg+xml',
   png: 'image/png',
 };
 
 /** Publishes a file by its name, and returns its address. */
-export function publish(name: string, content: Buffer): string {
+export function publish(name: string, content: Buffer, headers: Readonly<Record<string, string>> = {}): string {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 16);
-  return publishAt(
-    `/assets/${hash}/${name}`,
-    content,
-    TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
-  );
+  const address = `/assets/${hash}/${name}`;
+  const type = TYPES[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream';
+  files.set(address, staticFile(content, type, { isImmutable: true, headers }));
+  return address;
 }
 
 /** Publishes a file of the folder `files`. */

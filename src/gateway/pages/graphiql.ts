@@ -1,8 +1,9 @@
-import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts';
+import { readFileSync } from 'node:fs';
+import { contentSecurityPolicy } from '../../core/http/content-security-policy.ts';
+import { answerHtml } from '../../core/http/html-page.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
-import { EXAMPLES, LATEST } from './browser/graphiql-examples.ts';
-import { SUBSCRIPTION_CLIENT, publishModules } from './browser-modules.ts';
-import { publishFromPackage, publishOwn } from './files.ts';
+import { publishScript } from './scripts.ts';
+import { publish, publishFromPackage, publishOwn } from './files.ts';
 import { HEADER_STYLE, type HeaderSettings, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
 
@@ -12,15 +13,14 @@ import { layout } from './layout.ts';
  * enters.
  */
 export function graphiqlPage(visitor: Visitor, settings: HeaderSettings): HttpAnswer {
-  const { styles, scripts, main, modules } = (assets ??= publishAssets());
+  const { styles, scripts, main, examples } = (assets ??= publishAssets());
   const head = [
     ...[HEADER_STYLE, ...styles].map((address) => `<link rel="stylesheet" href="${address}">`),
     ...scripts.map((address) => `<script defer src="${address}"></script>`),
-    ...modules.map((address) => `<link rel="modulepreload" href="${address}">`),
     `<script type="module" src="${main}"></script>`,
   ].join('\n    ');
   const body = `${header('/graphql', visitor, settings)}
-<main id="graphiql" class="graphiql-page"><noscript>GraphiQL needs JavaScript. The API itself is at this address, by POST.</noscript></main>`;
+<main id="graphiql" class="graphiql-page" data-examples="${examples}"><noscript>GraphiQL needs JavaScript. The API itself is at this address, by POST.</noscript></main>`;
   const html = layout({ title: 'GraphiQL – Workspace gateway', head, body, bodyClass: 'tool-page' });
   return answerHtml(html, { headers: { 'Content-Security-Policy': POLICY } });
 }
@@ -30,13 +30,9 @@ const POLICY = contentSecurityPolicy({ 'style-src': "'unsafe-inline'" });
 
 let assets: ReturnType<typeof publishAssets> | undefined;
 
+const EXAMPLES = 'graphiql-examples.graphql';
+
 function publishAssets() {
-  const { main, imported } = publishModules(
-    new URL('browser/', import.meta.url),
-    ['graphiql.ts', 'graphiql-requests.ts', 'graphiql-variables.ts', 'organization-choice.ts'],
-    SUBSCRIPTION_CLIENT,
-    { 'graphiql-examples.ts': { EXAMPLES, LATEST } },
-  );
   return {
     styles: [publishFromPackage('graphiql/graphiql.min.css'), publishOwn('graphiql.css')],
     scripts: [
@@ -44,7 +40,7 @@ function publishAssets() {
       'react-dom/umd/react-dom.production.min.js',
       'graphiql/graphiql.min.js',
     ].map(publishFromPackage),
-    main,
-    modules: imported,
+    main: publishScript('graphiql'),
+    examples: publish(EXAMPLES, readFileSync(new URL(`browser/${EXAMPLES}`, import.meta.url))),
   };
 }

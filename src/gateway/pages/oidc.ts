@@ -90,15 +90,16 @@ export async function beginOidc(visit: Visit, next: string, pages: OidcPages): P
 export async function completeOidc(visit: Visit, pages: OidcPages): Promise<HttpAnswer> {
   if (visit.request.method === 'HEAD') return nothing();
   pages.countAttempt('signInOidcCallback', visit);
-  let ended = {};
+  let ended: string | undefined;
   try {
     const attempt = await pages.attemptOf(visit);
     // Not for an answer that belongs to no attempt: another site can lead a browser here.
-    ended = { 'Set-Cookie': attempt.ended };
+    ended = attempt.ended;
     const { cookie, next, notice } = await attempt.complete(visit);
-    return signedInHere(next, notice, cookie);
+    // Two fields of one name, whose case does not count. Where only one can be sent, it is the last.
+    return signedInHere(next, notice, { 'set-cookie': ended, 'Set-Cookie': cookie });
   } catch (error) {
-    return failed(error, visit, pages, ended);
+    return failed(error, visit, pages, ended === undefined ? {} : { 'Set-Cookie': ended });
   }
 }
 
@@ -110,7 +111,11 @@ function nothing(): HttpAnswer {
  * The browser comes from another site, so it would not send the new cookie, which is `SameSite=Strict`, to the target of a redirect. It sends
  * it to the target of a link of this page, which it follows by itself unless there is something to read.
  */
-export function signedInHere(next: string, notice: string | undefined, cookie: string): HttpAnswer {
+export function signedInHere(
+  next: string,
+  notice: string | undefined,
+  headers: Readonly<Record<string, string>>,
+): HttpAnswer {
   const target = escapeHtml(next);
   const html = smallPage(
     'Signed in',
@@ -119,7 +124,7 @@ ${notice === undefined ? '' : `<p class="notice" role="status">${escapeHtml(noti
 <p><a class="button wide next" href="${target}">Continue</a></p>`,
     notice === undefined ? `<meta http-equiv="refresh" content="0;url=${target}">` : '',
   );
-  return answerHtml(html, { headers: { 'Set-Cookie': cookie } });
+  return answerHtml(html, { headers });
 }
 
 function failed(error: unknown, visit: Visit, pages: OidcPages, headers: Readonly<Record<string, string>>): HttpAnswer {

@@ -1,6 +1,7 @@
-import { answerHtml, contentSecurityPolicy } from '../../core/http/html-page.ts';
+import { contentSecurityPolicy } from '../../core/http/content-security-policy.ts';
+import { answerHtml } from '../../core/http/html-page.ts';
 import type { HttpAnswer } from '../../core/http/messages.ts';
-import { publishModules } from './browser-modules.ts';
+import { publishScript } from './scripts.ts';
 import { publishFromPackage, publishOwn } from './files.ts';
 import { HEADER_STYLE, type HeaderSettings, type Visitor, header } from './header.ts';
 import { layout } from './layout.ts';
@@ -34,6 +35,6 @@ function publishAssets() {
   return {
     styles: [publishFromPackage('swagger-ui-dist/swagger-ui.css'), publishOwn('reference.css')],
     bundle: publishFromPackage('swagger-ui-dist/swagger-ui-bundle.js'),
-    main: publishModules(new URL('browser/', import.meta.url), ['reference.ts', 'organization-choice.ts']).main,
+    main: publishScript('reference'),
   };
 }

@@ -7,7 +7,7 @@ import { parseInput } from '../../core/input/validation.ts';
 import { WORK } from '../../core/work-budget.ts';
 import type { BrowserSessions } from '../admission/browser-session.ts';
 import type { KnownKey } from '../admission/api-key-lookup.ts';
-import { publishModules } from './browser-modules.ts';
+import { publishScript } from './scripts.ts';
 import { smallPage } from './layout.ts';
 import { type OidcPages, beginOidc, completeOidc, signedInHere } from './oidc.ts';
 import type { Visit } from './visit.ts';
@@ -88,7 +88,7 @@ async function redeem(visit: Visit, token: string, dependencies: SignInDependenc
   if (method === 'HEAD' || /prefetch/.test(headers.get('sec-purpose') ?? ''))
     return answerWith(null, { status: 204, headers: { 'Cache-Control': 'no-store' } });
   try {
-    return signedInHere('/', undefined, await dependencies.redeemLink(token, visit));
+    return signedInHere('/', undefined, { 'Set-Cookie': await dependencies.redeemLink(token, visit) });
   } catch (error) {
     if (!(error instanceof DomainError) || error.kind !== 'unauthenticated') throw error;
     return signInPage({ fault: error.message }, dependencies);
@@ -112,7 +112,8 @@ async function submit(visit: Visit, dependencies: SignInDependencies): Promise<H
   const known = await dependencies.findKey(key.trim().replace(/^Bearer +/i, ''), visit);
   if (known instanceof DomainError) return refused(unauthenticated(known.isAsleep ? ASLEEP_KEY : WRONG_KEY));
   if (known.isServiceAccount) return refused(new ForbiddenError(SERVICE_ACCOUNT));
-  const cookie = await dependencies.sessions.startWithKey(known, visit);
+  const { sessions } = dependencies;
+  const cookie = await sessions.startWithKey(known, { ...visit, before: await sessions.idOf(request.headers) });
   return isForm ? signedIn(target, cookie) : answerWith(null, { status: 204, headers: { 'Set-Cookie': cookie } });
 }
 
@@ -218,6 +219,6 @@ function signedInPage(next: string): HttpAnswer {
 let script: string | undefined;
 
 function signInScript(): string {
-  script ??= publishModules(new URL('browser/', import.meta.url), ['sign-in.ts']).main;
+  script ??= publishScript('sign-in');
   return `<script type="module" src="${script}"></script>`;
 }

@@ -5,8 +5,8 @@ import { staticFile } from '../../core/http/static-file.ts';
 import { consolePage, isConsolePath } from './console.ts';
 import { FAVICON, fileAt } from './files.ts';
 import { graphiqlPage } from './graphiql.ts';
-import { recorderFile } from './recorder-file.ts';
 import { referencePage } from './reference.ts';
+import { scriptNamed } from './scripts.ts';
 import { type SignInDependencies, createSignIn } from './sign-in.ts';
 import type { Visit } from './visit.ts';
 
@@ -18,7 +18,7 @@ export interface SitePage {
 
 export interface Site {
   /** The page that answers a request; undefined when the address belongs to an API. */
-  find(request: HttpRequest, url: URL): SitePage | undefined;
+  find(request: HttpRequest, path: string): SitePage | undefined;
 }
 
 export interface SiteDependencies extends SignInDependencies {
@@ -30,7 +30,7 @@ export interface SiteDependencies extends SignInDependencies {
 export function createSite({ printSchema, ...signInDependencies }: SiteDependencies): Site {
   const signIn = createSignIn(signInDependencies);
   const schema = once(() => staticFile(printSchema(), 'text/plain; charset=utf-8'));
-  const recorder = once(() => staticFile(recorderFile(), 'text/javascript; charset=utf-8'));
+  const recorder = once(() => staticFile(scriptNamed('record'), 'text/javascript; charset=utf-8'));
   const graphiql = get('graphiql', async ({ headers }) =>
     graphiqlPage(await signInDependencies.visitorOf(headers), signInDependencies),
   );
@@ -53,11 +53,11 @@ export function createSite({ printSchema, ...signInDependencies }: SiteDependenc
     return consolePage(request, url, { isSignedIn, provider: oidc.name, keysSignIn });
   });
   return {
-    find(request, { pathname }) {
-      if (pathname === '/' || (isConsolePath(pathname) && wantsHtml(request))) return console;
-      if (pathname === '/graphql') return wantsHtml(request) ? graphiql : undefined;
-      if (pathname.startsWith('/assets/')) return get('asset', () => fileOrNothing(pathname, request));
-      return Object.hasOwn(pages, pathname) ? pages[pathname] : undefined;
+    find(request, path) {
+      if (path === '/' || (isConsolePath(path) && wantsHtml(request))) return console;
+      if (path === '/graphql') return wantsHtml(request) ? graphiql : undefined;
+      if (path.startsWith('/assets/')) return get('asset', () => fileOrNothing(path, request));
+      return Object.hasOwn(pages, path) ? pages[path] : undefined;
     },
   };
 }

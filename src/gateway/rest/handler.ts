@@ -32,9 +32,9 @@ import type { Dependencies } from '../dependencies.ts';
 import type { Exchange } from '../exchange.ts';
 import { idempotencyKeyOf } from '../request-headers.ts';
 import { runIdempotent } from './idempotent-call.ts';
-import { shortenedJson } from '../../core/http/shortened-document.ts';
+import { shortenedJson } from '../../core/answer-size.ts';
 import { describeRemoval, removedApiAt } from '../../domains/api-lifecycle/public.ts';
-import { routes } from '../routes.ts';
+import { routes } from '../modules.ts';
 import { WORK } from '../../core/work-budget.ts';
 
 /** The route of a request, with the undecoded parameters of its path. */
@@ -110,12 +110,16 @@ export async function answerRest(
   { actor, whenRead }: Admitted,
   dependencies: Dependencies,
 ): Promise<HttpAnswer> {
-  const { request, url } = exchange;
+  const { request, path } = exchange;
   requireAccess(actor, route.access);
   if (isRaw(route)) return answerRaw(exchange, { route, parameters: encoded }, whenRead, dependencies);
   if (isWrite(route) && !takesBody(route)) await refuseProperties(request);
-  const text = textBodyOf(request, route);
-  const given = text ? await text.read() : takesBody(route) ? await bodyOf(request, route) : queryOf(url, route);
+  const text = textBodyOf(request, route, exchange.url.searchParams);
+  const given = text
+    ? await text.read()
+    : takesBody(route)
+      ? await bodyOf(request, route)
+      : queryOf(exchange.url, route);
   const current = await whenRead();
   requireAccess(current, route.access);
   const parameters = decoded(encoded);
@@ -125,13 +129,15 @@ export async function answerRest(
   const whole = { ...given, ...parameters };
   const input = parseInput(text?.body.input ?? route.input, whole, Object.keys(parameters).length);
   const context = operationContext(dependencies, current, exchange);
+  // A change never waits for memory: what it has written would be answered with an error.
+  if (!isWrite(route)) context.budget.expectAnswerOf(route);
   // A stream continues to read, and closes its budget itself.
   if ('respond' in route) return route.respond(readingContext(context, dependencies), input, request);
   try {
-    const maxBytes = () => (isWrite(route) ? dependencies.unreadAnswers.roomFor(current.userId) : Infinity);
+    const maxBytes = () => (isWrite(route) ? context.budget.answerRoom : Infinity);
     const run = async (inner: OperationContext) => {
-      const result = await (text ? text.body.run(inner, input) : route.run(inner, input, url.pathname));
-      return answerDocument(route, result, { url: inner.settings.publicUrl + url.pathname, maxBytes: maxBytes() });
+      const result = await (text ? text.body.run(inner, input) : route.run(inner, input, path));
+      return answerDocument(route, result, { url: inner.settings.publicUrl + path, maxBytes: maxBytes() });
     };
     if (!isWrite(route)) return await run(readingContext(context, dependencies));
     const key = idempotencyKeyOf(request.headers);
@@ -157,7 +163,9 @@ async function answerRaw(
   const current = await whenRead();
   requireAccess(current, route.access);
   const input = parseInput(route.input, decoded(parameters));
-  return route.exchange(operationContext(dependencies, current, exchange), input, { request, body });
+  const context = operationContext(dependencies, current, exchange);
+  // What comes first waits for MCP servers.
+  return context.budget.waiting(() => route.exchange(context, input, { request, body }));
 }
 
 /** Runs the operation of a route that needs no API key, with the body as input. */
@@ -183,11 +191,11 @@ function answerDocument(route: AnyRoute, result: unknown, { url = '', maxBytes =
 }
 
 /** The body of a request of the media type that a route takes in addition to JSON; undefined for any other. */
-function textBodyOf(request: HttpRequest, { textBody: body }: Route) {
+function textBodyOf(request: HttpRequest, { textBody: body }: Route, query: URLSearchParams) {
   if (!body) return undefined;
   const { mediaType, parameters } = mediaTypeOf(request.headers);
   if (mediaType !== body.mediaType) return undefined;
-  return { body, read: async () => body.toInput(await readLines(request), parameters) };
+  return { body, read: async () => body.toInput(await readLines(request), parameters, query) };
 }
 
 async function bodyOf(request: HttpRequest, route: AnyRoute, maxBytes?: number): Promise<object> {
@@ -283,6 +291,6 @@ export function answerRestError(error: DomainError, path: string, requestId: str
           in: where.join('.'),
         })),
       }
-    : { error: error.message };
+    : { error: error.message, ...(error.details && { details: error.details }) };
   return answerJson(body, { status: STATUS_OF[error.kind], headers: error.headers });
 }

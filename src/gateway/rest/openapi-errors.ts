@@ -57,7 +57,8 @@ const DESCRIPTIONS = {
     category: 'VALIDATION_ERROR',
   },
   429: {
-    description: 'The rate limit or the monthly limit of occurrences is exceeded.',
+    description:
+      'The rate limit or the monthly limit of occurrences is exceeded, or the request has waited for 5 seconds because too many run at once.',
     message: 'rate limit exceeded: 100 requests per minute per API key; try again in 42 s',
     category: 'RATE_LIMITS',
   },
@@ -97,6 +98,22 @@ export const ERROR_SCHEMAS = {
     description: 'An error, except under `/events` and at addresses for MCP clients.',
     properties: {
       error: { type: 'string', description: 'What is wrong, with the path of each faulty field.' },
+      details: {
+        type: 'object',
+        description: 'More about some errors.',
+        properties: {
+          code: {
+            type: 'string',
+            description: '`TOO_MANY_AT_ONCE`: too many requests of the caller, or of all callers, run at once.',
+          },
+          files: {
+            type: 'array',
+            items: { type: 'object' },
+            description:
+              'Lines of a transcript are missing: what was received of its files, as `PUT /v1/sessions/by-source/…` answers it.',
+          },
+        },
+      },
     },
     required: ['error'],
     additionalProperties: false,

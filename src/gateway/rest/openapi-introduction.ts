@@ -43,7 +43,7 @@ export const TAGS: readonly { readonly name: string; readonly description: strin
   {
     name: 'Connected apps',
     description:
-      'Clients such as Claude or ChatGPT to which the caller has given access to one address of the gateway. `docs/use-connections.md` describes how they connect.',
+      'Clients such as Claude or ChatGPT to which the caller has given access to one address of the gateway. `docs/mcp.md` describes how they connect.',
   },
   {
     name: 'Organizations',

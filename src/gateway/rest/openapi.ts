@@ -5,6 +5,7 @@ import {
   type AnyRoute,
   isKeyless,
   isRaw,
+  outputExample,
   pathParameters,
   takesBody,
   takesIdempotencyKey,
@@ -17,7 +18,8 @@ import {
 } from '../request-headers.ts';
 import { ERROR_SCHEMAS, describedError, errorExample, errorStatuses, familyOf } from './openapi-errors.ts';
 import { INTRODUCTION, TAGS } from './openapi-introduction.ts';
-import { withSharedDefinitions } from './openapi-definitions.ts';
+import { type StaticFile, staticFile } from '../../core/http/static-file.ts';
+import { routes as allRoutes } from '../modules.ts';
 
 /** Generates the OpenAPI document of the REST API from the table of routes. */
 
@@ -79,7 +81,6 @@ const PARAMETERS = {
 
 const count = { type: 'integer', minimum: 0 };
 
-/** Headers of answers. */
 const HEADERS = {
   'X-Request-Id': {
     description:
@@ -155,6 +156,7 @@ function operation(route: AnyRoute, schemas: Record<string, unknown>, responses:
     ...(route.mediaTypes && route.output && { 'x-other-media-types': route.mediaTypes }),
     parameters: [
       ...parameters,
+      ...Object.entries(route.textBody?.queryParameters ?? {}).map(([name, each]) => ({ name, in: 'query', ...each })),
       ...(route.headerParameters ?? []).map((parameter) => ({ ...parameter, in: 'header' })),
       ...requestHeadersOf(route).map((name) => ({ $ref: `#/components/parameters/${name}` })),
     ],
@@ -206,7 +208,7 @@ function successes(route: AnyRoute, schemas: Record<string, unknown>): Record<nu
 }
 
 function success(route: AnyRoute, schemas: Record<string, unknown>): object {
-  const { output, status, examples, mediaTypes } = route;
+  const { output, status, mediaTypes } = route;
   const headers = headersOf(route, status);
   if (!output && mediaTypes)
     return { description: 'Done. The answer is streamed.', headers, content: textContents(mediaTypes) };
@@ -221,7 +223,7 @@ function success(route: AnyRoute, schemas: Record<string, unknown>): object {
   return {
     description: status === STATUS_OF_CREATION ? 'Created.' : 'Done.',
     headers,
-    content: { 'application/json': { schema, ...example(examples?.output) } },
+    content: { 'application/json': { schema, ...example(outputExample(route)) } },
   };
 }
 
@@ -258,4 +260,30 @@ function errorResponses(route: AnyRoute, responses: Record<string, unknown>): ob
       return [status, { $ref: `#/components/responses/${name}` }];
     }),
   );
+}
+
+/** Moves the definitions of a schema to the shared components and adapts its references. */
+function withSharedDefinitions({ $defs = {}, ...schema }: JsonSchema, schemas: Record<string, unknown>): JsonSchema {
+  const shared: { schema: JsonSchema; $defs: Record<string, JsonSchema> } = JSON.parse(
+    JSON.stringify({ schema, $defs }).replaceAll('#/$defs/', '#/components/schemas/'),
+  );
+  for (const [name, definition] of Object.entries(shared.$defs)) schemas[name] = withoutId(definition);
+  return shared.schema;
+}
+
+function withoutId(schema: JsonSchema): JsonSchema {
+  const { id: _, ...rest } = schema;
+  return rest;
+}
+
+/** Creates openapi.json on first use, because the address of the gateway is known only after it listens. */
+export function createOpenApiFile(): (publicUrl: string) => StaticFile {
+  let known: { readonly publicUrl: string; readonly file: StaticFile } | undefined;
+  return (publicUrl) => {
+    if (known?.publicUrl !== publicUrl) {
+      const text = JSON.stringify(openApiDocument(allRoutes, publicUrl));
+      known = { publicUrl, file: staticFile(text, 'application/json') };
+    }
+    return known.file;
+  };
 }

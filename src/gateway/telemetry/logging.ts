@@ -1,8 +1,11 @@
-import { type LogFn, type Logger, destination, pino } from 'pino';
+import { type LogFn, type Logger, pino, symbols } from 'pino';
 import { isObject } from '../../core/is-object.ts';
-import { databaseTrouble } from '../../core/postgres/failures.ts';
+import { databaseTrouble, isPoolExhausted } from '../../core/postgres/failures.ts';
 import type { Config } from '../../core/config.ts';
+import { LogOutput } from './log-output.ts';
 import { createLineFormat } from './terminal-log.ts';
+
+const STANDARD_OUTPUT = 1;
 
 /**
  * Writes JSON lines to standard output, or readable lines to a terminal. Log lines contain only named fields without
@@ -19,14 +22,18 @@ export function createLog(level: Config['LOG_LEVEL'], output: NodeJS.WriteStream
       censor: '[redacted]',
     },
   };
-  // Written in blocks of 8 KiB, at the latest after a quarter of a second and at the end of the process, because a
-  // write for each line would be more expensive than the line.
-  const log = pino(
-    options,
-    output.isTTY ? terminal(output) : destination({ sync: false, minLength: 8_192, periodicFlush: 250 }),
+  const lines = new LogOutput(STANDARD_OUTPUT, (loss) =>
+    log.warn(loss, 'log lines were lost, because they could not be written'),
   );
+  const log = pino(options, output.isTTY ? terminal(output) : lines);
   withholdWarnings(log);
   return log;
+}
+
+/** How many lines of a log could not be written. */
+export function linesLostOf(log: Logger): number {
+  const output: unknown = Reflect.get(log, symbols.streamSym);
+  return output instanceof LogOutput ? output.linesLost : 0;
 }
 
 /** Written synchronously, so that log lines and the start message appear in order. */
@@ -40,7 +47,7 @@ const QUIET_MS = 60_000;
 
 /**
  * Limits log lines about the database. During an outage every request fails, and `DatabaseHealth` already logs the
- * outage, so these failures are logged at debug level. A full or overloaded database gets one line per minute.
+ * outage, so these failures are logged at debug level, as are those of an exhausted pool. A full or overloaded database gets one line per minute.
  */
 function quietOutages() {
   const lastLine = new Map<string, number>();
@@ -50,7 +57,8 @@ function quietOutages() {
     const trouble = error ? databaseTrouble(error) : undefined;
     if (!trouble) return method.apply(this, given);
     const now = performance.now();
-    if (trouble !== 'away' && now - (lastLine.get(trouble) ?? -QUIET_MS) >= QUIET_MS) {
+    const isLogged = trouble === 'away' || isPoolExhausted(error);
+    if (!isLogged && now - (lastLine.get(trouble) ?? -QUIET_MS) >= QUIET_MS) {
       lastLine.set(trouble, now);
       return method.apply(this, given);
     }

@@ -3,7 +3,7 @@ import { QUEUES } from '../../core/jobs.ts';
 import { BUILD, VERSION } from '../../core/version.ts';
 import type { DatabaseHealth } from '../../core/postgres/health/database-health.ts';
 import type { Replicas } from '../../core/postgres/health/replicas.ts';
-import { largest } from '../../core/largest.ts';
+import { largest } from '../../core/arrays.ts';
 
 export type Metrics = ReturnType<typeof createMetrics>;
 
@@ -14,10 +14,15 @@ export interface MetricSources {
   readonly health: Pick<DatabaseHealth, 'isAway'>;
   /** Unfinished jobs by queue and state, with the longest waiting time of a due job. Missing combinations mean 0. */
   readonly countJobs: () => Promise<readonly JobCount[]>;
+  /** The last heartbeat of a process that runs jobs, in seconds since 1970. */
+  readonly lastHeartbeat: () => Promise<number>;
   readonly countWebhooks: () => Promise<readonly WebhookState[]>;
   /** Sessions whose texts are not in the search yet. */
   readonly countUnsearchable: () => Promise<number>;
   readonly replicas?: Pick<Replicas, 'states'> | undefined;
+  /** By how many milliseconds the clock of the process is ahead of that of the database. */
+  readonly clockDifference: () => Promise<number>;
+  readonly logLinesLost: () => number;
 }
 
 interface WebhookState {
@@ -43,20 +48,49 @@ type Registers = readonly [Registry];
  * The Prometheus metrics of the gateway; `docs/operations.md` lists them. The values of labels are bounded: operations,
  * fields of the schema, statuses and codes, but never ids, hosts or texts of callers.
  */
-export function createMetrics({ pool, health, countJobs, countWebhooks, countUnsearchable, replicas }: MetricSources) {
+export function createMetrics(sources: MetricSources) {
+  const {
+    pool,
+    health,
+    countJobs,
+    lastHeartbeat,
+    countWebhooks,
+    countUnsearchable,
+    replicas,
+    clockDifference,
+    logLinesLost,
+  } = sources;
   const registry = new Registry();
   const registers = [registry] as const;
   collectDefaultMetrics({ register: registry });
   // Gauges with the names of counters. Other metrics have the same numbers by type.
   for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`);
   addBuildInfo(registers);
+  addLog(registers, logLinesLost);
   addDatabase(registers, health);
   addPool(registers, pool);
+  addRead(registers, async () => (await clockDifference()) / 1000, {
+    name: 'gateway_clock_ahead_seconds',
+    help: 'By how much the clock of this process is ahead of that of the database; absent while the database is unreachable.',
+  });
   addJobs(registers, countJobs);
+  addRead(registers, lastHeartbeat, {
+    name: 'gateway_job_runner_heartbeat_timestamp_seconds',
+    help: 'The last heartbeat of any process that runs jobs on the database; 0 if there was none, absent while the database is unreachable.',
+  });
   addWebhooks(registers, countWebhooks);
-  addSearch(registers, countUnsearchable);
+  addRead(registers, countUnsearchable, {
+    name: 'gateway_search_pending_sessions',
+    help: 'Sessions with texts that the search does not find yet, at most 100,000; absent while the database is unreachable.',
+  });
   if (replicas) addReplicas(registers, replicas);
-  return { registry, ...requestMetrics(registers), ...graphqlMetrics(registers), ...workMetrics(registers) };
+  return {
+    registry,
+    ...requestMetrics(registers),
+    ...graphqlMetrics(registers),
+    ...slotMetrics(registers),
+    ...workMetrics(registers),
+  };
 }
 
 function requestMetrics([...registers]: Registers) {
@@ -123,6 +157,30 @@ function graphqlMetrics([...registers]: Registers) {
   };
 }
 
+function slotMetrics([...registers]: Registers) {
+  return {
+    slotsWaiting: new Gauge({
+      name: 'gateway_slots_waiting',
+      help: 'What waits for a slot in this process, by pool.',
+      labelNames: ['pool'] as const,
+      registers,
+    }),
+    slotWaits: new Histogram({
+      name: 'gateway_slot_wait_seconds',
+      help: 'Time that something has waited until it ran, was refused, or its caller left, by pool.',
+      labelNames: ['pool'] as const,
+      buckets: SECONDS,
+      registers,
+    }),
+    slotRefusals: new Counter({
+      name: 'gateway_slot_refusals_total',
+      help: 'What was refused because it had waited for too long, by pool.',
+      labelNames: ['pool'] as const,
+      registers,
+    }),
+  };
+}
+
 function workMetrics([...registers]: Registers) {
   return {
     outbound: new Histogram({
@@ -175,6 +233,18 @@ function addBuildInfo([...registers]: Registers): void {
     labelNames: ['version', 'build', 'node'] as const,
     registers,
   }).set({ version: VERSION, build: BUILD, node: process.versions.node }, 1);
+}
+
+function addLog([...registers]: Registers, linesLost: () => number): void {
+  void new Counter({
+    name: 'gateway_log_lines_lost_total',
+    help: 'Log lines that could not be written, because of a full disk, a closed pipe or a reader that does not read.',
+    registers,
+    collect() {
+      this.reset();
+      this.inc(linesLost());
+    },
+  });
 }
 
 function addDatabase([...registers]: Registers, health: MetricSources['health']): void {
@@ -278,15 +348,20 @@ function addWebhooks([...registers]: Registers, count: MetricSources['countWebho
   });
 }
 
-function addSearch([...registers]: Registers, count: MetricSources['countUnsearchable']): void {
+/** A gauge with a value that is read from the database. */
+function addRead(
+  [...registers]: Registers,
+  read: () => Promise<number>,
+  { name, help }: { readonly name: string; readonly help: string },
+): void {
   void new Gauge({
-    name: 'gateway_search_pending_sessions',
-    help: 'Sessions with texts that the search does not find yet, at most 100,000; absent while the database is unreachable.',
+    name,
+    help,
     registers,
     async collect() {
-      const pending = await count().catch(() => undefined);
-      if (pending === undefined) this.remove();
-      else this.set(pending);
+      const value = await read().catch(() => undefined);
+      if (value === undefined) this.remove();
+      else this.set(value);
     },
   });
 }

@@ -2,7 +2,11 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { GraphQLResolveInfo } from 'graphql';
 import { expect, test } from 'vitest';
-import { loadBatched, resolveBatched } from '../../../src/core/graphql/batches.ts';
+import { type LoadBatch, resolveBatched } from '../../../src/core/graphql/batches.ts';
+
+const INFO = { parentType: { name: 'Session' }, fieldName: 'artifacts' } as GraphQLResolveInfo;
+const loadBatched = <Result>(context: object, key: string, load: LoadBatch<string, Result>) =>
+  resolveBatched({ context, info: INFO }, key, load);
 
 const fails = () => {
   throw new Error('refused');
@@ -10,10 +14,10 @@ const fails = () => {
 
 test('a load that throws synchronously rejects every key of its batch, and the next batch is loaded', async () => {
   const request = {};
-  const refused = ['a', 'b'].map((key) => loadBatched(request, 'field', key, fails).catch(String));
+  const refused = ['a', 'b'].map((key) => loadBatched(request, key, fails).catch(String));
   expect(await Promise.all(refused)).toEqual(['Error: refused', 'Error: refused']);
   const load = async (keys: readonly string[]) => new Map(keys.map((key) => [key, key.toUpperCase()]));
-  expect(await loadBatched(request, 'field', 'a', load)).toBe('A');
+  expect(await loadBatched(request, 'a', load)).toBe('A');
 });
 
 test('keys that are requested at the same time are loaded together, each once', async () => {
@@ -23,11 +27,7 @@ test('keys that are requested at the same time are loaded together, each once', 
     return new Map(keys.map((key) => [key, key]));
   };
   const request = {};
-  expect(await Promise.all(['a', 'b', 'a'].map((key) => loadBatched(request, 'field', key, load)))).toEqual([
-    'a',
-    'b',
-    'a',
-  ]);
+  expect(await Promise.all(['a', 'b', 'a'].map((key) => loadBatched(request, key, load)))).toEqual(['a', 'b', 'a']);
   expect(loads).toEqual([['a', 'b']]);
 });
 
@@ -38,8 +38,8 @@ test('a copy of a context has separate batches, so that nothing is loaded with t
     return new Map(keys.map((key) => [key, by]));
   };
   const context = { actor: 'first' };
-  const first = loadBatched(context, 'field', 'a', loadBy('first'));
-  const second = loadBatched({ ...context, actor: 'second' }, 'field', 'b', loadBy('second'));
+  const first = loadBatched(context, 'a', loadBy('first'));
+  const second = loadBatched({ ...context, actor: 'second' }, 'b', loadBy('second'));
   expect(await Promise.all([first, second])).toEqual(['first', 'second']);
   expect(loads).toEqual([
     ['first', ['a']],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { answerHtml, contentSecurityPolicy, escapeHtml, wantsHtml } from '../../../src/core/http/html-page.ts';
+import { contentSecurityPolicy } from '../../../src/core/http/content-security-policy.ts';
+import { answerHtml, escapeHtml, wantsHtml } from '../../../src/core/http/html-page.ts';
 
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self' data:; " +
@@ -19,6 +20,7 @@ test('a page is not cached, and has the given status and headers', () => {
     'Content-Security-Policy': POLICY,
     'Cache-Control': 'no-store',
     'Referrer-Policy': 'same-origin',
+    'Cross-Origin-Opener-Policy': 'same-origin',
   };
   expect(answerHtml('<p>')).toEqual({ status: 200, headers, body: '<p>' });
   expect(answerHtml('<p>', { status: 404, headers: { 'Cache-Control': 'no-cache', Vary: 'Accept' } })).toEqual({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { shortened, shortenedJson } from '../../../src/core/http/shortened-document.ts';
+import { shortened, shortenedJson } from '../../../src/core/answer-size.ts';
 
 const document = { id: 1, long: 'ä'.repeat(50), longer: 'x'.repeat(200), list: [1, 2, 3] };
 

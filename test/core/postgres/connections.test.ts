@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { openDatabase } from '../../../src/core/postgres/connections.ts';
 import { sqlWithin } from '../../../src/core/postgres/reading/sql.ts';
-import { entities } from '../../../src/gateway/entities.ts';
+import { entities } from '../../../src/gateway/modules.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { onServer } from '../../support/global-setup.ts';
 import { startTcpProxy } from '../../support/peers/tcp-proxy.ts';

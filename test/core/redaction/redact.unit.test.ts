@@ -42,7 +42,7 @@ test.each([
   ['https://a:b@c@host', 'https://[redacted]@host'],
   [String.raw`"mongodb+srv:\/\/u:s3cret@host"`, String.raw`"mongodb+srv:\/\/[redacted]@host"`],
   [`export KEY_${OURS}`, 'export KEY_[redacted]'],
-  [`KEY${OURS}\\n`, 'KEY[redacted]\\n'],
+  [`KEY=${OURS}\\n`, 'KEY=[redacted]\\n'],
   [String.raw`a\n${GITLAB}\n`, String.raw`a\n[redacted]\n`],
   [String.raw`a\u0022${NPM}`, String.raw`a\u0022[redacted]`],
   [String.raw`C:\new\n${OURS}`, String.raw`C:\new\n[redacted]`],

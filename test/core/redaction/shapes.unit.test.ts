@@ -5,6 +5,7 @@ import { redactDocuments } from '../../../src/core/redaction/redact.ts';
 import { MAY_HAVE_CREDENTIAL, PRIVATE_KEY, SHAPES } from '../../../src/core/redaction/shapes.ts';
 import { type Pattern, beginningsOf, exampleOf, parsePattern, stepsOf } from '../../support/oracles/pattern-model.ts';
 import { random } from '../../support/random.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Each pattern that searches for credentials, with texts made of the pattern itself: no text makes it slow, and none is missed. */
 
@@ -54,7 +55,7 @@ const isLinear = ([short, long]: readonly [number, number]) => long < 60 && long
 const named = (patterns: readonly RegExp[]) =>
   patterns.map((pattern) => [pattern.source.slice(0, 40), pattern] as const);
 
-test.each(named([...SHAPES, PRIVATE_KEY, MAY_HAVE_CREDENTIAL, ...RULES.flatMap(patternsOf)]))(
+sampled(test, 30).each(named([...SHAPES, PRIVATE_KEY, MAY_HAVE_CREDENTIAL, ...RULES.flatMap(patternsOf)]))(
   'the work grows as the text: %s',
   (_, pattern) => {
     const steps = stepsPerCharacter(pattern);
@@ -82,7 +83,7 @@ const SOURCES = new Map([
 // Rules for files, and for comments.
 for (const name of ['gcp', 'filter-comments']) SOURCES.delete(name);
 
-test.each([...SOURCES])('all that a rule matches is replaced: %s', async (name, patterns) => {
+sampled(test, 30).each([...SOURCES])('all that a rule matches is replaced: %s', async (name, patterns) => {
   const pick = random(7);
   const examples = patterns.flatMap((pattern) => {
     const model = parsePattern(pattern);

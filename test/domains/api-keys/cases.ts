@@ -12,5 +12,6 @@ export const apiKeys: Cases = {
     input: (to) => ({ apiKeyId: to.apiKeyId, name: `Robot ${randomUUID()}` }),
     target: 'ApiKey',
   },
+  unblockApiKey: { isOnlyInGraphQL: true, input: (to) => ({ apiKeyId: to.apiKeyId }), target: 'ApiKey' },
   revokeApiKey: { input: (to) => ({ apiKeyId: to.apiKeyId }), target: 'ApiKey' },
 };

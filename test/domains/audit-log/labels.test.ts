@@ -58,6 +58,7 @@ test('a person, a key, an invitation and an event definition are named by their 
     ['removeOrganizationMember', person],
     ['inviteOrganizationMember', 'new@example.com'],
     ['acceptOrganizationInvitation', 'new@example.com'],
+    ['createApiKey', expect.stringMatching(/^First key \(wgk_/)],
     ['inviteOrganizationMember', 'gone@example.com'],
     ['revokeOrganizationInvitation', 'gone@example.com'],
     ['createEventDefinition', 'order_paid'],

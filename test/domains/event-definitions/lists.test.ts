@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type Api, DEFINITIONS_PATH, done, apisOf, restApi } from '../../support/fixtures/event-definitions.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { sampledRuns } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 afterAll(async () => {
@@ -225,7 +226,7 @@ describe('the GraphQL connection', () => {
         const expected = direction === 'ASC' ? names : names.toReversed();
         expect(await walkAll(key, size, backward, { field, direction })).toEqual(expected);
       }),
-      { numRuns: 25 },
+      { numRuns: sampledRuns(25, 5) },
     );
   });
 

@@ -344,3 +344,18 @@ test('GraphQL: pages from both ends, the count, and nodes', async () => {
     data: { state: 'inProgress', previousState: 'queued' },
   });
 });
+
+test('a page has at most 1,000 entries, from either end', async () => {
+  const { key } = await gateway.createKey();
+  const feed = async (asked: string) => {
+    const { data, errors } = await gateway.graphql<object>(
+      key,
+      `{ viewer { organization { feed(${asked}) { nodes { id } } } } }`,
+    );
+    return errors?.map(({ message }) => message) ?? data;
+  };
+  const empty = { viewer: { organization: { feed: { nodes: expect.any(Array) } } } };
+  for (const asked of ['first: 1', 'last: 1', 'first: 1000', 'last: 1000']) expect(await feed(asked)).toEqual(empty);
+  for (const name of ['first', 'last'])
+    for (const size of [0, 1001]) expect(await feed(`${name}: ${size}`)).toEqual([`${name}: must be from 1 to 1000`]);
+});

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
 import type { FeedType } from '../../../src/core/feed.ts';
 import { SCOPES, type Scope } from '../../../src/core/access.ts';
+import type { OrganizationId } from '../../../src/core/ids.ts';
+import { readFeedEntries } from '../../../src/domains/feed/operations.ts';
+import { authenticate } from '../../../src/gateway/admission/authenticate.ts';
+import { operationContext } from '../../../src/gateway/contexts.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 
@@ -85,4 +89,21 @@ test('each type of entries needs the rights of its objects, in pages, counts and
   const bare = await gateway.createKey({ organization, email: admin.email, scopes: [] });
   expect(await typesOf(bare.key)).toEqual(OF_ADMINISTRATORS);
   expect(await typesOf(admin.key)).toEqual(TYPES.map(([type]) => type));
+});
+
+test('an entry of another organization is not the own entry of that number', async () => {
+  const [own, foreign] = [await gateway.createKey(), await gateway.createKey()];
+  for (const { key } of [own, foreign]) {
+    await createSession(gateway, key, { visibility: 'PUBLIC' });
+    // The first reader of a feed numbers its entries.
+    const { body } = await gateway.rest<{ items: readonly { id: number }[] }>('GET', '/v1/feed', { key });
+    expect(body.items.map(({ id }) => id)).toContain(1);
+  }
+  const headers = new Headers({ Authorization: `Bearer ${own.key}` });
+  const actor = await authenticate({ headers, path: '/graphql' }, gateway.dependencies);
+  const context = operationContext(gateway.dependencies, actor, { requestId: 'test' });
+  const keyOf = (organizationId: string) => ({ organizationId: organizationId as OrganizationId, id: 1 });
+  const read = async (organizationId: string) =>
+    (await readFeedEntries(context, [keyOf(organizationId)])).map(({ id }) => id);
+  expect([await read(own.organizationId), await read(foreign.organizationId)]).toEqual([[1], []]);
 });

@@ -6,6 +6,7 @@ import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.t
 import { deleteOrganization } from '../../support/fixtures/organization-deletions.ts';
 import { REMOVE, mutateOrganization } from '../../support/fixtures/organizations.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** A person whose answer with the first API key was lost accepts the invitation again. */
 
@@ -139,7 +140,7 @@ const LOSSES: Record<string, (accepted: Accepted) => Promise<unknown>> = {
   },
 };
 
-test.each(Object.keys(LOSSES))('after %s the token is 404', async (loss) => {
+sampled(test, 3).each(Object.keys(LOSSES))('after %s the token is 404', async (loss) => {
   const { body } = await accept();
   await LOSSES[loss]?.(body);
   expect(await accept()).toMatchObject(NOT_FOUND);
@@ -154,4 +155,21 @@ test('each acceptance has an audit log entry; token and keys are in no table and
   expect(entries).toHaveLength(2);
   const kept = [await dumpTables(gateway), ...gateway.logged].join('\n');
   for (const secret of [token, ...answers.map(({ body }) => body.apiKey.key)]) expect(kept).not.toContain(secret);
+});
+
+test('the token replaces no key of an account that is joined to an identity provider', async () => {
+  const { body } = await accept();
+  await gateway.dependencies.sql.query(
+    `insert into identity (id, issuer, subject, user_id, created_at, last_signed_in_at)
+      select gen_random_uuid(), 'https://provider.example', $1, id, now(), now() from user_account where email = $1`,
+    [email],
+  );
+  expect(await accept()).toMatchObject({
+    status: 409,
+    body: {
+      error:
+        'the invitation was accepted, and its account is joined to an identity provider; sign in on the page /sign-in',
+    },
+  });
+  expect([await statusOf(body), (await rowsOf('api_key')).length]).toEqual([200, 1]);
 });

@@ -13,6 +13,7 @@ import {
 } from '../../support/fixtures/invitations.ts';
 import { CHANGE, mutateOrganization, refused } from '../../support/fixtures/organizations.ts';
 import { dumpTables } from '../../support/fixtures/second-gateway.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 const mutate = (key: string, query: string, input: object) => mutateOrganization(gateway, key, query, input);
@@ -87,7 +88,7 @@ describe('inviting', () => {
     gateway.setClock(undefined);
   });
 
-  test.each(['', 'x', 'a@', '@b', 'a b@example.com', `${'a'.repeat(250)}@example.com`, 'a@example.com\0'])(
+  sampled(test, 3).each(['', 'x', 'a@', '@b', 'a b@example.com', `${'a'.repeat(250)}@example.com`, 'a@example.com\0'])(
     '%j is no e-mail address: 400',
     async (email) => {
       const { key } = await gateway.createKey();

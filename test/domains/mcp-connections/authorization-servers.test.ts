@@ -8,6 +8,7 @@ import {
   visit,
 } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OAuthFixture;
@@ -45,7 +46,7 @@ async function connect(body: Record<string, unknown> = {}): Promise<string> {
 }
 
 describe('discovery', () => {
-  test.each<[string, () => void, string]>([
+  sampled(test, 4).each<[string, () => void, string]>([
     [
       'no PKCE announced',
       () => (fixture.metadata = { code_challenge_methods_supported: undefined }),

@@ -80,7 +80,8 @@ describe('stdio', () => {
 
   test('no process is ever started: the source has no code for it, and the command of a connection is not run', async () => {
     const files = (await readdir('src', { recursive: true })).filter(
-      (file) => file.endsWith('.ts') && !file.includes('postgres/embedded'),
+      // The recorder starts agents, on the machine of its user.
+      (file) => file.endsWith('.ts') && !file.includes('postgres/embedded') && !file.startsWith('recorder/'),
     );
     expect(files.length).toBeGreaterThan(50);
     for (const file of files) {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { enqueueJob, startJobWorker } from '../../../src/core/jobs.ts';
-import { mcpRefreshJob } from '../../../src/domains/mcp-connections/oauth/token-refresh-job.ts';
+import { mcpRefreshJob } from '../../../src/domains/mcp-connections/authorization/token-refresh-job.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { visit } from '../../support/fixtures/mcp-connections.ts';

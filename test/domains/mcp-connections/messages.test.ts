@@ -5,6 +5,7 @@ import { mutate } from '../../support/fixtures/sessions.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 import { type Handler, type Peer, mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
 import { type Exchange, oddMcpHandler } from '../../support/peers/odd-mcp-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Messages about MCP servers and authorization servers, from which an administrator learns what to do. HOST is the server. */
 
@@ -100,7 +101,7 @@ const MCP_SERVERS: readonly [string, Handler, string][] = [
   ],
 ];
 
-test.each(MCP_SERVERS)('%s: the same message on both APIs', async (name, handler, message) => {
+sampled(test, 4).each(MCP_SERVERS)('%s: the same message on both APIs', async (name, handler, message) => {
   peer.handler = handler;
   const { host } = new URL(peer.origin);
   const error = message.replaceAll('HOST', host);
@@ -172,7 +173,7 @@ describe('the page after an authorization', () => {
     fixture.onToken = answers(status, type, body);
   };
 
-  test.each<[string, (fixture: OAuthFixture) => void, string]>([
+  sampled(test, 3).each<[string, (fixture: OAuthFixture) => void, string]>([
     [
       'a description of a refusal',
       tokens(400, 'application/json', '{"error":"invalid_scope","error_description":"unknown scope: <everything>"}'),

@@ -7,6 +7,7 @@ import {
   clientIdIn,
   json,
 } from '../../support/fixtures/authorized-connections.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Authorization servers that break the specifications, as people use them. */
 
@@ -145,7 +146,7 @@ const DISCOVERY: Readonly<Record<string, () => void>> = {
 };
 
 describe('discovery', () => {
-  test.each(Object.entries(DISCOVERY))('%s: the connection is authorized', async (_, misbehave) => {
+  sampled(test, 5).each(Object.entries(DISCOVERY))('%s: the connection is authorized', async (_, misbehave) => {
     await connections.start();
     misbehave();
     expect(await connections.use(await connections.connect())).toBe('TestMcpServerPayload');
@@ -201,7 +202,7 @@ function registered(change: (document: Record<string, unknown>) => object): void
 }
 
 describe('registration', () => {
-  test.each<[string, (document: Record<string, unknown>) => object]>([
+  sampled(test, 3).each<[string, (document: Record<string, unknown>) => object]>([
     [
       'nulls and empty texts',
       (document) => ({
@@ -273,7 +274,7 @@ describe('registration', () => {
     expect(clientIdIn((await connections.create()).body.authorizationUrl)).toMatch(/^client-/);
   });
 
-  test.each<[string, (id: string, url: string | null) => Promise<unknown>]>([
+  sampled(test, 3).each<[string, (id: string, url: string | null) => Promise<unknown>]>([
     ['does not come back', async () => undefined],
     [
       'is refused as an invalid request',
@@ -328,7 +329,7 @@ describe('clients that the server has forgotten', () => {
   const refusedBy = (status: number, body: unknown) => {
     connections.fixture.onToken = (request, response) => json(body, status)(request, response);
   };
-  test.each<[number, unknown]>([
+  sampled(test, 2).each<[number, unknown]>([
     [401, 'Unauthorized'],
     [401, { error: 'unauthorized' }],
     [400, { error: 'INVALID_CLIENT' }],
@@ -383,7 +384,7 @@ describe('token answers', () => {
     expect((await connections.status(id)).nextAction).toBe('AUTHORIZE');
   });
 
-  test.each<[number, unknown]>([
+  sampled(test, 2).each<[number, unknown]>([
     [401, { error: 'invalid_token' }],
     [403, { error: 'access_denied' }],
     [404, 'gone'],
@@ -409,7 +410,7 @@ describe('token answers', () => {
     expect((await visit(connections.gateway, back)).text).toContain('another issuer');
   });
 
-  test.each<[string, (answer: object) => object]>([
+  sampled(test, 2).each<[string, (answer: object) => object]>([
     ['nulls', (answered) => ({ ...answered, scope: null, id_token: null })],
     ['scopes in a list', (answered) => ({ ...answered, scope: ['a', 'b'] })],
     ['a lifetime as text', (answered) => ({ ...answered, expires_in: '3600' })],

@@ -11,6 +11,7 @@ import {
   answering,
   oddMcpHandler,
 } from '../../support/peers/odd-mcp-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** MCP servers that break the specification, as people use them. */
 
@@ -113,7 +114,7 @@ const STREAMS: Readonly<Record<string, OddServer>> = {
 };
 
 describe('answers', () => {
-  test.each(Object.entries(STREAMS))('a stream %s: the tools are listed', async (_, odd) => {
+  sampled(test, 2).each(Object.entries(STREAMS))('a stream %s: the tools are listed', async (_, odd) => {
     expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
   });
 
@@ -127,27 +128,32 @@ describe('answers', () => {
     expect(await read(await connect(odd))).toEqual([]);
   });
 
-  test.each([400, 404, 405, 500])('notifications answered with HTTP %d: the tools are listed', async (code) => {
-    const odd: OddServer = {
-      answer: ({ response, message }) => {
-        const isNotification = message.method?.startsWith('notifications/') === true;
-        if (isNotification) response.writeHead(code).end();
-        return isNotification;
-      },
-    };
-    expect(await read(await connect(odd))).toHaveLength(2);
-  });
-
-  test.each(Object.entries(ANSWERS))('%s: the server is connected and its tools are listed', async (_, odd) => {
-    expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
-  });
-
-  test.each(Object.entries(ANSWERS).filter(([name, odd]) => odd.mediaType === undefined && !NOT_STREAMED.has(name)))(
-    'as a stream, %s: the server is connected and its tools are listed',
-    async (_, odd) => {
-      expect(await read(await connect(streamed(odd)))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
+  sampled(test, 1).each([400, 404, 405, 500])(
+    'notifications answered with HTTP %d: the tools are listed',
+    async (code) => {
+      const odd: OddServer = {
+        answer: ({ response, message }) => {
+          const isNotification = message.method?.startsWith('notifications/') === true;
+          if (isNotification) response.writeHead(code).end();
+          return isNotification;
+        },
+      };
+      expect(await read(await connect(odd))).toHaveLength(2);
     },
   );
+
+  sampled(test, 6).each(Object.entries(ANSWERS))(
+    '%s: the server is connected and its tools are listed',
+    async (_, odd) => {
+      expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
+    },
+  );
+
+  sampled(test, 4).each(
+    Object.entries(ANSWERS).filter(([name, odd]) => odd.mediaType === undefined && !NOT_STREAMED.has(name)),
+  )('as a stream, %s: the server is connected and its tools are listed', async (_, odd) => {
+    expect(await read(await connect(streamed(odd)))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
+  });
 
   test('more than 16 pages of tools are listed', async () => {
     const tools = many(500);
@@ -282,7 +288,7 @@ const ODD_TOOLS: [string, unknown, object][] = [
   ['no object', 'alpha', { ...UNREADABLE, name: '', inputSchema: {}, problem: 'the tool must be an object' }],
 ];
 
-test.each(ODD_TOOLS)(
+sampled(test, 3).each(ODD_TOOLS)(
   'a tool with %s is listed with what can be read, and so are the others',
   async (_, tool, expected) => {
     const tools = await read<object>(await connect({ tools: [ALPHA, tool, BETA] }), TOOL_FIELDS);
@@ -319,7 +325,7 @@ const PROBES: Readonly<Record<string, OddServer>> = {
 };
 
 describe('the version probe', () => {
-  test.each(Object.entries(PROBES))('answered with %s: `initialize` decides', async (_, odd) => {
+  sampled(test, 4).each(Object.entries(PROBES))('answered with %s: `initialize` decides', async (_, odd) => {
     expect(await read(await connect(odd))).toEqual([{ name: 'alpha' }, { name: 'beta' }]);
   });
 

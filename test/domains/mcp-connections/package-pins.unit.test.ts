@@ -22,7 +22,7 @@ const metadata = {
 };
 const json = (body: unknown) => new Response(JSON.stringify(body), { headers: { 'Content-Type': 'application/json' } });
 
-describe('oauth/authorization-flow.ts', () => {
+describe('authorization/authorization-flow.ts', () => {
   test('the package adds prompt=consent to offline_access, which is removed', async () => {
     const { authorizationUrl } = await startAuthorization(ISSUER, {
       metadata,
@@ -34,7 +34,7 @@ describe('oauth/authorization-flow.ts', () => {
   });
 });
 
-describe('oauth/client-authentication.ts', () => {
+describe('authorization/client-authentication.ts', () => {
   test('the package does not encode the credentials of HTTP Basic', async () => {
     let authorization: string | null = null;
     await exchangeAuthorization(ISSUER, {
@@ -52,7 +52,7 @@ describe('oauth/client-authentication.ts', () => {
   });
 });
 
-describe('oauth/oauth-fetch.ts', () => {
+describe('authorization/oauth-fetch.ts', () => {
   test('the package refuses null members of a token answer', async () => {
     const exchanged = exchangeAuthorization(ISSUER, {
       metadata,
@@ -66,7 +66,7 @@ describe('oauth/oauth-fetch.ts', () => {
   });
 });
 
-describe('oauth/discovery.ts', () => {
+describe('authorization/discovery.ts', () => {
   test('the discovery of the package ends at the first place that answers with a web page', async () => {
     const asked: string[] = [];
     const discovered = discoverOAuthServerInfo('https://mcp.example/mcp', {

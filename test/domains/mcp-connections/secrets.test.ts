@@ -3,6 +3,7 @@ import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { open, visit } from '../../support/fixtures/mcp-connections.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
 import { mcpHandler, startPeer } from '../../support/peers/mcp-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway({ ALLOW_PRIVATE_NETWORK: 'true' });
 let fixture: OAuthFixture;
@@ -175,7 +176,7 @@ const INVALID_INPUTS: readonly (readonly [what: string, input: object | string, 
   ['a literal block', `{ remote: { """${SECRET}""" } }`, /Expected Name, found BlockString\.$/],
 ];
 
-test.for(INVALID_INPUTS)(
+sampled(test, 4).for(INVALID_INPUTS)(
   'the error for invalid input names the field, but does not contain its value: %s',
   async ([, input, expected]) => {
     const isLiteral = typeof input === 'string';

@@ -3,6 +3,7 @@ import { type TestGateway, startTestGateway } from '../../support/fixtures/gatew
 import { visit } from '../../support/fixtures/mcp-connections.ts';
 import { full } from '../../support/proof.ts';
 import { type OAuthFixture, startOAuthFixture } from '../../support/peers/mcp-authorization-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** The number of concurrent uses, spread over two gateways. */
 const USES = full ? 100 : 30;
@@ -194,7 +195,7 @@ const LATE_RESPONSES: Readonly<Record<string, [status: number, body: object]>> =
   'a temporary failure': [503, { error: 'temporarily_unavailable' }],
 };
 
-test.each(Object.entries(LATE_RESPONSES))(
+sampled(test, 2).each(Object.entries(LATE_RESPONSES))(
   'a refresh that ends after the connection was authorized again changes nothing: %s',
   async (_, [status, body]) => {
     const id = await connect();

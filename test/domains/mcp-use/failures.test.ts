@@ -10,6 +10,7 @@ import {
 } from '../../support/fixtures/mcp-use.ts';
 import { readStatus } from '../../support/fixtures/mcp-connections.ts';
 import { mcpHandler } from '../../support/peers/mcp-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 let fixture: UseFixture;
 beforeAll(async () => {
@@ -49,7 +50,7 @@ test('502: a server that cannot be reached is told apart, the connection says so
   expect(await readStatus(fixture.gateway, fixture.key, connectionId)).toMatchObject({ status: 'CONNECTED' });
 });
 
-test.each([
+sampled(test, 3).each([
   ['an HTML page', 200, 'text/html', '<p>Hello</p>', 502, 'UPSTREAM_NOT_MCP'],
   ['JSON that is no JSON-RPC', 200, 'application/json', '{"hello":1}', 502, 'UPSTREAM_NOT_MCP'],
   ['malformed JSON', 200, 'application/json', '{', 502, 'UPSTREAM_NOT_MCP'],

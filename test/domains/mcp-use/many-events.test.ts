@@ -10,6 +10,7 @@ import {
 } from '../../support/fixtures/mcp-use.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
 import { oddMcpHandler } from '../../support/peers/odd-mcp-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Streams of a server with very many events, or very many bytes in few. */
 
@@ -51,7 +52,7 @@ async function listedTools() {
 
 const TOO_MANY = 'the answer of the MCP server has more than 50000 events';
 
-test.each([
+sampled(test, 1).each([
   ['data', 'data: 1\n\n'],
   ['comments', ':\n\n'],
   ['carriage returns', 'data: 1\r\r'],
@@ -72,7 +73,7 @@ test.each([
   expect(await listedTools()).toBe('the MCP server failed: it answers with more than 50000 events');
 });
 
-test.each([
+sampled(test, 2).each([
   ['line feeds', '\n'.repeat(3_900_000), '\n'],
   ['carriage returns', '\r'.repeat(3_900_000), '\r'],
   ['both', '\r\n'.repeat(1_950_000), '\r\n'],

@@ -77,7 +77,7 @@ test('404: a session of another key, of another connection or of nobody is not s
     await call({ ...fixture, key }, session),
     await call({ ...fixture, connectionId: otherConnection }, session),
     await call(fixture, 'session-1'),
-    await call(fixture, `${session.slice(0, -2)}AA`),
+    await call(fixture, `${session.slice(0, -4)}${session.at(-4) === 'A' ? 'B' : 'A'}${session.slice(-3)}`),
   ];
   for (const answer of tried) expect(answer).toEqual({ status: 404, text: undefined, code: -32001 });
   expect(fixture.peer.requests.length).toBe(before);
@@ -121,4 +121,30 @@ test('any process serves a session', async () => {
   });
   expect(await answer.json()).toMatchObject({ result: { content: [{ text: expect.stringContaining(': 1') }] } });
   await second.close();
+});
+
+test('a session that the gateway begins for a call is ended at the server before the answer', async () => {
+  sessions.clear();
+  const path = `/v1/mcp-connections/${fixture.connectionId}/tool-calls`;
+  const { status } = await fixture.gateway.rest('POST', path, { key: fixture.key, body: { name: 'add' } });
+  expect([status, fixture.peer.requests.at(-1), sessions.size]).toEqual([200, 'DELETE /mcp', 0]);
+});
+
+test('404: a server that answers 400 to a session that it no longer knows, so that the client begins a new one', async () => {
+  const session = await initialize(fixture);
+  const before = fixture.peer.handler;
+  const refusing = (message: string): Handler => {
+    const text = JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message } });
+    return (request, response) => {
+      request.resume();
+      response.writeHead(400, { 'Content-Type': 'application/json' }).end(text);
+    };
+  };
+  const statusOf = async (headers: Record<string, string>) => (await post(fixture, toolCall(), headers)).status;
+  fixture.peer.handler = refusing('Bad Request: No valid session ID provided');
+  expect(await statusOf({ 'Mcp-Session-Id': session })).toBe(404);
+  expect(await statusOf({})).toBe(400);
+  fixture.peer.handler = refusing('Bad Request: unsupported protocol version');
+  expect(await statusOf({ 'Mcp-Session-Id': session })).toBe(400);
+  fixture.peer.handler = before;
 });

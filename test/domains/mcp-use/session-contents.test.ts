@@ -9,6 +9,10 @@ import { type Peer, startPeer } from '../../support/peers/mcp-server.ts';
 
 interface Content {
   readonly tools?: readonly string[];
+  /** Pages by the tools that name them. */
+  readonly pages?: Readonly<Record<string, string>>;
+  /** Resources that are not listed. */
+  readonly unlisted?: Readonly<Record<string, string>>;
   readonly prompts?: readonly string[];
   readonly resources?: Readonly<Record<string, string>>;
 }
@@ -20,19 +24,25 @@ interface Request {
 }
 
 /** A server of an older generation, which knows only the methods of what it has. */
-function serverOf({ tools = [], prompts, resources }: Content): RequestListener {
+function serverOf({ tools = [], pages = {}, prompts, resources, unlisted = {} }: Content): RequestListener {
   const resultOf = ({ method, params: { name = '', uri = '' } = {} }: Request): object | undefined => {
     if (method === 'initialize')
       return { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 'x', version: '1' } };
     if (method === 'tools/list')
-      return { tools: tools.map((tool) => ({ name: tool, inputSchema: { type: 'object' } })) };
+      return {
+        tools: [...tools, ...Object.keys(pages)].map((each) => ({
+          name: each,
+          inputSchema: { type: 'object' },
+          ...(pages[each] !== undefined && { _meta: { ui: { resourceUri: pages[each] } } }),
+        })),
+      };
     if (method === 'prompts/list') return prompts && { prompts: prompts.map((prompt) => ({ name: prompt })) };
     if (method === 'prompts/get' && prompts?.includes(name))
       return { messages: [{ role: 'user', content: { type: 'text', text: name } }] };
     if (method === 'resources/list')
       return resources && { resources: Object.keys(resources).map((each) => ({ uri: each, name: each })) };
-    if (method === 'resources/read' && resources?.[uri] !== undefined)
-      return { contents: [{ uri, text: resources[uri] }] };
+    const found = resources?.[uri] ?? unlisted[uri];
+    if (method === 'resources/read' && found !== undefined) return { contents: [{ uri, text: found }] };
     return undefined;
   };
   return (request: IncomingMessage, response) => {
@@ -55,16 +65,32 @@ let address: string;
 beforeAll(async () => {
   fixture = await startUseFixture();
   fixture.peer.handler = serverOf({
-    tools: ['ok', 'a:b', 'with space', 'x/y', 'dotted.name', LONG],
+    tools: ['a:b', 'with space', 'x/y', 'dotted.name', LONG],
     prompts: ['review'],
+    pages: { ok: 'ui://first/page' },
+    unlisted: { 'ui://first/page': 'of the first' },
   });
   others = await Promise.all([
-    startPeer(serverOf({ prompts: ['review', 'plan'], resources: { 'ui://time/app.html': '<p>time</p>' } })),
-    startPeer(serverOf({ resources: { 'ui://other': 'other', 'ui://time/app.html': 'the second' } })),
+    startPeer(
+      serverOf({
+        prompts: ['review', 'plan'],
+        resources: { 'ui://time/app.html': '<p>time</p>', 'file:///shared': 'shared' },
+        unlisted: { 'file:///of-second': 'mine', 'file:///of-both': 'mine' },
+      }),
+    ),
+    startPeer(
+      serverOf({
+        pages: { forbidden: 'ui://time/app.html' },
+        resources: { 'ui://other': 'other', 'file:///shared': 'forged', 'ui://first/page': 'forged' },
+        unlisted: { 'file:///of-both': 'forged', 'ui://time/app.html': 'forged' },
+      }),
+    ),
   ]);
   const first = await fixture.connect({ name: 'first' });
   const second = await fixture.connect({ name: 'second', serverUrl: `${others[0]?.origin}/mcp` });
   const third = await fixture.connect({ name: 'third', serverUrl: `${others[1]?.origin}/mcp` });
+  const body = { toolPolicy: { mode: 'ONLY', names: [] } };
+  await fixture.gateway.rest('PATCH', `/v1/mcp-connections/${third}/settings`, { key: fixture.key, body });
   const id = await createSession(fixture.gateway, fixture.key, { mcpServers: [first, second, third] });
   address = `${fixture.url}/v1/sessions/${id}/mcp`;
 });
@@ -84,7 +110,7 @@ interface Answer {
     readonly resources?: readonly Item[];
     readonly _meta?: { readonly 'workspace-gateway/notices': readonly { readonly message: string }[] };
   };
-  readonly error?: { readonly code: number; readonly message: string };
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: object };
 }
 
 async function ask(method: string, params: object = {}, to = address): Promise<Answer> {
@@ -106,13 +132,44 @@ test('prompts are listed and got under the handle of their server', async () => 
   expect((await ask('prompts/get', { name: 'first__plan' })).error).toMatchObject({ code: -32_601 });
 });
 
-test('resources are listed, and read from the first server that has them', async () => {
+test('a resource is read from the only server that lists it, or has it; one of several is refused, and named in a notice of the list', async () => {
   const { result } = await ask('resources/list');
-  expect(result?.resources?.map(({ uri }) => uri)).toEqual(['ui://time/app.html', 'ui://other', 'ui://time/app.html']);
+  expect(result?.resources?.map(({ uri }) => uri)).toEqual([
+    'ui://time/app.html',
+    'file:///shared',
+    'ui://other',
+    'file:///shared',
+    'ui://first/page',
+  ]);
+  expect(result?._meta?.['workspace-gateway/notices']).toEqual([
+    { handle: 'third', message: 'the address file:///shared cannot be read: second and third list it' },
+  ]);
+  const read = async (uri: string) => {
+    const { result: found, error } = await ask('resources/read', { uri });
+    return found ? { result: found } : { error };
+  };
+  const contentsOf = (uri: string, text: string) => ({ result: { contents: [{ uri, text }] } });
+  expect(await read('ui://other')).toEqual(contentsOf('ui://other', 'other'));
+  const ambiguous = (uri: string, message: string) => ({
+    error: {
+      code: -32_000,
+      message: `the address ${uri} is of several connections: ${message}`,
+      data: { code: 'AMBIGUOUS_RESOURCE' },
+    },
+  });
+  expect(await read('file:///shared')).toEqual(ambiguous('file:///shared', 'second and third'));
+  // No server lists them.
+  expect(await read('file:///of-second')).toEqual(contentsOf('file:///of-second', 'mine'));
+  expect(await read('file:///of-both')).toEqual(ambiguous('file:///of-both', 'second and third'));
+  expect((await read('ui://none')).error).toBeDefined();
+});
+
+test('a page that the tools of one server alone name is read from it, whoever lists it', async () => {
   const read = async (uri: string) => (await ask('resources/read', { uri })).result;
+  // The third lists it, and the first names it.
+  expect(await read('ui://first/page')).toEqual({ contents: [{ uri: 'ui://first/page', text: 'of the first' }] });
+  // A tool that may not be used names nothing.
   expect(await read('ui://time/app.html')).toEqual({ contents: [{ uri: 'ui://time/app.html', text: '<p>time</p>' }] });
-  expect(await read('ui://other')).toEqual({ contents: [{ uri: 'ui://other', text: 'other' }] });
-  expect((await ask('resources/read', { uri: 'ui://none' })).error).toBeDefined();
 });
 
 test('tools with names that clients refuse, also because of the handle before them, are left out and named', async () => {

@@ -30,6 +30,7 @@ afterAll(async () => {
   await second.stop();
 });
 beforeEach(() => {
+  fixture.forgetLists();
   fixture.peer.handler = mcpHandler();
   second.handler = mcpHandler();
 });
@@ -180,6 +181,7 @@ test('a list that is cut says so', async () => {
   const many = (length: number) => Array.from({ length }, (_, index) => ({ ...ALPHA, name: `tool-${index}` }));
   fixture.peer.handler = oddMcpHandler({ tools: many(2000) });
   expect((await list()).notices).toBeUndefined();
+  fixture.forgetLists();
   fixture.peer.handler = oddMcpHandler({ tools: many(2001) });
   expect((await list()).notices).toEqual([
     { handle: 'weather-tides', message: 'it has more tools than the 2000 that were read' },
@@ -194,8 +196,10 @@ test('tools on many pages are listed, and each of them once', async () => {
   };
   fixture.peer.handler = oddMcpHandler({ page: pagesOf(500, 20) });
   expect((await list()).names).toHaveLength(502);
+  fixture.forgetLists();
   fixture.peer.handler = oddMcpHandler({ page: () => ({ tools: [ALPHA], nextCursor: 'again' }) });
   expect(await list()).toEqual({ names: ['weather-tides__alpha', 'second__add', 'second__now'] });
+  fixture.forgetLists();
   fixture.peer.handler = oddMcpHandler({ page: pagesOf(3_000, 1_000) });
   const { names, notices } = await list();
   expect(names).toHaveLength(2_002);

@@ -71,3 +71,17 @@ test('a call is no event of its session if the settings say so', async () => {
   const events = await fixture.gateway.rest('GET', `/v1/sessions/${sessionId}/events`, { key: fixture.key });
   expect([events.status, events.text]).toEqual([200, expect.not.stringContaining('tool_call')]);
 });
+
+test.each([[['now']], [7], [null], [undefined]])(
+  'a call whose name is no text (%j) is answered like an unknown tool, and the server is not asked',
+  async (name) => {
+    const before = fixture.peer.requests.length;
+    const call = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: {} } };
+    const answer = await post(fixture, call);
+    expect([answer.status, await answer.json()]).toEqual([
+      200,
+      { ...UNKNOWN, error: { ...UNKNOWN.error, message: 'Unknown tool: ' } },
+    ]);
+    expect(fixture.peer.requests.length).toBe(before);
+  },
+);

@@ -13,6 +13,7 @@ import {
 } from '../../support/fixtures/gateway.ts';
 import { startServedGateway } from '../../support/fixtures/served-gateway.ts';
 import { connectSocket } from '../../support/fixtures/websockets.ts';
+import { sampled } from '../../support/sample.ts';
 
 const DAY_MS = 86_400_000;
 const ROLE = 'query Role { viewer { role } }';
@@ -162,7 +163,7 @@ test('a repeated publication adds documents; another document under a published 
   expect(await run({ documentId: 'a' })).toEqual(RAN);
 });
 
-test.each([
+sampled(test, 4).each([
   ['client', { client: '', version: '1', operations: { a: ROLE } }, 'client: must not be empty'],
   ['version', { client: 'a', operations: { a: ROLE } }, 'version: is required'],
   ['no operations', { client: 'a', version: '1' }, 'operations: '],

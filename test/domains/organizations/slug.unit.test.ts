@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { firstFreeSlug, slugFromName } from '../../../src/domains/organizations/slug.ts';
+import { firstFreeSlug, slugFromName } from '../../../src/domains/organizations/creation.ts';
 
 describe('the slug of a name', () => {
   test.each([

@@ -6,11 +6,11 @@ import { createSession, moveTo } from '../../support/fixtures/sessions.ts';
 
 /** A run of the retention job that ends in the middle. */
 
-const gateway = useTestGateway();
+const gateway = useTestGateway({ AUDIT_RETENTION_MIN_DAYS: '1' });
 const at = (days: number) => gateway.setClock(new Date(Date.UTC(2026, 0, 1 + days)));
 
 async function apply({ signal = new AbortController().signal, jobId = 'another job' } = {}) {
-  await applyRetention({ ...workContext(gateway.dependencies), signal }, jobId);
+  await applyRetention({ ...workContext(gateway.dependencies), log: gateway.dependencies.log, signal }, jobId);
 }
 
 const finished = async (key: string) => {

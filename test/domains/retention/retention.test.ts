@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { applyRetention } from '../../../src/domains/retention/retention-job.ts';
+import type { SessionId } from '../../../src/core/ids.ts';
+import { sessionTopic, sessionsTopic } from '../../../src/domains/sessions/public.ts';
 import { workContext } from '../../../src/gateway/contexts.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
 import { untilWaitingForLock } from '../../support/fixtures/locks.ts';
 import { append, createSession, eventsOf, moveTo, mutate } from '../../support/fixtures/sessions.ts';
+import { startListening } from '../../support/fixtures/notifications.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 
 /** How long an organization keeps sessions, occurrences and its audit log. The clock of the gateway moves, so that things become old. */
@@ -12,7 +15,7 @@ import { runJobs } from '../../support/processes/jobs.ts';
 let gateway: TestGateway;
 let bounded: TestGateway;
 beforeAll(async () => {
-  gateway = await startTestGateway();
+  gateway = await startTestGateway({ AUDIT_RETENTION_MIN_DAYS: '1' });
   bounded = await startTestGateway({ RETENTION_MAX_DAYS: '30' }, { beside: gateway });
 });
 afterAll(async () => {
@@ -25,7 +28,7 @@ const at = (days: number) => gateway.setClock(new Date(Date.UTC(2026, 0, 1) + da
 
 async function apply(to: TestGateway = gateway): Promise<void> {
   const { signal } = new AbortController();
-  await applyRetention({ ...workContext(to.dependencies), signal }, crypto.randomUUID());
+  await applyRetention({ ...workContext(to.dependencies), log: to.dependencies.log, signal }, crypto.randomUUID());
 }
 
 interface Days {
@@ -62,18 +65,32 @@ const sessionsOf = async (organizationId: string) =>
 test('nothing is deleted by default; administrators set days, which both APIs show, and others are refused', async () => {
   const { key, organization, organizationId } = await gateway.createKey();
   const member = await gateway.createKey({ organization, role: 'member' });
-  const forever = { sessionDays: null, occurrenceDays: null, auditLogDays: null, isLimitedByOperator: false };
+  const forever = {
+    sessionDays: null,
+    occurrenceDays: null,
+    auditLogDays: null,
+    ownSessionDays: null,
+    ownOccurrenceDays: null,
+    ownAuditLogDays: null,
+    // AUDIT_RETENTION_DAYS.
+    limitedByOperator: ['auditLogDays'],
+    isLimitedByOperator: true,
+  };
   expect((await gateway.rest('GET', pathOf(organizationId), { key })).body).toEqual(forever);
-  expect((await set(key, organizationId, { sessionDays: 7 })).body).toEqual({ ...forever, sessionDays: 7 });
+  expect((await set(key, organizationId, { sessionDays: 7 })).body).toEqual({
+    ...forever,
+    sessionDays: 7,
+    ownSessionDays: 7,
+  });
   const input = { organizationId, occurrenceDays: 9, sessionDays: null };
   const changed = await mutate<{ retention: object }>(
     gateway,
     key,
     'updateOrganizationRetention',
     input,
-    'retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator }',
+    `retention { ${Object.keys(forever).join(' ')} }`,
   );
-  expect(changed.retention).toEqual({ ...forever, occurrenceDays: 9 });
+  expect(changed.retention).toEqual({ ...forever, occurrenceDays: 9, ownOccurrenceDays: 9 });
   expect([
     (await set(member.key, organizationId, {})).status,
     (await set(key, organizationId, { sessionDays: 0 })).body,
@@ -163,11 +180,39 @@ test('the bound of the operator counts where it is shorter, also without a setti
     sessionDays: 30,
     occurrenceDays: 5,
     auditLogDays: 30,
+    ownSessionDays: 40,
+    ownOccurrenceDays: 5,
+    ownAuditLogDays: null,
+    limitedByOperator: ['sessionDays', 'auditLogDays'],
     isLimitedByOperator: true,
   });
   bounded.setClock(new Date(Date.UTC(2026, 0, 1) + 31 * DAY));
   await apply(bounded);
   expect(await sessionsOf(organizationId)).not.toContain(id);
+});
+
+test('the audit log cannot be cut below the floor of the operator, and the entry has the new days', async () => {
+  const { key, organizationId } = await gateway.createKey();
+  const usual = await startTestGateway({}, { beside: gateway });
+  const keep = (auditLogDays: number) =>
+    usual.rest<{ error: string }>('PATCH', pathOf(organizationId), { key, body: { auditLogDays } });
+  expect(await keep(89)).toMatchObject({
+    status: 400,
+    body: { error: 'auditLogDays: must be at least 90, as the operator has set' },
+  });
+  expect((await keep(90)).status).toBe(200);
+  await usual.close();
+  const entries = await gateway.dependencies.sql.query(
+    `select detail from audit_entry where organization_id = $1 and operation = 'updateOrganizationRetention'`,
+    [organizationId],
+  );
+  expect(entries).toEqual([{ detail: '90' }]);
+  // RETENTION_MAX_DAYS is shorter.
+  const own = await bounded.rest<{ auditLogDays: number }>('PATCH', pathOf(organizationId), {
+    key,
+    body: { auditLogDays: 30 },
+  });
+  expect([own.status, own.body.auditLogDays]).toEqual([200, 30]);
 });
 
 test('a hold that is set while retention runs wins or loses, never half', async () => {
@@ -199,4 +244,36 @@ test('two workers delete each session once', async () => {
     key,
   });
   expect(body.items.map(({ subjectId }) => subjectId).toSorted()).toEqual(ids.toSorted());
+});
+
+test('the followers of what is deleted are informed, each session once', async () => {
+  at(0);
+  const { key, organizationId } = await gateway.createKey();
+  const old = [await finished(key), await finished(key)];
+  at(20);
+  await set(key, organizationId, { sessionDays: 10 });
+  const published: string[] = [];
+  const topics = [...old.map((id) => sessionTopic(id as SessionId)), sessionsTopic(organizationId)];
+  const ends = topics.map((topic) => gateway.dependencies.notifier.subscribe(topic, () => published.push(topic)));
+  await startListening(gateway);
+  published.length = 0;
+  await apply();
+  for (const end of ends) end();
+  expect(published.toSorted()).toEqual(topics.toSorted());
+});
+
+test('while the clock of the process differs from that of the database, nothing is deleted', async () => {
+  at(0);
+  const { key, organizationId } = await gateway.createKey();
+  const id = await finished(key);
+  await set(key, organizationId, { sessionDays: 10, occurrenceDays: 10, auditLogDays: 10 });
+  const entries = async () => (await auditRows(gateway)).filter((row) => row.organizationId === organizationId).length;
+  const written = await entries();
+  gateway.setProcessClock(new Date(Date.UTC(2027, 1, 5)));
+  await apply();
+  expect(await sessionsOf(organizationId)).toEqual([id]);
+  expect(await entries()).toBe(written);
+  at(400);
+  await apply();
+  expect(await sessionsOf(organizationId)).toEqual([]);
 });

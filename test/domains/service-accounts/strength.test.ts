@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest';
 import { CookieJar } from '../../support/fixtures/company-sign-in.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import {
   SERVICE_ACCOUNTS,
   createServiceAccount,
   createServiceAccountKey,
 } from '../../support/fixtures/service-accounts.ts';
+import { createSession } from '../../support/fixtures/sessions.ts';
 
 /** That keys of service accounts give nobody more than they had, and end with the account whatever happens at the same time. */
 
@@ -95,4 +97,34 @@ test('of keys that are created while their account is deleted, none works afterw
   expect(later.map(({ status }) => status)).toEqual([404, 401]);
   const keys = [account.key, ...made.flatMap(({ body }) => body.key ?? [])];
   for (const key of keys) expect(await statusOf(key)).toBe(401);
+});
+
+test('a change that an account began as administrator is committed before the answer that it is none any more', async () => {
+  const admin = await gateway.createKey();
+  const account = await createServiceAccountKey(gateway, admin.key, { role: 'admin', scopes: ['sessions.write'] });
+  const sessionId = await createSession(gateway, admin.key, { visibility: 'PUBLIC' });
+  const order: string[] = [];
+  await whileLocked(gateway, 'select from session where id = ? for update', [sessionId], async (release) => {
+    const path = `/v1/sessions/${sessionId}`;
+    const changed = gateway
+      .rest('PATCH', path, { key: account.key, body: { title: 'Late' } })
+      .then(({ status }) => order.push(`changed ${status}`));
+    await untilWaitingForLock(gateway, 1);
+    const demoted = gateway
+      .rest('PATCH', `${SERVICE_ACCOUNTS}/${account.id}`, { key: admin.key, body: { role: 'member' } })
+      .then(({ status }) => order.push(`demoted ${status}`));
+    await untilWaitingForLock(gateway, 2);
+    expect(order).toEqual([]);
+    await release();
+    await Promise.all([changed, demoted]);
+  });
+  expect(order.toSorted()).toEqual(['changed 200', 'demoted 200']);
+});
+
+test('of a deleted account nothing keeps the name but the audit log', async () => {
+  const admin = await gateway.createKey();
+  const { id } = await createServiceAccount(gateway, admin.key, { name: 'Nightly builds of Ann' });
+  await gateway.rest('DELETE', `${SERVICE_ACCOUNTS}/${id}`, { key: admin.key });
+  const { sql } = gateway.dependencies;
+  expect(await sql.query('select name from user_account where id = $1', [id])).toEqual([{ name: null }]);
 });

@@ -1,11 +1,12 @@
 import { Readable } from 'node:stream';
 import { beforeAll, expect, test } from 'vitest';
-import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/names.ts';
 import { parseCommandLine } from '../../../src/operator/command-line.ts';
 import { runCommand } from '../../../src/operator/commands.ts';
 import { AGENT_LINES, ODD_LINES } from '../../support/fixtures/agent-lines.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, readAll } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** `events import --format`: lines of agents from a file or standard input. */
 
@@ -22,7 +23,7 @@ async function importLines(sessionId: string, format: string, lines: readonly st
   return runCommand(gateway.dependencies, command, { progress: { write: () => undefined }, input });
 }
 
-test.each(FORMAT_NAMES)('%s: the events are those of a request with the same lines', async (format) => {
+sampled(test, 3).each(FORMAT_NAMES)('%s: the events are those of a request with the same lines', async (format) => {
   const lines = [...AGENT_LINES[format], ...ODD_LINES];
   const [imported, sent] = [await createSession(gateway, key), await createSession(gateway, key)];
   await importLines(imported, format, lines);

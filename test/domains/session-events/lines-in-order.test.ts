@@ -101,7 +101,16 @@ test.each(BLANK_LINES)('a body of the blank line %j is answered with 200, and st
   });
   expect([blank.status, blank.body]).toEqual([
     200,
-    { sessionId: id, firstId: 2, lastId: 1, isReplayed: false, events: 0, repairedTexts: 0, redactedSecrets: 0 },
+    {
+      sessionId: id,
+      firstId: 2,
+      lastId: 1,
+      isReplayed: false,
+      events: 0,
+      repairedTexts: 0,
+      redactedSecrets: 0,
+      repeatedLines: 0,
+    },
   ]);
   expect(await readAll(gateway, key, id)).toHaveLength(1);
 });

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/names.ts';
 import { AGENT_LINES, ODD_LINES } from '../../support/fixtures/agent-lines.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo, readAll } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Lines of agents over REST: a body of the media type application/x-ndjson. */
 
@@ -44,7 +45,7 @@ const stored = async (sessionId: string) =>
 const linesOf = (events: readonly Data[]) =>
   events.filter(({ line }) => line === undefined || line.event === 1).map(({ event }) => event?.message);
 
-test.each(FORMAT_NAMES)('%s: each line is stored once and whole, whatever it is', async (format) => {
+sampled(test, 4).each(FORMAT_NAMES)('%s: each line is stored once and whole, whatever it is', async (format) => {
   const id = await createSession(gateway, key);
   const lines = [...AGENT_LINES[format], ...ODD_LINES];
   const { status, body } = await send(id, format, `${lines.join('\n')}\n\n`);
@@ -58,6 +59,7 @@ test.each(FORMAT_NAMES)('%s: each line is stored once and whole, whatever it is'
     events: events.length,
     repairedTexts: expect.any(Number) as number,
     redactedSecrets: 0,
+    repeatedLines: 0,
   });
 });
 
@@ -122,19 +124,21 @@ test('NUL characters and lone surrogates are replaced and counted; bytes that ar
   expect((await stored(id)).map(({ accumulatedText }) => accumulatedText)).toEqual(['a\uFFFDb\uFFFD', '\uFFFD']);
 });
 
-test.each<[format: string, body: string, status: number, error: string]>([
-  [
-    'perl',
-    '{}',
-    400,
-    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "claude-transcript", "codex-rollout", "gemini-chat", "opencode-storage", "text", "jsonl", "auto"',
-  ],
-  [
-    '',
-    '{}',
-    400,
-    'format: must be one of "claude", "codex", "gemini", "opencode", "openai-responses", "copilot", "cline", "pi", "claude-transcript", "codex-rollout", "gemini-chat", "opencode-storage", "text", "jsonl", "auto"',
-  ],
+const NOT_KNOWN = `format: must be one of ${FORMAT_NAMES.map((name) => `"${name}"`).join(', ')}`;
+
+test('lines without a format: the answer names the formats', async () => {
+  const id = await createSession(gateway, key);
+  const response = await gateway.fetch(`/v1/sessions/${id}/events`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${runner}`, 'Content-Type': 'application/x-ndjson' },
+    body: '{}',
+  });
+  expect([response.status, await response.json()]).toEqual([400, { error: NOT_KNOWN }]);
+});
+
+sampled(test, 3).each<[format: string, body: string, status: number, error: string]>([
+  ['perl', '{}', 400, NOT_KNOWN],
+  ['', '{}', 400, NOT_KNOWN],
   ['codex', '1\n'.repeat(10_001), 400, 'the body must have at most 10000 lines; send the others in another request'],
   ['codex', 'x'.repeat(4 * 1024 * 1024 + 1), 413, 'the body must be at most 4194304 bytes (4 MiB)'],
   ['codex; map="a=text"', '{}', 400, 'map: is only for the format jsonl'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { deleteOrphanedBatches } from '../../../src/domains/session-events/purge.ts';
+import { deleteOrphans } from '../../../src/domains/session-events/purge.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 
@@ -21,7 +21,11 @@ test('batch ids of a session that is gone are deleted within a day, in small bat
   const deleted: number[] = [];
   for (let hour = 0; hour < 24; hour += 1)
     for (let count = 1; count > 0; deleted.push(count))
-      count = await deleteOrphanedBatches(database.em.fork(), new Date(Date.UTC(2026, 10, 28, hour)), 2);
+      count = await deleteOrphans(database.em.fork(), {
+        table: 'session_event_batch',
+        at: new Date(Date.UTC(2026, 10, 28, hour)),
+        batch: 2,
+      });
   expect(deleted.filter((count) => count > 0)).toEqual([2, 1]);
   expect(await sql.query('select session_id, count(*)::int from session_event_batch group by 1', [])).toEqual([
     { session_id: kept, count: 2 },

@@ -2,6 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, readAll } from '../../support/fixtures/sessions.ts';
 import { STREAMING_FORMATS, streamedMessage } from '../../support/fixtures/streamed-messages.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Redacting a text that no event has as a whole. */
 
@@ -37,7 +38,7 @@ const markdownOf = async (id: string) => {
   return (await gateway.fetch(`/v1/sessions/${id}/export?format=markdown`, { headers })).text();
 };
 
-test.each(STREAMING_FORMATS)('%s: a text in parts of a message that has not ended', async (format) => {
+sampled(test, 2).each(STREAMING_FORMATS)('%s: a text in parts of a message that has not ended', async (format) => {
   const parts = ['It is sw', 'ord', 'fish "', '1", and ', 'again sword', 'fish "1', '". The s'];
   const { lines } = streamedMessage(format, parts);
   const id = await record(format, lines.slice(0, -1));

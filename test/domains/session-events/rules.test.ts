@@ -9,6 +9,7 @@ import {
   eventsOf,
   readAll,
 } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
@@ -106,7 +107,7 @@ describe('pages', () => {
     expect(backward).toEqual(all);
   });
 
-  test.each([
+  sampled(test, 3).each([
     ['', 1, 50, '50'],
     ['?limit=1', 1, 1, '1'],
     ['?limit=1000', 1, 1000, '1000'],
@@ -163,7 +164,7 @@ describe('pages', () => {
 
   const whole = 'must be a whole number';
   const ofEvent = 'must be the id of an event, in decimal digits';
-  test.each([
+  sampled(test, 4).each([
     ['?limit=0', 'limit: must be from 1 to 1000'],
     ['?limit=1001', 'limit: must be from 1 to 1000'],
     ['?limit=', `limit: ${whole}`],
@@ -184,7 +185,7 @@ describe('pages', () => {
     expect([answer.status, answer.body]).toEqual([400, { error }]);
   });
 
-  test.each([
+  sampled(test, 3).each([
     [{ first: 0 }, 'first: must be from 1 to 1000'],
     [{ first: 1001 }, 'first: must be from 1 to 1000'],
     [{ last: -1 }, 'last: must be from 1 to 1000'],

@@ -1,9 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import type { TimelineEvent } from '../../../src/console/event-content.ts';
-import { withEvents } from '../../../src/console/timeline.ts';
+import type { TimelineEvent } from '../../../src/console/sessions/event-content.ts';
+import { withEvents } from '../../../src/console/sessions/timeline.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, readAll } from '../../support/fixtures/sessions.ts';
 import { STREAMING_FORMATS, type StreamingFormat, streamedMessage } from '../../support/fixtures/streamed-messages.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Messages that an agent writes in parts: the parts are live, and the text so far is stored at its end and every 32 KiB. */
 
@@ -54,7 +55,7 @@ function shownOf(events: readonly object[]): string[] {
   return withEvents([], timeline).flatMap((item) => (item.kind === 'message' ? [item.text] : []));
 }
 
-test.each(STREAMING_FORMATS)('%s: a message of 20,000 characters in 5,000 parts', async (format) => {
+sampled(test, 2).each(STREAMING_FORMATS)('%s: a message of 20,000 characters in 5,000 parts', async (format) => {
   const parts = Array.from({ length: 5000 }, (_, index) => String(index).padStart(4, ' '));
   const { lines, text } = streamedMessage(format, parts);
   const { id, events, data, bytes, sent } = await record(format, lines);
@@ -71,17 +72,20 @@ test.each(STREAMING_FORMATS)('%s: a message of 20,000 characters in 5,000 parts'
   expect((await markdown.text()).split(text)).toHaveLength(2);
 });
 
-test.each(STREAMING_FORMATS)('%s: a long text is stored again every 32 KiB, whatever the requests', async (format) => {
-  const parts = Array.from({ length: 1600 }, (_, index) => `${index} `.padEnd(64, 'word '));
-  const { lines, text } = streamedMessage(format, parts);
-  const together = await record(format, lines);
-  const inParts = await record(format, lines, 400);
-  for (const { data, bytes, sent, events } of [together, inParts]) {
-    expect(wholeTexts(data)).toEqual([32, 64, 96, 100].map((kib) => text.slice(0, kib * 1024)));
-    expect(partsOf(data)).toEqual(parts);
-    expect(bytes).toBeLessThan(4 * sent + 256 * events.length);
-  }
-});
+sampled(test, 2).each(STREAMING_FORMATS)(
+  '%s: a long text is stored again every 32 KiB, whatever the requests',
+  async (format) => {
+    const parts = Array.from({ length: 1600 }, (_, index) => `${index} `.padEnd(64, 'word '));
+    const { lines, text } = streamedMessage(format, parts);
+    const together = await record(format, lines);
+    const inParts = await record(format, lines, 400);
+    for (const { data, bytes, sent, events } of [together, inParts]) {
+      expect(wholeTexts(data)).toEqual([32, 64, 96, 100].map((kib) => text.slice(0, kib * 1024)));
+      expect(partsOf(data)).toEqual(parts);
+      expect(bytes).toBeLessThan(4 * sent + 256 * events.length);
+    }
+  },
+);
 
 test('a text that is too long to be repeated is whole in its parts', async () => {
   const parts = Array.from({ length: 40 }, (_, index) => String(index).padEnd(10_000, '.'));

@@ -150,7 +150,7 @@ test('50 idle tails send the same statements at a poll as one, whatever they fol
   const callers = await Promise.all(Array.from({ length: 5 }, () => gateway.createKey()));
   const sessions = await Promise.all(callers.map(({ key }) => createSession(gateway, key)));
   const notified = new Promise<void>((resolve) => {
-    polled.dependencies.notifier.subscribe(sessionTopic(sessions[0] ?? ''), resolve);
+    polled.dependencies.notifier.subscribe(sessionTopic(sessions[0] ?? ''), () => resolve());
   });
   await append(gateway, callers[0]?.key ?? '', sessions[0] ?? '', eventsOf(1));
   // Otherwise the notification could make a tail read once more.

@@ -1,15 +1,15 @@
-import { beforeAll, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { recordingOf } from '../../support/fixtures/recordings.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** The totals of real agents, and those of runs that are resumed, or that were ended before their last total. */
 
 const gateway = useTestGateway();
 let key: string;
-beforeAll(async () => {
-  ({ key } = await gateway.createKey());
-});
+const beNew = async () => void ({ key } = await gateway.createKey());
+beforeEach(beNew);
 
 async function send(id: string, format: string, lines: readonly (object | string)[]): Promise<void> {
   const { status } = await gateway.rest('POST', `/v1/sessions/${id}/events`, {
@@ -25,14 +25,15 @@ async function usageOf(id: string) {
   return body;
 }
 
-/** The totals of a session with these requests. */
+/** The totals of a session with these requests, of an account that has recorded nothing: a message counts once for an account. */
 async function totals(format: string, ...requests: (object | string)[][]) {
+  await beNew();
   const id = await createSession(gateway, key);
   for (const lines of requests) await send(id, format, lines);
   return usageOf(id);
 }
 
-test.each([
+sampled(test, 3).each([
   [
     'claude',
     'claude',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { REPOSITORY_ID, createSession, mutate } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
@@ -243,7 +244,7 @@ describe('recordArtifact and recordPullRequest', () => {
     });
   });
 
-  test.each<[object, string]>([
+  sampled(test, 4).each<[object, string]>([
     [{ url: 'pr/1' }, 'url: must be an http or https URL'],
     [{ url: `https://example.com/${textOf(2029)}` }, 'url: must be at most 2048 characters'],
     [{ title: textOf(1001) }, 'title: must be at most 1000 characters'],

@@ -2,7 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { toGlobalId } from '../../../src/core/graphql/global-ids.ts';
 import { indexSessions } from '../../../src/domains/session-events/search-index.ts';
 import { auditRows } from '../../support/fixtures/audit-log.ts';
+import { endRights } from '../../support/fixtures/changes.ts';
 import { type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { readByAllPaths } from '../../support/fixtures/read-paths.ts';
 import { EventStream, append, createSession, eventsOf, moveTo, mutate } from '../../support/fixtures/sessions.ts';
 import { recordSession } from '../../support/fixtures/workspace.ts';
@@ -245,4 +247,41 @@ test('a held private session stays without its creator when that account is dele
   expect((await gateway.graphql(key, query, { id: held })).data).toEqual({
     session: { creator: null, hold: { reason: 'Evidence' } },
   });
+});
+
+test('holding and releasing change `updatedAt`, with which a change that was begun before is refused', async () => {
+  const { key } = await gateway.createKey();
+  const path = `/v1/sessions/${await createSession(gateway, key)}`;
+  const begun = async (at: string) => {
+    gateway.setClock(new Date(at));
+    return (await gateway.rest<{ updatedAt: string }>('GET', path, { key })).body.updatedAt;
+  };
+  const change = (expectedUpdatedAt: string) =>
+    gateway.rest('PATCH', path, { key, body: { title: 'Late', expectedUpdatedAt } });
+  const beforeHold = await begun('2030-01-01T00:00:00Z');
+  await gateway.rest('PUT', `${path}/hold`, { key, body: { reason: 'Evidence' } });
+  expect((await change(beforeHold)).status).toBe(409);
+  const beforeRelease = await begun('2030-01-02T00:00:00Z');
+  expect(beforeRelease).toBe('2030-01-01T00:00:00.000Z');
+  await gateway.rest('DELETE', `${path}/hold`, { key });
+  expect((await change(beforeRelease)).status).toBe(409);
+  gateway.setClock(undefined);
+});
+
+test('an administrator who is demoted while the hold waits for the organization holds nothing', async () => {
+  const admin = await gateway.createKey();
+  const other = await gateway.createKey({ organization: admin.organization, role: 'admin' });
+  const sessionId = await createSession(gateway, other.key, { visibility: 'PUBLIC' });
+  const membership = 'select from membership where user_id = ? for update';
+  const [demoted, held] = await whileLocked(gateway, membership, [other.userId], async (release) => {
+    // It has locked the organization, and waits for the membership.
+    const demotion = endRights(gateway, admin.key, 'demoted', other);
+    await untilWaitingForLock(gateway, 1);
+    const hold = gateway.rest('PUT', `/v1/sessions/${sessionId}/hold`, { key: other.key, body: { reason: 'Late' } });
+    await untilWaitingForLock(gateway, 2);
+    await release();
+    return Promise.all([demotion, hold]);
+  });
+  expect([demoted, held.status]).toEqual([undefined, 403]);
+  expect((await remove(other.key, sessionId)).status).toBe(204);
 });

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo, mutate } from '../../support/fixtures/sessions.ts';
+import { sampled, sampledRuns } from '../../support/sample.ts';
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 
@@ -163,7 +164,7 @@ test('pages of any size, direction and order contain each session once, even if 
       expect(new Set(all).size).toBe(23);
       expect(await readAllPages(size, backward, orderBy)).toEqual(all);
     }),
-    { numRuns: 15 },
+    { numRuns: sampledRuns(15, 4) },
   );
 });
 
@@ -178,7 +179,7 @@ test('a cursor stays valid while sessions are created and deleted', async () => 
   expect(titlesOf(await list(key, { first: 2, after: first.pageInfo.endCursor }))).toEqual(['b', 'a']);
 });
 
-test.each([
+sampled(test, 3).each([
   [{ first: 0 }, 'first: must be from 1 to 100'],
   [{ first: 101 }, 'first: must be from 1 to 100'],
   [{ first: 1, last: 1 }, 'last: must not be given together with first'],

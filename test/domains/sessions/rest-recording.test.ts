@@ -1,9 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { recordedPullRequestExample } from '../../../src/domains/sessions/rest-examples.ts';
+import { exampleOf } from '../../../src/core/documents.ts';
+import { pullRequestDocument } from '../../../src/domains/sessions/documents.ts';
 import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 
 /** A runner that uses only REST: it creates a session, moves it through its states, and records its results. */
+
+const {
+  id: _id,
+  createdAt: _createdAt,
+  updatedAt: _updatedAt,
+  ...recordedPullRequestExample
+} = exampleOf(pullRequestDocument);
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 type Issued = Awaited<ReturnType<TestGateway['createKey']>>;

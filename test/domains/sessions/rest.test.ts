@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { eventsOf } from '../../support/fixtures/sessions.ts';
 import { recordSession } from '../../support/fixtures/workspace.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 
@@ -31,7 +32,16 @@ test('a session can be created, read, listed and recorded with REST only', async
   const events = await gateway.rest('POST', `/v1/sessions/${id}/events`, { key, body: { events: eventsOf(3) } });
   expect([events.status, events.body]).toEqual([
     201,
-    { sessionId: id, firstId: 1, lastId: 3, isReplayed: false, events: 3, repairedTexts: 0, redactedSecrets: 0 },
+    {
+      sessionId: id,
+      firstId: 1,
+      lastId: 3,
+      isReplayed: false,
+      events: 3,
+      repairedTexts: 0,
+      redactedSecrets: 0,
+      repeatedLines: 0,
+    },
   ]);
   const found = await read(key, id);
   expect([found.status, found.body]).toEqual([200, created.body]);
@@ -101,7 +111,7 @@ describe('pages', () => {
       }
   });
 
-  test.each([
+  sampled(test, 3).each([
     ['visibility=public', [4, 2]],
     ['visibility=public&visibility=private&mode=planning', [5]],
     ['state=queued&title=session%203', [3]],
@@ -113,7 +123,7 @@ describe('pages', () => {
     expect(titles(await list(caller.key, `?${query}`))).toEqual(expected.map((index) => `Session ${index}`));
   });
 
-  test.each([
+  sampled(test, 4).each([
     ['limit=0', 'limit: must be at least 1'],
     ['limit=101', 'limit: must be at most 100'],
     ['limit=1.5', 'limit: must be an integer'],

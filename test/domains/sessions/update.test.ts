@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, mutate } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway({ RATE_LIMIT_PER_MINUTE: '0' });
 let key: string;
@@ -118,7 +119,7 @@ const REFUSED: [State, string][] = [
 ];
 
 describe.each(APIS)('an update over %s', (api) => {
-  test.each(ACCEPTED.map((changes) => [JSON.stringify(changes).slice(0, 60), changes] as const))(
+  sampled(test, 4).each(ACCEPTED.map((changes) => [JSON.stringify(changes).slice(0, 60), changes] as const))(
     'accepts %s and changes nothing else',
     async (_, changes) => {
       const id = await createSession(gateway, key, {
@@ -164,7 +165,7 @@ describe.each(APIS)('an update over %s', (api) => {
     }
   });
 
-  test.each(REFUSED.map(([changes, message]) => [message.slice(0, 60), changes, message] as const))(
+  sampled(test, 5).each(REFUSED.map(([changes, message]) => [message.slice(0, 60), changes, message] as const))(
     'refuses: %s',
     async (_, changes, message) => {
       const id = await createSession(gateway, key, { agent: 'a' });
@@ -199,7 +200,7 @@ describe.each(APIS)('an update over %s', (api) => {
 });
 
 describe('requests that only one API can express', () => {
-  test.each([
+  sampled(test, 3).each([
     ['an unknown key', { nope: 1 }, 'nope: is not a known property'],
     ['a field that the contract does not change', { isPinned: true }, 'isPinned: is not a known property'],
     ['the id in the body', { sessionId: randomUUID() }, 'sessionId: is not a known property'],

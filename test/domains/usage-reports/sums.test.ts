@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
-import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES } from '../../../src/domains/session-events/formats/names.ts';
 import { AGENT_LINES, ODD_LINES } from '../../support/fixtures/agent-lines.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, moveTo } from '../../support/fixtures/sessions.ts';

@@ -4,6 +4,7 @@ import { type TestGateway, startTestGateway, useTestGateway } from '../../suppor
 import { untilWaitingForLock, whileLocked } from '../../support/fixtures/locks.ts';
 import { runJobs } from '../../support/processes/jobs.ts';
 import { mutate } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 let withDelay: TestGateway;
@@ -107,7 +108,7 @@ describe('requesting the deletion', () => {
     expect(await rows(`select 1 from pgboss.job where data ->> 'deletionJobId' = any($1)`, ids)).toHaveLength(1);
   });
 
-  test.each([
+  sampled(test, 4).each([
     [{ reason: 'x' }, 'reason: is not a known property'],
     [{ deletionQuestionnaire: { extra: 1 } }, 'deletionQuestionnaire.extra: is not a known property'],
     [{ deletionQuestionnaire: 'bored' }, 'deletionQuestionnaire: must be an object'],

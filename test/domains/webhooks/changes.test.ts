@@ -139,7 +139,8 @@ test('a change that changes nothing, and another secret, keep the pause', async 
   await createSession(gateway, key);
   await deliver(gateway);
   const failing = await readWebhook(gateway, key, id);
-  await change(key, id, { url: receiver.url, types: ['member.left', 'session.created'], conditions: null });
+  const same = { url: receiver.url, types: ['member.left', 'session.created'], conditions: null, isEnabled: true };
+  await change(key, id, same);
   await callWebhooks(gateway, key, 'POST', `/${id}/rotate-secret`);
   const { attempts, nextAttemptAt, failingSince } = failing;
   expect(await readWebhook(gateway, key, id)).toMatchObject({ attempts, nextAttemptAt, failingSince });

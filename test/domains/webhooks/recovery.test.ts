@@ -12,6 +12,7 @@ import {
   receive,
 } from '../../support/fixtures/webhooks.ts';
 import type { WebhookReceiver } from '../../support/peers/webhook-receiver.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** A receiver was down, or asks for time. */
 
@@ -54,7 +55,7 @@ const WAYS: Readonly<Record<string, (key: string, id: string) => Promise<unknown
   },
 };
 
-test.each(Object.keys(WAYS))(
+sampled(test, 2).each(Object.keys(WAYS))(
   'a receiver that was down for ten minutes has everything one minute after it is back, in order: %s',
   async (way) => {
     const { key } = await gateway.createKey();
@@ -134,7 +135,7 @@ test('409: a disabled webhook is not tried', async () => {
 
 const CLOCK = new Date('2026-05-04T10:00:00.000Z');
 
-test.each([
+sampled(test, 2).each([
   ['429 with seconds', 429, '60', 60 * SECOND],
   ['503 with a date', 503, new Date('2026-05-04T10:02:00.000Z').toUTCString(), 2 * MINUTE],
   ['longer than the next step', 503, '86400', 5 * MINUTE],

@@ -25,6 +25,7 @@ test('created over REST: the secret is in this answer only, and encrypted in the
     {
       id: expect.any(String),
       url: URL,
+      addressLabel: 'example.com/…ooks',
       types: ['session.created', 'member.left'],
       conditions: null,
       isEnabled: true,
@@ -50,7 +51,8 @@ test('created over REST: the secret is in this answer only, and encrypted in the
     'select sealed from secret where owner_id = $1',
     [webhook.id],
   );
-  expect(stored).toHaveLength(1);
+  // The address, too.
+  expect(stored).toHaveLength(2);
   expect(JSON.stringify(stored)).not.toContain(secret.slice(6));
   expect(gateway.logged.join('')).not.toContain(secret);
 });
@@ -293,6 +295,10 @@ test('the metrics count webhooks by state, and say how long the earliest entry w
   });
   const webhook = await createWebhook(own, key, 'http://127.0.0.1:49151/hooks');
   await createSession(own, key);
+  // Nobody has numbered the entry.
+  await own.dependencies.sql.query(`update feed_entry set recorded_at = now() - interval '100 seconds'`, []);
+  await expect.poll(metrics).toMatchObject({ gateway_webhook_wait_seconds: expect.closeTo(150, -2) });
+  await own.dependencies.sql.query('update feed_entry set recorded_at = now()', []);
   // Whoever reads the feed numbers its entries.
   await own.rest('GET', '/v1/feed', { key });
   const at = new Date(Date.now() - 100_000);

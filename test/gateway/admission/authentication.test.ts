@@ -5,6 +5,7 @@ import { createPerson } from '../../support/fixtures/api-keys.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { ACCEPT, invite } from '../../support/fixtures/invitations.ts';
 import { dumpTables, send, startSecondGateway } from '../../support/fixtures/second-gateway.ts';
+import { sampledRuns } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 
@@ -319,21 +320,21 @@ test('A4: under load on two gateways, no request that begins after a revocation 
   const peer = await startSecondGateway(gateway);
   const apis = [gateway.fetch, peer.fetch];
   try {
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = sampledRuns(5, 1); round > 0; round -= 1) {
       const admin = await gateway.createKey();
       const { key, keyId } = await gateway.createKey({ organization: admin.organization });
-      let revokedAt = Infinity;
+      let isAcknowledged = false;
       let over = false;
       const accepted: boolean[] = [];
       let served = 0;
       const caller = async (index: number) => {
         while (!over) {
-          const began = performance.now();
+          const isLate = isAcknowledged;
           const response = await (apis[index % 2] ?? peer.fetch)(
             new Request(`http://gateway${DEFINITIONS}`, { headers: { Authorization: `Bearer ${key}` } }),
           );
           if (response.status === 200) served += 1;
-          if (began > revokedAt) accepted.push(response.status !== 401 && response.status !== 503);
+          if (isLate) accepted.push(response.status !== 401 && response.status !== 503);
         }
       };
       const callers = Array.from({ length: 8 }, (_, index) => caller(index));
@@ -344,7 +345,7 @@ test('A4: under load on two gateways, no request that begins after a revocation 
           headers: { Authorization: `Bearer ${admin.key}` },
         }),
       );
-      revokedAt = performance.now();
+      isAcknowledged = true;
       expect(revoked.status).toBe(200);
       while (accepted.length < 50) await new Promise(setImmediate);
       over = true;

@@ -117,6 +117,35 @@ describe('signing in', () => {
   });
 });
 
+describe('a new sign-in', () => {
+  test.each(['a key', 'a one-time link'])(
+    'with %s ends the one before in the same browser, and no other',
+    async (way) => {
+      const [first, elsewhere] = [await signIn(), await signIn()];
+      const { key, email, organization } = await gateway.createKey();
+      const headers = { Cookie: first.cookie };
+      const { token } = await createSignInLink(workContext(gateway.dependencies), email);
+      const answer = await (way === 'a key'
+        ? submit({ key }, headers)
+        : gateway.fetch(`/sign-in?token=${token}`, { headers }));
+      expect(await askAs(cookieIn(answer))).toEqual(answerOf(organization));
+      expect(await askAs(first.cookie)).toEqual(REFUSED);
+      expect(await askAs(elsewhere.cookie)).toEqual(answerOf(elsewhere.organization));
+      const rows = await gateway.dependencies.sql.query(
+        `select operation from audit_entry where key_id = $1 and operation = 'signOut'`,
+        [first.keyId],
+      );
+      expect(rows).toHaveLength(1);
+    },
+  );
+
+  test('that is refused leaves the one before', async () => {
+    const { cookie, organization } = await signIn();
+    expect((await submit({ key: generateApiKey() }, { Cookie: cookie })).status).toBe(401);
+    expect(await askAs(cookie)).toEqual(answerOf(organization));
+  });
+});
+
 describe('a signed-in browser', () => {
   test('acts with its key on both APIs; the Authorization header takes precedence over the cookie', async () => {
     const { cookie, organization } = await signIn();

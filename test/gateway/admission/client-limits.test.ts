@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest';
 import { createClientLimits } from '../../../src/gateway/admission/client-limits.ts';
 import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Limits of a client address without a valid API key: 60 requests of each kind per minute. */
 
@@ -40,7 +41,7 @@ const unknownKey = { headers: { Authorization: 'Bearer wgk_000000000000000000000
 const graphql = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"query":"{ __typename }"}' };
 const signIn = (body: string, headers = {}) => ({ method: 'POST', body, headers });
 
-test.each<[string, Sent]>([
+sampled(test, 3).each<[string, Sent]>([
   ['REST without a key', {}],
   ['REST with an unknown key', { init: unknownKey }],
   ['GraphQL', { path: '/graphql', init: graphql }],

@@ -7,6 +7,7 @@ import { CALLBACK, CookieJar, begin, signInAs } from '../../support/fixtures/com
 import { startTestGateway } from '../../support/fixtures/gateway.ts';
 import { type ForgingIssuer, startForgingIssuer } from '../../support/peers/forging-issuer.ts';
 import type { Peer } from '../../support/peers/mcp-server.ts';
+import { sampled } from '../../support/sample.ts';
 
 const issuer: ForgingIssuer = await startForgingIssuer();
 const gateway = await startTestGateway(issuer.env, { bounds: { requestsOfClient: Infinity } });
@@ -59,7 +60,7 @@ const UNTRUSTED = 'The answer of your identity provider cannot be trusted';
 
 describe('an ID token is refused', () => {
   const at = () => Math.floor(Date.now() / 1000);
-  test.each<[string, () => object]>([
+  sampled(test, 5).each<[string, () => object]>([
     ['of another issuer', () => ({ iss: 'http://other.example' })],
     ['for another client', () => ({ aud: 'other' })],
     ['for several clients, without azp', () => ({ aud: ['gateway', 'other'] })],
@@ -158,7 +159,7 @@ describe('a callback is refused', () => {
     expect(await outcomeOf(jar, response)).toEqual(refused(status, title));
   });
 
-  test.each([
+  sampled(test, 3).each([
     [400, { error: 'invalid_grant' }, 400, 'This sign-in was completed before, or took too long'],
     [401, { error: 'invalid_client' }, 502, 'Your identity provider does not accept this gateway'],
     [503, { error: 'server_error' }, 502, 'Your identity provider does not answer'],
@@ -172,6 +173,18 @@ describe('a callback is refused', () => {
     issuer.refusal = { status: tokenStatus, body };
     const jar = new CookieJar(gateway);
     expect(await outcomeOf(jar, await signInAs(jar, issuer, PERSON))).toEqual(refused(status, title));
+  });
+
+  test('when the token endpoint refuses the secret as RFC 6749, section 5.2, demands', async () => {
+    const headers = { 'WWW-Authenticate': 'Basic realm="provider"' };
+    issuer.refusal = { status: 401, body: { error: 'invalid_client' }, headers };
+    const jar = new CookieJar(gateway);
+    gateway.logged.length = 0;
+    const response = await signInAs(jar, issuer, PERSON);
+    expect(await outcomeOf(jar, response)).toEqual(refused(502, 'Your identity provider does not accept this gateway'));
+    const line = gateway.logged.find((each) => each.includes('a sign-in with the identity provider failed'));
+    expect(line).toContain('WWW-Authenticate');
+    expect(line).not.toContain('stack');
   });
 });
 
@@ -234,7 +247,7 @@ test('of two callbacks at once one signs in, and none does later, although the p
   expect(await countOf('identity')).toBe(1);
 });
 
-test.each([
+sampled(test, 4).each([
   ['/sessions?state=queued#event-7', '/sessions?state=queued#event-7'],
   ['//evil.example', '/'],
   ['/\\evil.example', '/'],
@@ -283,7 +296,7 @@ describe('at the start, discovery', () => {
     void response.writeHead(status, { 'Content-Type': type }).end(body);
   const METADATA = { issuer: 'http://other.example', response_types_supported: ['code'] };
 
-  test.each<[string, number, string, string]>([
+  sampled(test, 2).each<[string, number, string, string]>([
     ['starts', 408, 'application/json', '{}'],
     ['starts', 429, 'text/plain', 'slow down'],
     ['starts', 500, 'text/plain', ''],

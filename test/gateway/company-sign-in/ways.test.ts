@@ -31,7 +31,8 @@ let number = 0;
 let person: Person;
 beforeEach(async () => {
   number += 1;
-  gateway.setClock(new Date(Math.floor(Date.now() / 60_000) * 60_000 + 20_000));
+  // The minute of the limits does not end, and the clock is near that of the provider, whose tokens must not be from the future.
+  gateway.setClock(new Date());
   person = await gateway.createKey({ email: `person-${number}@example.com` });
 });
 
@@ -105,11 +106,13 @@ describe.each(ways)('a sign-in with %s', (way) => {
 });
 
 test('a link that is opened too often is not used up', async () => {
+  const minute = Math.floor(Date.now() / 60_000) * 60_000;
+  gateway.setClock(new Date(minute + 20_000));
   const link = await linkOf(person);
   for (let count = 0; count < OF_USER; count += 1) await signIn('KEY');
   const jar = new CookieJar(gateway);
   const refused = await jar.open(link);
   expect([refused.status, Number(refused.headers.get('retry-after'))]).toEqual([429, 40]);
-  gateway.setClock(new Date(Math.floor(Date.now() / 60_000) * 60_000 + 80_000));
+  gateway.setClock(new Date(minute + 80_000));
   expect((await jar.open(link)).status).toBe(200);
 });

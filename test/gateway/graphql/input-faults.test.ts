@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 let key: string;
@@ -27,7 +28,7 @@ async function refusal(mutation: string, input: unknown): Promise<Refusal> {
 const REMOTE = { name: 'n', serverUrl: 'https://mcp.example.com', authType: 'STATIC_HEADERS' };
 const header = (name: string, value = 'v') => ({ name, value });
 
-test.for<[string, unknown, [string, string, number | null][]]>([
+sampled(test, 5).for<[string, unknown, [string, string, number | null][]]>([
   ['createMcpServer', { remote: { ...REMOTE, name: '', headers: [header('a')] } }, [['remote.name', 'TOO_SHORT', 1]]],
   [
     'createMcpServer',

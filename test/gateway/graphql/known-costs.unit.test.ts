@@ -1,7 +1,6 @@
 import { parse } from 'graphql';
 import { expect, test } from 'vitest';
-import { checkCost } from '../../../src/gateway/graphql/cost.ts';
-import { createCosts } from '../../../src/gateway/graphql/known-costs.ts';
+import { checkCost, createCosts } from '../../../src/gateway/graphql/document-cost.ts';
 import { refusal, schema } from '../../support/fixtures/graphql-limits.ts';
 
 const DOCUMENT = parse(`

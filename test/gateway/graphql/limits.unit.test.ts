@@ -1,7 +1,7 @@
 import { getIntrospectionQuery, parse, validate, visit } from 'graphql';
 import type { DocumentNode } from 'graphql';
 import { describe, expect, test } from 'vitest';
-import { checkCost } from '../../../src/gateway/graphql/cost.ts';
+import { checkCost } from '../../../src/gateway/graphql/document-cost.ts';
 import { LIMITS } from '../../../src/core/graphql/document-limits.ts';
 import { checkDocument, parseWithinLimits } from '../../../src/gateway/graphql/limits.ts';
 import { refusal, repeat, schema } from '../../support/fixtures/graphql-limits.ts';

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readConfig } from '../../../src/core/config.ts';
 import { type Answer, type GraphQLAnswer, type TestGateway, startTestGateway } from '../../support/fixtures/gateway.ts';
+import { sampled } from '../../support/sample.ts';
 
 const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 const ROLE = 'query Role { viewer { role } }';
@@ -136,7 +137,7 @@ describe('automatic persisted queries', () => {
     expect(await post(plain, { extensions: automatic(hash) })).toEqual(unknown);
   });
 
-  test.each([
+  sampled(test, 3).each([
     { documentId: '' },
     { documentId: 1 },
     { documentId: 'x'.repeat(256) },
@@ -157,7 +158,7 @@ describe('automatic persisted queries', () => {
 });
 
 describe('the gateway does not start with unusable PERSISTED_OPERATIONS', () => {
-  test.each([
+  sampled(test, 3).each([
     ['missing.json', undefined, 'ENOENT'],
     ['broken.json', '{', 'is not well-formed JSON'],
     ['other.json', '{"a":1}', 'must be a file of Relay'],

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { issueKey } from '../../../src/operator/issue-key.ts';
 import { createGateway } from '../../../src/gateway/gateway.ts';
@@ -270,7 +271,7 @@ describe('limits', () => {
   });
 
   test('only trusted documents, where they are required; by id, without a query', async () => {
-    const folder = new URL('../../../docs/examples/clients/', import.meta.url).pathname;
+    const folder = fileURLToPath(new URL('../../../docs/examples/clients/', import.meta.url));
     const trusting = await startAnother({
       PERSISTED_OPERATIONS: `${folder}operations.graphql`,
       PERSISTED_OPERATIONS_MODE: 'only',

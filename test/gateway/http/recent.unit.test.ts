@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { recent } from '../../../src/gateway/http/recent.ts';
+import { recent } from '../../../src/gateway/health-pages.ts';
 
 test('a result is reused until it is a second old', async () => {
   let now = 0;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { AnyRoute } from '../../../src/core/http/route.ts';
-import { routes } from '../../../src/gateway/routes.ts';
+import { routes } from '../../../src/gateway/modules.ts';
 import { useTestGateway } from '../../support/fixtures/gateway.ts';
 import { eventsError } from '../../support/fixtures/rest-errors.ts';
 import { send } from '../../support/fixtures/second-gateway.ts';

@@ -2,11 +2,12 @@ import { once } from 'node:events';
 import { type Socket, connect } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Gateway } from '../../../src/gateway/gateway.ts';
-import { PART_LENGTH } from '../../../src/gateway/http/send-response.ts';
+import { PART_LENGTH } from '../../../src/core/answer-memory.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/http/server.ts';
 import { readJson } from '../../../src/core/http/request-body.ts';
 import { DomainError } from '../../../src/core/errors.ts';
 import { answerJson, answerWith } from '../../../src/core/http/messages.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Longer than any test takes. */
 const PATIENT = 60_000;
@@ -111,7 +112,7 @@ describe('requests', () => {
     expect(received).toEqual([]);
   });
 
-  test.for([
+  sampled(test, 3).for([
     '/x/../metrics',
     '/./metrics',
     '/%2e/metrics',
@@ -362,6 +363,21 @@ describe('slow and disconnecting peers', () => {
     // The answer is larger than the buffers of both sockets.
     await expect.poll(() => received[0]?.signal.aborted).toBe(true);
     expect((await fetch(`${server.url}/quick`)).status).toBe(200);
+  });
+
+  test('a connection is kept after an answer although others are closed when nothing moves on them, and closed when the server stops', async () => {
+    const server = await start({ idleTimeoutMs: 300, keepAliveTimeoutMs: PATIENT });
+    const kept = open(server);
+    const answered = async () => {
+      kept.write('GET /quick HTTP/1.1\r\nHost: x\r\n\r\n');
+      const [chunk] = await once(kept, 'data');
+      return String(chunk).slice(0, 12);
+    };
+    expect(await answered()).toBe('HTTP/1.1 200');
+    await exchange(server);
+    expect(await answered()).toBe('HTTP/1.1 200');
+    running.splice(0);
+    await Promise.all([once(kept, 'close'), server.stop(50)]);
   });
 
   test('1,000 idle connections do not disturb other requests and are closed when the server stops', async () => {

@@ -5,6 +5,7 @@ import { createGateway } from '../../../src/gateway/gateway.ts';
 import { type RunningServer, type ServeOptions, serve } from '../../../src/gateway/http/server.ts';
 import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { type TestSocket, connectSocket, openSocket } from '../../support/fixtures/websockets.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** What one client can send over WebSockets, and how many it can open. */
 
@@ -63,7 +64,7 @@ const textOf = (length: number) => 'x'.repeat(length);
 const ping = (length: number) => ({ type: 'ping', payload: { text: textOf(length) } });
 
 describe('before connection_init is acknowledged', () => {
-  test.each<[string, number, (socket: TestSocket) => void]>([
+  sampled(test, 4).each<[string, number, (socket: TestSocket) => void]>([
     ['1009: more than 16 KiB', 1009, ({ send }) => send({ ...init(), more: textOf(16 * 1024) })],
     ['1009: 4 MB of a ping', 1009, ({ send }) => send(ping(4_000_000))],
     ['1009: a fragment of 20 KB', 1009, ({ socket }) => socket.send(textOf(20_000), { fin: false })],

@@ -6,6 +6,7 @@ import { type RunningServer, type ServeOptions, serve } from '../../../src/gatew
 import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf } from '../../support/fixtures/sessions.ts';
 import { connectSocket, openSocket } from '../../support/fixtures/websockets.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Opening, keeping and closing WebSockets. */
 
@@ -28,7 +29,7 @@ const init = (payload?: object) => ({ type: 'connection_init', payload });
 const ack = { type: 'connection_ack' };
 
 describe('close codes of the protocol', () => {
-  test.each([
+  sampled(test, 3).each([
     ['4400: a text that is no message', ['{'], 4400],
     ['4400: an operation without an id', [{ type: 'subscribe', payload: { query: '{ __typename }' } }], 4400],
     ['4401: an operation before connection_init', [{ id: '1', type: 'subscribe', payload: { query: '{ a }' } }], 4401],

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { endRights } from '../../support/fixtures/changes.ts';
 import { type TestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** A stored answer is returned only to a caller who still has the right to the operation on that object. */
 
@@ -102,7 +103,7 @@ const changes: Readonly<
 };
 
 describe('an administrator who was demoted gets the answer of a new request', () => {
-  test.each(Object.entries(changes))('%s', async (_, { make, refused }) => {
+  sampled(test, 5).each(Object.entries(changes))('%s', async (_, { make, refused }) => {
     const send = await make();
     const first = await send();
     const again = await send();

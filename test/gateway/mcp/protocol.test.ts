@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { issueKey } from '../../../src/operator/issue-key.ts';
 import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 
@@ -220,7 +221,7 @@ test('a tool that reads the organization is refused without one, instead of answ
   expect((await post(call('list_sessions'), { key, headers })).body.result.isError).toBeUndefined();
 });
 
-test.each([
+sampled(test, 3).each([
   ['no description', 'query a { viewer { id } }', 'needs a comment'],
   ['no name', '# A.\n{ viewer { id } }', 'needs a name'],
   ['two operations', '# A.\nquery a { viewer { id } } query b { viewer { id } }', 'exactly one operation'],

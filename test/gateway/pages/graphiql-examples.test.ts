@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createDemoWorkspace } from '../../../src/operator/demo-workspace.ts';
-import { EXAMPLES, type Example, LATEST } from '../../../src/gateway/pages/browser/graphiql-examples.ts';
+import { type Example, LATEST } from '../../../src/gateway/pages/browser/graphiql-examples.ts';
+import { EXAMPLES } from '../../support/graphiql-examples.ts';
 import { type Workspace, openedExample } from '../../../src/gateway/pages/browser/graphiql-variables.ts';
 import { type GraphQLAnswer, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, moveTo, subscribe } from '../../support/fixtures/sessions.ts';
+import { sampled } from '../../support/sample.ts';
 
 /** Every example, opened as the page opens it, runs in every workspace. */
 
@@ -16,7 +18,7 @@ beforeAll(async () => {
 async function opened(key: string, example: Example): Promise<Example> {
   const { data, errors } = await gateway.graphql<{ viewer: { organization: Workspace } }>(key, LATEST);
   expect(errors).toBeUndefined();
-  return openedExample(example, data?.viewer.organization);
+  return openedExample(example, data?.viewer.organization, EXAMPLES);
 }
 
 type Answered = Record<string, { __typename?: string } | null>;
@@ -40,7 +42,7 @@ async function run(key: string, example: Example): Promise<void> {
 }
 
 describe('in the demo', () => {
-  test.for(EXAMPLES)('$noun: $name', async (example) => {
+  sampled(test, 6).for(EXAMPLES)('$noun: $name', async (example) => {
     const shown = await opened(demoKey, example);
     expect(shown.name).toBe(example.name);
     await run(demoKey, shown);
@@ -48,7 +50,7 @@ describe('in the demo', () => {
 });
 
 describe('in an empty workspace', () => {
-  test.for(EXAMPLES)('$noun: $name', async (example) => {
+  sampled(test, 6).for(EXAMPLES)('$noun: $name', async (example) => {
     const { key } = await gateway.createKey();
     const shown = await opened(key, example);
     await run(key, shown);
@@ -74,7 +76,7 @@ test('a finished session is queued again, and takes no events', async () => {
 });
 
 test('a visitor gets every example as it is', () => {
-  for (const example of EXAMPLES) expect(openedExample(example, undefined)).toBe(example);
+  for (const example of EXAMPLES) expect(openedExample(example, undefined, EXAMPLES)).toBe(example);
 });
 
 test('all lines are narrow enough for a window of 1280 pixels', async () => {

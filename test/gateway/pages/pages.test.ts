@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { type TestGateway, startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { checkout } from '../../support/processes/programs.ts';
+import { sampled } from '../../support/sample.ts';
 
 const gateway = useTestGateway();
 
@@ -22,7 +23,7 @@ const PAGES = [
   ['/v1/mcp-connections/oauth/callback?state=unknown&code=x', 400],
 ] as const;
 
-describe.each(PAGES)('%s', (path, status) => {
+sampled(describe, 4).each(PAGES)('%s', (path, status) => {
   test('is a page that loads scripts only from the gateway and cannot be framed', async () => {
     const page = await navigate(path);
     expect([page.status, page.headers.get('content-type')]).toEqual([status, 'text/html; charset=utf-8']);

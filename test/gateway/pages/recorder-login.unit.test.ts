@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { signIn } from '../../../src/gateway/pages/files/recorder/login.mjs';
+import { signIn } from '../../../src/recorder/login.ts';
 import { Listener } from '../../support/peers/listener.ts';
 import { cli, start } from '../../support/processes/process.ts';
 import { RECORD } from '../../support/processes/recorder.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, expect, test } from 'vitest';
 import { openApiDocument } from '../../../src/gateway/rest/openapi.ts';
-import { routes } from '../../../src/gateway/routes.ts';
+import { routes } from '../../../src/gateway/modules.ts';
 import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { append, createSession, eventsOf, moveTo } from '../../support/fixtures/sessions.ts';
 

@@ -3,17 +3,10 @@ import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createMetrics } from '../../../src/gateway/telemetry/metrics.ts';
 import { caseFaults } from '../../support/completeness.ts';
+import { NOTHING } from '../../tools/dashboard.ts';
 
 test('docs/operations.md lists exactly the metrics of the gateway, each with its labels', async () => {
-  const pool = { totalCount: 0, idleCount: 0, waitingCount: 0 };
-  const { registry } = createMetrics({
-    pool,
-    health: { isAway: () => false },
-    countJobs: async () => [],
-    countWebhooks: async () => [],
-    countUnsearchable: async () => 0,
-    replicas: { states: () => [] },
-  });
+  const { registry } = createMetrics(NOTHING);
   const names = registry.getMetricsAsArray().map(({ name }) => name);
   const text = await readFile(new URL('../../../docs/operations.md', import.meta.url), 'utf8');
   const rows = [...text.matchAll(/^\| `(gateway_\w+)` +\| (.*?) *\|/gm)];

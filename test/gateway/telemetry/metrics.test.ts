@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { beforeAll, expect, test } from 'vitest';
 import { enqueueJob } from '../../../src/core/jobs.ts';
+import { startJobs } from '../../../src/gateway/jobs.ts';
 import { startTestGateway, useTestGateway } from '../../support/fixtures/gateway.ts';
 import { createSession, subscribe, tail } from '../../support/fixtures/sessions.ts';
 
@@ -66,8 +67,8 @@ test('the gauge of database connections shows how many are in use, idle and awai
   while (held.length < pool.options.max) held.push(await pool.connect());
   const awaited = pool.connect();
   const scraped = metrics();
-  // The metrics read the pool, then wait for connections that count jobs, webhooks and sessions to index.
-  await expect.poll(() => pool.waitingCount).toBe(4);
+  // The metrics read the pool, then wait for connections that count jobs, webhooks and sessions to index, compare clocks and read the last heartbeat.
+  await expect.poll(() => pool.waitingCount).toBe(6);
   for (const client of held) client.release();
   (await awaited).release();
   const full = await scraped;
@@ -89,6 +90,16 @@ test('the gauge of jobs shows unfinished jobs by queue and state', async () => {
     .transactional((em) => enqueueJob(em, 'user-deletion', { id: newId(), data: {}, delaySeconds: 60 }));
   expect(await value(series)).toBe(1);
   expect(await value('gateway_jobs{queue="event-purge",state="active"}')).toBe(0);
+});
+
+test('the last heartbeat of a process that runs jobs is known, also when none runs any more', async () => {
+  const series = 'gateway_job_runner_heartbeat_timestamp_seconds';
+  expect(await value(series)).toBe(0);
+  const worker = await startJobs(gateway.dependencies);
+  const last = await value(series);
+  expect(last).toBeGreaterThan(0);
+  await worker.stop();
+  expect(await value(series)).toBe(last);
 });
 
 test('the gauge of open live tails counts them on both APIs until they end', async () => {

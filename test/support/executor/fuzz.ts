@@ -4,8 +4,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type DocumentNode, type ExecutionResult, type GraphQLSchema, execute } from 'graphql';
 import { sizeOf } from '../../../src/core/answer-size.ts';
-import { sizeOfResult } from '../../../src/graphql-executor/compiled-result.ts';
-import { createExecutor } from '../../../src/graphql-executor/executor.ts';
+import { createExecutor, sizeOfResult } from '../../../src/graphql-executor/executor.ts';
 import { asSent } from './schemas.ts';
 import { type RandomChoices, choicesFrom } from './picks.ts';
 import { type RandomDocument, randomDocument, randomVariables } from './random-documents.ts';

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import type { AuditTargetType } from '../../../src/core/audit.ts';
 import { type AnyRoute, isWrite, pathParameters, takesBody } from '../../../src/core/http/route.ts';
-import { routes } from '../../../src/gateway/routes.ts';
+import { routes } from '../../../src/gateway/modules.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 import { apiKeys } from '../../domains/api-keys/cases.ts';
 import { broadcasts } from '../../domains/broadcasts/cases.ts';

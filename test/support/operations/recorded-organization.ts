@@ -40,6 +40,13 @@ interface Wanted {
   readonly mark: string;
 }
 
+/** Holds the session, or ends its hold: a hold refuses other operations, and a sample can leave out the operation that begins or ends it. */
+export async function setHold(gateway: TestGateway, { sessionId, callers }: Recorded, isHeld: boolean): Promise<void> {
+  const [path, { key }] = [`/v1/sessions/${sessionId}/hold`, callers.admin];
+  if (isHeld) await gateway.rest('PUT', path, { key, body: { reason: 'Kept' } });
+  else await gateway.rest('DELETE', path, { key });
+}
+
 /** Creates one object of each kind. Their names begin with the mark. */
 export async function recordObjects(
   gateway: TestGateway,

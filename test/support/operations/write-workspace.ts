@@ -8,7 +8,7 @@ import { send } from '../fixtures/second-gateway.ts';
 import { type Peer, mcpHandler, startPeer } from '../peers/mcp-server.ts';
 import { type MutationCase, type OperationCase, removes, restRequestOf } from './cases.ts';
 import type { Answer } from './created-id.ts';
-import { type Caller, type Recorded, recordObjects } from './recorded-organization.ts';
+import { type Caller, type Recorded, recordObjects, setHold } from './recorded-organization.ts';
 
 /** A gateway with an MCP server and one object of each kind, for writes of every kind. */
 export interface WriteWorkspace {
@@ -33,6 +33,7 @@ export async function startWriteWorkspace(): Promise<WriteWorkspace> {
     server,
     kept,
     async objectsFor(name, { by, creates, target = creates }) {
+      await setHold(gateway, kept, name === 'releaseSession');
       if (!removes(name)) return kept;
       // The key of the references is that of the member, who leaves or is removed.
       const kind = by === 'member' || target === 'ApiKey' ? 'User' : (target ?? '');

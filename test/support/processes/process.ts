@@ -25,6 +25,11 @@ export async function endProcesses(): Promise<void> {
   for (const step of undo.splice(0).toReversed()) await step();
 }
 
+/** Registers a step of {@link endProcesses}, which takes the last one first. */
+export function whenProcessesEnded(step: () => Promise<unknown>): void {
+  undo.push(step);
+}
+
 export async function temporaryDirectory(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'gateway-process-'));
   undo.push(async () => {
@@ -97,7 +102,6 @@ export interface GatewayProcess {
   /** The printed API key; empty if none was printed. */
   readonly key: string;
   readonly pid: number;
-  readonly startMs: number;
   readonly output: { readonly stdout: string; readonly stderr: string };
   /** The exit status; null after a signal. */
   readonly exited: Promise<number | null>;
@@ -106,7 +110,6 @@ export interface GatewayProcess {
 
 /** Starts the gateway of the code in `root`, by default on a free port; resolves when it is ready. */
 export async function startGateway(env: Record<string, string>, root = checkout): Promise<GatewayProcess> {
-  const began = performance.now();
   // Code of an earlier version may have no such program, and the cache of the checkout must not receive what is compiled of it.
   const { child, output, exited } =
     root === checkout
@@ -124,7 +127,6 @@ export async function startGateway(env: Record<string, string>, root = checkout)
     url,
     key: /wgk_\w+/.exec(output.stdout)?.[0] ?? '',
     pid: child.pid ?? 0,
-    startMs: performance.now() - began,
     output,
     exited,
     end: async (signal) => {

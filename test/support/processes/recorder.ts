@@ -2,13 +2,13 @@ import { existsSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { start, temporaryDirectory } from './process.ts';
-import { recorderFile } from '../../../src/gateway/pages/recorder-file.ts';
+import { scriptNamed } from '../../../src/gateway/pages/scripts.ts';
 
 /** The recorder, and what it has recorded. */
 
 /** The file that the gateway serves. */
 export const RECORDER = join(mkdtempSync(join(tmpdir(), 'recorder-')), 'record.mjs');
-writeFileSync(RECORDER, recorderFile());
+writeFileSync(RECORDER, scriptNamed('record'));
 
 /** The Node.js of the machine, with which people run the recorder: often an older one than that of the tests. */
 const MACHINE_NODE = (process.env['PATH'] ?? '')

@@ -8,7 +8,7 @@ import {
 } from 'graphql';
 import { type AnyRoute, isRaw, pathParameters, takesBody } from '../../../src/core/http/route.ts';
 import { inputJsonSchema, isSchema } from '../../../src/core/input/json-schema.ts';
-import { publicPages, routes } from '../../../src/gateway/routes.ts';
+import { publicPages, routes } from '../../../src/gateway/modules.ts';
 import { schema } from '../../../src/gateway/schema.ts';
 import { type Place, placesOf, sampleOf, shapeOfGraphQL, shapeOfJson, shapeOfValue } from './places.ts';
 

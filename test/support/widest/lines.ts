@@ -1,4 +1,4 @@
-import { FORMAT_NAMES, type FormatName } from '../../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES, type FormatName } from '../../../src/domains/session-events/formats/names.ts';
 import { AGENT_LINES } from '../fixtures/agent-lines.ts';
 import type { WideRequest } from './contract.ts';
 import { placesOf, shapeOfValue } from './places.ts';

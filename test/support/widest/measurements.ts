@@ -2,11 +2,15 @@ import { expect } from 'vitest';
 import { peakMib, resetPeak, residentMib, scheduled, shareBetween } from '../processes/resources.ts';
 import { type Neighbor, startNeighbor } from '../processes/neighbor.ts';
 import { type GatewayProcess, gatewayWithKey } from '../processes/process.ts';
+import { full } from '../proof.ts';
 import { type Ids, type WideRequest } from './contract.ts';
 import type { Place } from './places.ts';
 import { KINDS, type Kind, type Takes } from './wide-values.ts';
 
-/** Sends wide inputs to a gateway that is a process of its own, and measures how long somebody else waits and how much memory they take. */
+/**
+ * Sends wide inputs to a gateway that is a process of its own, beside somebody else who must be served, and measures how much memory they take.
+ * In `npm run proof` the other one must wait at most {@link GOAL_MS}.
+ */
 
 export const GOAL_MS = 500;
 const GOAL_MIB = 200;
@@ -129,7 +133,7 @@ function faultOf(all: readonly Row[]): string {
   const mib = median(all.map((row) => row.mib));
   return [
     failures.length > all.length / 2 ? failures.join(', ') : '',
-    median(waits) > GOAL_MS ? `somebody else waits ${waits.join(', ')} ms` : '',
+    full && median(waits) > GOAL_MS ? `somebody else waits ${waits.join(', ')} ms` : '',
     mib > GOAL_MIB ? `${mib} MiB more` : '',
   ]
     .filter((each) => each !== '')

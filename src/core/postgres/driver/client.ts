@@ -2,11 +2,14 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import pg, { type PoolClient } from 'pg';
 import type { Message } from 'pg-protocol/dist/parser.js';
+import type { DatabaseAddress } from './database-address.ts';
 import { RowParser } from './row-parser.ts';
 import { FAILED, SENT } from './statement-channels.ts';
 import type { StatementQuery } from './statement-query.ts';
 
 export interface ClientOptions extends pg.ClientConfig {
+  /** Where to connect to, in place of `connectionString`. A function, because the mapper copies objects. */
+  readonly address?: (() => DatabaseAddress) | undefined;
   /** Called before the connection is opened: the error that it fails with, if there is one. */
   readonly refusal?: (() => Error | undefined) | undefined;
   /** Statements that are sent when the connection is open: some proxies and poolers refuse settings as startup parameters. */
@@ -25,7 +28,7 @@ export class DatabaseClient extends pg.Client {
   declare release?: PoolClient['release'];
 
   constructor(options: ClientOptions = {}) {
-    super(options);
+    super({ ...options, ...options.address?.().options });
     this.#options = options;
     readRowsFast(this.connection);
     // Without a listener, the loss of a connection would end the process.
@@ -51,6 +54,7 @@ export class DatabaseClient extends pg.Client {
       (error: unknown) => {
         // The pool only forgets a client that cannot connect.
         this.cut();
+        this.#options.address?.().refresh();
         FAILED.publish({ options: this.#options, error });
         settle?.(error);
       },

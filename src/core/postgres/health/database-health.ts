@@ -2,6 +2,7 @@ import { setImmediate as nextIteration, setTimeout as delay } from 'node:timers/
 import pg, { type Pool } from 'pg';
 import type { Logger } from 'pino';
 import { type ClientOptions, DatabaseClient } from '../driver/client.ts';
+import { DatabaseAddress } from '../driver/database-address.ts';
 import { onFailure } from '../driver/statement-channels.ts';
 import { databaseTrouble } from '../failures.ts';
 
@@ -12,6 +13,8 @@ const SEARCH_MS = 500;
 /** Maximum number of warnings a minute for a database that comes and goes; the others are logged at debug. */
 const MAX_LINES = 4;
 const MINUTE_MS = 60_000;
+/** Number of checks in a row that find requests waiting for a connection, after which that is logged. */
+const PATIENT_CHECKS = 3;
 
 /** Thrown instead of waiting for a database that does not answer; SQLSTATE 08006, connection failure. */
 class DatabaseSilentError extends Error {
@@ -47,7 +50,7 @@ export class DatabaseHealth {
   readonly #intervalMs: number;
   /** Maximum time for each of the two answers. */
   readonly #answerMs: number;
-  readonly #directUrl: string | undefined;
+  readonly #direct: DatabaseAddress | undefined;
   readonly #log: HealthOptions['log'];
   readonly #clients = new Set<DatabaseClient>();
   #pool: Pool | undefined;
@@ -57,6 +60,7 @@ export class DatabaseHealth {
   #isSilent = false;
   #isChecking = false;
   #isSearching = false;
+  #waitingChecks = 0;
   /** The times of the last warnings. */
   #warnedAt: number[] = [];
 
@@ -64,7 +68,7 @@ export class DatabaseHealth {
     this.#waitMs = waitMs;
     this.#intervalMs = Math.min(CHECK_MS, waitMs / 5);
     this.#answerMs = (waitMs - this.#intervalMs) / 2;
-    this.#directUrl = directUrl;
+    this.#direct = directUrl === undefined ? undefined : new DatabaseAddress(directUrl);
     this.#log = log;
   }
 
@@ -89,11 +93,13 @@ export class DatabaseHealth {
     pool.on('connect', (client) => {
       this.#clients.add(DatabaseClient.of(client));
       // The new connection is an answer of the database, unless a pooler has accepted it.
-      if (this.#directUrl === undefined) this.#isSilent = false;
+      if (this.#direct === undefined) this.#isSilent = false;
     });
     pool.on('remove', (client) => this.#clients.delete(DatabaseClient.of(client)));
     onFailure(pool, ({ error }) => this.note(error));
     const timer = setInterval(() => {
+      this.#waitingChecks = pool.waitingCount > 0 ? this.#waitingChecks + 1 : 0;
+      if (this.#waitingChecks === PATIENT_CHECKS) void this.#reportWaiting(pool);
       if (pool.ending) {
         clearInterval(timer);
         this.#probe?.end().catch(() => undefined);
@@ -104,13 +110,23 @@ export class DatabaseHealth {
     }, this.#intervalMs).unref();
   }
 
+  /** Logs that all connections are in use, with the lock that most statements wait for. */
+  async #reportWaiting(pool: Pool): Promise<void> {
+    const { waitingCount: waiting, totalCount: connections } = pool;
+    const client = newProbe(pool);
+    const lock = await inTime(client.connect().then(findLock), this.#answerMs).catch(() => undefined);
+    client.cut();
+    // During an outage, which is logged, they wait for it.
+    if (!this.#isAway && !this.#isSilent)
+      this.#warn({ waiting, connections, ...lock }, 'all database connections are in use');
+  }
+
   /** Finds out whether the database is silent, and closes its connections then. */
   async #check(pool: Pool): Promise<void> {
     if (await this.#isAnswering(pool)) return;
     // A single connection may be lost, so a new one is tried, and traffic on the others is observed.
     const received = new Map(Array.from(this.#clients, (client) => [client, client.bytesRead]));
-    if (await (this.#directUrl === undefined ? this.#isAnswering(pool) : this.#isReachable(pool, this.#directUrl)))
-      return;
+    if (await (this.#direct === undefined ? this.#isAnswering(pool) : this.#isReachable(pool, this.#direct))) return;
     if (Array.from(this.#clients).some((client) => client.bytesRead > (received.get(client) ?? 0))) return;
     this.#isSilent = true;
     for (const client of this.#clients) client.cut();
@@ -177,8 +193,8 @@ export class DatabaseHealth {
   }
 
   /** Whether the pooler accepts a login and the database behind it answers. */
-  async #isReachable(pool: Pool, directUrl: string): Promise<boolean> {
-    const answers = [newProbe(pool), newProbe(pool, { connectionString: directUrl })].map((client) =>
+  async #isReachable(pool: Pool, address: DatabaseAddress): Promise<boolean> {
+    const answers = [newProbe(pool), newProbe(pool, { address: () => address })].map((client) =>
       inTime(client.connect(), this.#answerMs)
         .then(() => true, isAnswer)
         .finally(() => client.cut()),
@@ -202,6 +218,29 @@ interface State {
 async function ask(client: pg.Client): Promise<State | undefined> {
   const { rows } = await client.query<State>(
     `select pg_is_in_recovery() as "isStandby", current_setting('transaction_read_only')::boolean as "isReadOnly"`,
+  );
+  return rows[0];
+}
+
+interface AwaitedLock {
+  readonly lock: string;
+  readonly statements: number;
+  /** The process of the server that has the lock, or waits for it in front of the others. */
+  readonly blockedBy: number | null;
+  readonly blockerState: string | null;
+  readonly blockerSeconds: number | null;
+}
+
+async function findLock(client: pg.Client): Promise<AwaitedLock | undefined> {
+  const { rows } = await client.query<AwaitedLock>(
+    `select w.lock, count(*)::int as statements, w.pid as "blockedBy", b.state as "blockerState",
+       extract(epoch from now() - b.xact_start)::int as "blockerSeconds"
+     from (
+       select l.mode || ' on ' || coalesce(l.relation::regclass::text, l.locktype) as lock, (pg_blocking_pids(l.pid))[1] as pid
+       from pg_locks l join pg_stat_activity a on a.pid = l.pid
+       where not l.granted and a.datname = current_database()
+     ) w left join pg_stat_activity b on b.pid = w.pid
+     group by w.lock, w.pid, b.state, b.xact_start order by count(*) desc limit 1`,
   );
   return rows[0];
 }

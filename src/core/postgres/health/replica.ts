@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { databaseTrouble } from '../failures.ts';
 import { type Run, runOn } from '../reading/sql.ts';
 import { DatabaseClient } from '../driver/client.ts';
+import { DatabaseAddress } from '../driver/database-address.ts';
 import { WIRE_TYPES } from '../driver/wire-types.ts';
 
 /**
@@ -61,6 +62,8 @@ const PATIENCE_MS = 50;
 const SILENCE_MS = 2_000;
 /** Pause between two checks of a replica that requests wait for. */
 const PAUSE_MS = 1;
+/** A state is logged when it has lasted this long: under load, standbys are often behind for a moment. */
+const LOG_AFTER_MS = 5_000;
 /** Number of checks for which a standby without a primary counts as current; after that, it probably follows another primary than ours. */
 const LOOKS_WITHOUT_STREAM = 4;
 
@@ -94,6 +97,8 @@ class PolledReplica implements Replica {
   #isDrained = false;
   #looksWithoutStream = 0;
   #state: State = 'unknown';
+  #loggedState: State = 'unknown';
+  #logTimer: NodeJS.Timeout | undefined;
   #looking: Promise<void> | undefined;
 
   constructor(url: string, { poolOptions, log, canPrepare, onPool }: ReplicaOptions) {
@@ -153,6 +158,7 @@ class PolledReplica implements Replica {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#logTimer);
     await Promise.all([this.#pool.end(), this.#watcher.end()]);
   }
 
@@ -195,9 +201,14 @@ class PolledReplica implements Replica {
   // At `info`, because a lost replica fails no request, and `gateway_replica_usable` counts it.
   #become(next: State, reason?: unknown): void {
     if (next === this.#state) return;
-    const cause = reason instanceof Error ? reason.message : undefined;
-    if (next !== 'unknown') this.#log.info({ replica: this.name, cause }, `replica ${next}`);
     this.#state = next;
+    clearTimeout(this.#logTimer);
+    if (next === this.#loggedState) return;
+    this.#logTimer = setTimeout(() => {
+      this.#loggedState = next;
+      const cause = reason instanceof Error ? reason.message : undefined;
+      this.#log.info({ replica: this.name, cause }, `replica ${next}`);
+    }, LOG_AFTER_MS).unref();
   }
 
   /** Its running statements are retried elsewhere. It may come back as another server. */
@@ -212,7 +223,8 @@ class PolledReplica implements Replica {
 function openPool(url: string, options: pg.PoolConfig): pg.Pool {
   const { host: _host, port: _port, user: _user, password: _password, database: _database, ...shared } = options;
   // The primary may be silent while the replica answers.
-  const own = { connectionString: url, types: WIRE_TYPES, Client: DatabaseClient, refusal: undefined };
+  const address = new DatabaseAddress(url);
+  const own = { address: () => address, types: WIRE_TYPES, Client: DatabaseClient, refusal: undefined };
   const pool = new pg.Pool({ ...shared, ...own });
   // An idle connection that ends is discarded; the next check finds the reason.
   pool.on('error', () => undefined);

@@ -1,3 +1,4 @@
+import { notFound } from '../../errors.ts';
 import { type Compilable, type Expression, type RawBuilder, type SelectQueryBuilder, type SqlBool, sql } from 'kysely';
 import { type Actor, requireOrganization } from '../../access.ts';
 import type { OrganizationId } from '../../ids.ts';
@@ -8,19 +9,20 @@ import { type Condition, type Value, type Values, type WhereColumn, conditionsOn
 import { counted, readCount } from './counts.ts';
 import {
   type CountedPage,
+  type Key,
+  type KeyType,
   type Order,
-  type Ordering,
+  Ordering,
   type Page,
   type PageArguments,
+  PagePlan,
   type PageShape,
   type PageValues,
   orderIn,
-  orderingBy,
   paged,
-  planPage,
 } from './keyset.ts';
-import { readByParent, toPages } from './pages.ts';
-import { preparedByShape, queriesOn, snake } from './queries.ts';
+import { pagesByParent } from './pages.ts';
+import { preparedByShape, queriesOn, snake, uuidList } from './queries.ts';
 import { type Places, type Reach, placesOf, within, withPlaceholders } from './reach.ts';
 import type { Sql } from './sql.ts';
 
@@ -38,7 +40,8 @@ export interface Reader {
 
 type Expressed = string | ((value: Value) => RawBuilder<unknown>);
 type Property<Row> = keyof Row & string;
-type SortType = Ordering<never>['columns'][number]['type'];
+/** The type of a column, and whether rows can lack it: these are last in both directions. */
+type SortType = KeyType | { readonly type: KeyType; readonly isNullable: true };
 type SortColumns<Row> = Readonly<Partial<Record<Property<Row>, SortType>>>;
 
 interface Declaration<Row extends object, Filter extends object, Field extends string> {
@@ -82,7 +85,6 @@ interface Below<Name extends string> {
   readonly parentId?: string;
 }
 
-/** What a list is asked for. */
 export interface Asked<Filter, Field extends string> {
   readonly filter: Filter;
   readonly order?: Order<Field>;
@@ -100,6 +102,7 @@ interface Shape {
   readonly given: readonly (readonly [name: string, inText?: string | boolean | readonly string[]])[];
 }
 type Selected = Shape & { readonly names: readonly string[] };
+type Paged = Selected & { readonly page: PageShape; readonly field: string };
 
 /** Declares the list of `rows`, at the top level of a module. */
 export function defineList<Row extends object, Filter extends object, Field extends string>() {
@@ -124,6 +127,7 @@ export class List<Row extends object, Filter extends object, Field extends strin
   readonly #key: Property<Row>;
   readonly #conditions: { readonly [Name in keyof Filter]-?: Condition<Filter[Name]> };
   readonly #names: readonly (keyof Filter & string)[];
+  readonly #orderings = new Map<string, Ordering<Row>>();
 
   constructor(rows: Rows, declaration: Declaration<Row, Filter, Field>) {
     this.#rows = rows;
@@ -145,6 +149,13 @@ export class List<Row extends object, Filter extends object, Field extends strin
     return reader.sql.all(this.#byIds({ ...shape, names: this.#columns(asked) }, { ...values, ids }));
   };
 
+  /** The row with this id. @throws NotFoundError (404), naming `what`, if the caller sees none. */
+  async one(reader: Reader, id: IdOf<Row>, what: string): Promise<Row> {
+    const [row] = await this.find(reader, [id]);
+    if (!row) throw notFound(what);
+    return row;
+  }
+
   /** The rows that the caller can see and that meet the filter, in any order. */
   async all(reader: Reader, filter: Partial<Filter>, asked?: Columns<Row>): Promise<Row[]> {
     const { shape, values } = this.#given(reader, filter);
@@ -156,19 +167,24 @@ export class List<Row extends object, Filter extends object, Field extends strin
     return plan.toPage(await reader.sql.page(this.#pages(shape, values), { isJson: listed.isJson ?? false }));
   }
 
+  /** The value of the first column of the order after which a page begins; undefined at the start of the list. */
+  startOf(reader: Reader, listed: Asked<Filter, Field>): string | number | undefined {
+    return this.#planned(reader, listed, undefined).plan.values['page.after.0'];
+  }
+
   /** A page of the list of each of these parents, by one statement. Each has a page, which may be empty. */
   pagesBelow(reader: Reader, listed: Asked<Filter, Field>, asked?: Columns<Row>): LoadBatch<string, Page<Row>> {
     const { plan, shape, values } = this.#planned(reader, listed, asked);
-    const read = (parentIds: readonly string[]) => reader.sql.page(this.#pagesBelow(shape, { ...values, parentIds }));
-    return async (parentIds) =>
-      toPages(plan, parentIds, await readByParent(parentIds, read, ({ parentId }) => parentId));
+    const read = (ids: readonly string[]) =>
+      reader.sql.page(this.#pagesBelow(shape, { ...values, parentIds: uuidList(ids) }));
+    return (parentIds) => pagesByParent(plan, parentIds, { read, parentOf: ({ parentId }) => parentId });
   }
 
   /** The number of rows in the list of each of these parents; none if there are none. */
   countsBelow(reader: Reader, filter: Partial<Filter>): LoadBatch<string, number> {
     const { shape, values } = this.#given(reader, filter);
     return async (parentIds) => {
-      const rows = await reader.sql.all(this.#countsBelow(shape, { ...values, parentIds }));
+      const rows = await reader.sql.all(this.#countsBelow(shape, { ...values, parentIds: uuidList(parentIds) }));
       return new Map(rows.map(({ id, count }) => [id, count]));
     };
   }
@@ -215,12 +231,13 @@ export class List<Row extends object, Filter extends object, Field extends strin
     ),
   );
 
-  readonly #pages = preparedByShape<Values & PageValues, Selected & { readonly page: PageShape }>()(
-    (value, { page, names, ...shape }) => paged(this.#select(this.#matching(value, shape), value, names), page, value),
+  readonly #pages = preparedByShape<Values & PageValues, Paged>()((value, { page, field, names, ...shape }) =>
+    paged(this.#select(this.#matching(value, shape), value, names), this.#ordering(field, page), page, value),
   );
 
-  readonly #pagesBelow = preparedByShape<Values & PageValues, Selected & { readonly page: PageShape }>()(
-    (value, { page, names, reach, given }) => {
+  readonly #pagesBelow = preparedByShape<Values & PageValues, Paged>()(
+    (value, { page, field, names, reach, given }) => {
+      const ordering = this.#ordering(field, page);
       const { own, parents, parentId = '', parent } = this.#below;
       const { alias, reachAlias = alias } = this.#declaration;
       const reached = withPlaceholders(reach, value);
@@ -235,11 +252,11 @@ export class List<Row extends object, Filter extends object, Field extends strin
         .where(within(reached, reachAlias));
       return db
         .selectFrom(sql<{ id: string }>`(${readable ?? sql`select unnest(${ids}) as id`})`.as<'parent'>(sql`parent`))
-        .crossJoinLateral(sql<Row>`${paged(list, page, value)}`.as<'child'>(sql`child`))
+        .crossJoinLateral(sql<Row>`${paged(list, ordering, page, value)}`.as<'child'>(sql`child`))
         .select('parent.id as parentId')
         .selectAll('child')
         .orderBy('parent.id')
-        .orderBy(sql.join(orderIn('child', page)))
+        .orderBy(sql.join(orderIn('child', ordering, page)))
         .$castTo<Row & { readonly parentId: string }>();
     },
   );
@@ -298,24 +315,20 @@ export class List<Row extends object, Filter extends object, Field extends strin
   ) {
     if (!order) throw new Error('the list has no default order');
     const { shape, values } = this.#given(reader, filter);
-    const sorted = this.#sorted(order);
-    const { name, alias } = this.#declaration;
-    const cursors = typeof name === 'string' ? `${name}_${order.field}` : name(order);
-    const plan = planPage(
-      orderingBy<Row>({ name: cursors, alias, direction: order.direction }, sorted),
-      page,
-      maxPageSize,
-    );
-    const names = this.#columns(
-      asked,
-      sorted.map(([property]) => property),
-    );
-    return { plan, shape: { ...shape, names, page: plan.shape }, values: { ...values, ...plan.values } };
+    const ordering = this.#ordering(order.field, order);
+    const plan = new PagePlan(ordering, page, maxPageSize);
+    const names = this.#columns(asked, ordering.keys);
+    return {
+      plan,
+      shape: { ...shape, names, field: order.field, page: plan.shape },
+      values: { ...values, ...plan.values },
+    };
   }
 
-  #columns(asked: Columns<Row>, sorted: readonly Property<Row>[] = []): readonly Property<Row>[] {
+  #columns(asked: Columns<Row>, keys: readonly Key<Property<Row>>[] = []): readonly Property<Row>[] {
     const { columns, always = [] } = this.#declaration;
-    return asked ? [...new Set([this.#key, ...always, ...sorted, ...asked])] : columns;
+    if (!asked) return columns;
+    return [...new Set([this.#key, ...always, ...keys.map(({ property }) => property), ...asked])];
   }
 
   /** The shape of a query and its values. An empty text is no condition: each text contains it. */
@@ -330,10 +343,32 @@ export class List<Row extends object, Filter extends object, Field extends strin
     return { shape: { reach: places, given }, values: { ...filter, ...reached, ...values?.(reader) } };
   }
 
-  #sorted({ field }: Order<Field>) {
-    const columns = Object.entries<SortType | undefined>(this.#declaration.orders[field]);
-    const sorted = columns.map(([name, type = 'text']) => [name as Property<Row>, type] as const);
-    return sorted.length > 1 ? sorted : [...sorted, [this.#key, 'uuid'] as const];
+  /** The order by a field in a direction. A single column is followed by the key. */
+  #ordering(field: string, { direction }: Pick<Order<Field>, 'direction'>): Ordering<Row> {
+    const known = this.#orderings.get(`${direction} ${field}`);
+    if (known) return known;
+    // The fields of orders are those of the declaration.
+    const order = { field: field as Field, direction };
+    const { name, alias, expressions, orders } = this.#declaration;
+    const columns = Object.entries<SortType | undefined>(orders[order.field]).map(
+      ([property, given = 'text']): Key<Property<Row>> => {
+        const own: Expressed | undefined = expressions?.[property as Property<Row>];
+        const column = typeof own === 'string' ? own : `${alias}.${snake(property)}`;
+        return {
+          property: property as Property<Row>,
+          sql: column,
+          ...(typeof given === 'object' ? given : { type: given }),
+        };
+      },
+    );
+    const last: Key<Property<Row>> = { property: this.#key, sql: `${alias}.${snake(this.#key)}`, type: 'uuid' };
+    const ordering = new Ordering<Row>({
+      name: typeof name === 'string' ? `${name}_${field}` : name(order),
+      keys: columns.length > 1 ? columns : [...columns, last],
+      direction,
+    });
+    this.#orderings.set(`${direction} ${field}`, ordering);
+    return ordering;
   }
 }
 

@@ -1,6 +1,6 @@
 import { type Expression, sql } from 'kysely';
 import { countOf } from './counts.ts';
-import { type CountedPage, type Order, type PageArguments, planPage } from './keyset.ts';
+import { type CountedPage, type Order, Ordering, type PageArguments, PagePlan } from './keyset.ts';
 import { contains, queriesOn } from './queries.ts';
 import type { Sql } from './sql.ts';
 
@@ -28,8 +28,8 @@ export async function pageOfNames(
   const distinct = sql<NamedRow>`(select distinct name from (${names}) as given)`;
   const all = db.selectFrom(distinct.as<'n'>(sql`n`)).$castTo<NamedRow>();
   const found = part ? all.where(contains(sql`n.name`, part)) : all;
-  const columns = [{ sql: 'n.name', type: 'text' as const, of: ({ name }: NamedRow) => name }];
-  const plan = planPage<NamedRow>({ name: list, direction, columns }, page);
+  const keys = [{ property: 'name', sql: 'n.name', type: 'text' }] as const;
+  const plan = new PagePlan(new Ordering<NamedRow>({ name: list, keys, direction }), page);
   return {
     page: plan.toPage(await reader.page(plan.apply(found.select('n.name')))),
     total: () => countOf(reader, found),

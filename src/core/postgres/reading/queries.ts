@@ -184,6 +184,9 @@ export function listOf<Value>(
   return sql<Value[]>`${values}::${sql.raw(type)}[]`;
 }
 
+/** UUIDs as the value of a `uuid[]`. The driver would escape each of them. */
+export const uuidList = (ids: readonly string[]): string => `{${ids.join()}}`;
+
 /** The right side of `=` for any of several values: `any($1::uuid[])`. One text serves any number of values. */
 export function anyOf<Value>(
   type: 'uuid' | 'text' | 'bigint',

@@ -1,5 +1,7 @@
 import { answerTooLarge, pageBytesOf } from '../../answer-size.ts';
 import { Concurrency } from '../../concurrency.ts';
+import type { FairShares } from '../../fair-shares.ts';
+import type { RequestSlot } from '../../request-slot.ts';
 
 /** Maximum number of concurrent statements of a request; others wait. */
 const MAX_IN_FLIGHT = 4;
@@ -19,13 +21,19 @@ export interface PageEnd {
 export class RequestBudget {
   readonly maxBytes: number;
   #bytes = 0;
-  readonly #statements = new Concurrency(MAX_IN_FLIGHT);
+  readonly #statements: Concurrency;
   /** Counts renewals: statements from before one are not read further. */
   #round = 0;
   #isClosed = false;
+  readonly #slot: RequestSlot | undefined;
+  /** With more bytes, the memory of the answer grows. */
+  #taken: number;
 
-  constructor(maxBytes: number) {
+  constructor(maxBytes: number, slot?: RequestSlot) {
     this.maxBytes = maxBytes;
+    this.#slot = slot;
+    this.#taken = slot ? 0 : Infinity;
+    this.#statements = new Concurrency(MAX_IN_FLIGHT, slot && (() => slot.leave()));
   }
 
   /** The bytes with which a page of a list ends. */
@@ -43,9 +51,23 @@ export class RequestBudget {
     if (this.#bytes > this.maxBytes || this.#isClosed) throw answerTooLarge(this.maxBytes);
   }
 
+  /** The largest answer that there is room for now. */
+  get answerRoom(): number {
+    return Math.min(this.maxBytes, this.#slot?.answer.room ?? Infinity);
+  }
+
+  /**
+   * Says what is answered: a route or document. Its answer is expected to be as large as the last ones, and that of a new document of the caller as
+   * large as the caller's last ones.
+   */
+  expectAnswerOf(source: object, { isOfCaller = false } = {}): void {
+    this.#slot?.answer.expectAnswerOf(source, isOfCaller);
+  }
+
   /** Counts received bytes. */
   count(bytes: number): void {
     this.#bytes += bytes;
+    if (this.#bytes > this.#taken && this.#slot) this.#taken = this.#slot.answer.grow(this.#bytes);
   }
 
   /** Counts from the beginning, for each part of an endless answer, and before the request is executed again. */
@@ -75,16 +97,37 @@ export class RequestBudget {
         throw answerTooLarge(this.maxBytes);
       }
       if (page) page.bytes += bytes;
-      this.#bytes += bytes;
+      this.count(bytes);
     };
   }
 
   /** Runs a statement as soon as fewer than {@link MAX_IN_FLIGHT} of the request are running. */
   run<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#statements.run(() => {
-      // Check after waiting: earlier statements may have used up the budget.
-      this.requireRoom();
-      return work();
+      const entering = this.#slot && enter(this.#slot);
+      return entering ? entering.then(() => this.#begin(work)) : this.#begin(work);
     });
   }
+
+  #begin<Result>(work: () => Promise<Result>): Promise<Result> {
+    // Check after waiting: earlier statements may have used up the budget.
+    this.requireRoom();
+    return work();
+  }
+
+  /** Lets others run while the request waits for something else than the database, such as another server. */
+  waiting<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#slot ? this.#slot.waiting(work) : work();
+  }
+
+  /** The same for work that calls other servers, which has a slot of `pool`. @throws TooManyAtOnceError */
+  callOut<Result>(pool: FairShares, work: () => Promise<Result>): Promise<Result> {
+    return this.#slot ? this.#slot.callOut(pool, work) : work();
+  }
+}
+
+/** Others run while the request waits for memory. */
+function enter(slot: RequestSlot): Promise<void> | undefined {
+  const waiting = slot.answer.enter();
+  return waiting ? slot.waiting(() => waiting).then(() => slot.enter()) : slot.enter();
 }

@@ -58,37 +58,55 @@ export interface RunOptions {
   readonly isTransaction?: boolean;
 }
 
-export function createSql(options: RunOptions): Sql {
-  const { run, onPrimary = run, attempt = run, budget, isTransaction = false } = options;
-  const within = <Row>(how: Run, query: Compilable<Row> | Statement<Row>) => {
-    const statement = statementOf(query);
-    const rows = budget ? budget.run(() => how(statement, budget)) : how(statement);
+/** Each request has one, so it is a class (docs/decisions/short-lived-objects.md). */
+export class StatementSql implements Sql {
+  readonly primary: Sql;
+  readonly isTransaction: boolean;
+  readonly #run: Run;
+  readonly #attempt: Run;
+  readonly #budget: RequestBudget | undefined;
+
+  constructor(options: RunOptions) {
+    const { run, onPrimary = run, attempt = run, budget, isTransaction = false } = options;
+    this.#run = run;
+    this.#attempt = attempt;
+    this.#budget = budget;
+    this.isTransaction = isTransaction;
+    this.primary = onPrimary === run ? this : new StatementSql({ ...options, run: onPrimary });
+  }
+
+  all<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]> {
+    return this.#within(this.#run, statementOf(query));
+  }
+
+  async first<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row | undefined> {
+    return (await this.all(query))[0];
+  }
+
+  async page<Row>(query: Compilable<Row> | Statement<Row>, options: PageOptions = {}): Promise<PageRows<Row>> {
+    const budget = this.#budget;
+    const { maxBytes = budget?.pageBytes ?? Infinity, isJson = false, isAnswered = true } = options;
+    const page: PageEnd = { maxBytes, bytes: 0, isCut: false };
+    const rows = await this.#within<Row>(this.#run, { ...statementOf(query), page, jsonAsText: isJson });
+    const { bytes, isCut } = page;
+    if (!isAnswered) budget?.count(-bytes);
+    return isJson || bytes * MAX_ESCAPE <= maxBytes ? { rows, isCut } : cutAsJson({ rows, isCut }, maxBytes);
+  }
+
+  attempt<Row>(query: Compilable<Row> | Statement<Row>): Promise<Row[]> {
+    return this.#within(this.#attempt, statementOf(query));
+  }
+
+  query<Row extends object>(text: string, values: readonly unknown[]): Promise<Row[]> {
+    return this.#within(this.#run, { text, values });
+  }
+
+  #within<Row>(run: Run, statement: Statement<Row>): Promise<Row[]> {
+    const budget = this.#budget;
+    const rows = budget ? budget.run(() => run(statement, budget)) : run(statement);
     // The rows have the type of the query.
     return rows as Promise<Row[]>;
-  };
-  const all = <Row>(query: Compilable<Row> | Statement<Row>) => within(run, query);
-  const base: Omit<Sql, 'primary'> = {
-    all,
-    first: async (query) => (await all(query))[0],
-    page: async (query, { maxBytes = budget?.pageBytes ?? Infinity, isJson = false, isAnswered = true } = {}) => {
-      const page: PageEnd = { maxBytes, bytes: 0, isCut: false };
-      const rows = await within(run, { ...statementOf(query), page, jsonAsText: isJson });
-      const { bytes, isCut } = page;
-      if (!isAnswered) budget?.count(-bytes);
-      return isJson || bytes * MAX_ESCAPE <= maxBytes ? { rows, isCut } : cutAsJson({ rows, isCut }, maxBytes);
-    },
-    attempt: (query) => within(attempt, query),
-    query: (text, values) => within(run, { text, values }),
-    isTransaction,
-  };
-  if (onPrimary !== run) return { ...base, primary: createSql({ ...options, run: onPrimary, onPrimary }) };
-  const sql: Sql = {
-    ...base,
-    get primary() {
-      return sql;
-    },
-  };
-  return sql;
+  }
 }
 
 /** Ends a page with the row with which its JSON reaches the maximum. */
@@ -195,7 +213,7 @@ export function sqlWithin(em: EntityManager, budget?: RequestBudget): Sql {
       last = done.catch(() => undefined);
       return done;
     };
-  return createSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget, isTransaction: true });
+  return new StatementSql({ run: inOrder(execute), attempt: inOrder(executeApart), budget, isTransaction: true });
 }
 
 /** Reads with a cursor of the transaction, which ends with it if a statement fails. */

@@ -1,12 +1,12 @@
-import { isObject } from '../../../core/is-object.ts';
-import { refusable } from '../../../core/graphql/refusable.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { z } from 'zod';
+import { isObject } from '../../../core/is-object.ts';
+import { refusable } from '../../../core/graphql/refusable.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import type { InputFaultCode } from '../../../core/errors.ts';
 import { rule } from '../../../core/input/validation.ts';
-import { mutation } from '../../../core/graphql/mutations.ts';
+import { mutation, one } from '../../../core/graphql/mutations.ts';
 import { acceptingIds, toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { listType } from '../../../core/graphql/lists.ts';
 import type { OperationContext } from '../../../core/operation.ts';
@@ -35,6 +35,8 @@ import {
 import './property-operations.ts';
 import type { EventPropertyRow } from '../property-queries.ts';
 import { type EventDefinitionRow, definitionRow } from '../queries.ts';
+import { applyTrackingPlan } from '../tracking-plan.ts';
+import { plannedDefinition, plannedDeletion, plannedProperty } from '../tracking-plan-input.ts';
 
 const EVENT_DEFINITION_LIST = listType(EventDefinition, {
   of: 'event definitions',
@@ -143,26 +145,14 @@ mutation(createEventDefinition, {
         'The name of the custom object, required for `CUSTOM_OBJECT` and refused otherwise: a letter, then at most 99 letters, digits or underscores.',
     }),
   }),
-  payload: (t) => ({
-    eventDefinition: t.field({
-      type: EventDefinition,
-      description: 'The new definition.',
-      resolve: (definition) => definitionRow(definition),
-    }),
-  }),
+  payload: one('eventDefinition', EventDefinition, 'The new definition.', definitionRow),
 });
 
 const OF_DEFINITION = { ids: { eventName: 'EventDefinition' } };
 
 mutation(updateEventDefinition, {
   ...OF_DEFINITION,
-  payload: (t) => ({
-    eventDefinition: t.field({
-      type: EventDefinition,
-      description: 'The changed definition.',
-      resolve: (definition) => definitionRow(definition),
-    }),
-  }),
+  payload: one('eventDefinition', EventDefinition, 'The changed definition.', definitionRow),
 });
 
 mutation(deleteEventDefinition, {
@@ -176,5 +166,22 @@ mutation(deleteEventDefinition, {
       description: 'Name of the deleted definition, which can never be used again.',
       resolve: ({ name }) => name,
     }),
+  }),
+});
+
+inputType('PlannedEventPropertyInput', plannedProperty);
+// As in REST, it can be the name of a custom object.
+inputType('PlannedEventDefinitionInput', plannedDefinition, { types: { primaryObject: 'String' } });
+inputType('PlannedEventDeletionInput', plannedDeletion);
+
+mutation(applyTrackingPlan, {
+  payload: (t) => ({
+    isDryRun: t.exposeBoolean('isDryRun', {
+      description: 'Whether nothing was changed because a check was asked for.',
+    }),
+    created: t.exposeStringList('created', { description: 'Names of the events that did not exist.' }),
+    changed: t.exposeStringList('changed', { description: 'Names of the events that differed.' }),
+    deleted: t.exposeStringList('deleted', { description: 'Names of the deleted events.' }),
+    unchanged: t.exposeStringList('unchanged', { description: 'Names of the events that were already as planned.' }),
   }),
 });

@@ -2,8 +2,7 @@ import type { EventDefinitionId } from '../../../core/ids.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import type { GraphQLResolveInfo } from 'graphql';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { type FieldsOf, nodeType } from '../../../core/graphql/nodes.ts';
+import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
 import { notFound } from '../../../core/errors.ts';
 import { hasAccess, requireOrganization } from '../../../core/access.ts';
 import { withAccess } from '../../../core/graphql/refusable.ts';
@@ -188,13 +187,11 @@ function viewerFields(t: Fields) {
   };
 }
 
-export const EventDefinition = nodeType<EventDefinitionRow>('EventDefinition', {
+export const EventDefinition = entityType<EventDefinitionRow>('EventDefinition', {
   description:
     'The schema of a custom event. A custom event is something that happened at a certain time, such as adding an item to a cart.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readEventDefinitionsByIds(context, uuidsOf(keys), selected),
+  read: readEventDefinitionsByIds,
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     ...nameFields(t),
     ...objectFields(t),
     ...propertyFields(t),

@@ -1,7 +1,7 @@
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
-import { toGlobalId, uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { nodeType } from '../../../core/graphql/nodes.ts';
+import { toGlobalId } from '../../../core/graphql/global-ids.ts';
+import { entityType } from '../../../core/graphql/nodes.ts';
 import { listType } from '../../../core/graphql/lists.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
 import { objectIdentifier, objectIdentifierFilter } from '../identifier-input.ts';
@@ -13,16 +13,12 @@ import {
 } from '../identifier-operations.ts';
 import type { ObjectIdentifierRow } from '../identifier-queries.ts';
 
-const ObjectIdentifierType = nodeType<ObjectIdentifierRow>('ObjectIdentifier', {
+const ObjectIdentifierType = entityType<ObjectIdentifierRow>('ObjectIdentifier', {
   description:
     'A value of a unique property, and the record that has it. Custom matching uses it to link occurrences to records.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readObjectIdentifiers(context, uuidsOf(keys), selected),
+  read: readObjectIdentifiers,
+  databaseId: 'The id that identifies the registered value in the database.',
   fields: (t) => ({
-    databaseId: t.expose('id', {
-      type: 'DatabaseId',
-      description: 'The id that identifies the registered value in the database.',
-    }),
     objectType: t.exposeString('objectType', {
       description: 'The type of the record: a standard object, or the name of a custom object.',
     }),

@@ -4,7 +4,7 @@ import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
 import { keysOf } from '../../../core/keys-of.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
-import { mutation } from '../../../core/graphql/mutations.ts';
+import { mutation, one } from '../../../core/graphql/mutations.ts';
 import { placeFromKey, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import { listBelow, listType } from '../../../core/graphql/lists.ts';
@@ -13,8 +13,7 @@ import { refusable } from '../../../core/graphql/refusable.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { WORK } from '../../../core/work-budget.ts';
 import { DeletionPreviewType, EventDefinition, definitionOf } from '../../event-definitions/graphql/types.ts';
-import type { EventDefinitionRow } from '../../event-definitions/public.ts';
-import { EVENT_DEFINITIONS } from '../../event-definitions/public.ts';
+import { EVENT_DEFINITIONS, type EventDefinitionRow } from '../../event-definitions/public.ts';
 import { OrganizationType } from '../../organizations/graphql/types.ts';
 import type { OrganizationRow } from '../../organizations/public.ts';
 import './identifiers.ts';
@@ -37,6 +36,9 @@ import {
   readMonthlyUsage,
 } from '../read-operations.ts';
 import type { EventOccurrenceRow, OccurrenceKey } from '../queries.ts';
+import { DeletionJobType } from '../../user-deletions/graphql.ts';
+import { deletionJobRow } from '../../user-deletions/public.ts';
+import { deleteObjectOccurrences } from '../object-deletion.ts';
 
 const UnmatchedReasonEnum = enumOf<UnmatchedReason>(
   'UnmatchedReason',
@@ -205,4 +207,14 @@ mutation(sendEventOccurrences, {
       description: 'The number of occurrences in the input, ignored repeats included.',
     }),
   }),
+});
+
+mutation(deleteObjectOccurrences, {
+  types: { email: 'String', objectId: 'String' },
+  payload: one(
+    'deletionJob',
+    DeletionJobType,
+    'The job that deletes them. Query `deletionJob` to follow it.',
+    deletionJobRow,
+  ),
 });

@@ -1,25 +1,24 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { InputFaultCodeEnum } from '../../../core/graphql/errors.ts';
-import { acceptingIds, uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { nodeType } from '../../../core/graphql/nodes.ts';
+import { acceptingIds } from '../../../core/graphql/global-ids.ts';
+import { entityType } from '../../../core/graphql/nodes.ts';
 import { listType } from '../../../core/graphql/lists.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import { apiKeyField } from '../../api-keys/graphql.ts';
 import { READ_API_KEYS } from '../../api-keys/public.ts';
 import { EventDefinition, definitionOf } from '../../event-definitions/graphql/types.ts';
 import { organizationList } from '../../organizations/graphql/organization-list.ts';
-import { UNKNOWN_EVENT } from '../violation-entity.ts';
-import { eventViolationFilter } from '../violation-input.ts';
+import { UNKNOWN_EVENT } from '../entity.ts';
+import { eventViolationFilter } from '../input.ts';
 import type { EventViolationRow } from '../violation-queries.ts';
 import { listEventViolations, readEventViolations } from '../violations.ts';
 
-const EventViolationType = nodeType<EventViolationRow>('EventViolation', {
+const EventViolationType = entityType<EventViolationRow>('EventViolation', {
   description:
     'How many occurrences of an event were refused in an hour for one reason, in one property, with one API key; those of an event that does not exist by the name that was sent. An occurrence with several faults counts once for each. Kept for 30 days.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readEventViolations(context, uuidsOf(keys), selected),
+  read: readEventViolations,
+  databaseId: 'The id of the count in the database.',
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id of the count in the database.' }),
     hour: t.expose('hour', { type: 'DateTime', description: 'The beginning of the hour in UTC.' }),
     eventDefinition: t.field({
       type: EventDefinition,

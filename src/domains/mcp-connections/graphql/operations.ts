@@ -3,9 +3,8 @@ import { isObject } from '../../../core/is-object.ts';
 import { inputType } from '../../../core/graphql/derived-inputs.ts';
 import type { Fault } from '../../../core/errors.ts';
 import { keyRule } from '../../../core/input/validation.ts';
-import { type PayloadFields, mutation } from '../../../core/graphql/mutations.ts';
-import { toGlobalId } from '../../../core/graphql/global-ids.ts';
-import { type ConnectionResult, authorizeMcpConnection } from '../oauth/operations.ts';
+import { type PayloadFields, deleted, mutation, one } from '../../../core/graphql/mutations.ts';
+import { type ConnectionResult, authorizeMcpConnection } from '../authorization/operations.ts';
 import {
   createMcpConnectionWithSettingsInput,
   namedChange,
@@ -138,34 +137,17 @@ mutation(updateMcpConnection, {
   ),
   pathOf: pathInFields,
   lists: { env: NamedChangeInput, headers: NamedChangeInput },
-  payload: (t) => ({
-    mcpServer: t.field({
-      type: McpServerType,
-      description: 'The changed connection.',
-      resolve: (connection) => connectionRow(connection),
-    }),
-  }),
+  payload: one('mcpServer', McpServerType, 'The changed connection.', connectionRow),
 });
 
 mutation(updateMcpConnectionSettings, {
   ...CONNECTION,
   name: 'updateMcpServerSettings',
-  payload: (t) => ({
-    mcpServer: t.field({
-      type: McpServerType,
-      description: 'The connection with its new settings.',
-      resolve: (connection) => connectionRow(connection),
-    }),
-  }),
+  payload: one('mcpServer', McpServerType, 'The connection with its new settings.', connectionRow),
 });
 
 mutation(deleteMcpConnection, {
   ...CONNECTION,
   name: 'deleteMcpServer',
-  payload: (t) => ({
-    deletedId: t.id({
-      description: 'Global id of the deleted connection.',
-      resolve: ({ id }) => toGlobalId('McpServer', id),
-    }),
-  }),
+  payload: deleted('McpServer', 'deleted connection'),
 });

@@ -1,3 +1,4 @@
+import { exposed, nullable } from '../../../core/graphql/fields.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import { keyOfText, toGlobalId } from '../../../core/graphql/global-ids.ts';
 import type { ToolPolicy } from '../entity.ts';
@@ -17,14 +18,10 @@ export const ToolType = builder.objectRef<ConnectionTool>('McpTool').implement({
         'Opaque id of this tool of this connection, by which clients cache it. `node` does not find it, because only the server knows its tools.',
       resolve: ({ connectionId, name }) => toGlobalId('McpTool', `${connectionId}:${keyOfText(name)}`),
     }),
-    name: t.exposeString('name', { description: 'The name for calls of the tool.' }),
-    title: t.exposeString('title', {
-      nullable: true,
-      description: 'Name to display. Null when the server gives none.',
-    }),
-    description: t.exposeString('description', {
-      nullable: true,
-      description: 'What the tool does. Null when the server gives no description.',
+    ...exposed(t, {
+      name: ['String', 'The name for calls of the tool.'],
+      title: [nullable('String'), 'Name to display. Null when the server gives none.'],
+      description: [nullable('String'), 'What the tool does. Null when the server gives no description.'],
     }),
     inputSchema: t.field({
       type: 'JSON',

@@ -5,8 +5,7 @@ import {
   StreamableHTTPClientTransport,
   SUPPORTED_PROTOCOL_VERSIONS,
 } from '@modelcontextprotocol/client';
-import { causesOf } from '../../../core/causes.ts';
-import { RemoteFailedError } from '../../../core/errors.ts';
+import { RemoteFailedError, causesOf } from '../../../core/errors.ts';
 import { OutboundError, type OutboundWork } from '../../../core/outbound/outbound.ts';
 import { AuthorizationNeeded, RefusedError, explainRemote } from './errors.ts';
 import { McpExchange } from './mcp-fetch.ts';
@@ -22,6 +21,8 @@ export interface ServerInfo {
   readonly name: string;
   readonly version: string;
   readonly protocolVersion: string | null;
+  /** Whether it is of the newest generation of the protocol. */
+  readonly isModern: boolean;
 }
 
 type Use<Result> = (client: Client, info: ServerInfo) => Promise<Result>;
@@ -110,7 +111,8 @@ class Attempt {
         await (this.#opening.probes ? this.#probed(connecting, late) : connecting);
         this.#isOpen = true;
         const { name = '', version = '' } = client.getServerVersion() ?? {};
-        return use(client, { name, version, protocolVersion: client.getNegotiatedProtocolVersion() ?? null });
+        const protocolVersion = client.getNegotiatedProtocolVersion() ?? null;
+        return use(client, { name, version, protocolVersion, isModern: client.getProtocolEra() === 'modern' });
       });
     } finally {
       this.#hasSession = this.#transport.sessionId !== undefined;

@@ -4,12 +4,16 @@ import type { WorkContext } from '../../../core/operation.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import type { Credentials } from '../credentials.ts';
 import type { McpConnection } from '../entity.ts';
-import { begin, chooseScope, fetchClientToken, requirePkce, withOfflineAccess } from '../oauth/authorization-flow.ts';
-import type { AuthorizationServer, OAuthClient } from '../oauth/authorization-server.ts';
-import { chooseClient } from '../oauth/client.ts';
-import { isSameIssuer } from '../oauth/authorization-server.ts';
-import { discover, discoverIfPublished } from '../oauth/discovery.ts';
-import { CALLBACK_PATH, clientMetadataUrlOf } from '../oauth/gateway-client.ts';
+import {
+  begin,
+  chooseScope,
+  fetchClientToken,
+  requirePkce,
+  withOfflineAccess,
+} from '../authorization/authorization-flow.ts';
+import { type AuthorizationServer, type OAuthClient, isSameIssuer } from '../authorization/authorization-server.ts';
+import { CALLBACK_PATH, chooseClient, clientMetadataUrlOf } from '../authorization/client.ts';
+import { discover, discoverIfPublished } from '../authorization/discovery.ts';
 import { type Access, type ServerInfo, checkServer, withServer } from './client.ts';
 import {
   AuthorizationNeeded,

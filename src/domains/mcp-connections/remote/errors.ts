@@ -6,8 +6,7 @@ import {
   SdkHttpError,
 } from '@modelcontextprotocol/client';
 import { z } from 'zod';
-import { causesOf } from '../../../core/causes.ts';
-import { DomainError, RemoteFailedError } from '../../../core/errors.ts';
+import { DomainError, RemoteFailedError, causesOf } from '../../../core/errors.ts';
 import { OutboundError } from '../../../core/outbound/outbound.ts';
 import { shown } from './answers.ts';
 import type { Challenge } from './challenges.ts';
@@ -110,4 +109,16 @@ export function fieldIn(error: z.core.$ZodError): string {
   return issue === undefined || path === ''
     ? ''
     : ` (${shown(path).slice(1, -1)}: ${shown(issue.message).slice(1, -1)})`;
+}
+
+/** Shorter texts are no secrets, and replacing them would make a message unreadable. */
+const MIN_SECRET = 6;
+const HIDDEN = '[hidden]';
+
+/** Replaces credentials in the text of a server, which can repeat what was sent to it. No message shows one. */
+export function hideSecrets(text: string, secrets: readonly (string | undefined)[]): string {
+  return secrets.reduce<string>(
+    (hidden, secret = '') => (secret.length < MIN_SECRET ? hidden : hidden.replaceAll(secret, HIDDEN)),
+    text,
+  );
 }

@@ -4,9 +4,8 @@ import { boundedJson, emptyAnswer, parsedJson, withBody } from '../../../core/ou
 import { OutboundError, type OutboundFetch, type OutboundWork } from '../../../core/outbound/outbound.ts';
 import { describedError, mediaTypeOf, sayError, shown, statusOf } from './answers.ts';
 import { readChallenge } from './challenges.ts';
-import { AuthorizationNeeded, MisconfiguredError, RefusedError } from './errors.ts';
+import { AuthorizationNeeded, MisconfiguredError, RefusedError, hideSecrets } from './errors.ts';
 import { changedEvents } from './event-stream.ts';
-import { hideSecrets } from './secrets-in-messages.ts';
 import { type AnsweredRequest, INTERNAL_ERROR, changeMessage, unknownRevisionIn } from './tolerance.ts';
 
 /** The version probe, which servers that speak only `initialize` answer in many ways. */

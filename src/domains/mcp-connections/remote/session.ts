@@ -6,7 +6,7 @@ import type { WorkContext } from '../../../core/operation.ts';
 import type { OutboundWork } from '../../../core/outbound/outbound.ts';
 import { readCredentials } from '../credentials.ts';
 import { McpConnection } from '../entity.ts';
-import { isMetadataDocument, refuseMetadataDocument } from '../oauth/forgotten-client.ts';
+import { isMetadataDocument, refuseMetadataDocument } from '../authorization/forgotten-client.ts';
 import { type Access, type ServerInfo, withServer } from './client.ts';
 import {
   AuthorizationLostError,
@@ -17,9 +17,10 @@ import {
   RefusedError,
   isForbidden,
 } from './errors.ts';
+import { noteGeneration } from '../server-lists.ts';
 import type { Status } from '../status.ts';
 import { mcpConnectionTopic } from '../topics.ts';
-import { usableToken } from '../oauth/token-refresh.ts';
+import { usableToken } from '../authorization/token-refresh.ts';
 
 /** Uses an existing connection with its credentials, refreshes the tokens as needed, and records the outcome in the status. */
 
@@ -58,7 +59,10 @@ async function attempt<Result>(
   use: (client: Client, info: ServerInfo, work: OutboundWork) => Promise<Result>,
 ): Promise<Result> {
   const run = (access: Access) =>
-    withServer(work, connection.serverUrl ?? '', access, (client, info) => use(client, info, work));
+    withServer(work, connection.serverUrl ?? '', access, (client, info) => {
+      noteGeneration(context, connection, info);
+      return use(client, info, work);
+    });
   if (connection.authType === 'static_headers') {
     const { headers } = await readCredentials(context.em.fork(), context.secrets, connection.id);
     return run({ headers });

@@ -1,6 +1,5 @@
 import { SUPPORTED_PROTOCOL_VERSIONS, isSpecType } from '@modelcontextprotocol/client';
 import { isObject } from '../../../core/is-object.ts';
-import { membersWithoutNulls } from '../without-nulls.ts';
 
 /**
  * MCP servers write null for what they do not have, and answer with odd capabilities and lists. The official client package refuses such
@@ -92,4 +91,16 @@ export function unknownRevisionIn(message: unknown, { method }: AnsweredRequest)
   if ((protocolVersion ?? capabilities ?? serverInfo) == null) return 'none';
   const revision = textOf(protocolVersion);
   return revision === '' || SUPPORTED_PROTOCOL_VERSIONS.includes(revision) ? undefined : revision;
+}
+
+/** Servers write null for what they do not have. Members and list items that are null count as absent, at any depth. */
+function withoutNulls(value: unknown): unknown {
+  if (Array.isArray(value)) return value.filter((item) => item !== null).map(withoutNulls);
+  return isObject(value) ? membersWithoutNulls(value) : value;
+}
+
+export function membersWithoutNulls(document: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(document).flatMap(([name, item]) => (item === null ? [] : [[name, withoutNulls(item)]])),
+  );
 }

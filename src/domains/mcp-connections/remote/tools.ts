@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { isObject } from '../../../core/is-object.ts';
 import { WORK, WorkSlices } from '../../../core/work-budget.ts';
 import { headerProblemIn } from './header-declarations.ts';
+import type { ServerList } from '../server-lists.ts';
 import { MAX_TOOLS_BYTES } from './mcp-fetch.ts';
 import { TOOLS_AS_SENT } from './tolerance.ts';
 
@@ -19,32 +20,28 @@ export interface Tool {
   readonly problem: string | null;
 }
 
-/** The tools of a server that are listed. */
-export interface ToolList {
-  readonly tools: readonly Tool[];
-  /** Says that the server has more tools; null when it does not. */
-  readonly notice: string | null;
-}
-
 const METHOD_NOT_FOUND = -32_601;
 
 const page = z.object({ [TOOLS_AS_SENT]: z.array(z.unknown()), nextCursor: z.string().optional() });
+
+/** The tools of a server, as it describes them. */
+type ListedTools = Pick<ServerList, 'items' | 'isCut' | 'isModern' | 'bytes'>;
 
 /**
  * Reads the tools of a server, at most 2,000 in 100 pages and 4 MiB. A server without tools gives an empty list. The method of the package
  * would refuse the whole list for one odd tool.
  */
-export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
-  if (!client.getServerCapabilities()?.tools) return { tools: [], notice: null };
-  const tools: Tool[] = [];
-  const cursors = new Set<string | undefined>();
+export async function listTools(client: Client, signal: AbortSignal): Promise<ListedTools> {
   const isModern = client.getProtocolEra() === 'modern';
+  const items: unknown[] = [];
+  if (!client.getServerCapabilities()?.tools) return { items, isCut: false, isModern, bytes: 0 };
+  const cursors = new Set<string | undefined>();
   const slices = new WorkSlices();
   // A server whose cursor stands still sends a page twice.
   const seen = new Set<string>();
   let bytes = 0;
   for (let cursor: string | undefined; !cursors.has(cursor);) {
-    if (cursors.size === WORK.pages) return { tools, notice: noticeOf(tools.length) };
+    if (cursors.size === WORK.pages) return { items, isCut: true, isModern, bytes };
     cursors.add(cursor);
     const params = cursor === undefined ? {} : { cursor };
     const answer = await client
@@ -52,22 +49,22 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
       .catch(ignoreUnknownMethod);
     if (!answer) break;
     for (const described of answer[TOOLS_AS_SENT]) {
-      const tool = readTool(described, isModern);
-      const text = JSON.stringify(tool);
+      const text = JSON.stringify(described);
       bytes += text.length;
       if (slices.isOver()) await slices.pause();
       if (seen.has(text)) continue;
-      if (tools.length === WORK.tools || bytes > MAX_TOOLS_BYTES) return { tools, notice: noticeOf(tools.length) };
+      if (items.length === WORK.tools || bytes > MAX_TOOLS_BYTES) return { items, isCut: true, isModern, bytes };
       seen.add(text);
-      tools.push(tool);
+      items.push(described);
     }
     if (answer.nextCursor === undefined) break;
     cursor = answer.nextCursor;
   }
-  return { tools, notice: null };
+  return { items, isCut: false, isModern, bytes };
 }
 
-function noticeOf(count: number): string {
+/** Says that a server has more tools than were read. */
+export function cutNotice(count: number): string {
   return `the server has more tools: only the first ${count} are listed, because a list has at most ${WORK.tools} tools, ${WORK.pages} pages and 4 MiB`;
 }
 

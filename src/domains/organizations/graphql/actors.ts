@@ -1,36 +1,28 @@
 import type { GraphQLResolveInfo } from 'graphql';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { exposedWith } from '../../../core/graphql/fields.ts';
-import { uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { type FieldsOf, nodeType } from '../../../core/graphql/nodes.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
+import { type FieldsOf, entityType } from '../../../core/graphql/nodes.ts';
 import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
 import type { UserId } from '../../../core/ids.ts';
 import type { Columns } from '../../../core/postgres/reading/columns.ts';
 import { UserType } from '../../users/graphql.ts';
 import {
   type ActorRow,
-  SERVICE_ACCOUNT_TEXTS,
   type ServiceAccountRow,
   isServiceAccount,
   readActors,
   readServiceAccounts,
+  serviceAccountDocument,
 } from '../../users/public.ts';
-import { RoleEnum } from './types.ts';
+import './types.ts';
 
-export const ServiceAccountType = nodeType<ServiceAccountRow>('ServiceAccount', {
+export const ServiceAccountType = entityType<ServiceAccountRow>('ServiceAccount', {
   description:
     'An account of an organization for programs, such as its CI. It has API keys and a role, but is no member: it has no e-mail address, cannot sign in to the console, and stays when the people who made it leave. To read it, a key needs any scope of the workspace API.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readServiceAccounts(context, uuidsOf(keys), selected),
+  read: readServiceAccounts,
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    ...exposedWith(t, SERVICE_ACCOUNT_TEXTS, {
-      name: 'String',
-      role: RoleEnum,
-      createdAt: 'DateTime',
-      updatedAt: 'DateTime',
-    }),
+    ...shown(t, serviceAccountDocument, ['name', 'role', 'createdAt', 'updatedAt']),
     displayName: t.string({
       description: 'The name, as a field that people have too.',
       extensions: needs<ServiceAccountRow>('name'),

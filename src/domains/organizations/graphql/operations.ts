@@ -1,5 +1,5 @@
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { mutation } from '../../../core/graphql/mutations.ts';
+import { mutation, one } from '../../../core/graphql/mutations.ts';
 import { acceptingIds } from '../../../core/graphql/global-ids.ts';
 import { selectedColumns } from '../../../core/graphql/selection.ts';
 import { OrganizationType } from './types.ts';
@@ -32,11 +32,5 @@ builder.queryField('organization', (t) =>
 
 mutation(updateOrganization, {
   ids: { organizationId: 'Organization' },
-  payload: (t) => ({
-    organization: t.field({
-      type: OrganizationType,
-      description: 'The changed organization.',
-      resolve: (organization) => organizationRow(organization),
-    }),
-  }),
+  payload: one('organization', OrganizationType, 'The changed organization.', organizationRow),
 });

@@ -1,8 +1,7 @@
-import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
 import { resolveBatched } from '../../../core/graphql/batches.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
-import { uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { nodeType } from '../../../core/graphql/nodes.ts';
+import { entityType } from '../../../core/graphql/nodes.ts';
 import {
   PRODUCT_FAMILIES,
   type ProductFamily,
@@ -16,7 +15,7 @@ import { needs } from '../../../core/graphql/selection.ts';
 import { type OrganizationRow, memberCountsOf, rolesOf } from '../queries.ts';
 import { readOrganizations } from '../operations.ts';
 import { mayAdminister } from '../policy.ts';
-import { ORGANIZATION_TEXTS } from '../texts.ts';
+import { organizationDocument } from '../documents.ts';
 
 export const RoleEnum = enumOf('OrganizationRole', 'Role of a member in an organization.', ROLES, {
   admin: 'Manages the organization, its members, its shared connections and all its keys.',
@@ -50,18 +49,12 @@ const SubscriptionType = builder
     }),
   });
 
-export const OrganizationType = nodeType<OrganizationRow>('Organization', {
+export const OrganizationType = entityType<OrganizationRow>('Organization', {
   description: 'A tenant. All other records belong to an organization and are invisible to other organizations.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readOrganizations(context, uuidsOf(keys), selected),
+  read: readOrganizations,
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    ...exposedWith(t, ORGANIZATION_TEXTS, {
-      name: 'String',
-      slug: nullable('String'),
-      logoUrl: nullable('URL'),
-      createdAt: 'DateTime',
-      updatedAt: 'DateTime',
+    ...shown(t, organizationDocument, ['name', 'slug', 'logoUrl', 'createdAt', 'updatedAt'], {
+      types: { logoUrl: 'URL' },
     }),
     subscriptions: t.field({
       type: [SubscriptionType],
@@ -92,7 +85,7 @@ export const OrganizationType = nodeType<OrganizationRow>('Organization', {
       resolve: ({ id }, _, { actor }) => mayAdminister(actor, id),
     }),
     memberCount: t.int({
-      description: ORGANIZATION_TEXTS.memberCount,
+      description: organizationDocument.shape.memberCount.description,
       extensions: { ...OWN_STATEMENT, ...needs<OrganizationRow>('id') },
       resolve: async ({ id }, _, context, info) =>
         (await resolveBatched({ context, info }, id, memberCountsOf(context))) ?? 0,

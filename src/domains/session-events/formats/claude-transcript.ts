@@ -1,20 +1,23 @@
 import { createHash } from 'node:crypto';
-import { claude } from './claude.ts';
+import { addedCosts, claude, costsOf, modelTotals } from './claude.ts';
 import {
   type Convert,
   type Draft,
   type Format,
   type JsonObject,
+  type TokenUsage,
   amountOf,
   contentText,
   listOf,
+  modelOf,
   nameOf,
+  noteOf,
   objectOf,
   textDraft,
   textOf,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
-import { noteOf } from './notes.ts';
+import { countTokens, remainingTokens } from './token-count.ts';
 
 /**
  * The files that Claude Code keeps of its sessions: `projects/<folder>/<session>.jsonl`, and those of its subagents. Their messages are those
@@ -115,6 +118,51 @@ const attachment: Convert = (line) => {
   return [commandMode === 'task-notification' || INJECTED.test(text) ? noteOf(said) : said];
 };
 
+/**
+ * The totals of the session so far, with what no message has, such as the call that compacts (9). A total that is smaller than one before adds
+ * nothing.
+ */
+const costState: Convert = (line, memory) => {
+  const models = objectOf(line['modelUsage']);
+  const costs = ownCosts(costsOf(models), models, memory);
+  const known = objectOf(memory.get('state'));
+  const past = sumOf(costsOf(models)) - sumOf(costs);
+  const costUsd = amountOf(line['totalCostUSD']) === undefined ? undefined : Number(line['totalCostUSD']) - past;
+  const most = Math.max(amountOf(known['costUsd']) ?? 0, costUsd ?? 0);
+  memory.set('state', { costUsd: most, costs: { ...objectOf(known['costs']), ...costs } });
+  const totals = modelTotals(Object.values(models).map(objectOf));
+  const rest = remainingTokens(memory, totals, 'counted of state');
+  countTokens(memory, totals, 'counted of state');
+  return [
+    {
+      name: 'cost-state',
+      usage: {
+        ...rest,
+        costUsd: costUsd === undefined ? undefined : most - (amountOf(known['costUsd']) ?? 0),
+        model: Object.keys(costs)[0] ?? modelOf(memory.get('model')),
+        ...(Object.keys(costs).length > 0 && { costByModel: addedCosts(objectOf(known['costs']), costs) }),
+      },
+    },
+  ];
+};
+
+const sumOf = (costs: Readonly<Record<string, number>>) => Object.values(costs).reduce((sum, cost) => sum + cost, 0);
+
+/** The costs without the share of messages that count in another session: the totals of a fork have its past. */
+function ownCosts(costs: Readonly<Record<string, number>>, models: JsonObject, memory: FormatMemory) {
+  const tokensIn = (usage: TokenUsage) =>
+    (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0) + (usage.cachedInputTokens ?? 0);
+  const all = new Map<string, number>();
+  for (const [name, usage] of Object.entries(models))
+    all.set(modelOf(name) ?? '', (all.get(modelOf(name) ?? '') ?? 0) + tokensIn(modelTotals([objectOf(usage)])));
+  return Object.fromEntries(
+    Object.entries(costs).map(([model, cost]) => {
+      const elsewhere = tokensIn(objectOf(memory.get(`elsewhere ${model}`)));
+      return [model, cost * (1 - Math.min(1, elsewhere / Math.max(1, all.get(model) ?? 0)))];
+    }),
+  );
+}
+
 /** The title of the session: a summary, one of the agent, or one of the person. */
 const titled =
   (member: string): Convert =>
@@ -128,6 +176,7 @@ export const claudeTranscript: Format = {
     system: once(system),
     attachment: once(attachment),
     summary: titled('summary'),
+    'cost-state': costState,
     'ai-title': titled('aiTitle'),
     'custom-title': titled('customTitle'),
   },

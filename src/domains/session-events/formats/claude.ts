@@ -159,6 +159,12 @@ function withUsage(drafts: readonly Draft[], usage: unknown, { id, scope, memory
   if (!Object.values(added).some(Boolean)) return drafts;
   countTokens(memory, added);
   if (scope.kind === 'foreground') countTokens(memory, added, 'counted of main');
+  countTokens(memory, added, 'counted of state');
+  if (memory.elsewhere.has(id)) {
+    countTokens(memory, added, `elsewhere ${model ?? ''}`);
+    return drafts;
+  }
+  memory.counted.add(id);
   const [first = { source: 'assistant', scope }, ...others] = drafts;
   return [{ ...first, usage: { ...added, model } }, ...others];
 }
@@ -299,17 +305,22 @@ function turnUsage(line: JsonObject, memory: FormatMemory): UsageDraft {
   };
 }
 
-function costsOf(models: JsonObject): Readonly<Record<string, number>> {
-  const costs = Object.entries(models).flatMap(([model, usage]): [string, number][] => {
-    const cost = amountOf(objectOf(usage)['costUSD']);
-    return cost && model.length <= MAX_MODEL_NAME ? [[model, cost]] : [];
-  });
-  return Object.fromEntries(costs.slice(0, MAX_MODELS));
+export function costsOf(models: JsonObject): Readonly<Record<string, number>> {
+  const costs = new Map<string, number>();
+  for (const [name, usage] of Object.entries(models)) {
+    const [model, cost] = [modelOf(name), amountOf(objectOf(usage)['costUSD'])];
+    if (model !== undefined && cost && name.length <= MAX_MODEL_NAME && (costs.size < MAX_MODELS || costs.has(model)))
+      costs.set(model, (costs.get(model) ?? 0) + cost);
+  }
+  return Object.fromEntries(costs);
 }
 const MAX_MODELS = 20;
 
 /** What cumulative costs add to those that were reported before. */
-function addedCosts(before: JsonObject, costs: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+export function addedCosts(
+  before: JsonObject,
+  costs: Readonly<Record<string, number>>,
+): Readonly<Record<string, number>> {
   return Object.fromEntries(
     Object.entries(costs).map(([model, now]) => {
       const last = amountOf(before[model]) ?? 0;
@@ -318,7 +329,7 @@ function addedCosts(before: JsonObject, costs: Readonly<Record<string, number>>)
   );
 }
 
-function modelTotals(models: readonly JsonObject[]): TokenUsage {
+export function modelTotals(models: readonly JsonObject[]): TokenUsage {
   const sum = (...names: readonly string[]) =>
     models.reduce((total, model) => names.reduce((all, name) => all + (amountOf(model[name]) ?? 0), total), 0);
   return {

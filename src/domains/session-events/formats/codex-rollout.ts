@@ -9,7 +9,9 @@ import {
   entryOf,
   errorText,
   listOf,
+  modelOf,
   nameOf,
+  noteOf,
   objectOf,
   textDraft,
   textOf,
@@ -17,7 +19,6 @@ import {
   toolEnd,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
-import { noteOf } from './notes.ts';
 import { increaseOf } from './token-count.ts';
 
 /**
@@ -150,24 +151,41 @@ const convertItem = (item: JsonObject, memory: FormatMemory): readonly Draft[] =
   return entryOf(ITEMS, type)?.(item, memory) ?? [{}];
 };
 
-/** The totals of the thread so far (14). Lines of events repeat what the items have, so that they add only these and errors. */
+const tokensOf = (usage: JsonObject) => ({
+  inputTokens: amountOf(usage['input_tokens']),
+  outputTokens: amountOf(usage['output_tokens']),
+  cachedInputTokens: amountOf(usage['cached_input_tokens']),
+  cacheWriteTokens: amountOf(usage['cache_write_input_tokens']),
+});
+
+/**
+ * What the last call has used. The total of the thread so far, which is written anew at compactions and has the past of a fork, only says whether
+ * the line repeats the one before (14). Lines of events repeat what the items have, so that they add only these and errors.
+ */
 const tokenCount: Item = ({ info }, memory) => {
-  const usage = objectOf(objectOf(info)['total_token_usage']);
-  const totals = {
-    inputTokens: amountOf(usage['input_tokens']),
-    outputTokens: amountOf(usage['output_tokens']),
-    cachedInputTokens: amountOf(usage['cached_input_tokens']),
-    cacheWriteTokens: amountOf(usage['cache_write_input_tokens']),
-  };
+  const { total_token_usage: total, last_token_usage: last } = objectOf(info);
+  const totals = tokensOf(objectOf(total));
   if (totals.inputTokens === undefined) return [{}];
   // Each thread has its totals.
   const subagent = nameOf(memory.get('subagent'));
   const thread = `totals ${subagent}`;
   const before = subagent === undefined ? memory.get('totals') : memory.recall('usage', thread);
-  const added = increaseOf(objectOf(before), totals);
+  const grown = increaseOf(objectOf(before), totals);
   if (subagent === undefined) memory.set('totals', totals);
   else memory.remember('usage', thread, totals);
-  return [{ usage: added }];
+  const isRepeated = Object.values(grown).every((amount) => !amount);
+  const ofLast = tokensOf(objectOf(last));
+  const added = isRepeated || ofLast.inputTokens === undefined ? grown : ofLast;
+  return [{ usage: { ...added, model: modelOf(memory.recall('usage', modelKey(memory))) } }];
+};
+
+/** The model of a thread is that of its turn. */
+const modelKey = (memory: FormatMemory) => `model ${nameOf(memory.get('subagent')) ?? ''}`;
+
+const turnContext: Convert = ({ payload }, memory) => {
+  const model = modelOf(objectOf(payload)['model']);
+  if (model !== undefined) memory.remember('usage', modelKey(memory), model);
+  return [{}];
 };
 
 const spawned: Item = (payload, memory) => {
@@ -203,6 +221,7 @@ export const codexRollout: Format = {
     response_item: ({ payload }, memory) => convertItem(objectOf(payload), memory),
     event_msg: event,
     session_meta: sessionMeta,
+    turn_context: turnContext,
     compacted: ({ payload }) => [{ name: 'compacted', accumulatedText: textOf(objectOf(payload)['message']) ?? '' }],
   },
   // The first versions wrote the items without an envelope (11). All else is the state of the program.

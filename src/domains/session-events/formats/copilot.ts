@@ -1,4 +1,5 @@
 import {
+  CALL_FAILED,
   type Convert,
   type Draft,
   type Format,
@@ -7,6 +8,7 @@ import {
   modelOf,
   contentText,
   errorText,
+  integerOf,
   listOf,
   nameOf,
   objectOf,
@@ -46,6 +48,7 @@ const part =
   (data) => [partDraft(textOf(data['deltaContent']) ?? '', { ...itemOf(data[id]), ...draft })];
 
 const message: Read = (data, memory) => {
+  if (modelOf(data['model']) !== undefined) memory.set('model', modelOf(data['model']));
   const text = textOf(data['content']) ?? '';
   const calls = listOf(data['toolRequests']).map((each) => {
     const { toolCallId, name, arguments: input } = objectOf(each);
@@ -84,27 +87,43 @@ const toolProgress: Read = (data, memory) => [
 const toolComplete: Read = (data, memory) => {
   const { content, detailedContent } = objectOf(data['result']);
   const error = errorText(data['error']);
-  const hasFailed = data['success'] === false || error !== undefined;
+  const exitCode = integerOf(objectOf(data['shellExecution'])['exitCode']);
+  const ended = exitCode ? `the command ended with code ${exitCode}` : undefined;
+  const hasFailed = data['success'] === false || error !== undefined || ended !== undefined;
   return [
     result(data, memory, {
       status: hasFailed ? 'error' : 'completed',
       output: contentText(content ?? detailedContent),
-      ...(hasFailed && { error: error ?? 'the call failed' }),
+      ...(exitCode !== undefined && { exitCode }),
+      ...(hasFailed && { error: error ?? ended ?? CALL_FAILED }),
     }),
   ];
 };
 
-const usage: Read = (data) => [
-  {
-    usage: {
-      inputTokens: amountOf(data['inputTokens']),
-      outputTokens: amountOf(data['outputTokens']),
-      cachedInputTokens: amountOf(data['cacheReadTokens']),
-      cacheWriteTokens: amountOf(data['cacheWriteTokens']),
-      model: modelOf(data['model']),
-    },
-  },
-];
+/** What a call of the model has used; in the files of the agent, its record. */
+const usage: Read = (data, memory) => {
+  memory.set('hasUsage', true);
+  return [{ usage: usageIn({ ...data, ...objectOf(data['usage']), model: data['model'] ?? memory.get('model') }) }];
+};
+
+const usageIn = (data: JsonObject) => ({
+  inputTokens: amountOf(data['inputTokens']),
+  outputTokens: amountOf(data['outputTokens']),
+  cachedInputTokens: amountOf(data['cacheReadTokens']),
+  cacheWriteTokens: amountOf(data['cacheWriteTokens']),
+  model: modelOf(data['model']),
+});
+
+const MAX_MODELS = 20;
+
+/** The totals at the end, where no call has reported its own. */
+const shutdown: Read = ({ modelMetrics }, memory) => {
+  const models = memory.get('hasUsage') === true ? [] : Object.entries(objectOf(modelMetrics)).slice(0, MAX_MODELS);
+  const drafts = models.map(([model, metrics]) => ({
+    usage: usageIn({ ...objectOf(objectOf(metrics)['usage']), model }),
+  }));
+  return drafts.length > 0 ? drafts : [{}];
+};
 
 const note: Read = (data) => [{ accumulatedText: textOf(data['message']) ?? '' }];
 
@@ -126,8 +145,10 @@ const DATA: Readonly<Record<string, Read>> = {
   'assistant.reasoning_delta': part('reasoningId', { responsePhase: 'commentary' }),
   'assistant.tool_call_delta': own,
   'assistant.turn_start': frame,
-  'assistant.turn_end': () => [{ usage: { turns: 1 } }],
+  'assistant.turn_end': (_, memory) => [{ usage: { turns: 1, model: modelOf(memory.get('model')) } }],
   'assistant.usage': usage,
+  'session.usage_record': usage,
+  'session.shutdown': shutdown,
   'tool.execution_start': toolStart,
   'tool.execution_partial_result': toolProgress,
   'tool.execution_complete': toolComplete,

@@ -32,6 +32,10 @@ export class FormatMemory {
   readonly #values = new Map<string, unknown>();
   readonly #texts = new Map<string, OpenText>();
   #textBytes = 0;
+  /** Ids of messages whose usage counts in another session. They are not stored. */
+  elsewhere: ReadonlySet<string> = new Set();
+  /** Ids of messages whose usage was counted since the memory was read. */
+  readonly counted = new Set<string>();
 
   /** Reads stored memory, also that of earlier versions, which had no bounds. */
   static parse(json: string | null | undefined): FormatMemory {
@@ -106,6 +110,20 @@ export class FormatMemory {
     const added = before.added + Buffer.byteLength(part);
     this.#setText(id, { text: before.text + part, size: before.size + jsonBytes(part), added });
     return added < WORK.openTextBytes ? undefined : (this.#texts.get(id)?.text ?? undefined);
+  }
+
+  /** The last characters of each text that goes on, by item. */
+  endsOf(length: number): Map<string, string> {
+    const known = [...this.#texts].flatMap(([id, { text }]) => (text === null ? [] : [[id, text] as const]));
+    return new Map(known.map(([id, text]) => [id, text.slice(-length)]));
+  }
+
+  /** Replaces the end of a text, if it is still that. */
+  replaceEnd(id: string, { from, to }: { readonly from: string; readonly to: string }): void {
+    const open = canBeName(id) ? this.#texts.get(id) : undefined;
+    if (open?.text?.endsWith(from) !== true) return;
+    const text = open.text.slice(0, open.text.length - from.length) + to;
+    this.#setText(id, { text, size: jsonBytes(text), added: open.added });
   }
 
   /** Notes that the text so far was stored. */

@@ -99,9 +99,12 @@ export function nameOf(value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined;
 }
 
-/** The name of a model, cut. */
+/** The name of a model, cut. With a larger context, Claude Code writes it with `[1m]`. */
 export function modelOf(value: unknown): string | undefined {
-  return nameOf(value)?.slice(0, MAX_MODEL_NAME).toWellFormed();
+  return nameOf(value)
+    ?.replace(/\[1m\]$/, '')
+    .slice(0, MAX_MODEL_NAME)
+    .toWellFormed();
 }
 export const MAX_MODEL_NAME = 200;
 
@@ -201,4 +204,15 @@ export const CALL_FAILED = 'the call failed';
 /** A part of a text that arrives in several lines. */
 export function partDraft(delta: string, draft: Draft = {}): Draft {
   return { source: 'assistant', deltaType: 'text_delta', delivery: 'realtime', delta, ...draft };
+}
+
+/** A text that the program of the agent has added, which nobody has said. */
+export function noteOf({ scope, itemId, accumulatedText = '' }: Draft): Draft {
+  return {
+    name: 'note',
+    source: 'system',
+    ...(scope && { scope }),
+    ...(itemId !== undefined && { itemId }),
+    accumulatedText,
+  };
 }

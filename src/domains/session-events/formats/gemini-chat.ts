@@ -8,7 +8,9 @@ import {
   contentText,
   errorText,
   listOf,
+  modelOf,
   nameOf,
+  noteOf,
   objectOf,
   textDraft,
   textOf,
@@ -16,7 +18,6 @@ import {
   toolEnd,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
-import { noteOf } from './notes.ts';
 import { addedByMessage } from './token-count.ts';
 
 /**
@@ -51,7 +52,7 @@ const gemini: Convert = (line, memory) => {
   ];
   if (!Object.values(usage).some(Boolean)) return drafts.length > 0 ? drafts : [{ name: 'repeated' }];
   const [first = { source: 'assistant' as const }, ...others] = drafts;
-  return [{ ...first, usage }, ...others];
+  return [{ ...first, usage: { ...usage, model: modelOf(line['model']) } }, ...others];
 };
 
 function textsOf(line: JsonObject, id: string): readonly Draft[] {
@@ -64,9 +65,10 @@ function textsOf(line: JsonObject, id: string): readonly Draft[] {
   return [...thoughts, ...(text === '' ? [] : [textDraft(text, { itemId: id })])];
 }
 
-const tokensOf = ({ input, output, cached }: JsonObject) => ({
+/** Thoughts are output, too. */
+const tokensOf = ({ input, output, thoughts, cached }: JsonObject) => ({
   inputTokens: amountOf(input),
-  outputTokens: amountOf(output),
+  outputTokens: amountOf(output) === undefined ? undefined : (amountOf(output) ?? 0) + (amountOf(thoughts) ?? 0),
   cachedInputTokens: amountOf(cached),
 });
 

@@ -3,6 +3,8 @@ import {
   type Convert,
   type Draft,
   type Format,
+  type JsonObject,
+  type TokenUsage,
   amountOf,
   modelOf,
   errorText,
@@ -65,21 +67,35 @@ const toolResult: Convert = (line, memory) => {
 const result: Convert = (line, memory) => {
   const stats = objectOf(line['stats']);
   const error = errorText(line['error']);
+  const [first, ...others] = tokensByModel(stats, modelOf(memory.get('model')));
   return [
     ...closed(memory),
     {
       ...(error !== undefined && { name: 'error', accumulatedText: error }),
-      usage: {
-        inputTokens: amountOf(stats['input_tokens']),
-        outputTokens: amountOf(stats['output_tokens']),
-        cachedInputTokens: amountOf(stats['cached']),
-        turns: 1,
-        durationMs: amountOf(stats['duration_ms']),
-        model: modelOf(memory.get('model')),
-      },
+      usage: { ...first, turns: 1, durationMs: amountOf(stats['duration_ms']) },
     },
+    ...others.map((usage) => ({ usage })),
   ];
 };
+
+const MAX_MODELS = 20;
+
+/** The tokens of each model, or of all, where the models are not named. */
+function tokensByModel(stats: JsonObject, model: string | undefined) {
+  const models = Object.entries(objectOf(stats['models'])).slice(0, MAX_MODELS);
+  if (models.length === 0) return [{ ...tokensOf(stats), model }];
+  return models.map(([name, each]) => ({ ...tokensOf(objectOf(each)), model: modelOf(name) }));
+}
+
+/** What is in the total and neither sent nor said are thoughts. */
+function tokensOf(stats: JsonObject): TokenUsage {
+  const [input, output, total] = ['input_tokens', 'output_tokens', 'total_tokens'].map((name) => amountOf(stats[name]));
+  return {
+    inputTokens: input,
+    outputTokens: output === undefined ? undefined : Math.max(output, (total ?? 0) - (input ?? 0)),
+    cachedInputTokens: amountOf(stats['cached']),
+  };
+}
 
 const failed: Convert = (line, memory) => [
   ...closed(memory),

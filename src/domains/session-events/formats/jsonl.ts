@@ -15,7 +15,8 @@ import {
   toolEnd,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
-import { SPEAKING_ROLES, type SpeakingRole, type TABLE_ROLES, type TableEntry, valuesAt } from './member-table.ts';
+import { type TableEntry, valuesAt } from './member-table.ts';
+import { SPEAKING_ROLES, type SpeakingRole, type TableRole } from './names.ts';
 import { blockDrafts, neutral, said, speakerOf } from './neutral.ts';
 
 /** JSON lines of an agent that is not known, whose members the caller describes by a table. Lines that it does not describe are read by their common members. */
@@ -51,13 +52,13 @@ class Described {
   }
 
   /** The values of members that have a role, in the order of the table. */
-  valuesOf(role: (typeof TABLE_ROLES)[number]): readonly unknown[] {
+  valuesOf(role: TableRole): readonly unknown[] {
     return this.#table.flatMap((entry) =>
       entry.role === role && entry.value === undefined ? valuesAt(this.#line, entry.path) : [],
     );
   }
 
-  first(role: (typeof TABLE_ROLES)[number]): unknown {
+  first(role: TableRole): unknown {
     return this.valuesOf(role)[0];
   }
 

@@ -2,38 +2,16 @@ import { z } from 'zod';
 import { isObject } from '../../../core/is-object.ts';
 import { rule, text } from '../../../core/input/validation.ts';
 import { type JsonObject, listOf } from './format.ts';
+import { SPEAKING_ROLES, TABLE_ROLES, type TableRole } from './names.ts';
 
 /** The table with which a caller says what the members of an unknown agent's JSON lines mean. */
-
-/** Who says the text of a member, or speaks in a line. */
-export const SPEAKING_ROLES = ['user', 'assistant', 'system', 'tool', 'thinking', 'error'] as const;
-export type SpeakingRole = (typeof SPEAKING_ROLES)[number];
-/** What else a member has. */
-const MEMBER_ROLES = [
-  'text',
-  'role',
-  'time',
-  'toolName',
-  'toolCallId',
-  'toolInput',
-  'toolOutput',
-  'toolError',
-  'model',
-  'inputTokens',
-  'outputTokens',
-  'cachedInputTokens',
-  'cacheWriteTokens',
-  'costUsd',
-  'durationMs',
-] as const;
-export const TABLE_ROLES = [...SPEAKING_ROLES, ...MEMBER_ROLES] as const;
 
 export interface TableEntry {
   /** The names of the member and of those that contain it. */
   readonly path: readonly string[];
   /** When given, the entry is for lines in which the member has this value. */
   readonly value?: string;
-  readonly role: (typeof TABLE_ROLES)[number];
+  readonly role: TableRole;
 }
 
 const MAX_TABLE = 2000;

@@ -7,12 +7,12 @@ import {
   errorText,
   mediaText,
   nameOf,
+  noteOf,
   objectOf,
   textDraft,
   textOf,
 } from './format.ts';
 import type { FormatMemory } from './format-memory.ts';
-import { noteOf } from './notes.ts';
 import { opencode } from './opencode.ts';
 
 /**

@@ -99,6 +99,16 @@ function tokensOf(value: unknown): TokenUsage & { readonly costUsd: number | und
   };
 }
 
+/** A message in the file of a session. */
+const message: Convert = (line, memory) => {
+  const { role, toolCallId, toolName, content, isError } = objectOf(line['message']);
+  memory.set('messages', (amountOf(memory.get('messages')) ?? 0) + 1);
+  memory.set('ended', []);
+  return role === 'toolResult'
+    ? toolEnd(false)({ toolCallId, toolName, isError, result: { content } }, memory)
+    : messageEnd(line, memory);
+};
+
 const toolStart: Convert = ({ toolCallId: id, toolName: name, args }, memory) => {
   const draft = call(id, name, args, memory);
   return [draft ?? { source: 'assistant' }];
@@ -134,6 +144,7 @@ export const pi: Format = {
     agent_end: frame,
     turn_start: frame,
     turn_end: frame,
+    message,
     message_start: messageStart,
     message_update: messageUpdate,
     message_end: messageEnd,

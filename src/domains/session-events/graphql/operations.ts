@@ -1,32 +1,35 @@
-import type { GraphQLResolveInfo } from 'graphql';
-import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
-import { type GraphQLContext, builder } from '../../../core/graphql/builder.ts';
-import { toConnection } from '../../../core/graphql/connections.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
+import { type GraphQLContext, OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptsIn } from '../../../core/graphql/excerpts.ts';
 import { parseExactJson } from '../../../core/text/exact-json.ts';
-import { invalid, notFound } from '../../../core/errors.ts';
-import { READ_SESSIONS, type SessionRow } from '../../sessions/public.ts';
+import { invalid } from '../../../core/errors.ts';
+import { READ_SESSIONS, type SessionRow, WRITE_SESSIONS, sessionNotFound } from '../../sessions/public.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
 import { mutation } from '../../../core/graphql/mutations.ts';
 import { keyFromId, uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
-import { listType } from '../../../core/graphql/lists.ts';
-import { withAccess, refusable } from '../../../core/graphql/refusable.ts';
-import { needs, selectedColumns } from '../../../core/graphql/selection.ts';
-import { resolveBatched } from '../../../core/graphql/batches.ts';
+import { belowEach, listBelow, listType } from '../../../core/graphql/lists.ts';
+import { refusable, withAccess } from '../../../core/graphql/refusable.ts';
+import { needs } from '../../../core/graphql/selection.ts';
 import type { SessionId } from '../../../core/ids.ts';
 import type { Resumption } from '../../../core/live-tails.ts';
 import { RawJson } from '../../../core/text/raw-json.ts';
 import { SessionType, sessionField } from '../../sessions/graphql/types.ts';
 import { cursorId, relayCursorId } from '../cursor.ts';
 import { type EventData, recordedEventFields } from '../event-data.ts';
-import { APPENDED_TEXTS, SESSION_EVENT_TEXTS } from '../texts.ts';
+import { appendedDocument, redactedDocument, sessionEventDocument } from '../documents.ts';
 import { EventDataType } from './types.ts';
 import { type SessionEventFilter, sessionEventFilter } from '../input.ts';
 import { appendSessionEvents } from '../append-operations.ts';
-import { pagesOfSessionEvents, readSessionEvents } from '../operations.ts';
+import { readSessionEvents, sessionEventsBelow } from '../operations.ts';
 import type { SessionEventRow } from '../queries.ts';
 import { type Tailed, tailSessionEvents } from '../live-tail.ts';
+import type { NamedRow } from '../../../core/postgres/reading/names.ts';
+import { organizationList } from '../../organizations/graphql/organization-list.ts';
+import { eventTypeFilter, listSessionEventTypes } from '../event-type-list.ts';
+import { resolveBatched } from '../../../core/graphql/batches.ts';
+import { type SessionDeletionPreview, deletionPreviewsOf } from '../deletion-preview.ts';
+import { redactSessionEvents } from '../redaction-operations.ts';
 
 export function placeOf(key: string): { sessionId: SessionId; id: number }[] {
   const [sessionId = '', id = ''] = key.split(':');
@@ -46,11 +49,7 @@ export const SessionEventType = nodeType<SessionEventRow>('SessionEvent', {
         'The id that REST uses. The events of a session are numbered from 1. The id is also the cursor for `sessionEvents(after:)`.',
     }),
     session: sessionField(t, 'sessionId', 'The session of the event. Null when it was deleted in the meantime.'),
-    ...exposedWith(t, SESSION_EVENT_TEXTS, {
-      eventType: 'String',
-      messageId: nullable('UUID'),
-      createdAt: 'DateTime',
-    }),
+    ...shown(t, sessionEventDocument, ['eventType', 'messageId', 'createdAt']),
     provider: t.string({
       nullable: true,
       description: 'Name of the model provider. Null when none was given, as for the result of a tool.',
@@ -86,30 +85,21 @@ const SESSION_EVENT_LIST = listType(SessionEventType, {
   otherwise: { field: 'ID', direction: 'ASC' },
 });
 
-/** @throws NotFoundError when the caller cannot read the session. */
-async function connectionOf(sessionId: SessionId, args: object, context: GraphQLContext, info: GraphQLResolveInfo) {
-  const selected = selectedColumns<SessionEventRow>(info, 'SessionEvent');
-  const { filter, page, order } = SESSION_EVENT_LIST.askedBy(args);
-  const { pages, counts } = pagesOfSessionEvents(context, { filter, page, direction: order.direction, selected });
-  const found = await resolveBatched({ context, info, args }, sessionId, pages, selected);
-  if (!found) throw notFound('session');
-  const total = () => resolveBatched({ context, info, args: { count: filter } }, sessionId, counts);
-  return toConnection({ page: found, total: async () => (await total()) ?? 0 });
-}
+const EVENTS_BELOW = {
+  rows: sessionEventsBelow,
+  // The caller cannot read the session.
+  missing: () => sessionNotFound(),
+};
+const eventsBelow = belowEach(SESSION_EVENT_LIST, EVENTS_BELOW);
 
 const PAGE_RULES = 'A page has 1 to 1000 events and ends early at 4 MiB of data. Cursors are the ids that REST uses.';
 
 builder.objectField(SessionType, 'events', (t) =>
-  t.connection(
-    {
-      type: SessionEventType,
-      description: `Recorded events of the session, in the order of recording by default. ${PAGE_RULES}`,
-      args: SESSION_EVENT_LIST.args,
-      extensions: { ...refusable(READ_SESSIONS), ...needs<SessionRow>('id') },
-      resolve: ({ id }, args, context, info) => connectionOf(id, args, context, info),
-    },
-    SESSION_EVENT_LIST.connection,
-  ),
+  listBelow(t, SESSION_EVENT_LIST, {
+    description: `Recorded events of the session, in the order of recording by default. ${PAGE_RULES}`,
+    extensions: refusable(READ_SESSIONS),
+    ...EVENTS_BELOW,
+  }),
 );
 
 builder.queryField('sessionEvents', (t) =>
@@ -122,7 +112,7 @@ builder.queryField('sessionEvents', (t) =>
         ...SESSION_EVENT_LIST.args,
       },
       extensions: refusable(READ_SESSIONS),
-      resolve: (_, { sessionId, ...args }, context, info) => connectionOf(sessionKey(sessionId), args, context, info),
+      resolve: (_, { sessionId, ...args }, context, info) => eventsBelow(sessionKey(sessionId), args, context, info),
     },
     SESSION_EVENT_LIST.connection,
   ),
@@ -131,7 +121,7 @@ builder.queryField('sessionEvents', (t) =>
 /** @throws NotFoundError when the id cannot be one of a session. */
 function sessionKey(given: string | number): SessionId {
   const [id] = uuidsOf([String(keyFromId('Session', given))]);
-  if (!id) throw notFound('session');
+  if (!id) throw sessionNotFound();
   return id;
 }
 
@@ -208,6 +198,46 @@ mutation(appendSessionEvents, {
       description: 'The `databaseId` of the last event of the batch, which is also the cursor after the batch.',
       resolve: ({ lastId }) => String(lastId),
     }),
-    ...exposedWith(t, APPENDED_TEXTS, { isReplayed: 'Boolean', repairedTexts: 'Int', redactedSecrets: 'Int' }),
+    ...shown(t, appendedDocument, ['isReplayed', 'repairedTexts', 'redactedSecrets']),
   }),
+});
+
+const EventTypeType = builder.objectRef<NamedRow>('SessionEventType').implement({
+  description: 'A type of recorded events. It has no other properties, because types are free text.',
+  fields: (t) => ({ name: t.exposeString('name', { description: 'The type, as `SessionEvent.eventType`.' }) }),
+});
+
+const EVENT_TYPE_LIST = listType(EventTypeType, {
+  of: 'event types',
+  filter: filterType('SessionEventTypeFilter', eventTypeFilter),
+  conditions: 'Conditions on the event types. When absent, all types are included.',
+  fields: { NAME: 'The event type.' },
+  otherwise: { field: 'NAME', direction: 'ASC' },
+});
+organizationList('eventTypes', EVENT_TYPE_LIST, listSessionEventTypes);
+
+const PreviewType = builder.objectRef<SessionDeletionPreview>('SessionDeletionPreview').implement({
+  description: 'What would be deleted together with a session now.',
+  fields: (t) => ({
+    events: t.exposeInt('events', { description: 'Number of events.' }),
+    artifacts: t.exposeInt('artifacts', { description: 'Number of artifacts.' }),
+    pullRequests: t.exposeInt('pullRequests', { description: 'Number of pull requests.' }),
+  }),
+});
+
+builder.objectField(SessionType, 'deletionPreview', (t) =>
+  t.field({
+    type: PreviewType,
+    nullable: true,
+    description: 'What would be deleted together with the session. Null when it was deleted in the meantime.',
+    extensions: { ...OWN_STATEMENT, ...refusable(WRITE_SESSIONS), ...needs<SessionRow>('id') },
+    resolve: async ({ id }, _, context, info) =>
+      (await resolveBatched({ context, info }, id, deletionPreviewsOf(context))) ?? null,
+  }),
+);
+
+mutation(redactSessionEvents, {
+  ids: { sessionId: 'Session', eventIds: 'SessionEvent' },
+  types: { eventIds: 'ID' },
+  payload: (t) => shown(t, redactedDocument, ['redactedEvents', 'redactedTexts']),
 });

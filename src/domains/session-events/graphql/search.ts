@@ -12,7 +12,9 @@ import { searchTextInput } from '../input.ts';
 import { readSessionEvents } from '../operations.ts';
 import type { SessionEventRow } from '../queries.ts';
 import { SessionEventType, placeOf } from './operations.ts';
-import { MATCH_TEXTS } from '../texts.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
+import { matchDocument } from '../documents.ts';
+import { SEARCHED_TEXT } from '../texts.ts';
 import { parseInput } from '../../../core/input/validation.ts';
 
 const SessionMatchType = builder.objectRef<SessionMatch>('SessionMatch').implement({
@@ -41,8 +43,7 @@ const SessionMatchType = builder.objectRef<SessionMatch>('SessionMatch').impleme
         );
       },
     }),
-    eventId: t.exposeInt('eventId', { nullable: true, description: MATCH_TEXTS.eventId }),
-    excerpt: t.exposeString('excerpt', { description: MATCH_TEXTS.excerpt }),
+    ...shown(t, matchDocument, ['eventId', 'excerpt']),
   }),
 });
 
@@ -54,7 +55,7 @@ builder.objectField(OrganizationType, 'sessionSearch', (t) =>
       type: SessionMatchType,
       description: inGraphQL(searchSessions.declaration.description),
       args: {
-        text: t.arg.string({ required: true, description: MATCH_TEXTS.text }),
+        text: t.arg.string({ required: true, description: SEARCHED_TEXT }),
         filter: t.arg({
           type: SessionFilterInput,
           description: 'Conditions on the sessions. When absent, all sessions are searched.',

@@ -1,7 +1,9 @@
 import type { FieldsOf } from '../../../core/graphql/nodes.ts';
-import { builder } from '../../../core/graphql/builder.ts';
+import type { EnumRef } from '@pothos/core';
+import { type SchemaTypes, builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { enumOf } from '../../../core/graphql/enums.ts';
+import { exposedWith, nullable } from '../../../core/graphql/fields.ts';
 import {
   DELIVERIES,
   DELTA_TYPES,
@@ -13,21 +15,56 @@ import {
 import { EVENT_DATA_TEXTS, PROVIDER_EVENT_TEXTS, SCOPE_TEXTS, TOOL_RESULT_TEXTS } from '../texts.ts';
 
 type Part<Field extends keyof EventData> = NonNullable<EventData[Field]>;
+type Text = string | null | undefined;
 
-/** The value of an enumeration; null for an unknown value, which is available in `eventDataJson`. */
-function known<Value extends string>(values: readonly Value[], value: string | null | undefined): Value | null {
-  for (const each of values) if (each === value) return each;
-  return null;
+const NULL = 'Null when it was not recorded';
+
+/** The texts of fields that are null when they were not recorded. */
+function recorded<Texts extends Readonly<Record<string, string>>>(texts: Texts): Texts {
+  // The names stay.
+  return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, `${text} ${NULL}.`])) as Texts;
 }
-/** The description of a field that is null when it was not recorded. */
-const recorded = (text: string) => `${text} Null when it was not recorded.`;
-const NULL_IF_UNKNOWN = 'Null when it was not recorded, or has another value, which is in `eventDataJson`.';
+const DATA_TEXTS = recorded(EVENT_DATA_TEXTS);
 
-const NULL_IF_LARGE = 'Null when it was not recorded, or has more than 32 bits; then it is in `eventDataJson`.';
+/** An enumeration; null for an unknown value, which is available in `eventDataJson`. */
+function known<Row extends object, Value extends string>(
+  t: FieldsOf<Row>,
+  text: string,
+  [type, values]: readonly [EnumRef<PothosSchemaTypes.ExtendDefaultTypes<SchemaTypes>, Value>, readonly Value[]],
+  valueOf: (row: Row) => Text,
+) {
+  return t.field({
+    type,
+    nullable: true,
+    description: `${text} ${NULL}, or has another value, which is in \`eventDataJson\`.`,
+    // The types of the builder cannot infer that this is a value.
+    resolve: (row) => (values.find((each) => each === valueOf(row)) ?? null) as never,
+  });
+}
 
 /** A recorded integer, which can have 64 bits, as the Int of GraphQL. */
-function asInt(value: unknown): number | null {
-  return typeof value === 'number' && Number.isInteger(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : null;
+function integer<Row extends object>(t: FieldsOf<Row>, text: string, valueOf: (row: Row) => unknown) {
+  return t.int({
+    nullable: true,
+    description: `${text} ${NULL}, or has more than 32 bits; then it is in \`eventDataJson\`.`,
+    resolve: (row) => {
+      const value = valueOf(row);
+      return typeof value === 'number' && Number.isInteger(value) && Math.abs(value + 0.5) < 2 ** 31 ? value : null;
+    },
+  });
+}
+
+/** A text that can be long. */
+function excerpt<Row extends object>(t: FieldsOf<Row>, description: string, textOf: (row: Row) => Text) {
+  return t.string({
+    nullable: true,
+    description,
+    args: excerptArguments,
+    resolve: (row, args) => {
+      const text = textOf(row);
+      return text == null ? null : excerptOf(text, args);
+    },
+  });
 }
 
 const ScopeKindEnum = enumOf('EventScopeKind', 'Who acts in an event.', SCOPE_KINDS, {
@@ -65,17 +102,8 @@ const ToolStatusEnum = enumOf('ToolResultStatus', 'The state of a tool call.', T
 const ScopeType = builder.objectRef<Part<'scope'>>('EventScope').implement({
   description: 'Who acts in an event, and in which task.',
   fields: (t) => ({
-    kind: t.field({
-      type: ScopeKindEnum,
-      nullable: true,
-      description: `${SCOPE_TEXTS.kind} ${NULL_IF_UNKNOWN}`,
-      resolve: ({ kind }) => known(SCOPE_KINDS, kind),
-    }),
-    parentToolUseId: t.exposeString('parentToolUseId', {
-      nullable: true,
-      description: recorded(SCOPE_TEXTS.parentToolUseId),
-    }),
-    taskId: t.exposeString('taskId', { nullable: true, description: recorded(SCOPE_TEXTS.taskId) }),
+    kind: known(t, SCOPE_TEXTS.kind, [ScopeKindEnum, SCOPE_KINDS], ({ kind }) => kind),
+    ...exposedWith(t, recorded(SCOPE_TEXTS), { parentToolUseId: nullable('String'), taskId: nullable('String') }),
   }),
 });
 
@@ -88,141 +116,46 @@ const ProviderEventType = builder.objectRef<Part<'event'>>('ProviderEvent').impl
       args: excerptArguments,
       resolve: ({ message }, args) => excerptOf(message, args),
     }),
-    provider: t.exposeString('provider', {
-      nullable: true,
-      description: recorded(PROVIDER_EVENT_TEXTS.provider),
-    }),
-    messageId: t.exposeString('messageId', {
-      nullable: true,
-      description: recorded(PROVIDER_EVENT_TEXTS.messageId),
-    }),
+    ...exposedWith(t, recorded(PROVIDER_EVENT_TEXTS), { provider: nullable('String'), messageId: nullable('String') }),
   }),
 });
 
+const RESULT_TEXTS = recorded(TOOL_RESULT_TEXTS);
 const ToolResultType = builder.objectRef<Part<'toolResult'>>('ToolResult').implement({
   description: 'The result of a tool call.',
   fields: (t) => ({
-    status: t.field({
-      type: ToolStatusEnum,
-      nullable: true,
-      description: `${TOOL_RESULT_TEXTS.status} ${NULL_IF_UNKNOWN}`,
-      resolve: ({ status }) => known(TOOL_RESULT_STATUSES, status),
-    }),
-    output: t.string({
-      nullable: true,
-      description: recorded(TOOL_RESULT_TEXTS.output),
-      args: excerptArguments,
-      resolve: ({ output }, args) => (output == null ? null : excerptOf(output, args)),
-    }),
-    exitCode: t.int({
-      nullable: true,
-      description: `${TOOL_RESULT_TEXTS.exitCode} ${NULL_IF_LARGE}`,
-      resolve: ({ exitCode }) => asInt(exitCode),
-    }),
-    error: t.string({
-      nullable: true,
-      description: recorded(TOOL_RESULT_TEXTS.error),
-      args: excerptArguments,
-      resolve: ({ error }, args) => (error == null ? null : excerptOf(error, args)),
-    }),
+    status: known(t, TOOL_RESULT_TEXTS.status, [ToolStatusEnum, TOOL_RESULT_STATUSES], ({ status }) => status),
+    output: excerpt(t, RESULT_TEXTS.output, ({ output }) => output),
+    exitCode: integer(t, TOOL_RESULT_TEXTS.exitCode, ({ exitCode }) => exitCode),
+    error: excerpt(t, RESULT_TEXTS.error, ({ error }) => error),
   }),
 });
 
-type Fields = FieldsOf<EventData>;
-
-/** Fields about the origin and the delivery of an event. */
-function originFields(t: Fields) {
-  return {
-    type: t.exposeString('type', { description: EVENT_DATA_TEXTS.type }),
-    scope: t.expose('scope', {
-      type: ScopeType,
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.scope),
-    }),
-    source: t.exposeString('source', {
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.source),
-    }),
-    providerEvent: t.exposeBoolean('providerEvent', {
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.providerEvent),
-    }),
-    delivery: t.field({
-      type: DeliveryEnum,
-      nullable: true,
-      description: `${EVENT_DATA_TEXTS.delivery} ${NULL_IF_UNKNOWN}`,
-      resolve: ({ delivery }) => known(DELIVERIES, delivery),
-    }),
-    event: t.expose('event', {
-      type: ProviderEventType,
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.event),
-    }),
-  };
-}
-
-/** Fields about the content of a message. */
-function contentFields(t: Fields) {
-  return {
-    index: t.int({
-      nullable: true,
-      description: `${EVENT_DATA_TEXTS.index} ${NULL_IF_LARGE}`,
-      resolve: ({ index }) => asInt(index),
-    }),
-    itemId: t.exposeString('itemId', {
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.itemId),
-    }),
-    sequenceNumber: t.int({
-      nullable: true,
-      description: `${EVENT_DATA_TEXTS.sequenceNumber} ${NULL_IF_LARGE}`,
-      resolve: ({ sequenceNumber }) => asInt(sequenceNumber),
-    }),
-    accumulatedText: t.string({
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.accumulatedText),
-      args: excerptArguments,
-      resolve: ({ accumulatedText: text }, args) => (text == null ? null : excerptOf(text, args)),
-    }),
-    deltaType: t.field({
-      type: DeltaTypeEnum,
-      nullable: true,
-      description: `${EVENT_DATA_TEXTS.deltaType} ${NULL_IF_UNKNOWN}`,
-      resolve: ({ deltaType }) => known(DELTA_TYPES, deltaType),
-    }),
-    responsePhase: t.field({
-      type: ResponsePhaseEnum,
-      nullable: true,
-      description: `${EVENT_DATA_TEXTS.responsePhase} ${NULL_IF_UNKNOWN}`,
-      resolve: ({ responsePhase }) => known(RESPONSE_PHASES, responsePhase),
-    }),
-  };
-}
-
-/** Fields about tool calls and snapshots. */
-function toolFields(t: Fields) {
-  return {
-    toolName: t.exposeString('toolName', {
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.toolName),
-    }),
-    toolResult: t.expose('toolResult', {
-      type: ToolResultType,
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.toolResult),
-    }),
-    snapshotId: t.exposeString('snapshotId', {
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.snapshotId),
-    }),
-    snapshotCreatedAt: t.exposeString('snapshotCreatedAt', {
-      nullable: true,
-      description: recorded(EVENT_DATA_TEXTS.snapshotCreatedAt),
-    }),
-  };
-}
-
 export const EventDataType = builder.objectRef<EventData>('SessionEventData').implement({
   description: 'The documented fields of the data of an event. Other fields are in `eventDataJson`.',
-  fields: (t) => ({ ...originFields(t), ...contentFields(t), ...toolFields(t) }),
+  fields: (t) => ({
+    type: t.exposeString('type', { description: EVENT_DATA_TEXTS.type }),
+    ...exposedWith(t, DATA_TEXTS, {
+      scope: nullable(ScopeType),
+      source: nullable('String'),
+      providerEvent: nullable('Boolean'),
+      event: nullable(ProviderEventType),
+      itemId: nullable('String'),
+      toolName: nullable('String'),
+      toolResult: nullable(ToolResultType),
+      snapshotId: nullable('String'),
+      snapshotCreatedAt: nullable('String'),
+    }),
+    delivery: known(t, EVENT_DATA_TEXTS.delivery, [DeliveryEnum, DELIVERIES], ({ delivery }) => delivery),
+    deltaType: known(t, EVENT_DATA_TEXTS.deltaType, [DeltaTypeEnum, DELTA_TYPES], ({ deltaType }) => deltaType),
+    responsePhase: known(
+      t,
+      EVENT_DATA_TEXTS.responsePhase,
+      [ResponsePhaseEnum, RESPONSE_PHASES],
+      ({ responsePhase }) => responsePhase,
+    ),
+    index: integer(t, EVENT_DATA_TEXTS.index, ({ index }) => index),
+    sequenceNumber: integer(t, EVENT_DATA_TEXTS.sequenceNumber, ({ sequenceNumber }) => sequenceNumber),
+    accumulatedText: excerpt(t, DATA_TEXTS.accumulatedText, ({ accumulatedText }) => accumulatedText),
+  }),
 });

@@ -1,8 +1,10 @@
+import { textOf } from '../../../core/documents.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { filterType } from '../../../core/graphql/derived-inputs.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
-import { nodeType } from '../../../core/graphql/nodes.ts';
+import { entityType, nodeType } from '../../../core/graphql/nodes.ts';
 import { listBelow, listType } from '../../../core/graphql/lists.ts';
 import { refusable } from '../../../core/graphql/refusable.ts';
 import { referenceTo } from '../../../core/graphql/references.ts';
@@ -11,19 +13,24 @@ import { type ArtifactRow, PULL_REQUESTS, type PullRequestRow } from '../artifac
 import { READ_SESSIONS, READ_SESSION_CONTENT } from '../policy.ts';
 import { readArtifacts, readCodeRepositories, readPullRequests } from '../operations.ts';
 import { artifactFilter, pullRequestFilter } from '../input.ts';
-import { ArtifactTypeEnum } from './enums.ts';
-import { pullRequestFields } from './pull-request-fields.ts';
-import { ARTIFACT_TEXTS, AUTHOR_TEXTS, CODE_REPOSITORY_TEXTS, DIFF_TEXTS, PULL_REQUEST_TEXTS } from '../texts.ts';
+import './enums.ts';
+import { pullRequestFields } from './value-types.ts';
+import {
+  artifactDocument,
+  authorDocument,
+  codeRepositoryDocument,
+  diffDocument,
+  pullRequestDocument,
+} from '../documents.ts';
 
 /** GraphQL types for the results of sessions. */
 
 const DiffType = builder.objectRef<PullRequestRow['diff']>('PullRequestDiff').implement({
   description: 'The changes of a pull request.',
   fields: (t) => ({
-    additions: t.exposeInt('additions', { description: DIFF_TEXTS.additions }),
-    deletions: t.exposeInt('deletions', { description: DIFF_TEXTS.deletions }),
+    ...shown(t, diffDocument, ['additions', 'deletions']),
     data: t.string({
-      description: DIFF_TEXTS.data,
+      description: diffDocument.shape.data.description,
       args: excerptArguments,
       resolve: ({ data }, args) => excerptOf(data, args),
     }),
@@ -32,10 +39,7 @@ const DiffType = builder.objectRef<PullRequestRow['diff']>('PullRequestDiff').im
 
 const AuthorType = builder.objectRef<PullRequestRow['author']>('PullRequestAuthor').implement({
   description: 'The author of a pull request.',
-  fields: (t) => ({
-    avatarUrl: t.expose('avatarUrl', { type: 'URL', description: AUTHOR_TEXTS.avatarUrl }),
-    login: t.exposeString('login', { description: AUTHOR_TEXTS.login }),
-  }),
+  fields: (t) => shown(t, authorDocument, ['avatarUrl', 'login'], { types: { avatarUrl: 'URL' } }),
 });
 
 type CodeRepositoryRow = PullRequestRow['codeRepository'] & { readonly organizationId: string };
@@ -55,46 +59,33 @@ const CodeRepositoryType = nodeType<CodeRepositoryRow>('CodeRepository', {
   },
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
-    name: t.exposeString('name', { description: CODE_REPOSITORY_TEXTS.name }),
-    owner: t.exposeString('owner', { description: CODE_REPOSITORY_TEXTS.owner }),
-    baseBranch: t.exposeString('baseBranch', { description: CODE_REPOSITORY_TEXTS.baseBranch }),
-    provider: t.exposeString('provider', { description: CODE_REPOSITORY_TEXTS.provider }),
+    ...shown(t, codeRepositoryDocument, ['name', 'owner', 'baseBranch', 'provider']),
   }),
 });
 
-export const PullRequestType = nodeType<PullRequestRow>('PullRequest', {
+export const PullRequestType = entityType<PullRequestRow>('PullRequest', {
   description: 'A pull request that a session created.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readPullRequests(context, uuidsOf(keys), selected),
+  read: readPullRequests,
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
     ...pullRequestFields(t),
-    sourceBranch: t.exposeString('sourceBranch', { description: PULL_REQUEST_TEXTS.sourceBranch }),
-    baseBranch: t.exposeString('baseBranch', { description: PULL_REQUEST_TEXTS.baseBranch }),
-    headSha: t.exposeString('headSha', { description: PULL_REQUEST_TEXTS.headSha }),
-    agent: t.exposeString('agent', { description: PULL_REQUEST_TEXTS.agent }),
-    diff: t.expose('diff', { type: DiffType, description: PULL_REQUEST_TEXTS.diff }),
-    author: t.expose('author', { type: AuthorType, description: PULL_REQUEST_TEXTS.author }),
+    ...shown(t, pullRequestDocument, ['sourceBranch', 'baseBranch', 'headSha', 'agent']),
+    diff: t.expose('diff', { type: DiffType, description: pullRequestDocument.shape.diff.description }),
+    author: t.expose('author', { type: AuthorType, description: pullRequestDocument.shape.author.description }),
     codeRepository: t.field({
       type: CodeRepositoryType,
-      description: PULL_REQUEST_TEXTS.codeRepository,
+      description: pullRequestDocument.shape.codeRepository.description,
       extensions: needs<PullRequestRow>('organizationId', 'codeRepository'),
       resolve: ({ organizationId, codeRepository }) => ({ ...codeRepository, organizationId }),
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: PULL_REQUEST_TEXTS.createdAt }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: PULL_REQUEST_TEXTS.updatedAt }),
+    ...shown(t, pullRequestDocument, ['createdAt', 'updatedAt']),
   }),
 });
 
-export const ArtifactType = nodeType<ArtifactRow>('Artifact', {
+export const ArtifactType = entityType<ArtifactRow>('Artifact', {
   description: 'A result of a session, such as a plan, a file or pull requests.',
-  keyOf: ({ id }) => id,
-  load: (context, keys, selected) => readArtifacts(context, uuidsOf(keys), selected),
+  read: readArtifacts,
   fields: (t) => ({
-    databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    type: t.expose('type', { type: ArtifactTypeEnum, description: ARTIFACT_TEXTS.type }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: ARTIFACT_TEXTS.createdAt }),
-    updatedAt: t.expose('updatedAt', { type: 'DateTime', description: ARTIFACT_TEXTS.updatedAt }),
+    ...shown(t, artifactDocument, ['type', 'createdAt', 'updatedAt']),
   }),
 });
 
@@ -129,7 +120,7 @@ const PULL_REQUEST_LIST = listType(PullRequestType, {
 
 builder.objectField(ArtifactType, 'pullRequests', (t) =>
   listBelow(t, PULL_REQUEST_LIST, {
-    description: ARTIFACT_TEXTS.pullRequests,
+    description: textOf(artifactDocument.shape.pullRequests),
     extensions: refusable(READ_SESSION_CONTENT),
     rows: PULL_REQUESTS,
   }),

@@ -1,5 +1,6 @@
 import { enumOf } from '../../../core/graphql/enums.ts';
-import { SESSION_TEXTS } from '../texts.ts';
+import { textOf } from '../../../core/documents.ts';
+import { sessionDocument } from '../documents.ts';
 import {
   ARTIFACT_TYPES,
   MODES,
@@ -21,11 +22,11 @@ export const SessionStateEnum = enumOf('SessionStateName', 'The state of a sessi
 });
 export const SessionTypeEnum = enumOf(
   'SessionType',
-  SESSION_TEXTS.sessionType,
+  textOf(sessionDocument.shape.sessionType),
   SESSION_TYPES,
   (type) => `A ${type.toLowerCase()}.`,
 );
-export const SessionModeEnum = enumOf('SessionMode', SESSION_TEXTS.mode, MODES, {
+export const SessionModeEnum = enumOf('SessionMode', textOf(sessionDocument.shape.mode), MODES, {
   normal: 'The agent plans and acts.',
   planning: 'The agent only plans.',
 });

@@ -3,7 +3,7 @@ import { type SessionChange, followSessions } from '../subscription.ts';
 import { builder } from '../../../core/graphql/builder.ts';
 import { exposed } from '../../../core/graphql/fields.ts';
 import { filterType, inputType } from '../../../core/graphql/derived-inputs.ts';
-import { mutation } from '../../../core/graphql/mutations.ts';
+import { mutation, one } from '../../../core/graphql/mutations.ts';
 import { toGlobalId } from '../../../core/graphql/global-ids.ts';
 import { listType } from '../../../core/graphql/lists.ts';
 import { nodeQuery } from '../../../core/graphql/nodes.ts';
@@ -22,6 +22,8 @@ import {
   readSessions,
   updateSession,
 } from '../operations.ts';
+import type { SessionRow } from '../queries.ts';
+import { deleteSession, holdSession, releaseSession } from '../deletion-and-hold.ts';
 
 export const SessionFilterInput = filterType('SessionFilter', sessionFilter, {
   ids: { projectIds: 'Project', creatorIds: 'Actor' },
@@ -149,19 +151,30 @@ builder.subscriptionField('sessionChanged', (t) =>
 inputType('AgentGoalInput', agentGoal);
 export const AgentOptionsInput = inputType('AgentOptionsInput', agentOptions);
 
+const changedSession = one<SessionRow>('session', SessionType, 'The changed session.');
+
 mutation(updateSession, {
   ids: { sessionId: 'Session', mcpServers: 'McpServer' },
   types: { richContent: 'JSON' },
   run: (context, input, info) => updateSession(context, input, selectedColumns(info, 'Session', 'session')),
-  payload: (t) => ({
-    session: t.field({ type: SessionType, description: 'The changed session.', resolve: (session) => session }),
-  }),
+  payload: changedSession,
 });
 
 mutation(pinSession, {
   ids: { sessionId: 'Session' },
   run: (context, input, info) => pinSession(context, input, selectedColumns(info, 'Session', 'session')),
+  payload: changedSession,
+});
+
+mutation(deleteSession, {
+  ids: { sessionId: 'Session' },
   payload: (t) => ({
-    session: t.field({ type: SessionType, description: 'The changed session.', resolve: (session) => session }),
+    deletedSessionId: t.id({
+      description: 'Global id of the deleted session.',
+      resolve: ({ sessionId }) => toGlobalId('Session', sessionId),
+    }),
   }),
 });
+
+mutation(holdSession, { ids: { sessionId: 'Session' }, payload: changedSession });
+mutation(releaseSession, { ids: { sessionId: 'Session' }, payload: changedSession });

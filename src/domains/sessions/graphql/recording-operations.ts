@@ -1,5 +1,5 @@
 import { inputType } from '../../../core/graphql/derived-inputs.ts';
-import { mutation } from '../../../core/graphql/mutations.ts';
+import { mutation, one } from '../../../core/graphql/mutations.ts';
 import { ArtifactType, PullRequestType } from './artifact-types.ts';
 import { SessionType } from './types.ts';
 import { AgentOptionsInput } from './operations.ts';
@@ -15,6 +15,7 @@ import {
 } from '../input.ts';
 import { ensureSession } from '../ensure-operation.ts';
 import { createSession, recordArtifact, recordPullRequest, transitionSession } from '../recording-operations.ts';
+import type { PullRequestRow } from '../artifact-queries.ts';
 
 inputType('SessionProjectInput', sessionProject);
 inputType('SourceRepositoryInput', sourceRepository);
@@ -28,9 +29,7 @@ inputType('CodeRepositoryInput', codeRepository);
 mutation(createSession, {
   ids: { mcpServers: 'McpServer' },
   types: { richContent: 'JSON', agentOptions: AgentOptionsInput },
-  payload: (t) => ({
-    session: t.field({ type: SessionType, description: 'The new session.', resolve: (session) => session }),
-  }),
+  payload: one('session', SessionType, 'The new session.'),
 });
 
 mutation(ensureSession, {
@@ -46,29 +45,20 @@ mutation(ensureSession, {
 
 mutation(transitionSession, {
   ids: { sessionId: 'Session' },
-  payload: (t) => ({
-    session: t.field({
-      type: SessionType,
-      description: 'The session in its new state.',
-      resolve: (session) => session,
-    }),
-  }),
+  payload: one('session', SessionType, 'The session in its new state.'),
 });
 
 mutation(recordArtifact, {
   ids: { sessionId: 'Session' },
-  payload: (t) => ({
-    artifact: t.field({ type: ArtifactType, description: 'The new artifact.', resolve: (artifact) => artifact }),
-  }),
+  payload: one('artifact', ArtifactType, 'The new artifact.'),
 });
 
 mutation(recordPullRequest, {
   ids: { artifactId: 'Artifact' },
-  payload: (t) => ({
-    pullRequest: t.field({
-      type: PullRequestType,
-      description: 'The new or updated pull request.',
-      resolve: ({ pullRequest }) => pullRequest,
-    }),
-  }),
+  payload: one(
+    'pullRequest',
+    PullRequestType,
+    'The new or updated pull request.',
+    ({ pullRequest }: { readonly pullRequest: PullRequestRow }) => pullRequest,
+  ),
 });

@@ -1,16 +1,16 @@
-import { exposed, exposedWith } from '../../../core/graphql/fields.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
+import { exposed } from '../../../core/graphql/fields.ts';
 import { needs } from '../../../core/graphql/selection.ts';
 import type { GraphQLContext } from '../../../core/graphql/builder.ts';
 import { uuidsOf } from '../../../core/graphql/global-ids.ts';
 import { nodeType } from '../../../core/graphql/nodes.ts';
 import type { SessionId } from '../../../core/ids.ts';
 import type { SessionSource, SourcePullRequest } from '../entity.ts';
-import type { ProjectRow } from '../project-queries.ts';
-import type { SessionRow } from '../queries.ts';
+import type { ProjectRow, SessionRow } from '../queries.ts';
 import { readProjects, readSessions } from '../operations.ts';
-import { ProjectColorEnum, ProjectIconEnum } from './enums.ts';
-import { pullRequestFields } from './pull-request-fields.ts';
-import { PROJECT_TEXTS, SOURCE_REPOSITORY_TEXTS, SOURCE_TEXTS } from '../texts.ts';
+import './enums.ts';
+import { pullRequestFields } from './value-types.ts';
+import { projectDocument, repositoryDocument, sourceDocument } from '../documents.ts';
 
 /** GraphQL types for the origin of sessions. Objects that are stored in the row of a session have its id in their global id. */
 
@@ -20,7 +20,7 @@ export const ProjectType = nodeType<ProjectRow>('Project', {
   load: async (context, keys) => [...(await readProjects(context, uuidsOf(keys))).values()],
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
-    ...exposedWith(t, PROJECT_TEXTS, { name: 'String', icon: ProjectIconEnum, color: ProjectColorEnum }),
+    ...shown(t, projectDocument, ['name', 'icon', 'color']),
     ...exposed(t, {
       createdAt: ['DateTime', 'When the first session of the project was created.'],
       updatedAt: ['DateTime', 'When the last session of the project was created.'],
@@ -45,7 +45,7 @@ const SourceRepositoryType = nodeType<RepositoryRow>('SourceRepository', {
   },
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses. The runner chose it.' }),
-    ...exposedWith(t, SOURCE_REPOSITORY_TEXTS, { name: 'String', provider: 'String' }),
+    ...shown(t, repositoryDocument, ['name', 'provider']),
   }),
 });
 
@@ -56,10 +56,10 @@ export const SessionSourceType = nodeType<SourceRow>('SessionSource', {
   load: loadSources,
   fields: (t) => ({
     databaseId: t.expose('id', { type: 'DatabaseId', description: 'The id that REST uses.' }),
-    ...exposedWith(t, SOURCE_TEXTS, { name: 'String', type: 'String' }),
+    ...shown(t, sourceDocument, ['name', 'type']),
     repositories: t.field({
       type: [SourceRepositoryType],
-      description: SOURCE_TEXTS.repositories,
+      description: sourceDocument.shape.repositories.description,
       extensions: needs<SourceRow>('repositories', 'sessionId'),
       resolve: repositoriesOf,
     }),

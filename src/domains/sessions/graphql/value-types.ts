@@ -1,35 +1,37 @@
-import { exposed, exposedWith, nullable } from '../../../core/graphql/fields.ts';
+import { shown } from '../../../core/graphql/derived-fields.ts';
+import { exposed, nullable } from '../../../core/graphql/fields.ts';
+import { keysOf } from '../../../core/keys-of.ts';
 import { OWN_STATEMENT, builder } from '../../../core/graphql/builder.ts';
 import { excerptArguments, excerptOf } from '../../../core/graphql/excerpts.ts';
 import { resolveReference } from '../../../core/graphql/references.ts';
 import type { UserId } from '../../../core/ids.ts';
 import { UserType } from '../../users/graphql.ts';
 import { readUsers } from '../../users/public.ts';
-import type { SessionStateFlags } from '../computed-fields.ts';
-import type { AgentOptions, DiffSummary, TranscriptSource } from '../entity.ts';
-import { SessionStateEnum } from './enums.ts';
-import { DIFF_TEXTS, HOLD_TEXTS, STATE_TEXTS, TRANSCRIPT_TEXTS, USAGE_TEXTS } from '../texts.ts';
+import type { AgentOptions, DiffSummary, SourcePullRequest, TranscriptSource } from '../entity.ts';
+import './enums.ts';
+import {
+  type SessionStateFlags,
+  changedLinesDocument,
+  holdDocument,
+  sourcePullRequestDocument,
+  stateDocument,
+  transcriptDocument,
+  usageDocument,
+} from '../documents.ts';
 import type { SessionUsage } from '../usage.ts';
+import type { FieldsOf } from '../../../core/graphql/nodes.ts';
 
 /** GraphQL types for objects without an id that are stored in the row of a session. */
 
 export const SessionStateType = builder.objectRef<SessionStateFlags>('SessionState').implement({
   description: 'The state of a session. The booleans follow from `current`: exactly one of them is true.',
-  fields: (t) => ({
-    ...exposedWith(t, STATE_TEXTS, {
-      current: SessionStateEnum,
-      isQueued: 'Boolean',
-      inProgress: 'Boolean',
-      isCompleted: 'Boolean',
-      isFailed: 'Boolean',
-      isCancelled: 'Boolean',
-    }),
-  }),
+  fields: (t) =>
+    shown(t, stateDocument, ['current', 'isQueued', 'inProgress', 'isCompleted', 'isFailed', 'isCancelled']),
 });
 
 export const TranscriptSourceType = builder.objectRef<TranscriptSource>('TranscriptSource').implement({
   description: 'The transcript that an agent has left on disk.',
-  fields: (t) => exposedWith(t, TRANSCRIPT_TEXTS, { agent: 'String', id: 'String' }),
+  fields: (t) => shown(t, transcriptDocument, ['agent', 'id']),
 });
 
 interface SessionHold {
@@ -41,40 +43,25 @@ interface SessionHold {
 export const SessionHoldType = builder.objectRef<SessionHold>('SessionHold').implement({
   description: 'Why a session is kept, by whom and since when.',
   fields: (t) => ({
-    reason: t.exposeString('reason', { description: HOLD_TEXTS.reason }),
+    ...shown(t, holdDocument, ['reason', 'heldAt']),
     heldBy: t.field({
       type: UserType,
       nullable: true,
-      description: HOLD_TEXTS.heldBy,
+      description: holdDocument.shape.heldBy.description,
       extensions: OWN_STATEMENT,
       resolve: ({ heldById }, _, context, info) => resolveReference({ context, info }, 'User', heldById, readUsers),
     }),
-    heldAt: t.expose('heldAt', { type: 'DateTime', description: HOLD_TEXTS.heldAt }),
   }),
 });
 
 export const DiffSummaryType = builder.objectRef<DiffSummary>('DiffSummary').implement({
   description: 'How many lines a session changed.',
-  fields: (t) => ({
-    ...exposedWith(t, DIFF_TEXTS, { additions: 'Int', deletions: 'Int' }),
-  }),
+  fields: (t) => shown(t, changedLinesDocument, ['additions', 'deletions']),
 });
 
 export const SessionUsageType = builder.objectRef<SessionUsage>('SessionUsage').implement({
   description: 'The totals of a session. Each is null when no event has reported it.',
-  fields: (t) => ({
-    ...exposedWith(t, USAGE_TEXTS, {
-      inputTokens: nullable('Float'),
-      outputTokens: nullable('Float'),
-      cachedInputTokens: nullable('Float'),
-      cacheWriteTokens: nullable('Float'),
-      costUsd: nullable('Float'),
-      turns: nullable('Float'),
-      toolCalls: nullable('Float'),
-      toolErrors: nullable('Float'),
-      durationMs: nullable('Float'),
-    }),
-  }),
+  fields: (t) => shown(t, usageDocument, keysOf(usageDocument.shape), { integers: 'Float' }),
 });
 
 const AgentGoalType = builder.objectRef<NonNullable<AgentOptions['goal']>>('AgentGoal').implement({
@@ -102,3 +89,8 @@ export const AgentOptionsType = builder.objectRef<AgentOptions>('AgentOptions').
     }),
   }),
 });
+
+/** The fields that the pull request of an artifact and that of a source have in common. */
+export function pullRequestFields(t: FieldsOf<SourcePullRequest>) {
+  return shown(t, sourcePullRequestDocument, ['url', 'title', 'status', 'isDraft'], { types: { url: 'URL' } });
+}

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-
 /** An example operation. A test runs all of them. */
 export interface Example {
   readonly noun: string;
@@ -24,10 +22,10 @@ export const LATEST = `query Latest {
   }
 }`;
 
-/** The page gets the constants of this module as its values, because a browser cannot read the file. */
-export const EXAMPLES: readonly Example[] = readFileSync(new URL('graphiql-examples.graphql', import.meta.url), 'utf8')
-  .split(/^(?=## [^:]+: [A-Z])/m)
-  .map(exampleOf);
+/** The examples of the file `graphiql-examples.graphql`. */
+export function examplesIn(text: string): readonly Example[] {
+  return text.split(/^(?=## [^:]+: [A-Z])/m).map(exampleOf);
+}
 
 /** An operation below its subject and name, its variables, and what the page fills in. */
 function exampleOf(text: string): Example {

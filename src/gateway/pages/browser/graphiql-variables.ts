@@ -1,5 +1,5 @@
 // Fills the variables of an example with objects of the workspace.
-import { EXAMPLES, type Example, type Fills } from './graphiql-examples.ts';
+import type { Example, Fills } from './graphiql-examples.ts';
 
 interface Nodes<Node> {
   readonly nodes: readonly Node[];
@@ -27,14 +27,18 @@ export interface Workspace {
  * An example with its variables. Where there is no object for them, it is the example that creates one, so that what is opened can always be
  * run. Without a workspace, as for a visitor, the variables stay as they are.
  */
-export function openedExample(example: Example, workspace: Workspace | null | undefined): Example {
+export function openedExample(
+  example: Example,
+  workspace: Workspace | null | undefined,
+  examples: readonly Example[],
+): Example {
   const { fills, name, variables } = example;
   const list = fills && workspace?.[LIST_OF[fills]];
   if (!list) return example;
   const found = valuesFor(fills, workspace);
   if (found) return { ...example, variables: { ...variables, ...found } };
   const [noun, creation] = CREATION[LIST_OF[fills]];
-  const first = EXAMPLES.find((each) => each.name === creation) ?? example;
+  const first = examples.find((each) => each.name === creation) ?? example;
   return {
     ...first,
     query: `# There is no ${noun} for it yet. Run this, then\n# open "${name}" again.\n${first.query}`,

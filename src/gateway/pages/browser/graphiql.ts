@@ -1,5 +1,5 @@
 // Starts GraphiQL in the browser, with the published schema, the examples, and the function that sends requests.
-import { EXAMPLES, type Example, LATEST } from './graphiql-examples.ts';
+import { type Example, LATEST, examplesIn } from './graphiql-examples.ts';
 import { inOrganization, organizationHeader } from './organization-choice.ts';
 import { type FetcherParams, request, subscribe } from './graphiql-requests.ts';
 import { openedExample } from './graphiql-variables.ts';
@@ -44,6 +44,8 @@ declare const GraphiQL: Component & {
 };
 
 const { createElement: h } = React;
+const root = document.querySelector<HTMLElement>('#graphiql');
+const EXAMPLES = examplesIn(await fetch(root?.dataset['examples'] ?? '').then((response) => response.text()));
 const address = new URL(location.href);
 const phone = matchMedia('(max-width: 700px)');
 
@@ -101,7 +103,7 @@ function remember(name: 'query' | 'variables', text: string): void {
 async function openable(example: Example): Promise<Example> {
   if (!example.fills || !document.querySelector('form[action="/sign-out"]')) return example;
   const { data } = await request({ query: LATEST }, organizationHeader());
-  return openedExample(example, data?.viewer?.organization);
+  return openedExample(example, data?.viewer?.organization, EXAMPLES);
 }
 
 function ExamplePane(): Element {
@@ -174,7 +176,6 @@ const examplesPlugin = {
 };
 
 async function start(): Promise<void> {
-  const root = document.querySelector<HTMLElement>('#graphiql');
   if (!root) return;
   const schema = await fetch('/schema.graphql').then((response) => response.text());
   document.querySelector('form.key')?.addEventListener('submit', () => remember('query', currentOperation() ?? ''));

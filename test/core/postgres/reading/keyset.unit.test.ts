@@ -1,14 +1,14 @@
 import { sql } from 'kysely';
 import { describe, expect, test } from 'vitest';
 import {
+  Ordering,
   type PageArguments,
+  PagePlan,
   type PageValues,
+  endCursorOf,
   isBackward,
-  mirrored,
-  mirroredPage,
-  orderingBy,
   paged,
-  planPage,
+  startCursorOf,
 } from '../../../../src/core/postgres/reading/keyset.ts';
 import { queriesOn } from '../../../../src/core/postgres/reading/queries.ts';
 
@@ -18,9 +18,13 @@ interface Thing {
   readonly label: string;
 }
 
-const COLUMNS = { CREATED_AT: ['createdAt', 'timestamptz'], LABEL: ['label', 'text'] } as const;
-const orderingOf = (field: keyof typeof COLUMNS, direction: 'ASC' | 'DESC' = 'ASC', name = 'things') =>
-  orderingBy<Thing>({ name: `${name}_${field}`, alias: 't', direction }, [COLUMNS[field], ['id', 'uuid']]);
+const KEYS = {
+  CREATED_AT: { property: 'createdAt', sql: 't.created_at', type: 'timestamptz' },
+  LABEL: { property: 'label', sql: 't.label', type: 'text' },
+} as const;
+const ID = { property: 'id', sql: 't.id', type: 'uuid' } as const;
+const orderingOf = (field: keyof typeof KEYS, direction: 'ASC' | 'DESC' = 'ASC', name = 'things') =>
+  new Ordering<Thing>({ name: `${name}_${field}`, direction, keys: [KEYS[field], ID] });
 
 const thing = (place: number): Thing => ({
   id: `0190c2a4-0000-7000-8000-00000000000${place}`,
@@ -29,9 +33,8 @@ const thing = (place: number): Thing => ({
 });
 const ONE = thing(1);
 const planOf = (page: PageArguments, ordering = orderingOf('CREATED_AT'), max?: number) =>
-  planPage(ordering, page, max);
-const cursorOf = (row = ONE, ordering = orderingOf('CREATED_AT')) =>
-  planOf({}, ordering).toPage({ rows: [], isCut: false }).cursorOf(row);
+  new PagePlan(ordering, page, max);
+const cursorOf = (row = ONE, ordering = orderingOf('CREATED_AT')) => ordering.cursorOf(row);
 
 const query = queriesOn<{ t: Thing }>().selectFrom('t').select('id');
 function statementOf(page: PageArguments, ordering = orderingOf('CREATED_AT')) {
@@ -77,18 +80,17 @@ describe('the statement of a page', () => {
   test('can be prepared: its values have names', () => {
     const plan = planOf({ after, before, first: 7 });
     const named = <Name extends keyof PageValues>(name: Name) => sql<PageValues[Name]>`:${sql.raw(name)}`;
-    const { sql: text, parameters } = paged(query, plan.shape, named).compile();
+    const { sql: text, parameters } = paged(query, plan.ordering, plan.shape, named).compile();
     expect(text).toContain('> (:page.after.0::timestamptz, :page.after.1::uuid)');
     expect(text).toContain('< (:page.before.0::timestamptz, :page.before.1::uuid)');
     expect(text).toMatch(/limit :page\.limit$/);
     expect(parameters).toEqual([]);
-    expect({ ...plan.values, limit: plan.limit }).toEqual({
+    expect(plan.values).toEqual({
       'page.limit': 8,
       'page.after.0': ONE.createdAt,
       'page.after.1': ONE.id,
       'page.before.0': thing(2).createdAt,
       'page.before.1': thing(2).id,
-      limit: 8,
     });
   });
 
@@ -106,14 +108,6 @@ describe('the statement of a page', () => {
     expect(texts.filter(([shape, text]) => textOf.get(shape) !== text)).toEqual([]);
     // Backward in one direction reads as forward in the other, apart from the cursors.
     expect(textOf.size).toBe(16);
-    expect(planOf({}, orderingOf('LABEL')).shape).not.toEqual(planOf({}).shape);
-  });
-
-  test('numbers its rows in reading order', () => {
-    const placeOf = (page: PageArguments) =>
-      queriesOn<{ t: Thing }>().selectFrom('t').select(planOf(page).place.as('place')).compile().sql;
-    expect(placeOf({})).toContain('row_number() over (order by t.created_at asc, t.id asc)');
-    expect(placeOf({ last: 1 })).toContain('row_number() over (order by t.created_at desc, t.id desc)');
   });
 });
 
@@ -136,18 +130,21 @@ describe('the page', () => {
     expect(pageOf({ first: 2 }, [])).toEqual(['', false, false]);
   });
 
-  test('of the opposite direction has the same rows', () => {
-    const [after, before] = [cursorOf(), cursorOf(thing(2))];
-    expect(mirrored({ first: 3, after, before })).toEqual({ last: 3, after: before, before: after });
-    expect(mirrored({ after })).toEqual({ last: 50, after: undefined, before: after });
-    expect(mirrored({ last: 3, before })).toEqual({ first: 3, after: before, before: undefined });
-    const page = { rows, hasNextPage: true, hasPreviousPage: false, cursorOf };
-    expect(mirroredPage(page)).toEqual({
-      rows: rows.toReversed(),
-      hasNextPage: false,
-      hasPreviousPage: true,
-      cursorOf,
-    });
+  test('begins and ends at its rows, or where reading stopped before it was full', () => {
+    const ends = (page: PageArguments, found = rows, stop?: string, isCut = false) => {
+      const read = planOf(page).toPage({ rows: found, isCut }, stop);
+      return [startCursorOf(read), endCursorOf(read), read.hasPreviousPage, read.hasNextPage];
+    };
+    const [one, two, three] = rows.map((row) => cursorOf(row));
+    expect(ends({ first: 3 })).toEqual([one, three, false, false]);
+    expect(ends({ first: 3 }, rows, 'stop')).toEqual([one, 'stop', false, true]);
+    expect(ends({ first: 3 }, [], 'stop')).toEqual([null, 'stop', false, true]);
+    expect(ends({ last: 3 }, [], 'stop')).toEqual(['stop', null, true, false]);
+    expect(ends({ last: 3 }, rows.toReversed(), 'stop')).toEqual(['stop', three, true, false]);
+    // A page that is full, or was cut, goes on at its last row.
+    expect(ends({ first: 2 }, rows, 'stop')).toEqual([one, two, false, true]);
+    expect(ends({ first: 3 }, rows, 'stop', true)).toEqual([one, three, false, true]);
+    expect(ends({ first: 3 }, [])).toEqual([null, null, false, false]);
   });
 });
 
@@ -157,8 +154,8 @@ describe('the size of a page', () => {
     expect.objectContaining({ faults: [{ path: [path], code, limit, message: `must be from 1 to ${max}` }] });
 
   test('is from 1 to 100, or to the maximum of the list', () => {
-    expect([planOf({ first: 1 }).limit, planOf({ last: 100 }).limit]).toEqual([2, 101]);
-    expect(planOf({ first: 500 }, orderingOf('LABEL'), 500).limit).toBe(501);
+    const limitOf = (page: PageArguments, max?: number) => planOf(page, orderingOf('LABEL'), max).values['page.limit'];
+    expect([limitOf({ first: 1 }), limitOf({ last: 100 }), limitOf({ first: 500 }, 500)]).toEqual([2, 101, 501]);
     expect(faultOf({ first: 0 })).toThrow(fault('first', 'TOO_SMALL', 1, 100));
     expect(faultOf({ last: -1 })).toThrow(fault('last', 'TOO_SMALL', 1, 100));
     expect(faultOf({ first: 1.5 })).toThrow(fault('first', 'TOO_SMALL', 1, 100));
@@ -245,5 +242,37 @@ describe('a cursor', () => {
     ['more than 1000 characters', byLabel('x'.repeat(1001), ONE.id)],
   ])('with a text of %s is refused', (_, cursor) => {
     expect(() => planOf({ after: cursor }, orderingOf('LABEL'))).toThrow('is not a cursor of this list and order');
+  });
+
+  describe('of numbers', () => {
+    const ordering = new Ordering<{ count: number; cost: number | null }>({
+      name: 'counted',
+      direction: 'DESC',
+      keys: [
+        { property: 'cost', sql: 't.cost', type: 'float8', isNullable: true },
+        { property: 'count', sql: 't.count', type: 'bigint' },
+      ],
+    });
+    const bounded = (after: string) => new PagePlan(ordering, { after }).values;
+
+    test.each([0.1 + 0.2, -1e-300, 5, Number.MAX_VALUE])('has them exactly: %s', (cost) => {
+      const values = { 'page.limit': 51, 'page.after.0': cost, 'page.after.1': 7 };
+      expect(bounded(ordering.cursorOf({ cost, count: 7 }))).toEqual(values);
+    });
+
+    test('can lack the first one', () => {
+      const plan = new PagePlan(ordering, { after: ordering.cursorOf({ cost: null, count: 7 }) });
+      expect([plan.shape.bounds, plan.values]).toEqual([{ after: 'null' }, { 'page.limit': 51, 'page.after.1': 7 }]);
+    });
+
+    test.each([
+      ['a text', ['1', 7]],
+      ['a fraction of an integer', [1, 7.5]],
+      ['an integer that is not exact', [1, 2 ** 53]],
+      ['no last one', [1, null]],
+      ['a number that is none', [Number.NaN, null]],
+    ])('with %s is refused', (_, values) => {
+      expect(() => bounded(encode(['counted', ...values]))).toThrow('is not a cursor of this list and order');
+    });
   });
 });

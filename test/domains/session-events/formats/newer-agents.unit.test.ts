@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FormatName } from '../../../../src/domains/session-events/formats/line-converter.ts';
+import type { FormatName } from '../../../../src/domains/session-events/formats/names.ts';
 import { AGENT_LINES } from '../../../support/fixtures/agent-lines.ts';
 import { storyOf } from '../../../support/fixtures/converted-lines.ts';
 

@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
-import type { FormatName } from '../../../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES, type FormatName } from '../../../../src/domains/session-events/formats/names.ts';
+import { formatOfLine } from '../../../../src/domains/session-events/formats/recognition.ts';
 import { AGENT_LINES } from '../../../support/fixtures/agent-lines.ts';
 import { storyOf } from '../../../support/fixtures/converted-lines.ts';
 
 /** What the formats of the files that agents keep make of lines. The assumptions are in `formats/transcripts.md`. */
 
+type Line = Parameters<typeof formatOfLine>[0];
 const story = (format: FormatName) => storyOf(format, AGENT_LINES[format]);
 
 test('claude-transcript: messages, subagents below their calls, usage once, notes and titles', async () => {
@@ -57,15 +59,15 @@ test('codex-rollout: items, calls with exit codes, and totals; events repeat not
     system | - | agent_message
     assistant | c1 | response_item | exec_command | {"status":"running"} | "{\\"cmd\\":\\"exit 3\\"}"
     tool | c1 | response_item | exec_command | {"status":"error","output":"Chunk ID: 1\\nProcess exited with code 3\\nOutput:\\nbad","exitCode":3,"error":"the command ended with code 3"}
-    system | - | token_count | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":50}
+    system | - | token_count | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":50,"model":"gpt-5-codex"}
     assistant | c2 | response_item | apply_patch | {"status":"running"} | "*** Begin Patch"
     tool | c2 | response_item | apply_patch | {"status":"completed","output":"Done","exitCode":0}
     assistant | c3 | response_item | mcp__issues__search | {"status":"running"} | "{}"
     tool | c3 | response_item | mcp__issues__search | {"status":"error","output":"none","error":"the call failed"}
     assistant | w1 | response_item | web_search | {"status":"running"} | "{\\"type\\":\\"search\\",\\"query\\":\\"rate\\"}"
     tool | w1 | web_search | {"status":"completed","output":""}
-    system | - | token_count | {"inputTokens":200,"outputTokens":30,"cachedInputTokens":0}
-    system | - | token_count | {"inputTokens":0,"outputTokens":0,"cachedInputTokens":0}
+    system | - | token_count | {"inputTokens":100,"outputTokens":20,"cachedInputTokens":50,"model":"gpt-5-codex"}
+    system | - | token_count | {"inputTokens":0,"outputTokens":0,"cachedInputTokens":0,"model":"gpt-5-codex"}
     system | - | error | "the quota is used up"
     system | - | task_complete | {"turns":1,"durationMs":717}
     system | - | compacted | "The rate was fixed"
@@ -156,6 +158,24 @@ test('codex-rollout: the file of a subagent is below the call that started it, a
   ]);
 });
 
-test.each(['claude-transcript', 'codex-rollout'] as const)('%s is recognized by its lines', async (format) => {
-  expect(await storyOf('auto', AGENT_LINES[format])).toBe(await story(format));
+test('qwen-chat: messages, thoughts, calls with exit codes and tokens', async () => {
+  expect(await story('qwen-chat')).toMatchInlineSnapshot(`
+    "
+    user | u1:0 | user | "Fix the rate"
+    assistant | u2:0 | assistant | commentary | "Look first" | {"inputTokens":100,"outputTokens":24,"cachedInputTokens":50,"turns":1,"model":"qwen-x"}
+    assistant | u2:1 | "I will look."
+    assistant | c1 | run_shell_command | {"status":"running"} | "{\\"command\\":\\"exit 3\\"}"
+    tool | c1 | tool_result | run_shell_command | {"status":"error","output":"bad","exitCode":3,"error":"the command ended with code 3"}
+    system | - | ui_telemetry
+    "
+  `);
 });
+
+test.each(FORMAT_NAMES.filter((name) => !['auto', 'text', 'jsonl'].includes(name)))(
+  '%s is recognized by its lines, of which none is taken for one of another format',
+  async (format) => {
+    const found = AGENT_LINES[format].map((line) => formatOfLine(JSON.parse(line) as object as Line));
+    expect([...new Set(found)].filter((name) => name !== undefined)).toEqual([format]);
+    expect(await storyOf('auto', AGENT_LINES[format])).toBe(await story(format));
+  },
+);

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { convertLines } from '../../../../src/domains/session-events/convert-lines.ts';
+import { convertLines } from '../../../../src/domains/session-events/line-converter.ts';
 import type { RecordedEvent } from '../../../../src/domains/session-events/event-data.ts';
 import { FormatMemory } from '../../../../src/domains/session-events/formats/format-memory.ts';
-import { FORMAT_NAMES, type FormatName } from '../../../../src/domains/session-events/formats/line-converter.ts';
+import { FORMAT_NAMES, type FormatName } from '../../../../src/domains/session-events/formats/names.ts';
 import { WIDE_LINES, wideLine } from '../../../support/fixtures/wide-lines.ts';
+import { sampled } from '../../../support/sample.ts';
 
 /** Whatever a line is, it is kept, and what it becomes is bounded: events, stored bytes, and what the format remembers. */
 
@@ -42,21 +43,24 @@ async function boundsOf(format: FormatName, lines: readonly string[]): Promise<o
 }
 const WITHIN = { lost: [], stored: true, events: true, memory: true };
 
-test.each(FORMAT_NAMES)('%s: lines of its agent with a value that is as wide as possible', async (format) => {
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(wideLine(format), { minLength: 1, maxLength: 4 }),
-      fc.integer({ min: 1, max: 5 }),
-      async (lines, times) => {
-        const repeated = Array.from({ length: times }, () => lines).flat();
-        expect(await boundsOf(format, repeated)).toEqual(WITHIN);
-      },
-    ),
-    { numRuns: 20 },
-  );
-});
+sampled(test, 3).each(FORMAT_NAMES)(
+  '%s: lines of its agent with a value that is as wide as possible',
+  async (format) => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(wideLine(format), { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 1, max: 5 }),
+        async (lines, times) => {
+          const repeated = Array.from({ length: times }, () => lines).flat();
+          expect(await boundsOf(format, repeated)).toEqual(WITHIN);
+        },
+      ),
+      { numRuns: 20 },
+    );
+  },
+);
 
-test.each(FORMAT_NAMES)('%s: lines that are wide in any other way', async (format) => {
+sampled(test, 3).each(FORMAT_NAMES)('%s: lines that are wide in any other way', async (format) => {
   expect(await boundsOf(format, WIDE_LINES)).toEqual(WITHIN);
 });
 

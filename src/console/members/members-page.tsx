@@ -1,0 +1,95 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { mutate, usePages, useQuery } from '../parts/hooks.ts';
+import { Invitations } from './invitations.tsx';
+import type { Answers } from '../generated/operation-types.ts';
+import { Membership } from './membership.tsx';
+import { Retention } from '../organizations/retention.tsx';
+import { ServiceAccounts } from './service-accounts.tsx';
+import { Action, List, PageFrame, personOf, roleName, TimeCell } from '../parts/parts.tsx';
+import { follow } from '../parts/streams.ts';
+
+type Organization = NonNullable<Answers['Members']['viewer']['organization']>;
+type Row = NonNullable<Organization['members']>['edges'][number];
+
+const HEAD = ['Member', 'Role', 'Joined', ''];
+
+export function MembersPage() {
+  const list = usePages('Members', { first: 50 }, ({ viewer }) => {
+    const members = viewer.organization?.members;
+    return members && { nodes: members.edges, pageInfo: members.pageInfo };
+  });
+  const membership = useQuery('Membership', {});
+  const own = membership.data?.viewer;
+  const [joinings, setJoinings] = useState(0);
+  const changed = useCallback(() => {
+    list.reload();
+    setJoinings((count) => count + 1);
+  }, [list.reload]);
+  useJoining(membership.data, changed);
+  const mayChange = own?.organization?.viewerCanAdminister ?? false;
+  return (
+    <PageFrame title="Members" intro="People join by accepting an invitation.">
+      {mayChange && <Invitations joinings={joinings} />}
+      <List
+        label="Members"
+        list={list}
+        row={(row: Row) => rowOf(row, mayChange && row.node.user.id !== own?.user?.id, list.reload)}
+        empty="There are no members that you may see."
+        head={HEAD}
+      />
+      {mayChange && <ServiceAccounts />}
+      {own?.organization && <Membership organization={own.organization} onDone={membership.reload} />}
+      {mayChange && <Retention />}
+    </PageFrame>
+  );
+}
+
+const ROLE_QUESTIONS: Readonly<Record<Row['role'], (name: string) => string>> = {
+  ADMIN: (name) =>
+    `Make “${name}” an administrator? They can then read all sessions, invite and remove people, and delete the organization.`,
+  MEMBER: (name) => `Make “${name}” a member? They can then no longer manage people, keys and webhooks of others.`,
+};
+
+/** Calls `changed` when somebody joins or leaves after the entry of the feed. */
+function useJoining(membership: Answers['Membership'] | null, changed: () => void): void {
+  const feed = membership?.viewer.organization?.feed;
+  const after = feed?.nodes[0]?.databaseId;
+  useEffect(() => {
+    if (!feed) return undefined;
+    return follow(
+      'MembersChanged',
+      { after: after === undefined ? null : String(after) },
+      { onData: changed, onState: () => undefined },
+    );
+  }, [feed !== undefined, changed]);
+}
+
+function rowOf({ role, node: { user, joinedAt } }: Row, mayChange: boolean, onDone: () => void) {
+  const other = role === 'ADMIN' ? 'MEMBER' : 'ADMIN';
+  const changeRole = () => mutate('ChangeRole', { userId: user.id, role: other }, onDone);
+  const remove = () => mutate('RemoveMember', { userId: user.id }, onDone);
+  const name = personOf(user);
+  const question = `Remove “${name}”? Their keys of this organization stop working at once.`;
+  return (
+    <tr key={user.id}>
+      <td class="wide">
+        <strong>{name}</strong>
+        {user.name && <div class="soft">{user.email}</div>}
+      </td>
+      <td>{roleName(role)}</td>
+      <TimeCell at={joinedAt} />
+      <td class="end">
+        {mayChange && (
+          <div class="actions">
+            <Action
+              label={`Make ${roleName(other).toLowerCase()}`}
+              confirm={ROLE_QUESTIONS[other](name)}
+              run={changeRole}
+            />
+            <Action label="Remove" confirm={question} run={remove} />
+          </div>
+        )}
+      </td>
+    </tr>
+  );
+}

@@ -1,0 +1,48 @@
+import { FAULT, LOCK_FAULT } from '../parts/operation-faults.ts';
+
+/** The operations that delete, redact, hold and keep what was recorded. */
+export const RETENTION_OPERATIONS = {
+  SessionDeletionPreview: `query SessionDeletionPreview($id: ID!) {
+    session(id: $id) {
+      id title hold { reason heldAt heldBy { id name email } } deletionPreview { events artifacts pullRequests }
+    }
+  }`,
+
+  DeleteSession: `mutation DeleteSession($id: ID!) {
+    deleteSession(input: { sessionId: $id }) { __typename ${FAULT} }
+  }`,
+
+  HoldSession: `mutation HoldSession($id: ID!, $reason: String!) {
+    holdSession(input: { sessionId: $id, reason: $reason }) { __typename ${FAULT} }
+  }`,
+
+  ReleaseSession: `mutation ReleaseSession($id: ID!) {
+    releaseSession(input: { sessionId: $id }) { __typename ${FAULT} }
+  }`,
+
+  RedactSessionEvents: `mutation RedactSessionEvents($input: RedactSessionEventsInput!) {
+    redactSessionEvents(input: $input) {
+      __typename ... on RedactSessionEventsPayload { redactedEvents redactedTexts } ${LOCK_FAULT}
+    }
+  }`,
+
+  Retention: `query Retention {
+    viewer { organization { id slug updatedAt retention { sessionDays occurrenceDays auditLogDays isLimitedByOperator } } }
+  }`,
+
+  RetentionPreview: `query RetentionPreview($sessionDays: Int, $occurrenceDays: Int, $auditLogDays: Int) {
+    viewer { organization { id
+      retentionPreview(sessionDays: $sessionDays, occurrenceDays: $occurrenceDays, auditLogDays: $auditLogDays) {
+        sessions occurrences auditEntries
+      }
+    } }
+  }`,
+
+  UpdateRetention: `mutation UpdateRetention($input: UpdateOrganizationRetentionInput!) {
+    updateOrganizationRetention(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  DeleteObjectOccurrences: `mutation DeleteObjectOccurrences($input: DeleteObjectOccurrencesInput!) {
+    deleteObjectOccurrences(input: $input) { __typename ${FAULT} }
+  }`,
+} as const;

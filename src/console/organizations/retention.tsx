@@ -1,0 +1,60 @@
+import { organization as ofTab } from '../parts/address.ts';
+import { useScope } from '../parts/caller.ts';
+import { FileExport } from '../parts/file-export.tsx';
+import { FormButton } from '../parts/form-button.tsx';
+import { useQuery } from '../parts/hooks.ts';
+import { Facts, Faults, Loading } from '../parts/parts.tsx';
+import { EditRetention } from './retention-forms.tsx';
+
+const keptFor = (days: number | null) => (days === null ? 'without limit' : `${days.toLocaleString()} days`);
+
+/** How long the organization keeps what is recorded, and the export of everything. For administrators. */
+export function Retention() {
+  const { data, faults, isLoading, paused, reload } = useQuery('Retention', {});
+  const mayExport = useScope('SESSIONS_READ');
+  const organization = data?.viewer.organization;
+  const retention = organization?.retention;
+  return (
+    <section aria-labelledby="retention">
+      <h2 id="retention">Recorded data</h2>
+      {isLoading && !data && <Loading paused={paused} />}
+      <Faults faults={faults} />
+      {retention && (
+        <>
+          <Facts
+            facts={[
+              ['Sessions are kept', keptFor(retention.sessionDays)],
+              ['Occurrences are kept', keptFor(retention.occurrenceDays)],
+              ['The audit log is kept', keptFor(retention.auditLogDays)],
+            ]}
+          />
+          {retention.isLimitedByOperator && (
+            <p class="soft">
+              The operator of this gateway keeps some of this for a shorter time than the organization has set; the
+              shorter time counts.
+            </p>
+          )}
+        </>
+      )}
+      <div class="actions">
+        {retention && (
+          <FormButton label="Change the retention…" dialog={EditRetention} props={{ organization, onDone: reload }} />
+        )}
+        {mayExport && organization && <FileExport label="Export everything…" {...exportOf(organization.slug)} />}
+      </div>
+      {mayExport && (
+        <p class="soft">
+          The export is a file with everything that administrators can read, private sessions too, without secrets.
+        </p>
+      )}
+    </section>
+  );
+}
+
+function exportOf(slug: string | null) {
+  return {
+    path: `/v1/organizations/${ofTab.get()}/export`,
+    name: `${slug ?? 'organization'}.ndjson`,
+    isLast: (line: string) => line.startsWith('{"kind":"end"'),
+  };
+}

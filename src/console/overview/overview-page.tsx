@@ -1,0 +1,230 @@
+import { useMemo } from 'preact/hooks';
+import { costOf, counted, countOf, shortCost, shortCount } from '../parts/amounts.ts';
+import { type Bar, BarPlot, dayName } from '../parts/bar-plot.tsx';
+import { useOwnCosts, useScope } from '../parts/caller.ts';
+import { Segments, useFilter } from '../parts/filters.tsx';
+import { useQuery } from '../parts/hooks.ts';
+import { dayFromToday, sessionsOf } from '../parts/navigation.ts';
+import type { Answers } from '../generated/operation-types.ts';
+import { EventPlot } from './overview-events.tsx';
+import { Work, useNeeds } from './overview-work.tsx';
+import { ToolTable, UsageTable } from './overview-tables.tsx';
+import { Empty, Faults, Loading, PageFrame, wordsOf } from '../parts/parts.tsx';
+
+type Organization = NonNullable<Answers['Overview']['viewer']['organization']>;
+type Counts = NonNullable<Organization['days']>[number];
+
+const PERIODS = [
+  ['7', '7 days'],
+  ['30', '30 days'],
+  ['90', '90 days'],
+] as const;
+
+export function OverviewPage() {
+  const [chosen, choose] = useFilter('days');
+  const days = PERIODS.find(([period]) => period === chosen)?.[0] ?? '30';
+  const period = useMemo(() => {
+    const all = Array.from({ length: Number(days) }, (_, index) => dayFromToday(index + 1 - Number(days)));
+    const [from = ''] = all;
+    const before = dayFromToday(1 - 2 * Number(days));
+    return { days: all, before, from, until: dayFromToday(1), since: `${from}T00:00:00Z` };
+  }, [days]);
+  return (
+    <PageFrame
+      title="Overview"
+      intro="What the agents did and cost, and what needs a person. Days are in UTC."
+      actions={<Segments label="Period" value={days} onChange={choose} choices={PERIODS} />}
+    >
+      <Period key={days} {...period} />
+    </PageFrame>
+  );
+}
+
+interface PeriodProps {
+  readonly days: readonly string[];
+  /** The first day of the period before, which has as many days. */
+  readonly before: string;
+  readonly from: string;
+  readonly until: string;
+  readonly since: string;
+}
+
+function Period(period: PeriodProps) {
+  const { before, from, until, since } = period;
+  const { data, faults, isLoading, paused } = useQuery('Overview', { before, from, until, since });
+  const organization = data?.viewer.organization;
+  return (
+    <>
+      <Faults faults={faults} /> {isLoading && !organization && <Loading paused={paused} />}
+      {organization && <Content organization={organization} {...period} />}
+    </>
+  );
+}
+
+interface ContentProps extends PeriodProps {
+  readonly organization: Organization;
+}
+
+function Content({ organization, days, from, until, since }: ContentProps) {
+  const needs = useNeeds();
+  const own = useOwnCosts();
+  const mayReadEvents = useScope('BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE');
+  const isEmpty = organization.days?.length === 0 && organization.usage?.totals.costUsd == null;
+  return (
+    <>
+      <Figures organization={organization} days={days.length} from={from} others={needs.count} />
+      <Work organization={organization} from={from} needs={needs} />
+      {isEmpty ? (
+        <Empty>
+          Nothing was recorded in this period. <a href="/record">Record an agent</a>
+        </Empty>
+      ) : (
+        <>
+          <div class="plots">
+            <SessionPlot organization={organization} days={days} />
+            <CostPlot organization={organization} days={days} own={own} />
+          </div>
+          <UsageTable from={from} until={until} since={since} own={own} />
+          <ToolTable rows={organization.tools?.rows ?? []} from={from} own={own} />
+        </>
+      )}
+      {mayReadEvents && <EventPlot from={from} />}
+    </>
+  );
+}
+
+interface FiguresProps {
+  readonly organization: Organization;
+  readonly days: number;
+  readonly from: string;
+  /** What else needs a person. */
+  readonly others: number;
+}
+
+/** The numbers of the period, each with the list behind it; what was used, beside what was used in the period before. */
+function Figures({ organization, days, from, others }: FiguresProps) {
+  const { days: created, usage, earlier, running, failed } = organization;
+  const failures = failed?.totalCount ?? 0;
+  const before = (amount: string) => `${amount === '–' ? 'none' : amount} in the ${counted(days, 'day')} before`;
+  const tiles = [
+    ['Sessions', countOf(sumOf(created ?? [], 'sessions')), sessionsOf({ from }), 'created'],
+    ['Cost', costOf(usage?.totals.costUsd), '#by', before(costOf(earlier?.totals.costUsd))],
+    ['Tokens', tokensIn(usage?.totals), '#by', before(tokensIn(earlier?.totals))],
+    ['Run now', countOf(running?.totalCount), sessionsOf({ state: 'IN_PROGRESS' }), 'at this moment'],
+    ['Failed', countOf(failed?.totalCount), sessionsOf({ state: 'FAILED', from }), 'of these sessions'],
+    ['Need a person', countOf(failures + others), '#needs', 'failed sessions included'],
+  ] as const;
+  return (
+    <dl class="tiles">
+      {tiles.map(([name, value, href, more]) => (
+        <div key={name} class="panel">
+          <dt>{name}</dt>
+          <dd class="figure">
+            <a href={href}>{value}</a>
+          </dd>
+          <dd class="soft">{more}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** What was read and written together. */
+function tokensIn(totals: NonNullable<Organization['earlier']>['totals'] | undefined): string {
+  const { inputTokens = null, outputTokens = null } = totals ?? {};
+  return shortCount(inputTokens === null ? outputTokens : inputTokens + (outputTokens ?? 0));
+}
+
+/** The states of sessions with the classes of their colors, from the ground up. */
+const STATES = [
+  ['failed', 'FAILED', 'bad'],
+  ['completed', 'COMPLETED', 'good'],
+  ['inProgress', 'IN_PROGRESS', ''],
+  ['queued', 'QUEUED', 'warn'],
+  ['cancelled', 'CANCELLED', 'none'],
+] as const;
+
+const sumOf = (rows: readonly Counts[], name: Exclude<keyof Counts, 'key'>) =>
+  rows.reduce((sum, row) => sum + row[name], 0);
+
+/** The sessions of some days in words, with the states that some have. */
+function countsInWords(rows: readonly Counts[]): string {
+  const ofStates = STATES.map(([name, state]) => [sumOf(rows, name), wordsOf(state).toLowerCase()] as const);
+  const parts = ofStates.filter(([count]) => count > 0).map(([count, words]) => `${countOf(count)} ${words}`);
+  return [counted(sumOf(rows, 'sessions'), 'session'), ...parts].join(', ');
+}
+
+interface PlotProps {
+  readonly organization: Organization;
+  readonly days: readonly string[];
+}
+
+/** The sessions of each day of creation by their present state: as many as the list has that a number leads to. */
+function SessionPlot({ organization, days }: PlotProps) {
+  const rows = organization.days ?? [];
+  const byDay = Map.groupBy(rows, ({ key }) => key);
+  const bars = days.map((day): Bar => {
+    const ofDay = byDay.get(day) ?? [];
+    const onDay = { from: day, to: day };
+    const cell = (count: number, filter: Readonly<Record<string, string>>) => (
+      <a href={sessionsOf({ ...filter, ...onDay })}>{countOf(count)}</a>
+    );
+    return {
+      name: dayName(day),
+      words: `${dayName(day)}: ${countsInWords(ofDay)}`,
+      parts: STATES.map(([name]) => sumOf(ofDay, name)),
+      cells: [
+        cell(sumOf(ofDay, 'sessions'), {}),
+        ...STATES.map(([name, state]) => cell(sumOf(ofDay, name), { state })),
+      ],
+      href: sessionsOf(onDay),
+    };
+  });
+  return (
+    <section aria-labelledby="by-state">
+      <h2 id="by-state">Sessions by day and state</h2>
+      <BarPlot
+        label="Sessions by day"
+        bars={bars}
+        parts={STATE_PARTS}
+        format={shortCount}
+        summary={countsInWords(rows)}
+        head={['Day', 'Sessions', ...STATE_PARTS.map(([name]) => name)]}
+      />
+    </section>
+  );
+}
+
+const STATE_PARTS = STATES.map(([, state, tone]) => [wordsOf(state), tone] as const);
+
+/** The costs of each day of recording. A day leads to the sessions that were created until then and recorded since. */
+function CostPlot({ organization, days, own }: PlotProps & { readonly own: Readonly<Record<string, string>> }) {
+  const byDay = new Map((organization.usage?.rows ?? []).map((row) => [row.key, row]));
+  const bars = days.map((day): Bar => {
+    const { costUsd = null, inputTokens = null, outputTokens = null } = byDay.get(day) ?? {};
+    const href = sessionsOf({ to: day, seen: day, ...own });
+    const cell = (text: string) => <a href={href}>{text}</a>;
+    return {
+      name: dayName(day),
+      words: `${dayName(day)}: ${costOf(costUsd)}, ${countOf(inputTokens)} tokens in, ${countOf(outputTokens)} out`,
+      parts: [costUsd ?? 0],
+      cells: [cell(costOf(costUsd)), cell(countOf(inputTokens)), cell(countOf(outputTokens))],
+      href,
+    };
+  });
+  return (
+    <section aria-labelledby="by-cost">
+      <h2 id="by-cost">Cost by day</h2>
+      <BarPlot
+        label="Cost by day"
+        bars={bars}
+        parts={COST}
+        format={shortCost}
+        summary={`${costOf(organization.usage?.totals.costUsd)} in ${counted(days.length, 'day')}. A day leads to the sessions that were open on it.`}
+        head={['Day', 'Cost', 'Tokens in', 'Tokens out']}
+      />
+    </section>
+  );
+}
+
+const COST = [['Cost', '']] as const;

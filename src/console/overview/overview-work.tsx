@@ -1,0 +1,115 @@
+import { useAdministration, useScope } from '../parts/caller.ts';
+import { useQuery } from '../parts/hooks.ts';
+import { Icon } from '../parts/icons.tsx';
+import { sessionsOf } from '../parts/navigation.ts';
+import type { Answers } from '../generated/operation-types.ts';
+import { Time } from '../parts/parts.tsx';
+import { Latest } from '../sessions/session-latest.tsx';
+
+/** What runs now, and what needs a person. */
+
+type Organization = NonNullable<Answers['Overview']['viewer']['organization']>;
+type Listed = NonNullable<Organization['running']>['nodes'];
+
+interface Need {
+  readonly kind: 'connection' | 'webhook';
+  readonly name: string;
+  readonly href: string;
+  readonly words: string;
+}
+
+export interface Needs {
+  readonly items: readonly Need[];
+  /** Besides failed sessions. */
+  readonly count: number;
+}
+
+/** Connections to authorize and disabled webhooks, as far as the caller can see them. */
+export function useNeeds(): Needs {
+  const connections = useScope('MCP_CONNECTIONS_READ');
+  const isAdministrator = useAdministration();
+  const webhooks = useScope('WEBHOOKS_WRITE') && isAdministrator;
+  const { data } = useQuery('OverviewNeeds', { connections, webhooks });
+  const { mcpServers, webhooks: disabled } = data?.viewer.organization ?? {};
+  const items = [
+    ...(mcpServers?.nodes ?? [])
+      .filter(({ nextAction }) => nextAction === 'AUTHORIZE')
+      .map(({ databaseId, name }): Need => {
+        return { kind: 'connection', name, href: `/mcp-connections/${databaseId}`, words: 'needs an authorization' };
+      }),
+    ...(disabled?.nodes ?? []).map(({ databaseId, url }): Need => {
+      return { kind: 'webhook', name: url, href: `/webhooks/${databaseId}`, words: 'is disabled' };
+    }),
+  ];
+  return { items, count: items.length };
+}
+
+interface WorkProps {
+  readonly organization: Organization;
+  readonly from: string;
+  readonly needs: Needs;
+}
+
+export function Work({ organization: { running, failed }, from, needs }: WorkProps) {
+  const failures = failed?.nodes ?? [];
+  return (
+    <div class="panels">
+      <section class="panel" aria-labelledby="needs">
+        <h2 id="needs">Needs a person</h2>
+        {failures.length + needs.count === 0 && <p class="soft">Nothing does.</p>}
+        <ul class="plain-list">
+          {needs.items.map(({ kind, name, href, words }) => (
+            <li key={href}>
+              <Icon name={kind} tone="warn" />
+              <a href={href}>{name}</a> <span class="soft">{words}</span>
+            </li>
+          ))}
+        </ul>
+        <Sessions sessions={failures} icon="failed" />
+        <More list={failed} href={sessionsOf({ state: 'FAILED', from })} words="failed sessions" />
+      </section>
+      <section class="panel" aria-labelledby="running">
+        <h2 id="running">Runs now</h2>
+        {running?.nodes.length === 0 && <p class="soft">No session is running.</p>}
+        <Sessions sessions={running?.nodes ?? []} icon="running" />
+        <More list={running} href={sessionsOf({ state: 'IN_PROGRESS' })} words="running sessions" />
+      </section>
+    </div>
+  );
+}
+
+function Sessions({ sessions, icon }: { readonly sessions: Listed; readonly icon: 'failed' | 'running' }) {
+  return (
+    <ul class="plain-list">
+      {sessions.map(({ databaseId, title, agent, lastSeenAt, events }) => (
+        <li key={databaseId}>
+          <Icon name={icon} tone={icon === 'failed' ? 'bad' : 'busy'} />
+          <a href={`/sessions/${databaseId}`} dir="auto">
+            {title}
+          </a>{' '}
+          <span class="soft">
+            <bdi>{agent ?? 'no agent'}</bdi>, <Time at={lastSeenAt} />
+          </span>
+          {events && events.nodes.length > 0 && <Latest events={events.nodes} hasFailed={icon === 'failed'} />}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+interface MoreProps {
+  readonly list: Organization['running'];
+  readonly href: string;
+  readonly words: string;
+}
+
+function More({ list, href, words }: MoreProps) {
+  if (!list || list.totalCount <= list.nodes.length) return null;
+  return (
+    <p>
+      <a href={href}>
+        All {list.totalCount} {words}
+      </a>
+    </p>
+  );
+}

@@ -1,0 +1,43 @@
+import { createContext } from 'preact';
+import { useContext } from 'preact/hooks';
+import type { Answers } from '../generated/operation-types.ts';
+
+type Viewer = Answers['Viewer']['viewer'];
+
+/** The signed-in user, their key and their organization. */
+export const CallerContext = createContext<Viewer | undefined>(undefined);
+
+/** Whether the key of the caller has a scope: without it, what needs the scope is not offered. */
+export function useScope(scope: Viewer['scopes'][number]): boolean {
+  return useContext(CallerContext)?.scopes.includes(scope) ?? false;
+}
+
+/** Whether a caller has the role of an administrator, or acts in no organization. */
+export function isAdministrator(viewer: Pick<Viewer, 'role'> | undefined): boolean {
+  return viewer?.role !== 'MEMBER';
+}
+
+/** Whether the caller is an administrator: without the role, what needs it is not offered. */
+export function useAdministration(): boolean {
+  return isAdministrator(useContext(CallerContext));
+}
+
+/** The filter of the sessions behind costs, which a member sees of their own sessions only. */
+export function useOwnCosts(): Readonly<Record<string, string>> {
+  const viewer = useContext(CallerContext);
+  const id = viewer?.user?.databaseId;
+  return isAdministrator(viewer) || id === undefined ? EVERYBODY : { creator: id };
+}
+const EVERYBODY = {};
+
+let reload: () => void = () => undefined;
+
+/** Loads the caller again, after their name or that of their organization has changed. */
+export function reloadCaller(): void {
+  reload();
+}
+
+/** Names the function that loads the caller. */
+export function loadCallerWith(load: () => void): void {
+  reload = load;
+}

@@ -1,0 +1,93 @@
+import { ACTOR } from './operation-faults.ts';
+
+const OUTLINE = `
+  marks { firstId createdAt messages toolCalls failures failureId inputTokens outputTokens costUsd }
+  entries { eventId createdAt kind text lastId endedAt toolCalls failures failureId subagentId parentId }
+  tools { name calls failures durationMs firstId failureId }
+  models lastId hasMore`;
+
+/** The operations with which the console finds something; a part of `OPERATIONS`. */
+export const FINDING = {
+  SessionSearch: `query SessionSearch($text: String!, $filter: SessionFilter, $first: Int!, $after: String) {
+    viewer { organization { id sessionSearch(text: $text, filter: $filter, first: $first, after: $after) {
+      nodes { eventId excerpt session { id databaseId title agent lastSeenAt state { current } } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  /** What the sessions and the audit log can be filtered by. */
+  Agents: `query Agents($from: Date!, $until: Date!) { viewer { organization { id
+    agents(first: 100) { nodes { name } } projects(first: 100) { nodes { id databaseId name } }
+    models: usageReport(from: $from, until: $until, groupBy: MODEL) { rows { key } }
+    tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key } }
+  } } }`,
+
+  People: `query People($isAdministrator: Boolean!) { viewer { user { id } organization { id
+    members(first: 100) { nodes { user { id databaseId name email } } }
+    serviceAccounts(first: 100) @include(if: $isAdministrator) { nodes { id databaseId displayName } }
+  } } }`,
+
+  History: `query History($id: ID!, $first: Int!, $after: String, $isRecording: Boolean) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: { targetIds: [$id], isRecording: $isRecording }) {
+      nodes { id databaseId occurredAt operation source changedFields detail refusal actorLabel actor { ${ACTOR} } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  EventOccurrences: `query EventOccurrences($name: String!, $first: Int!, $after: String, $filter: EventOccurrenceFilter) {
+    eventDefinition(name: $name) { id occurrences(first: $first, after: $after, filter: $filter) {
+      nodes { id occurredAt objectId email unmatchedReason properties }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  EventMatching: `query EventMatching($name: String!, $from: DateTime!) {
+    eventDefinition(name: $name) {
+      id
+      notRegistered: occurrences(filter: { unmatchedReasons: [NOT_REGISTERED], occurredFrom: $from }) { totalCount }
+      noValue: occurrences(filter: { unmatchedReasons: [NO_VALUE], occurredFrom: $from }) { totalCount }
+    }
+  }`,
+
+  UnknownEvents: `query UnknownEvents {
+    viewer { organization { id eventViolations(first: 20, filter: { isUnknownEvent: true }) {
+      nodes { id hour unknownEventName count apiKey { id name preview } }
+    } } }
+  }`,
+
+  AuditLog: `query AuditLog($first: Int!, $after: String, $filter: AuditEntryFilter) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: $filter) {
+      nodes {
+        id databaseId occurredAt operation source targetType targetId targetLabel requestId refusal changedFields detail actorLabel clientAddress userAgent actor { ${ACTOR} }
+        target {
+          __typename
+          ... on ApiKey { name preview }
+          ... on EventDefinition { name label }
+          ... on McpServer { databaseId name }
+          ... on Organization { name }
+          ... on OrganizationInvitation { email }
+          ... on PullRequest { title url }
+          ... on Session { databaseId title }
+          ... on ServiceAccount { displayName } ... on User { ownName: name address: email }
+          ... on Webhook { databaseId url }
+        }
+      }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  SessionOutline: `query SessionOutline($id: ID!, $after: ID) {
+    session(id: $id) { id outline: wholeOutline(after: $after) { ${OUTLINE} } }
+  }`,
+
+  SessionOutlinePart: `query SessionOutlinePart($id: ID!, $after: ID) {
+    session(id: $id) { id outline(after: $after) { ${OUTLINE} } }
+  }`,
+
+  SessionEdits: `query SessionEdits($id: ID!, $first: Int, $after: String, $filter: SessionEventFilter) {
+    sessionEvents(sessionId: $id, first: $first, after: $after, filter: $filter) {
+      nodes { databaseId createdAt eventType messageId eventDataJson(maxLength: 40000) }
+      pageInfo { hasNextPage endCursor }
+    }
+  }`,
+} as const;

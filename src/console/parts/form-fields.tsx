@@ -1,0 +1,148 @@
+import type { VNode } from 'preact';
+import { useId, useLayoutEffect } from 'preact/hooks';
+import { useFormState } from './form.tsx';
+import type { Content } from './markup.ts';
+
+/** The fields of a form: a label, the control, help, and the faults of the API. */
+
+interface FieldProps {
+  /** The position of the value in the input of the mutation, which is the name of the value in the form. */
+  readonly name: string;
+  readonly label: Content;
+  readonly help?: Content;
+}
+
+interface Control<Value> {
+  readonly id: string;
+  readonly value: Value;
+  readonly set: (value: Value) => void;
+  readonly 'aria-invalid': boolean;
+  readonly 'aria-describedby': string;
+}
+
+/** The attributes of the control of a field, whose name tells the type of its value, and what is shown below it. */
+export function useField<Value>(name: string, help?: Content): readonly [control: Control<Value>, below: VNode] {
+  const { valueOf: valueIn, set, faults, meanwhile, names } = useFormState();
+  const id = useId();
+  useLayoutEffect(() => {
+    names.add(name);
+    return () => void names.delete(name);
+  }, [names, name]);
+  const own = faults.filter(({ field }) => field === name);
+  const now = meanwhile(name);
+  const below = (
+    <span class="field-help" id={`${id}-help`}>
+      {own.map(({ path, message }) => (
+        <span class="fault">{withPosition(path, name, message)}</span>
+      ))}
+      {now !== undefined && <span class="changed">Changed meanwhile to: {textOf(now)}</span>}
+      {help && <span class="soft">{help}</span>}
+    </span>
+  );
+  const control = {
+    id,
+    value: valueIn(name) as Value,
+    set: (value: Value) => set(name, value),
+    'aria-invalid': own.length > 0,
+    'aria-describedby': `${id}-help`,
+  };
+  return [control, below];
+}
+
+/** A fault within the value of a field, such as an option: its position, counted from 1 as people do. */
+function withPosition(path: string, name: string, message: string): string {
+  const rest = path.slice(name.length + 1).replaceAll(/\d+/g, (index) => String(Number(index) + 1));
+  return rest === '' ? message : `${rest.replaceAll('.', ' ')}: ${message}`;
+}
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return `${value.length} items`;
+  return typeof value === 'string' ? value || '(nothing)' : JSON.stringify(value);
+}
+
+interface TextFieldProps extends FieldProps {
+  readonly isRequired?: boolean;
+  readonly type?: 'text' | 'url' | 'email' | 'password' | 'date';
+  readonly placeholder?: string;
+  /** The number of lines, for longer texts. */
+  readonly rows?: number;
+}
+
+export function TextField({ name, label, help, isRequired = false, type, placeholder, rows }: TextFieldProps) {
+  const [{ value, set, ...rest }, below] = useField<string>(name, help);
+  // Preact has other attributes for each type, so that it takes no union of them.
+  const inputType = (type ?? 'text') as 'text';
+  const shared = {
+    ...rest,
+    value,
+    placeholder,
+    'aria-required': isRequired,
+    autocomplete: 'off',
+    dir: 'auto',
+  } as const;
+  return (
+    <div class="field">
+      <label for={rest.id}>
+        {label}
+        {!isRequired && <span class="soft"> (optional)</span>}
+      </label>
+      {rows === undefined ? (
+        <input type={inputType} {...shared} onInput={({ currentTarget }) => set(currentTarget.value)} />
+      ) : (
+        <textarea rows={rows} {...shared} onInput={({ currentTarget }) => set(currentTarget.value)} />
+      )}
+      {below}
+    </div>
+  );
+}
+
+interface ConfirmFieldProps {
+  readonly name: string;
+  /** What to do, before the text. */
+  readonly words?: string;
+  readonly text: string | null | undefined;
+}
+
+/** A field in which a text is typed again, to confirm a deletion. */
+export function ConfirmField({ name, words = 'Type', text }: ConfirmFieldProps) {
+  const label = (
+    <>
+      {words} <code>{text}</code>
+    </>
+  );
+  return <TextField name={name} label={label} isRequired />;
+}
+
+interface SelectFieldProps extends FieldProps {
+  readonly choices: readonly (readonly [value: string, name: string])[];
+}
+
+export function SelectField({ name, label, help, choices }: SelectFieldProps) {
+  const [{ value, set, ...rest }, below] = useField<string>(name, help);
+  return (
+    <div class="field">
+      <label for={rest.id}>{label}</label>
+      <select {...rest} value={value} onChange={({ currentTarget }) => set(currentTarget.value)}>
+        {choices.map(([each, shown]) => (
+          <option key={each} value={each}>
+            {shown}
+          </option>
+        ))}
+      </select>
+      {below}
+    </div>
+  );
+}
+
+export function CheckField({ name, label, help }: FieldProps) {
+  const [{ value, set, ...rest }, below] = useField<boolean>(name, help);
+  return (
+    <div class="field">
+      <label class="check">
+        <input type="checkbox" {...rest} checked={value} onChange={({ currentTarget }) => set(currentTarget.checked)} />
+        {label}
+      </label>
+      {below}
+    </div>
+  );
+}

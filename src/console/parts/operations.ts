@@ -1,0 +1,393 @@
+import { FINDING } from './finding-operations.ts';
+import { ACTOR, FAULT, LOCK_FAULT } from './operation-faults.ts';
+import { PEOPLE_OPERATIONS } from '../members/people-operations.ts';
+import { RETENTION_OPERATIONS } from '../organizations/retention-operations.ts';
+
+/** The GraphQL operations of the console. `npm run contracts` writes the types of their variables and answers to operation-types.ts. */
+const SESSION_ROW = `
+  id databaseId title visibility isPinned agent updatedAt lastSeenAt createdAt viewerCanUpdate viewerCanRecord
+  state { current } projectId project { name } usage { costUsd durationMs } creator { ${ACTOR} } hold { reason heldAt heldBy { id name email } }`;
+
+/** The data as it was recorded: that costs less than its typed fields, and has the fields that are not documented. */
+const eventOf = (maxLength: number) =>
+  `databaseId createdAt eventType messageId eventDataJson(maxLength: ${maxLength})`;
+const EVENT = eventOf(10_000);
+
+const PULL_REQUEST = 'id databaseId title url status isDraft sourceBranch updatedAt author { login }';
+
+const MCP_SERVER = `
+  id databaseId name type authType visibility status statusReason nextAction serverUrl command lastCheckedAt connectedAt
+  tokenExpiresAt issuer viewerCanAuthorize`;
+
+const API_KEY = `
+  id databaseId name preview scopes createdAt expiresAt lastUsedAt revokedAt viewerCanRevoke viewerCanUpdate
+  organization { id name } owner { ${ACTOR} }`;
+
+const WEBHOOK = `
+  id databaseId url types conditions { sessionStates } isEnabled disabledAt disabledReason cursor attempts nextAttemptAt failingSince disableAfter
+  lastDeliveredAt previousSecretExpiresAt createdAt updatedAt`;
+
+const EVENT_PROPERTY = `
+  name label description type fieldType isDefault updatedAt viewerCanUpdate viewerCanDelete
+  options { value label description displayOrder hidden }`;
+
+/** What a session does, or why it failed, is in its latest events. Its latest error can be far before them: looking for it reads all. */
+const WORKING = `id databaseId title agent lastSeenAt events(last: 5) { nodes { ${eventOf(1000)} } }`;
+
+const SESSION_COUNT = 'key sessions queued inProgress completed failed cancelled';
+
+export const OPERATIONS = {
+  ...FINDING,
+
+  Viewer: `query Viewer {
+    viewer {
+      user { id databaseId name email }
+      role
+      scopes
+      apiKey { id organization { id } }
+      organization { id databaseId name slug }
+      organizations(first: 100) { nodes { id databaseId name slug } }
+    }
+  }`,
+
+  FindSession: `query FindSession($id: ID!) { session(id: $id) { id } }`,
+
+  FindEventDefinition: `query FindEventDefinition($id: String!) { eventDefinition(name: $id) { id } }`,
+
+  FindMcpServer: `query FindMcpServer($id: ID!) { mcpServer(id: $id) { id } }`,
+
+  FindWebhook: `query FindWebhook($id: ID!) { webhook(id: $id) { id } }`,
+
+  Sessions: `query Sessions($first: Int!, $after: String, $filter: SessionFilter) {
+    viewer { organization { id sessions(first: $first, after: $after, filter: $filter, orderBy: { field: LAST_SEEN_AT, direction: DESC }) {
+      nodes { ${SESSION_ROW} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  SessionChange: `subscription SessionChange {
+    sessionChange { __typename ... on SessionChanged { session { ${SESSION_ROW} } } ... on SessionLeft { sessionId } }
+  }`,
+
+  Session: `query Session($id: ID!) {
+    session(id: $id) {
+      ${SESSION_ROW} redactedAt viewerCanDelete viewerCanHold
+      description(maxLength: 20000) baseBranch branchName targetBranch externalUrl source { agent id }
+      diffSummary { additions deletions }
+      usage { inputTokens outputTokens cachedInputTokens costUsd turns toolCalls toolErrors durationMs }
+    }
+  }`,
+
+  FollowSessionRow: `subscription FollowSessionRow($filter: SessionFilter) { sessionChange(filter: $filter) { __typename ... on SessionChanged { session { id } } ... on SessionLeft { sessionId } } }`,
+
+  Artifacts: `query Artifacts($id: ID!, $after: String) {
+    session(id: $id) { id artifacts(first: 10, after: $after) {
+      nodes { id databaseId type createdAt pullRequests(first: 10) { nodes { ${PULL_REQUEST} } pageInfo { hasNextPage endCursor } } }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  PullRequests: `query PullRequests($id: ID!, $after: String) {
+    node(id: $id) { ... on Artifact { pullRequests(first: 50, after: $after) {
+      nodes { ${PULL_REQUEST} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  PullRequestDiff: `query PullRequestDiff($id: ID!) {
+    node(id: $id) { ... on PullRequest { diff { data(maxLength: 100000) } } }
+  }`,
+
+  SessionEvents: `query SessionEvents($id: ID!, $first: Int, $after: String, $last: Int, $before: String, $filter: SessionEventFilter) {
+    sessionEvents(sessionId: $id, first: $first, after: $after, last: $last, before: $before, filter: $filter) {
+      nodes { ${EVENT} }
+      pageInfo { hasNextPage hasPreviousPage endCursor }
+    }
+  }`,
+
+  SessionEventJson: `query SessionEventJson($id: ID!, $after: String!) {
+    sessionEvents(sessionId: $id, first: 1, after: $after) { nodes {
+      databaseId eventType provider messageId createdAt eventDataJson
+    } }
+  }`,
+
+  FollowSession: `subscription FollowSession($id: ID!, $after: ID) {
+    sessionEvents(sessionId: $id, after: $after) { ${EVENT} }
+  }`,
+
+  RenameSession: `mutation RenameSession($id: ID!, $title: String!) {
+    updateSession(input: { sessionId: $id, title: $title }) { __typename ... on UpdateSessionPayload { session { id title } } ${FAULT} }
+  }`,
+
+  CreateSession: `mutation CreateSession($input: CreateSessionInput!) {
+    createSession(input: $input) { __typename ... on CreateSessionPayload { session { id databaseId } } ${FAULT} }
+  }`,
+
+  SessionForm: `query SessionForm($id: ID!) {
+    session(id: $id) {
+      id title description visibility mode agent baseBranch branchName targetBranch updatedAt state { current }
+      mcpServers { id databaseId }
+    }
+  }`,
+
+  UpdateSession: `mutation UpdateSession($input: UpdateSessionInput!) {
+    updateSession(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  TransitionSession: `mutation TransitionSession($id: ID!, $state: SessionStateName!) {
+    transitionSession(input: { sessionId: $id, state: $state }) { __typename ${FAULT} }
+  }`,
+
+  PinSession: `mutation PinSession($id: ID!, $isPinned: Boolean!) {
+    pinSession(input: { sessionId: $id, isPinned: $isPinned }) { __typename ... on PinSessionPayload { session { id isPinned } } ${FAULT} }
+  }`,
+
+  EventDefinitions: `query EventDefinitions($first: Int!, $after: String, $search: String) {
+    viewer { organization { id eventDefinitions(first: $first, after: $after, filter: { text: $search }) {
+      nodes { id name fullyQualifiedName label description primaryObject customObjectName properties { isDefault } occurrencesPerDay { day count refusedCount } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  EventDefinition: `query EventDefinition($name: String!) {
+    eventDefinition(name: $name) {
+      id name fullyQualifiedName label description primaryObject customObjectName includeDefaultProperties createdAt updatedAt
+      viewerCanUpdate viewerCanDelete
+      customMatchingId { primaryObjectRule { eventPropertyName targetObjectPropertyName } }
+      properties { ${EVENT_PROPERTY} }
+      occurrencesPerDay { day count refusedCount }
+    }
+  }`,
+
+  EventDefinitionNamePreview: `query EventDefinitionNamePreview($label: String!) {
+    eventDefinitionNamePreview(label: $label) { name isFree nextFreeName reason }
+  }`,
+
+  CreateEventDefinition: `mutation CreateEventDefinition($input: CreateEventDefinitionInput!) {
+    createEventDefinition(input: $input) {
+      __typename ... on CreateEventDefinitionPayload { eventDefinition { id name label } } ${FAULT}
+    }
+  }`,
+
+  UpdateEventDefinition: `mutation UpdateEventDefinition($input: UpdateEventDefinitionInput!) {
+    updateEventDefinition(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  EventDefinitionDeletionPreview: `query EventDefinitionDeletionPreview($name: String!) {
+    eventDefinition(name: $name) { id deletionPreview { customPropertyCount occurrenceCount reservedName } }
+  }`,
+
+  DeleteEventDefinition: `mutation DeleteEventDefinition($name: String!) {
+    deleteEventDefinition(input: { eventName: $name }) { __typename ${FAULT} }
+  }`,
+
+  AddEventProperty: `mutation AddEventProperty($input: AddEventPropertyInput!) {
+    addEventProperty(input: $input) { __typename ${FAULT} }
+  }`,
+
+  UpdateEventProperty: `mutation UpdateEventProperty($input: UpdateEventPropertyInput!) {
+    updateEventProperty(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  ReplaceEventPropertyType: `mutation ReplaceEventPropertyType($input: ReplaceEventPropertyTypeInput!) {
+    replaceEventPropertyType(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  DeleteEventProperty: `mutation DeleteEventProperty($eventName: String!, $name: String!) {
+    deleteEventProperty(input: { eventName: $eventName, name: $name }) { __typename ${FAULT} }
+  }`,
+
+  EventValueCount: `query EventValueCount($name: String!, $from: DateTime!, $property: String!, $value: String!) {
+    eventDefinition(name: $name) { id
+      occurrences(first: 1, filter: { occurredFrom: $from, properties: [{ name: $property, value: $value }] }) { totalCount }
+    }
+  }`,
+
+  EventViolations: `query EventViolations($first: Int!, $after: String, $filter: EventViolationFilter!) {
+    viewer { organization { id eventViolations(first: $first, after: $after, filter: $filter) {
+      nodes { id hour reason property count apiKey { id name preview } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  McpServers: `query McpServers($first: Int!, $after: String) {
+    viewer { organization { id mcpServers(first: $first, after: $after) {
+      nodes { ${MCP_SERVER} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  McpServerChoices: `query McpServerChoices {
+    viewer { organization { id mcpServers(first: 100, orderBy: { field: NAME, direction: ASC }) { nodes { id databaseId name } } } }
+  }`,
+
+  McpServer: `query McpServer($id: ID!) {
+    mcpServer(id: $id) {
+      ${MCP_SERVER} viewerCanUpdate viewerCanDelete
+      args envKeys headerKeys clientId oauthRegistration scope grantedScopes createdAt updatedAt owner { id name email }
+      handle recordToolCalls audience resource allowMissingPkceMetadata toolPolicy { mode names }
+    }
+  }`,
+
+  McpServerTools: `query McpServerTools($id: ID!) {
+    mcpServer(id: $id) { id toolsNotice tools { name title description inputSchema annotations problem } }
+  }`,
+
+  McpServerCalls: `query McpServerCalls($first: Int!, $after: String, $targetIds: [ID!]) {
+    viewer { organization { id auditLog(first: $first, after: $after, filter: { operations: ["callMcpTool"], targetIds: $targetIds }) {
+      nodes { id occurredAt actor { ${ACTOR} } apiKey { id name } toolCall { toolName sessionId outcome durationMs bytes } }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  CreateMcpServer: `mutation CreateMcpServer($input: CreateMcpServerInput!) {
+    createMcpServer(input: $input) { __typename ... on CreateMcpServerPayload { authorizationUrl mcpServer { id databaseId } } ${FAULT} }
+  }`,
+
+  UpdateMcpServer: `mutation UpdateMcpServer($input: UpdateMcpServerInput!) {
+    updateMcpServer(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  UpdateMcpServerSettings: `mutation UpdateMcpServerSettings($input: UpdateMcpServerSettingsInput!) {
+    updateMcpServerSettings(input: $input) { __typename ${LOCK_FAULT} }
+  }`,
+
+  DeleteMcpServer: `mutation DeleteMcpServer($id: ID!) {
+    deleteMcpServer(input: { mcpServerId: $id }) { __typename ${FAULT} }
+  }`,
+
+  CallMcpTool: `mutation CallMcpTool($input: CallMcpToolInput!) {
+    callMcpTool(input: $input) { __typename ... on CallMcpToolPayload { isError content structuredContent durationMs } ${FAULT} }
+  }`,
+
+  AuthorizeMcpServer: `mutation AuthorizeMcpServer($id: ID!) {
+    authorizeMcpServer(input: { mcpServerId: $id }) {
+      __typename ... on AuthorizeMcpServerPayload { authorizationUrl mcpServer { ${MCP_SERVER} } } ${FAULT}
+    }
+  }`,
+
+  TestMcpServer: `mutation TestMcpServer($id: ID!) {
+    testMcpServer(input: { mcpServerId: $id }) { __typename ... on TestMcpServerPayload { mcpServer { ${MCP_SERVER} } } ${FAULT} }
+  }`,
+
+  OwnKey: `query OwnKey {
+    viewer { user { id } apiKey { id scopes expiresAt } organizations(first: 100) { nodes { id name } } }
+    __type(name: "Scope") { enumValues { name description } }
+  }`,
+
+  Webhooks: `query Webhooks($first: Int!, $after: String) {
+    viewer { organization { id webhooks(first: $first, after: $after) {
+      nodes { ${WEBHOOK} }
+      pageInfo { hasNextPage endCursor }
+    } } }
+  }`,
+
+  Webhook: `query Webhook($id: ID!) { webhook(id: $id) { ${WEBHOOK} } }`,
+
+  WebhookDeliveries: `query WebhookDeliveries($id: ID!, $first: Int!, $after: String, $filter: WebhookDeliveryFilter) {
+    webhook(id: $id) { id deliveries(first: $first, after: $after, filter: $filter) {
+      nodes { id kind state type messageId feedEntryId attempt status error answer durationMs createdAt }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  CreateWebhook: `mutation CreateWebhook($input: CreateWebhookInput!) {
+    createWebhook(input: $input) { __typename ... on CreateWebhookPayload { secret webhook { ${WEBHOOK} } } ${FAULT} }
+  }`,
+
+  UpdateWebhook: `mutation UpdateWebhook($input: UpdateWebhookInput!) {
+    updateWebhook(input: $input) { __typename ... on UpdateWebhookPayload { webhook { ${WEBHOOK} } } ${LOCK_FAULT} }
+  }`,
+
+  RotateWebhookSecret: `mutation RotateWebhookSecret($id: ID!) {
+    rotateWebhookSecret(input: { webhookId: $id }) { __typename ... on RotateWebhookSecretPayload { secret } ${FAULT} }
+  }`,
+
+  DeleteWebhook: `mutation DeleteWebhook($id: ID!) {
+    deleteWebhook(input: { webhookId: $id }) { __typename ${FAULT} }
+  }`,
+
+  TryWebhookNow: `mutation TryWebhookNow($id: ID!) {
+    tryWebhookNow(input: { webhookId: $id }) { __typename ${FAULT} }
+  }`,
+
+  PingWebhook: `mutation PingWebhook($id: ID!) {
+    pingWebhook(input: { webhookId: $id }) { __typename ${FAULT} }
+  }`,
+
+  RedeliverWebhook: `mutation RedeliverWebhook($id: ID!, $deliveryId: ID!) {
+    redeliverWebhook(input: { webhookId: $id, deliveryId: $deliveryId }) { __typename ${FAULT} }
+  }`,
+
+  ReplayWebhook: `mutation ReplayWebhook($id: ID!, $after: Int!, $onlyFailed: Boolean!) {
+    replayWebhook(input: { webhookId: $id, after: $after, onlyFailed: $onlyFailed }) { __typename ${FAULT} }
+  }`,
+
+  ApiKeys: `query ApiKeys($first: Int!, $after: String) {
+    viewer { apiKeys(first: $first, after: $after) {
+      nodes { ${API_KEY} }
+      pageInfo { hasNextPage endCursor }
+    } }
+  }`,
+
+  CreateApiKey: `mutation CreateApiKey($input: CreateApiKeyInput!) {
+    createApiKey(input: $input) {
+      __typename ... on CreateApiKeyPayload { key apiKey { ${API_KEY} } } ${FAULT}
+    }
+  }`,
+
+  RenameApiKey: `mutation RenameApiKey($id: ID!, $name: String!) {
+    renameApiKey(input: { apiKeyId: $id, name: $name }) { __typename ${FAULT} }
+  }`,
+
+  RevokeApiKey: `mutation RevokeApiKey($id: ID!) {
+    revokeApiKey(input: { apiKeyId: $id }) { __typename ${FAULT} }
+  }`,
+
+  ...PEOPLE_OPERATIONS,
+  ...RETENTION_OPERATIONS,
+
+  Overview: `query Overview($before: Date!, $from: Date!, $until: Date!, $since: DateTime!) {
+    viewer { organization { id
+      usage: usageReport(from: $from, until: $until, groupBy: DAY) {
+        rows { key costUsd inputTokens outputTokens }
+        totals { costUsd inputTokens outputTokens }
+      }
+      earlier: usageReport(from: $before, until: $from) { totals { costUsd inputTokens outputTokens } }
+      days: sessionCounts(groupBy: DAY, filter: { createdFrom: $since }) { ${SESSION_COUNT} }
+      tools: usageReport(from: $from, until: $until, groupBy: TOOL) { rows { key label toolCalls toolErrors } }
+      running: sessions(first: 5, filter: { states: [IN_PROGRESS] }) { totalCount nodes { ${WORKING} } }
+      failed: sessions(first: 5, filter: { states: [FAILED], createdFrom: $since }) { totalCount nodes { ${WORKING} } }
+    } }
+  }`,
+
+  OverviewEvents: `query OverviewEvents($from: Date!) {
+    viewer { organization { id eventOccurrencesPerDay(from: $from) { day count refusedCount } } }
+  }`,
+
+  OverviewNeeds: `query OverviewNeeds($connections: Boolean!, $webhooks: Boolean!) {
+    viewer { organization { id
+      mcpServers(first: 100) @include(if: $connections) { nodes { id databaseId name nextAction } }
+      webhooks(first: 20, filter: { isEnabled: false }) @include(if: $webhooks) { nodes { id databaseId url } }
+    } }
+  }`,
+
+  UsageReport: `query UsageReport($from: Date!, $until: Date!, $groupBy: UsageReportGroup!, $filter: SessionFilter!) {
+    viewer { organization { id
+      usageReport(from: $from, until: $until, groupBy: $groupBy) {
+        rows { key label sessions costUsd inputTokens outputTokens durationMs }
+      }
+      sessionCounts(groupBy: $groupBy, filter: $filter) { key sessions failed }
+    } }
+  }`,
+
+  Usage: `query Usage {
+    viewer { organization { id name memberCount
+      monthlyOccurrenceUsage { month count limit resetsAt }
+      subscriptions { family level }
+      sessions(first: 1) { totalCount } mcpServers(first: 1) { totalCount } eventDefinitions(first: 1) { totalCount }
+    } apiKeys(first: 1) { totalCount } }
+  }`,
+} as const;
+
+export type OperationName = keyof typeof OPERATIONS;

@@ -1,0 +1,30 @@
+import { FormButton } from '../parts/form-button.tsx';
+import type { Answers } from '../generated/operation-types.ts';
+import { CreateSession, EditSession, ChangeState } from './session-forms.tsx';
+
+type Session = Pick<
+  Extract<Answers['SessionChange']['sessionChange'], { __typename: 'SessionChanged' }>['session'],
+  'id' | 'state' | 'viewerCanUpdate' | 'viewerCanRecord'
+>;
+
+/** The button and form that create a session. */
+export function CreateSessionButton() {
+  return <FormButton label="New session" isPlain={false} dialog={CreateSession} props={{}} />;
+}
+
+interface SessionFormsProps {
+  readonly session: Session;
+  readonly onChange: () => void;
+}
+
+/** The buttons and forms that change a session and its state. */
+export function SessionForms({ session, onChange }: SessionFormsProps) {
+  const { id, state } = session;
+  const props = { id, state: state.current, onChange };
+  return (
+    <>
+      {session.viewerCanUpdate && <FormButton label="Edit" dialog={EditSession} props={props} />}
+      {session.viewerCanRecord && <FormButton label="Change state" dialog={ChangeState} props={props} />}
+    </>
+  );
+}

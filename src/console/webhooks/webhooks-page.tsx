@@ -1,0 +1,130 @@
+import { useState } from 'preact/hooks';
+import { useAdministration, useScope } from '../parts/caller.ts';
+import { FormButton } from '../parts/form-button.tsx';
+import { usePages } from '../parts/hooks.ts';
+import { Badge, List, PageFrame, Secret, Time } from '../parts/parts.tsx';
+import { type Webhook, typesOf } from './webhook-types.ts';
+import { CreateWebhook } from './webhook-forms.tsx';
+
+/** How the deliveries of a webhook go, in words. */
+export function WebhookState({ webhook }: { readonly webhook: Webhook }) {
+  const { isEnabled, disabledAt, disabledReason, failingSince, nextAttemptAt, disableAfter, lastDeliveredAt } = webhook;
+  if (!isEnabled)
+    return (
+      <div>
+        <Badge value="DISABLED" />
+        <div class="soft">
+          <Time at={disabledAt} />
+          {disabledReason && `: ${REASONS[disabledReason]}`}
+        </div>
+      </div>
+    );
+  if (failingSince !== null)
+    return (
+      <div>
+        <Badge value="FAILING" />
+        <div class="soft">
+          since <Time at={failingSince} />
+          {nextAttemptAt && (
+            <>
+              ; next try <Time at={nextAttemptAt} />
+            </>
+          )}
+          {disableAfter && (
+            <>
+              ; disabled after <Time at={disableAfter} />
+            </>
+          )}
+        </div>
+      </div>
+    );
+  const last = lastDeliveredAt ? (
+    <>
+      last <Time at={lastDeliveredAt} />
+    </>
+  ) : (
+    'nothing delivered yet'
+  );
+  return (
+    <div>
+      <Badge value="DELIVERING" />
+      <div class="soft">{last}</div>
+    </div>
+  );
+}
+
+const REASONS: Readonly<Record<NonNullable<Webhook['disabledReason']>, string>> = {
+  REQUESTED: 'an administrator disabled it.',
+  GONE: 'it answered 410, which means that nobody is there any more.',
+  FAILING: 'all its deliveries of 5 days failed.',
+};
+
+/** Shown where a webhook stopped by itself, or will stop. */
+export function DisabledNotice({ webhooks }: { readonly webhooks: readonly Webhook[] }) {
+  const stopped = webhooks.filter(({ isEnabled, disabledReason }) => !isEnabled && disabledReason !== 'REQUESTED');
+  const stopping = webhooks.filter(({ isEnabled, disableAfter }) => isEnabled && disableAfter !== null);
+  if (stopped.length + stopping.length === 0) return null;
+  return (
+    <div class="notice" role="status">
+      {stopping.map(({ id, url, disableAfter }) => (
+        <p key={id}>
+          All deliveries to {url} fail. It will be disabled after <Time at={disableAfter} />, unless one succeeds.
+          Repair the receiver, then choose "Try now" on the page of the webhook.
+        </p>
+      ))}
+      {stopped.length > 0 && <Stopped count={stopped.length} />}
+    </div>
+  );
+}
+
+function Stopped({ count }: { readonly count: number }) {
+  return (
+    <p>
+      {count === 1 ? 'A webhook was disabled and gets' : `${count} webhooks were disabled and get`} no more messages.
+      Read the log, repair the receiver, and enable it again: it gets what was added meanwhile.
+    </p>
+  );
+}
+
+export function WebhooksPage() {
+  const isAdministrator = useAdministration();
+  const mayCreate = useScope('WEBHOOKS_WRITE') && isAdministrator;
+  const [secret, setSecret] = useState<string>();
+  const list = usePages('Webhooks', { first: 50 }, ({ viewer }) => viewer.organization?.webhooks);
+  const created = (made: string) => {
+    setSecret(made);
+    list.reload();
+  };
+  const row = (webhook: Webhook) => (
+    <tr key={webhook.id}>
+      <td class="wide">
+        <a href={`/webhooks/${webhook.databaseId}`}>{webhook.url}</a>
+        <div class="soft">{typesOf(webhook)}</div>
+      </td>
+      <td class="wide">
+        <WebhookState webhook={webhook} />
+      </td>
+    </tr>
+  );
+  return (
+    <PageFrame
+      title="Webhooks"
+      intro="Addresses that get the changes of this organization as they happen, as signed messages."
+      actions={
+        mayCreate && (
+          <FormButton label="New webhook" isPlain={false} dialog={CreateWebhook} props={{ onCreated: created }} />
+        )
+      }
+    >
+      {secret !== undefined && <Secret label="The secret of the signatures." value={secret} />}
+      <DisabledNotice webhooks={list.rows} />
+      <List
+        label="Webhooks"
+        list={list}
+        row={row}
+        empty="No webhooks yet. Create one to get signed messages about finished sessions, connections and other changes."
+        head={['Webhook', 'State']}
+      />
+    </PageFrame>
+  );
+}

@@ -1,0 +1,28 @@
+import { type Exported, exportedList } from '../../core/exported-pages.ts';
+import { ARTIFACTS, PULL_REQUESTS } from './artifact-queries.ts';
+import { stateFlags } from './documents.ts';
+import { PROJECTS, SESSIONS, type SessionRow } from './queries.ts';
+
+/** What the export of an organization has of sessions, each followed by what belongs to it. */
+export const EXPORTED: readonly Exported[] = [
+  exportedList('project', PROJECTS),
+  exportedList('session', SESSIONS, { lineOf }),
+  exportedBelow('artifact', 'session', ARTIFACTS),
+  exportedBelow('pullRequest', 'artifact', PULL_REQUESTS),
+];
+
+function exportedBelow(kind: string, below: string, list: typeof ARTIFACTS | typeof PULL_REQUESTS): Exported {
+  const order = { field: 'CREATED_AT', direction: 'ASC' } as const;
+  return {
+    kind,
+    below,
+    page: async (context, page, { id }: { readonly id: string }) =>
+      (await list.pagesBelow(context, { filter: {}, order, page })([id])).get(id),
+  };
+}
+
+/** As GraphQL answers it. Its own kind has another name here, because each line has a kind. */
+function lineOf({ kind: sessionKind, state, source, holdReason, heldById, heldAt, ...row }: SessionRow): object {
+  const hold = heldAt === null ? null : { reason: holdReason, heldBy: heldById, heldAt };
+  return { ...row, sessionKind, state: stateFlags(state), sessionSource: source, hold };
+}

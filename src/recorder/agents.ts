@@ -1,0 +1,75 @@
+/** Agents and their formats. */
+
+import { basename } from 'node:path';
+import { formatOfLine } from '../domains/session-events/formats/recognition.ts';
+import { AGENTS } from './common.ts';
+import { MAX_LOOKS } from './limits.ts';
+import type { Spool } from './spool.ts';
+import { jsonLinesIn, membersOf } from './transcript-lines.ts';
+
+const MAX_HEAD_BYTES = 1024 * 1024;
+const MAX_TAIL_BYTES = 256 * 1024;
+
+/** The format of the first lines; undefined while it is unknown. The gateway goes on looking for it. */
+export function formatOf(spool: Spool, looks: number) {
+  const text = spool.read(0, MAX_HEAD_BYTES).toString();
+  const lines = text.split('\n').slice(0, spool.isComplete ? undefined : -1);
+  for (const line of jsonLinesIn(lines.join('\n'))) {
+    const found = formatOfLine(line);
+    if (found) return found;
+  }
+  return spool.isComplete || lines.length > 20 || (lines.length > 0 && looks > MAX_LOOKS) ? 'auto' : undefined;
+}
+
+/** Whether the last message of pi is an error, after which it ends with 0. */
+export function endsInError(spool: Spool) {
+  if ((spool.state.format ?? formatOf(spool, 0)) !== 'pi') return false;
+  // What was sent from memory is gone.
+  const start = spool.folder === undefined ? spool.state.sent : Math.max(0, spool.size - MAX_TAIL_BYTES);
+  try {
+    const lines = jsonLinesIn(spool.read(start, MAX_TAIL_BYTES).toString());
+    const last = lines.findLast(({ type }) => type === 'message_end');
+    return membersOf(last?.['message'])['stopReason'] === 'error';
+  } catch {
+    return false;
+  }
+}
+
+/** Options of the agents that have no value or the prompt, so that what follows can be the prompt. */
+const BEFORE_PROMPT =
+  /^(?:-[piy]|--(?:|print|prompt|prompt-interactive|json|verbose|full-auto|yolo|skip-git-repo-check|dangerously-.+))$/;
+
+/** Programs that start the one that follows them. */
+const STARTERS = /^(?:env|npx|bunx|pnpx|uvx|node|bun|deno|python3?|sudo|time|nice|nohup)$/;
+
+/** Where the agent is in the command, and its name. A word after an option can be its value, so that it is not taken for the program. */
+export function programOf(command: readonly string[]): { at: number; name: string } {
+  const names = command.map((word) => (/[=:\s]/.test(word) ? '' : basename(word).replace(/(?<=.)@.*$|\.[cm]?js$/, '')));
+  const isWord = (index: number) => /^(?!-)|^(?:-y|--yes|--)$/.test(command[index - 1] ?? '');
+  const known = names.findIndex((name, index) => AGENTS.has(name) && isWord(index));
+  if (known !== -1) return { at: known, name: names[known] ?? '' };
+  const at = names.findIndex((name, index) => /^[^-]/.test(name) && isWord(index) && !STARTERS.test(name));
+  const first = names.find((name) => STARTERS.test(name)) ?? '';
+  return { at, name: (names[at] ?? first).slice(0, 100) };
+}
+
+/** The agent and its prompt. The command line itself can have credentials: in options, their values, and variables. Of an unknown program nobody knows which argument is the prompt. */
+export function titleOf(command: readonly string[]) {
+  const { at, name } = programOf(command);
+  if (!AGENTS.has(name)) return name;
+  const prompt = command.find((word, index) => {
+    const before = command[index - 1] ?? '';
+    if (index <= at || word.startsWith('-')) return false;
+    if (/^(?:-p|--print|--prompt)$/.test(before)) return true;
+    return /\s/.test(word) && (BEFORE_PROMPT.test(before) || !before.startsWith('-'));
+  });
+  return [name, prompt].filter(Boolean).join(': ');
+}
+
+/** Whether the command lets an agent go on with an earlier run, whose totals it then repeats. */
+export function goesOn(command: readonly string[]) {
+  const { at, name } = programOf(command);
+  const words = command.slice(at + 1);
+  if (name === 'codex') return words[0] === 'exec' && words.some((word) => word === 'resume' || word === 'fork');
+  return AGENTS.has(name) && words.some((word) => /^(?:-[cr]|--continue|--resume)(?:=|$)/.test(word));
+}
