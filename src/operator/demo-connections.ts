@@ -1,52 +1,41 @@
 import { DAY_MS } from '../core/text/timestamps.ts';
 import { requireOrganization } from '../core/access.ts';
+import { parseInput } from '../core/input/validation.ts';
 import type { OperationContext } from '../core/operation.ts';
-import { McpConnection } from '../domains/mcp-connections/public.ts';
-import type { ContextAt } from './demo-session.ts';
+import { McpConnection, createMcpConnection, createMcpConnectionInput } from '../domains/mcp-connections/public.ts';
+import type { ContextAt } from './demo-sessions.ts';
 import { Webhook, WebhookDelivery, createWebhook } from '../domains/webhooks/public.ts';
 
 /** The addresses of the demo workspace cannot exist, and nothing calls them unless a person asks for it. */
 const TRACKER = 'https://tracker.example/mcp';
 const RECEIVER = 'https://hooks.example/gateway';
+const NOTES = { type: 'stdio', name: 'Notes', visibility: 'shared', command: 'npx', args: ['-y', 'notes-server'] };
 
 /** Stores a connection that needs an authorization, and one whose command is only stored. Creating the first would call its server. */
-export async function createDemoConnections({ em: outer, actor, now, newId }: OperationContext): Promise<void> {
-  const em = outer.fork();
-  const at = now();
-  const shared = {
-    organization: requireOrganization(actor).id,
-    owner: actor.userId,
-    visibility: 'shared' as const,
-    envKeys: [],
-    headerKeys: [],
-    recordToolCalls: 'ALL' as const,
-    allowMissingPkceMetadata: false,
-    createdAt: at,
-    updatedAt: at,
-  };
-  await em.begin();
-  em.create(McpConnection, {
-    ...shared,
-    id: newId(),
-    name: 'Issue tracker',
-    handle: 'issue-tracker',
-    type: 'remote',
-    serverUrl: TRACKER,
-    authType: 'oauth',
-    oauthRegistration: 'automatic',
-    status: 'AUTHORIZATION_REQUIRED',
+export async function createDemoConnections(context: OperationContext): Promise<void> {
+  const { actor, now, newId } = context;
+  await context.em.fork().transactional((em) => {
+    em.create(McpConnection, {
+      id: newId(),
+      name: 'Issue tracker',
+      handle: 'issue-tracker',
+      type: 'remote',
+      serverUrl: TRACKER,
+      authType: 'oauth',
+      oauthRegistration: 'automatic',
+      status: 'AUTHORIZATION_REQUIRED',
+      visibility: 'shared',
+      recordToolCalls: 'ALL',
+      allowMissingPkceMetadata: false,
+      organization: requireOrganization(actor).id,
+      owner: actor.userId,
+      envKeys: [],
+      headerKeys: [],
+      createdAt: now(),
+      updatedAt: now(),
+    });
   });
-  em.create(McpConnection, {
-    ...shared,
-    id: newId(),
-    name: 'Notes',
-    handle: 'notes',
-    type: 'stdio',
-    command: 'npx',
-    args: ['-y', 'notes-server'],
-    status: 'STORED',
-  });
-  await em.commit();
+  await createMcpConnection(context, parseInput(createMcpConnectionInput, NOTES));
 }
 
 /** Creates a webhook that was disabled after failures, with the deliveries before. It is not called: no session changes any more. */

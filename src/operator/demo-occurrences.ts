@@ -6,7 +6,8 @@ import {
   sendEventOccurrences,
   sendEventOccurrencesInput,
 } from '../domains/event-occurrences/public.ts';
-import type { ContextAt } from './demo-session.ts';
+import type { ContextAt } from './demo-sessions.ts';
+import DEMO from './demo.json' with { type: 'json' };
 
 const DAYS = 30;
 /** Visits on each day of a week, which grow by a tenth from week to week. */
@@ -36,16 +37,10 @@ export async function sendDemoOccurrences(contextAt: ContextAt, now: Date): Prom
 
 /** An older shop sends the total as a text, and a payment method that the definition does not have. */
 async function sendRefused(context: OperationContext): Promise<void> {
-  const order = {
-    eventName: 'order_completed',
-    objectId: '1',
-    properties: { order_number: '1', total: 'about 20', payment_method: 'cash' },
-  };
-  try {
-    await sendEventOccurrences(context, sendEventOccurrencesInput.parse({ inputs: [order] }));
-  } catch (error) {
+  const sent = sendEventOccurrences(context, sendEventOccurrencesInput.parse({ inputs: [DEMO.refusedOrder] }));
+  await sent.catch((error: unknown) => {
     if (!(error instanceof DomainError)) throw error;
-  }
+  });
 }
 
 function occurrencesUntil(now: Date): SendEventOccurrenceInput[] {

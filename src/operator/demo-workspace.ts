@@ -7,42 +7,11 @@ import {
 import { Organization } from '../domains/organizations/public.ts';
 import { sendDemoOccurrences } from './demo-occurrences.ts';
 import { createDemoConnections, createDemoWebhook } from './demo-connections.ts';
-import { type ContextAt, createDemoSessions } from './demo-session.ts';
+import { type ContextAt, createDemoSessions } from './demo-sessions.ts';
+import DEMO from './demo.json' with { type: 'json' };
 import { type IssuedKey, issueKey } from './issue-key.ts';
 import { operationContext } from '../gateway/contexts.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
-
-const DEMO_DEFINITIONS = [
-  {
-    label: 'Product viewed',
-    description: 'A visitor views the page of a product.',
-    propertyDefinitions: [
-      { label: 'Product id', type: 'string' },
-      { label: 'Price', type: 'number' },
-    ],
-  },
-  {
-    label: 'Order completed',
-    description: 'A visitor has paid for a cart.',
-    primaryObject: 'ORDER',
-    propertyDefinitions: [
-      { label: 'Order number', name: 'order_number', type: 'string' },
-      { label: 'Total', type: 'number' },
-      {
-        label: 'Payment method',
-        type: 'enumeration',
-        options: [
-          { label: 'Card', value: 'card' },
-          { label: 'Invoice', value: 'invoice' },
-          { label: 'Voucher', value: 'voucher' },
-        ],
-      },
-    ],
-    customMatchingId: {
-      primaryObjectRule: { targetObjectPropertyName: 'order_number', eventPropertyName: 'order_number' },
-    },
-  },
-];
 
 export const DEMO_EMAIL = 'demo@example.com';
 const OWNER = { email: DEMO_EMAIL, organization: 'demo', name: 'Demo' };
@@ -80,7 +49,7 @@ async function createExamples(dependencies: Dependencies, owner: IssuedKey): Pro
   const context = () => contextAt(0, now);
   // `DEFAULT_SUBSCRIPTION` may not include events.
   if (hasAccess(context().actor, EVENT_DEFINITIONS)) {
-    for (const definition of DEMO_DEFINITIONS)
+    for (const definition of DEMO.definitions)
       await createEventDefinition(context(), createEventDefinitionInput.parse(definition));
     await sendDemoOccurrences(contextAt, now);
   }

@@ -2,7 +2,8 @@
 
 export { deleteConnections } from './deletion.ts';
 export { McpConnection, type McpConnectionTables, type ToolPolicy } from './entity.ts';
-export { feedSubjectOf, readMcpConnections, resolveMcpConnections } from './operations.ts';
+export { createMcpConnectionInput } from './input.ts';
+export { createMcpConnection, feedSubjectOf, readMcpConnections, resolveMcpConnections } from './operations.ts';
 export { READ_MCP_CONNECTIONS, visibleTo } from './policy.ts';
 export type { McpConnectionRow } from './queries.ts';
 export { allowsTool } from './settings-operations.ts';

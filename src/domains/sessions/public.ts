@@ -39,4 +39,4 @@ export { type UsageSumTables } from './usage-sum-entity.ts';
 export { type AddedSum, SUM_FIELDS, type SumField, sumsOfAppended, sumsToJson } from './usage-sums.ts';
 export { sessionDocument, usageDocument } from './documents.ts';
 export { SESSION_STATES, type SessionState, USAGE_FIELDS, type UsageField } from './vocabulary.ts';
-export { type PastProject, endPastSessions, insertPastSessions } from './demo-sessions.ts';
+export { type PastEnd, type PastProject, endPastSessions, insertPastSessions } from './demo-sessions.ts';
