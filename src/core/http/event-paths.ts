@@ -9,23 +9,22 @@ const FIRST_DATED_VERSION = '2025-09';
 const VERSION = /^(?:v3|20\d\d-0[39])$/;
 const VERSIONS = 'v3, 2025-09, 2026-03, 2026-09, and every later 20YY-03 and 20YY-09';
 
-const FAMILIES = {
-  definitions: ['/events/{version}/event-definitions', '/events/custom/{version}/event-definitions'],
-  sending: ['/events/{version}/send', '/events/custom/{version}/send'],
-  reading: [
+const FAMILIES = [
+  ['/events/{version}/event-definitions', '/events/custom/{version}/event-definitions'],
+  ['/events/{version}/send', '/events/custom/{version}/send'],
+  [
     '/events/event-occurrences/{version}',
     '/events/{version}/events',
     '/events/custom/{version}/events',
     '/events/custom/{version}/event-occurrences',
     '/events/custom/event-occurrences/{version}',
   ],
-} as const;
+].map((family) => family.map((template) => template.replace('{version}', DOCUMENTED_VERSION)));
 
 /** The path of an operation in the documented version, and the other paths for it. */
-export function pathsOf(family: keyof typeof FAMILIES, below = ''): { path: string; aliases: string[] } {
-  const all = FAMILIES[family].map((template) => template.replace('{version}', DOCUMENTED_VERSION) + below);
-  const [path = '', ...aliases] = all;
-  return { path, aliases };
+export function pathsOf(path: string): string[] {
+  const [first = '', ...others] = FAMILIES.find(([documented = '']) => path.startsWith(documented)) ?? [];
+  return [path, ...others.map((other) => other + path.slice(first.length))];
 }
 
 /** The version in a path of any family. */

@@ -38,10 +38,7 @@ export function textBody<Input, Result>(
 /** The common part of every REST route: its path, its operation, and the schema of its answer. */
 interface RouteBase<Input extends z.core.$ZodType, Output extends z.core.$ZodType> {
   readonly method: Method;
-  /** Path segments that start with `:` are parameters. */
   readonly path: string;
-  /** More paths for the same operation, for older clients. OpenAPI lists only `path`. */
-  readonly aliases?: readonly string[];
   /** The name of the operation. Its GraphQL mutation has the same name, but calls MCP connections MCP servers. */
   readonly operationId: string;
   readonly tag: string;
@@ -160,6 +157,8 @@ export interface PublicPage {
 /** What only REST knows about an operation. */
 interface RouteOptions<Output extends z.core.$ZodType> extends Omit<
   RouteBase<z.core.$ZodType, Output>,
+  | 'method'
+  | 'path'
   | 'operationId'
   | 'tag'
   | 'summary'
@@ -201,19 +200,25 @@ type OwnRoute<Input, Output extends z.core.$ZodType> = RouteOptions<Output> & {
     | { readonly respond: RespondingRoute<z.core.$ZodType<Input>, Output>['respond'] }
   );
 
+/** The method and the path. Path segments that start with `:` are parameters. */
+type Endpoint = `${Method} /${string}`;
+
 /** Makes the route of an operation, given the tag of its noun. Name, texts, access, errors and input come from the declaration. */
 export function routesOf(tag: string) {
   function route<Input, Result, Output extends z.core.$ZodType, Own = Input>(
+    endpoint: Endpoint,
     operation: DeclaredOperation<Input, Result>,
-    options: DirectRoute<Result, Output> | OwnRoute<Own, Output>,
+    options?: DirectRoute<Result, Output> | OwnRoute<Own, Output>,
   ): Route;
   /** Checks the types of input and output above, and erases them for the table of routes. */
   function route<Input, Result>(
+    endpoint: Endpoint,
     operation: DeclaredOperation<Input, Result>,
     options: RouteOptions<z.core.$ZodType> &
       Partial<Pick<Route, 'input'>> &
-      Partial<Pick<DirectRoute<Result, z.core.$ZodType>, 'toDocument'>>,
+      Partial<Pick<DirectRoute<Result, z.core.$ZodType>, 'toDocument'>> = {},
   ): Route {
+    const [method, path] = endpoint.split(' ') as [Method, string];
     const { name, access, callsOut, isAtMostOnce, errors = [], ...declaration } = operation.declaration;
     const [first, rest] = splitAfterFirstSentence(inRest(declaration.description));
     const {
@@ -231,10 +236,12 @@ export function routesOf(tag: string) {
         const result = await operation(context, given as Input);
         return toDocument?.(result, context);
       },
+      method,
+      path,
       operationId: name,
       tag,
-      status: statusOf(options),
-      optionalBody: isBodyOptional(options, input),
+      status: statusOf(method, options),
+      optionalBody: isBodyOptional(method, path, input),
       ...shown,
       summary,
       description: inRest(sentences(description, describeAccess(access))),
@@ -249,10 +256,7 @@ export function routesOf(tag: string) {
 }
 
 /** Whether no property of a body is required. */
-function isBodyOptional(
-  { method, path }: Pick<RouteOptions<z.core.$ZodType>, 'method' | 'path'>,
-  input: z.core.$ZodType,
-) {
+function isBodyOptional(method: Method, path: string, input: z.core.$ZodType) {
   if (method === 'GET' || method === 'DELETE') return undefined;
   const inPath = new Set(pathParameters(path));
   const object = objectIn(input);
@@ -263,11 +267,7 @@ function isBodyOptional(
 }
 
 /** The status of success, unless a route says another. */
-function statusOf({
-  method,
-  output,
-  mediaTypes,
-}: Pick<RouteOptions<z.core.$ZodType>, 'method' | 'output' | 'mediaTypes'>) {
+function statusOf(method: Method, { output, mediaTypes }: RouteOptions<z.core.$ZodType>) {
   if (!output && !mediaTypes) return 204;
   return method === 'POST' ? 201 : 200;
 }

@@ -13,9 +13,7 @@ import {
 const route = routesOf('API keys');
 
 export const apiKeyRoutes = [
-  route(listApiKeys, {
-    method: 'GET',
-    path: '/v1/api-keys',
+  route('GET /v1/api-keys', listApiKeys, {
     summary: 'Lists API keys, newest first.',
     description:
       "Lists the keys of the organization that the request acts in: all keys for an administrator, their own for a member. An unbound key also lists the caller's unbound keys, whose `organizationId` is null.",
@@ -24,9 +22,7 @@ export const apiKeyRoutes = [
     run: (context, { includeRevoked, ...page }) =>
       readList(page, (given) => listApiKeys(context, { filter: { includeRevoked }, page: given }), toApiKey),
   }),
-  route(createApiKey, {
-    method: 'POST',
-    path: '/v1/api-keys',
+  route('POST /v1/api-keys', createApiKey, {
     description:
       'An unbound key (`allOrganizations`) acts in any organization of its user. 403 where the key would be stronger than the calling one: more scopes, a later expiry, or, for a bound key, another organization. A user has at most 25 active keys in an organization and 25 unbound ones (409). `key` is the secret, shown here and never again.',
     output: createdApiKeyDocument,
@@ -35,9 +31,7 @@ export const apiKeyRoutes = [
     },
     toDocument: toCreatedApiKey,
   }),
-  route(revokeApiKey, {
-    method: 'DELETE',
-    path: '/v1/api-keys/:apiKeyId',
+  route('DELETE /v1/api-keys/:apiKeyId', revokeApiKey, {
     description:
       'The key is refused from the next request on. Members can revoke their own keys, administrators all keys of the organization, and a key can revoke itself.',
     output: revokedApiKeyDocument,

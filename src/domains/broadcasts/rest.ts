@@ -24,40 +24,28 @@ const common = {
 };
 
 export const broadcastRoutes = [
-  route(listBroadcastChannels, {
+  route('GET /broadcast/v1/channels/setting/publish/current', listBroadcastChannels, {
     ...common,
-    method: 'GET',
-    path: '/broadcast/v1/channels/setting/publish/current',
     output: z.array(channelDocument),
     toDocument: (channels) => channels.map(toChannel),
   }),
-  route(listBroadcasts, {
+  route('GET /broadcast/v1/broadcasts', listBroadcasts, {
     ...common,
-    method: 'GET',
-    path: '/broadcast/v1/broadcasts',
     output: z.array(broadcastDocument),
     toDocument: (broadcasts) => broadcasts.map(toBroadcast),
   }),
-  route(createBroadcast, {
+  route('POST /broadcast/v1/broadcasts', createBroadcast, {
     ...common,
-    method: 'POST',
-    path: '/broadcast/v1/broadcasts',
     output: broadcastDocument,
     examples: {
       input: { channelGuid: '6f1c1a0e-5f0b-4c58-9f0a-1d5f7c0f6a11', content: { body: 'We are open again.' } },
     },
     toDocument: toBroadcast,
   }),
-  route(readBroadcast, {
+  route('GET /broadcast/v1/broadcasts/:broadcast_guid', readBroadcast, {
     ...common,
-    method: 'GET',
-    path: '/broadcast/v1/broadcasts/:broadcast_guid',
     output: broadcastDocument,
     toDocument: toBroadcast,
   }),
-  route(cancelBroadcast, {
-    ...common,
-    method: 'DELETE',
-    path: '/broadcast/v1/broadcasts/:broadcast_guid',
-  }),
+  route('DELETE /broadcast/v1/broadcasts/:broadcast_guid', cancelBroadcast, { ...common }),
 ];

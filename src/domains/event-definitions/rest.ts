@@ -8,7 +8,6 @@ import { createEventDefinition, deleteEventDefinition, updateEventDefinition } f
 import { readDefinitionDetails, readEventDefinition, searchEventDefinitions } from './read-operations.ts';
 import { addEventProperty, deleteEventProperty, updateEventProperty } from './property-operations.ts';
 import { eventPropertyReferenceByPath, updateEventPropertyByPathInput } from './property-input.ts';
-import { pathsOf } from '../../core/http/event-paths.ts';
 import { propertyRow } from './property-queries.ts';
 import { definitionRow } from './queries.ts';
 import { definitionDocument, listDocument, newPropertyExample, propertyDocument } from './documents.ts';
@@ -17,8 +16,6 @@ import { documentOf, exampleOf } from '../../core/documents.ts';
 import { applyTrackingPlan } from './tracking-plan.ts';
 
 const route = routesOf('Event definitions');
-
-const at = (path: string) => pathsOf('definitions', path);
 
 async function withProperties(
   definition: EventDefinition,
@@ -67,9 +64,7 @@ const appliedDocument = documentOf(
 ).meta({ id: 'AppliedTrackingPlan' });
 
 export const eventDefinitionRoutes = [
-  route(createEventDefinition, {
-    method: 'POST',
-    ...at(''),
+  route('POST /events/2026-03/event-definitions', createEventDefinition, {
     output: definitionDocument,
     location: ({ name }) => name,
     examples: {
@@ -77,9 +72,7 @@ export const eventDefinitionRoutes = [
     },
     toDocument: withProperties,
   }),
-  route(searchEventDefinitions, {
-    method: 'GET',
-    ...at(''),
+  route('GET /events/2026-03/event-definitions', searchEventDefinitions, {
     output: listDocument,
     run: async (context, input: SearchEventDefinitionsInput, path) => {
       const { page, total } = await searchEventDefinitions(context, input);
@@ -95,16 +88,12 @@ export const eventDefinitionRoutes = [
       return { results, total: count, ...nextPage(context, input, cursorAfter(page, results.length), path) };
     },
   }),
-  route(readEventDefinition, {
-    method: 'GET',
-    ...at('/:eventName'),
+  route('GET /events/2026-03/event-definitions/:eventName', readEventDefinition, {
     output: definitionDocument,
     toDocument: ({ definition, properties }, context) => toDefinitionDocument(definition, properties, context),
   }),
-  route(updateEventDefinition, {
+  route('PATCH /events/2026-03/event-definitions/:eventName', updateEventDefinition, {
     optionalBody: false,
-    method: 'PATCH',
-    ...at('/:eventName'),
     output: definitionDocument,
     examples: {
       input: { label: 'Checkout begun', description: null },
@@ -116,18 +105,14 @@ export const eventDefinitionRoutes = [
     },
     toDocument: withProperties,
   }),
-  route(deleteEventDefinition, { method: 'DELETE', ...at('/:eventName') }),
-  route(addEventProperty, {
-    method: 'POST',
-    ...at('/:eventName/property'),
+  route('DELETE /events/2026-03/event-definitions/:eventName', deleteEventDefinition),
+  route('POST /events/2026-03/event-definitions/:eventName/property', addEventProperty, {
     output: propertyDocument,
     location: ({ name }) => name,
     examples: { input: newPropertyExample },
     toDocument: withoutDefinition,
   }),
-  route(updateEventProperty, {
-    method: 'PATCH',
-    ...at('/:eventName/property'),
+  route('PATCH /events/2026-03/event-definitions/:eventName/property', updateEventProperty, {
     output: propertyDocument,
     examples: {
       input: { name: 'cart_total', label: 'Total of the cart' },
@@ -135,11 +120,9 @@ export const eventDefinitionRoutes = [
     },
     toDocument: withoutDefinition,
   }),
-  route(updateEventProperty, {
+  route('PATCH /events/2026-03/event-definitions/:eventName/property/:propertyName', updateEventProperty, {
     operationId: 'updateEventPropertyByPath',
     optionalBody: false,
-    method: 'PATCH',
-    ...at('/:eventName/property/:propertyName'),
     summary: 'Updates a property whose name is in the path.',
     description: 'The same operation as the update with the name in the body.',
     input: updateEventPropertyByPathInput,
@@ -150,16 +133,12 @@ export const eventDefinitionRoutes = [
     },
     run: async (context, input) => withoutDefinition(await updateEventProperty(context, input)),
   }),
-  route(deleteEventProperty, {
-    method: 'DELETE',
-    ...at('/:eventName/property/:propertyName'),
+  route('DELETE /events/2026-03/event-definitions/:eventName/property/:propertyName', deleteEventProperty, {
     input: eventPropertyReferenceByPath,
     run: async (context, input) => void (await deleteEventProperty(context, input)),
   }),
-  route(applyTrackingPlan, {
+  route('POST /v1/tracking-plan', applyTrackingPlan, {
     optionalBody: false,
-    method: 'POST',
-    path: '/v1/tracking-plan',
     output: appliedDocument,
     status: 200,
     examples: {

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { documentOf } from '../../core/documents.ts';
-import { pathsOf } from '../../core/http/event-paths.ts';
 import { listEventTypes } from '../event-definitions/public.ts';
 import { answerWith } from '../../core/http/messages.ts';
 import { FILE_NAME_HEADER, ndjsonFile, ndjsonHeaders } from '../../core/http/ndjson.ts';
@@ -121,19 +120,9 @@ const objectDeletionDocument = documentOf(
 ).meta({ id: 'ObjectDeletion' });
 
 export const eventOccurrenceRoutes = [
-  route(sendEventOccurrence, {
-    method: 'POST',
-    ...pathsOf('sending'),
-    examples: { input: example },
-  }),
-  route(sendEventOccurrences, {
-    method: 'POST',
-    ...pathsOf('sending', '/batch'),
-    examples: { input: { inputs: [example] } },
-  }),
-  route(searchEventOccurrences, {
-    method: 'GET',
-    ...pathsOf('reading'),
+  route('POST /events/2026-03/send', sendEventOccurrence, { examples: { input: example } }),
+  route('POST /events/2026-03/send/batch', sendEventOccurrences, { examples: { input: { inputs: [example] } } }),
+  route('GET /events/event-occurrences/2026-03', searchEventOccurrences, {
     output: occurrenceListDocument,
     examples: { output: { results: [occurrenceExample] } },
     run: async (context, input: SearchEventOccurrencesInput, path) => {
@@ -141,18 +130,14 @@ export const eventOccurrenceRoutes = [
       return { results: searched.occurrences.map(toOccurrenceDocument), ...pagingOf(context, input, searched, path) };
     },
   }),
-  route(listEventTypes, {
-    method: 'GET',
-    ...pathsOf('reading', '/event-types'),
+  route('GET /events/event-occurrences/2026-03/event-types', listEventTypes, {
     output: z
       .strictObject({ eventTypes: z.array(z.string()).describe('Fully qualified names.') })
       .meta({ id: 'EventTypes' }),
     examples: { output: { eventTypes: [occurrenceExample.eventType] } },
     toDocument: (eventTypes) => ({ eventTypes }),
   }),
-  route(exportEventOccurrences, {
-    method: 'GET',
-    path: '/v1/event-definitions/:name/occurrences/export',
+  route('GET /v1/event-definitions/:name/occurrences/export', exportEventOccurrences, {
     mediaTypes: {
       'application/x-ndjson': 'An `EventOccurrence` on each line, earliest first.',
     },
@@ -165,10 +150,8 @@ export const eventOccurrenceRoutes = [
       return ndjsonFile(context, { name, batches, toLine });
     },
   }),
-  route(deleteObjectOccurrences, {
+  route('POST /v1/object-occurrences/delete', deleteObjectOccurrences, {
     optionalBody: false,
-    method: 'POST',
-    path: '/v1/object-occurrences/delete',
     output: objectDeletionDocument,
     status: 202,
     examples: {

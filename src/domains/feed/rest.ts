@@ -31,9 +31,7 @@ const pageDocument = z
   .meta({ id: 'FeedPage' });
 
 export const feedRoutes = [
-  route(listFeed, {
-    method: 'GET',
-    path: '/v1/feed',
+  route('GET /v1/feed', listFeed, {
     summary: 'Lists the feed of the organization, or follows it live.',
     description:
       'Entries are listed by ascending id, which is the order of the commits: who follows `nextCursor` skips none and gets none twice. There is one for each change of what the caller may see; types whose scope the key lacks are left out. Entries are kept for 30 days. The header `Link` with `rel="next"` is present only while more entries follow.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored entries after `cursor` or `Last-Event-ID`, then each new entry as it is committed.',

@@ -30,9 +30,7 @@ import { connectionRow } from './queries.ts';
 const route = routesOf('MCP connections');
 
 export const mcpConnectionRoutes = [
-  route(listMcpConnections, {
-    method: 'GET',
-    path: '/v1/mcp-connections',
+  route('GET /v1/mcp-connections', listMcpConnections, {
     input: listMcpConnectionsInput,
     output: listDocument(connectionDocument),
     examples: { output: { items: [connectionExample], nextCursor: null } },
@@ -41,45 +39,33 @@ export const mcpConnectionRoutes = [
       return readList({ limit, cursor }, (page) => listMcpConnections(context, { filter, page }), toConnection);
     },
   }),
-  route(createMcpConnection, {
-    method: 'POST',
-    path: '/v1/mcp-connections',
+  route('POST /v1/mcp-connections', createMcpConnection, {
     output: resultDocument,
     examples: { input: { name: 'Issue tracker', serverUrl: 'https://mcp.example.com/mcp' }, output: resultExample },
     toDocument: toResult,
   }),
-  route(authorizeMcpConnection, {
-    method: 'POST',
-    path: '/v1/mcp-connections/:mcpConnectionId/authorize',
+  route('POST /v1/mcp-connections/:mcpConnectionId/authorize', authorizeMcpConnection, {
     output: resultDocument,
     status: 200,
     examples: { output: resultExample },
     toDocument: toResult,
   }),
-  route(readMcpConnection, {
-    method: 'GET',
-    path: '/v1/mcp-connections/:mcpConnectionId',
+  route('GET /v1/mcp-connections/:mcpConnectionId', readMcpConnection, {
     output: connectionDocument,
     examples: { output: connectionExample },
     toDocument: toConnection,
   }),
-  route(updateMcpConnection, {
-    method: 'PATCH',
-    path: '/v1/mcp-connections/:mcpConnectionId',
+  route('PATCH /v1/mcp-connections/:mcpConnectionId', updateMcpConnection, {
     output: connectionDocument,
     examples: { input: { name: 'Issue tracker' }, output: connectionExample },
     toDocument: (connection) => toConnection(connectionRow(connection)),
   }),
-  route(readMcpConnectionSettings, {
-    method: 'GET',
-    path: '/v1/mcp-connections/:mcpConnectionId/settings',
+  route('GET /v1/mcp-connections/:mcpConnectionId/settings', readMcpConnectionSettings, {
     output: settingsDocument,
     examples: { output: settingsExample },
     toDocument: toSettings,
   }),
-  route(updateMcpConnectionSettings, {
-    method: 'PATCH',
-    path: '/v1/mcp-connections/:mcpConnectionId/settings',
+  route('PATCH /v1/mcp-connections/:mcpConnectionId/settings', updateMcpConnectionSettings, {
     output: settingsDocument,
     examples: {
       input: { toolPolicy: { mode: 'ONLY', names: ['search_issues', 'read_issue'] } },
@@ -87,7 +73,7 @@ export const mcpConnectionRoutes = [
     },
     toDocument: (connection) => toSettings(connectionRow(connection)),
   }),
-  route(deleteMcpConnection, { method: 'DELETE', path: '/v1/mcp-connections/:mcpConnectionId' }),
+  route('DELETE /v1/mcp-connections/:mcpConnectionId', deleteMcpConnection),
 ];
 
 /** Parameters of the authorization response (RFC 6749, section 4.1.2; RFC 9207). */

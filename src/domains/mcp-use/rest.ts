@@ -51,9 +51,7 @@ const offered = {
 } as const;
 
 export const mcpUseRoutes = [
-  route(callMcpTool, {
-    method: 'POST',
-    path: '/v1/mcp-connections/:mcpConnectionId/tool-calls',
+  route('POST /v1/mcp-connections/:mcpConnectionId/tool-calls', callMcpTool, {
     output: toolResultDocument,
     status: 200,
     moreErrors: [504],

@@ -5,9 +5,7 @@ import { createOrganization } from './organization-creation.ts';
 const route = routesOf('Organizations');
 
 export const membershipRoutes = [
-  route(createOrganization, {
-    method: 'POST',
-    path: '/v1/organizations',
+  route('POST /v1/organizations', createOrganization, {
     description:
       'Without `slug`, one is generated from the name. A given slug that is taken is 409. A person can own at most 20 organizations.',
     output: organizationDocument,

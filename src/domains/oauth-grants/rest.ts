@@ -7,13 +7,11 @@ import { listConnectedApps, revokeConnectedApp } from './operations.ts';
 const route = routesOf('Connected apps');
 
 export const connectedAppRoutes = [
-  route(listConnectedApps, {
-    method: 'GET',
-    path: '/v1/connected-apps',
+  route('GET /v1/connected-apps', listConnectedApps, {
     input: listConnectedAppsInput,
     output: listDocument(connectedAppDocument),
     run: (context, page) =>
       readList(page, (given) => listConnectedApps(context, { filter: {}, page: given }), toConnectedApp),
   }),
-  route(revokeConnectedApp, { method: 'DELETE', path: '/v1/connected-apps/:connectedAppId' }),
+  route('DELETE /v1/connected-apps/:connectedAppId', revokeConnectedApp),
 ];

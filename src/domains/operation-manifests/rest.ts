@@ -26,9 +26,7 @@ const manifestDocument = documentOf(MANIFEST_TEXTS, {
 }).meta({ id: 'OperationManifest' });
 
 export const operationManifestRoutes = [
-  route(publishOperationManifest, {
-    method: 'POST',
-    path: '/v1/operation-manifests',
+  route('POST /v1/operation-manifests', publishOperationManifest, {
     output: manifestDocument,
     examples: {
       input: {

@@ -7,9 +7,7 @@ import { exportOrganization } from './operations.ts';
 const route = routesOf('Organizations');
 
 export const organizationExportRoutes = [
-  route(exportOrganization, {
-    method: 'GET',
-    path: '/v1/organizations/:organizationId/export',
+  route('GET /v1/organizations/:organizationId/export', exportOrganization, {
     mediaTypes: {
       'application/x-ndjson':
         'A line for each object, with its `kind`: `member`, `project`, `session`, `artifact`, `pullRequest`, `sessionEvent`, `mcpConnection`, `eventDefinition`, `eventOccurrence`, `objectIdentifier`, `webhook`, `apiKey` or `auditEntry`. The first line has `kind` `export`, the last one `end`, with `counts`.',

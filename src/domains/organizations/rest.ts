@@ -8,9 +8,7 @@ import { memberCountsOf } from './queries.ts';
 const route = routesOf('Organizations');
 
 export const organizationRoutes = [
-  route(listOrganizations, {
-    method: 'GET',
-    path: '/v1/organizations',
+  route('GET /v1/organizations', listOrganizations, {
     description:
       'Sorted by time of creation. `X-Organization-Id` accepts the ids and slugs. An unbound key lists all organizations of its user, a bound key only its own.',
     input: listOrganizationsInput,

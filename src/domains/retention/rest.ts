@@ -4,19 +4,15 @@ import { readOrganizationRetention, updateOrganizationRetention } from './operat
 
 const route = routesOf('Organizations');
 
-const at = { path: '/v1/organizations/:organizationId/retention' } as const;
+const PATH = '/v1/organizations/:organizationId/retention';
 
 export const retentionRoutes = [
-  route(readOrganizationRetention, {
-    ...at,
-    method: 'GET',
+  route(`GET ${PATH}`, readOrganizationRetention, {
     output: retentionDocument,
     toDocument: toRetention,
   }),
-  route(updateOrganizationRetention, {
+  route(`PATCH ${PATH}`, updateOrganizationRetention, {
     optionalBody: false,
-    ...at,
-    method: 'PATCH',
     output: retentionDocument,
     examples: { input: { sessionDays: 90, occurrenceDays: 400 } },
     toDocument: toRetention,

@@ -24,26 +24,20 @@ const route = routesOf('Service accounts');
 const keyOf = { userId: null, serviceAccountId: exampleOf(serviceAccountDocument).id };
 
 export const serviceAccountRoutes = [
-  route(listServiceAccounts, {
-    method: 'GET',
-    path: '/v1/service-accounts',
+  route('GET /v1/service-accounts', listServiceAccounts, {
     summary: 'Lists service accounts, oldest first.',
     input: listServiceAccountsInput,
     output: listDocument(serviceAccountDocument),
     run: (context, page) =>
       readList(page, (given) => listServiceAccounts(context, { filter: {}, page: given }), toServiceAccount),
   }),
-  route(createServiceAccount, {
-    method: 'POST',
-    path: '/v1/service-accounts',
+  route('POST /v1/service-accounts', createServiceAccount, {
     output: serviceAccountDocument,
     examples: { input: { name: 'Continuous integration', role: 'member' } },
     toDocument: toServiceAccount,
   }),
-  route(updateServiceAccount, {
+  route('PATCH /v1/service-accounts/:serviceAccountId', updateServiceAccount, {
     optionalBody: false,
-    method: 'PATCH',
-    path: '/v1/service-accounts/:serviceAccountId',
     output: serviceAccountDocument,
     examples: {
       input: { name: 'Nightly builds' },
@@ -51,13 +45,8 @@ export const serviceAccountRoutes = [
     },
     toDocument: toServiceAccount,
   }),
-  route(deleteServiceAccount, {
-    method: 'DELETE',
-    path: '/v1/service-accounts/:serviceAccountId',
-  }),
-  route(listServiceAccountApiKeys, {
-    method: 'GET',
-    path: '/v1/service-accounts/:serviceAccountId/api-keys',
+  route('DELETE /v1/service-accounts/:serviceAccountId', deleteServiceAccount),
+  route('GET /v1/service-accounts/:serviceAccountId/api-keys', listServiceAccountApiKeys, {
     summary: 'Lists the API keys of a service account, newest first.',
     input: listApiKeysInput.extend(serviceAccountReference.shape),
     output: listDocument(apiKeyDocument),
@@ -69,9 +58,7 @@ export const serviceAccountRoutes = [
         toApiKey,
       ),
   }),
-  route(createServiceAccountApiKey, {
-    method: 'POST',
-    path: '/v1/service-accounts/:serviceAccountId/api-keys',
+  route('POST /v1/service-accounts/:serviceAccountId/api-keys', createServiceAccountApiKey, {
     output: createdApiKeyDocument,
     examples: {
       input: { name: 'Builds of main', scopes: ['sessions.read', 'sessions.record'] },

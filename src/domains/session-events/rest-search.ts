@@ -24,9 +24,7 @@ async function toDocuments(context: OperationContext, matches: readonly SessionM
 }
 
 export const searchRoutes = [
-  route(searchSessions, {
-    method: 'GET',
-    path: '/v1/session-search',
+  route('GET /v1/session-search', searchSessions, {
     input: searchSessionsInput,
     output: listDocument(matchDocument),
     examples: { output: { items: [], nextCursor: null } },

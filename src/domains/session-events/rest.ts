@@ -36,9 +36,7 @@ const pageDocument = z
 const MAP_TEXT = `With the format \`jsonl\`, the parameter \`map\` says what the members of the lines mean, such as \`map="from:human=user,body.text=text"\`: \`MEMBER=ROLE\` for a member, which is named with those that contain it, and \`MEMBER:VALUE=ROLE\` for who speaks in the lines in which it has that value. ROLE is one of ${TABLE_ROLES.join(', ')}.`;
 
 export const sessionEventRoutes = [
-  route(listSessionEvents, {
-    method: 'GET',
-    path: '/v1/sessions/:sessionId/events',
+  route('GET /v1/sessions/:sessionId/events', listSessionEvents, {
     summary: 'Lists the recorded events of a session, or follows them live.',
     description:
       'Events are listed by ascending id. The header `Link` with `rel="next"` is present only while more events follow. A page ends early when its events reach 4 MiB.\n\nWith `Accept: text/event-stream` the answer is a live tail: server-sent events with the stored events after `cursor` or `Last-Event-ID`, then each new event as it is recorded, and `event: end` when the session is finished.',
@@ -63,9 +61,7 @@ export const sessionEventRoutes = [
     respond: async (context, input, request) =>
       wantsStream(request.headers) ? streamOf(context, input, request) : pageOf(context, input),
   }),
-  route(exportSession, {
-    method: 'GET',
-    path: '/v1/sessions/:sessionId/export',
+  route('GET /v1/sessions/:sessionId/export', exportSession, {
     description:
       'The file is streamed and can have any size. It has the events that are stored when the request begins. A connection that ends early has not sent all of them.',
     mediaTypes: {
@@ -80,18 +76,14 @@ export const sessionEventRoutes = [
     },
     respond: fileOf,
   }),
-  route(redactSessionEvents, {
+  route('POST /v1/sessions/:sessionId/redact', redactSessionEvents, {
     optionalBody: false,
-    method: 'POST',
-    path: '/v1/sessions/:sessionId/redact',
     output: redactedDocument,
     status: 200,
     examples: { input: { text: 'correct horse battery staple' } },
     toDocument: (redaction) => redaction,
   }),
-  route(appendSessionEvents, {
-    method: 'POST',
-    path: '/v1/sessions/:sessionId/events',
+  route('POST /v1/sessions/:sessionId/events', appendSessionEvents, {
     output: appendedDocument,
     isUnchanged: { description: 'The body has no lines.', when: ({ events }) => events === 0 },
     examples: {

@@ -47,9 +47,7 @@ const ORDERS = { createdAt: 'CREATED_AT', updatedAt: 'UPDATED_AT', lastSeenAt: '
 const FOUND = new WeakSet<object>();
 
 export const sessionRoutes = [
-  route(listSessions, {
-    method: 'GET',
-    path: '/v1/sessions',
+  route('GET /v1/sessions', listSessions, {
     input: listSessionsInput,
     output: listDocument(sessionDocument),
     run: async (context, { limit, cursor, orderBy, sortOrder, ...conditions }) => {
@@ -63,9 +61,7 @@ export const sessionRoutes = [
       );
     },
   }),
-  route(createSession, {
-    method: 'POST',
-    path: '/v1/sessions',
+  route('POST /v1/sessions', createSession, {
     description:
       'Without `project`, `projectId` is free text. In the answer `description`, `diffSummary`, `externalId`, `externalUrl`, `project`, `projectId` and `sourcePullRequest` are null unless the key also has `sessions.read` or `sessions.write`.',
     output: sessionDocument,
@@ -79,9 +75,7 @@ export const sessionRoutes = [
     },
     toDocument,
   }),
-  route(ensureSession, {
-    method: 'PUT',
-    path: '/v1/sessions/by-source/:agent/:sourceId',
+  route('PUT /v1/sessions/by-source/:agent/:sourceId', ensureSession, {
     output: ensuredDocument,
     status: 201,
     examples: {
@@ -97,60 +91,38 @@ export const sessionRoutes = [
       return document;
     },
   }),
-  route(readSession, {
-    method: 'GET',
-    path: '/v1/sessions/:sessionId',
-    output: sessionDocument,
-    toDocument,
-  }),
-  route(listPullRequests, {
-    method: 'GET',
-    path: '/v1/sessions/:sessionId/pull-requests',
+  route('GET /v1/sessions/:sessionId', readSession, { output: sessionDocument, toDocument }),
+  route('GET /v1/sessions/:sessionId/pull-requests', listPullRequests, {
     output: listDocument(pullRequestDocument),
     toDocument: ({ items, nextCursor }) => ({ items: items.map(toPullRequestDocument), nextCursor }),
   }),
-  route(readSessionUsage, {
-    method: 'GET',
-    path: '/v1/sessions/:sessionId/usage',
-    output: usageDocument,
-    toDocument: (usage) => usage,
-  }),
-  route(updateSession, {
-    method: 'PATCH',
-    path: '/v1/sessions/:sessionId',
+  route('GET /v1/sessions/:sessionId/usage', readSessionUsage, { output: usageDocument, toDocument: (usage) => usage }),
+  route('PATCH /v1/sessions/:sessionId', updateSession, {
     output: sessionDocument,
     examples: {
       input: { title: 'Fix the flaky checkout test', mode: 'planning', sandboxSize: 'large', visibility: 'public' },
     },
     toDocument,
   }),
-  route(transitionSession, {
-    method: 'POST',
-    path: '/v1/sessions/:sessionId/transition',
+  route('POST /v1/sessions/:sessionId/transition', transitionSession, {
     output: sessionDocument,
     status: 200,
     examples: { input: { state: 'inProgress' } },
     toDocument,
   }),
-  route(deleteSession, { method: 'DELETE', path: '/v1/sessions/:sessionId' }),
-  route(holdSession, {
-    method: 'PUT',
-    path: '/v1/sessions/:sessionId/hold',
+  route('DELETE /v1/sessions/:sessionId', deleteSession),
+  route('PUT /v1/sessions/:sessionId/hold', holdSession, {
     output: holdDocument,
     examples: { input: { reason: 'Evidence in an investigation' } },
     toDocument: toHoldDocument,
   }),
-  route(releaseSession, { method: 'DELETE', path: '/v1/sessions/:sessionId/hold' }),
-  route(recordArtifact, {
-    method: 'POST',
-    path: '/v1/sessions/:sessionId/artifacts',
+  route('DELETE /v1/sessions/:sessionId/hold', releaseSession),
+  route('POST /v1/sessions/:sessionId/artifacts', recordArtifact, {
     output: artifactDocument,
     examples: { input: { type: 'PullRequest' }, output: { ...exampleOf(artifactDocument), pullRequests: [] } },
     toDocument: (artifact) => toArtifactDocument({ ...artifact, pullRequests: [] }),
   }),
-  route(recordPullRequest, {
-    method: 'POST',
-    path: '/v1/artifacts/:artifactId/pull-requests',
+  route('POST /v1/artifacts/:artifactId/pull-requests', recordPullRequest, {
     output: pullRequestDocument,
     examples: { input: recordedPullRequest },
     toDocument: ({ pullRequest }) => toPullRequestDocument(pullRequest),

@@ -30,9 +30,7 @@ function wantsCsv(headers: HttpHeaders): boolean {
 }
 
 export const usageReportRoutes = [
-  route(readUsageReport, {
-    method: 'GET',
-    path: '/v1/usage-report',
+  route('GET /v1/usage-report', readUsageReport, {
     input: usageReportParameters,
     output: reportDocument,
     mediaTypes: {

@@ -18,9 +18,7 @@ const userDeletionDocument = documentOf(TEXTS, {
 }).meta({ id: 'UserDeletion' });
 
 export const userDeletionRoutes = [
-  route(deleteUser, {
-    method: 'DELETE',
-    path: '/v1/users/:userId',
+  route('DELETE /v1/users/:userId', deleteUser, {
     output: userDeletionDocument,
     status: 202,
     optionalBody: true,

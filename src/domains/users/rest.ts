@@ -5,9 +5,7 @@ import { readViewer } from './operations.ts';
 const route = routesOf('Users');
 
 export const userRoutes = [
-  route(readViewer, {
-    method: 'GET',
-    path: '/v1/users/me',
+  route('GET /v1/users/me', readViewer, {
     description: 'The `id` can be used for `DELETE /v1/users/{userId}`.',
     output: userDocument,
     toDocument: toUser,

@@ -39,17 +39,13 @@ const OLDEST_FIRST = { field: 'CREATED_AT', direction: 'ASC' } as const;
 const NEWEST_FIRST = { field: 'CREATED_AT', direction: 'DESC' } as const;
 
 export const webhookRoutes = [
-  route(listWebhooks, {
-    method: 'GET',
-    path: '/v1/webhooks',
+  route('GET /v1/webhooks', listWebhooks, {
     input: listWebhooksInput,
     output: listDocument(webhookDocument),
     run: (context, page) =>
       readList(page, (given) => listWebhooks(context, { filter: {}, order: OLDEST_FIRST, page: given }), toWebhook),
   }),
-  route(createWebhook, {
-    method: 'POST',
-    path: '/v1/webhooks',
+  route('POST /v1/webhooks', createWebhook, {
     output: withSecretDocument,
     location: ({ id }) => id,
     examples: {
@@ -62,57 +58,37 @@ export const webhookRoutes = [
     },
     toDocument: toWebhookWithSecret,
   }),
-  route(readWebhook, {
-    method: 'GET',
-    path: '/v1/webhooks/:webhookId',
-    output: webhookDocument,
-    toDocument: toWebhook,
-  }),
-  route(updateWebhook, {
-    method: 'PATCH',
-    path: '/v1/webhooks/:webhookId',
+  route('GET /v1/webhooks/:webhookId', readWebhook, { output: webhookDocument, toDocument: toWebhook }),
+  route('PATCH /v1/webhooks/:webhookId', updateWebhook, {
     output: webhookDocument,
     examples: { input: { isEnabled: true } },
     toDocument: toWebhook,
   }),
-  route(deleteWebhook, {
-    method: 'DELETE',
-    path: '/v1/webhooks/:webhookId',
-  }),
-  route(rotateWebhookSecret, {
-    method: 'POST',
-    path: '/v1/webhooks/:webhookId/rotate-secret',
+  route('DELETE /v1/webhooks/:webhookId', deleteWebhook),
+  route('POST /v1/webhooks/:webhookId/rotate-secret', rotateWebhookSecret, {
     output: withSecretDocument,
     status: 200,
     examples: { output: { ...exampleOf(withSecretDocument), previousSecretExpiresAt: '2026-03-02T08:00:00.000Z' } },
     toDocument: toWebhookWithSecret,
   }),
-  route(pingWebhook, {
-    method: 'POST',
-    path: '/v1/webhooks/:webhookId/ping',
+  route('POST /v1/webhooks/:webhookId/ping', pingWebhook, {
     output: deliveryDocument,
     status: 202,
     examples: { output: { ...queued, kind: 'ping', type: 'webhook.ping', feedEntryId: null } },
     toDocument: toDelivery,
   }),
-  route(replayWebhook, {
-    method: 'POST',
-    path: '/v1/webhooks/:webhookId/replay',
+  route('POST /v1/webhooks/:webhookId/replay', replayWebhook, {
     output: webhookDocument,
     status: 202,
     examples: { input: { after: 1100 }, output: { ...exampleOf(webhookDocument), cursor: 1100 } },
     toDocument: toWebhook,
   }),
-  route(tryWebhookNow, {
-    method: 'POST',
-    path: '/v1/webhooks/:webhookId/try',
+  route('POST /v1/webhooks/:webhookId/try', tryWebhookNow, {
     output: webhookDocument,
     status: 202,
     toDocument: toWebhook,
   }),
-  route(listWebhookDeliveries, {
-    method: 'GET',
-    path: '/v1/webhooks/:webhookId/deliveries',
+  route('GET /v1/webhooks/:webhookId/deliveries', listWebhookDeliveries, {
     input: listWebhookDeliveriesInput,
     output: listDocument(deliveryDocument),
     run: (context, { webhookId, state, ...page }) =>
@@ -128,9 +104,7 @@ export const webhookRoutes = [
         toDelivery,
       ),
   }),
-  route(redeliverWebhook, {
-    method: 'POST',
-    path: '/v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver',
+  route('POST /v1/webhooks/:webhookId/deliveries/:deliveryId/redeliver', redeliverWebhook, {
     output: deliveryDocument,
     status: 202,
     examples: { output: queued },

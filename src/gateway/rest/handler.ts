@@ -13,7 +13,7 @@ import {
   pathParameters,
   takesBody,
 } from '../../core/http/route.ts';
-import { inDocumentedVersion, isEventPath } from '../../core/http/event-paths.ts';
+import { inDocumentedVersion, isEventPath, pathsOf } from '../../core/http/event-paths.ts';
 import { inputJsonSchema } from '../../core/input/json-schema.ts';
 import { NOT_KNOWN, parseInput } from '../../core/input/validation.ts';
 import { requireAccess } from '../../core/access.ts';
@@ -45,9 +45,7 @@ export interface Match<Found extends AnyRoute = AnyRoute> {
 
 /** All paths by their number of segments. */
 const TABLE = Map.groupBy(
-  routes.flatMap((route) =>
-    [route.path, ...(route.aliases ?? [])].map((path) => ({ route, segments: path.split('/') })),
-  ),
+  routes.flatMap((route) => pathsOf(route.path).map((path) => ({ route, segments: path.split('/') }))),
   ({ segments }) => segments.length,
 );
 
