@@ -1,5 +1,6 @@
 import { type Access, type Actor, requireAccess } from './access.ts';
 import type { OperationContext } from './operation.ts';
+import type { Columns } from './postgres/reading/columns.ts';
 import { type Order, type Page, type PageArguments, endCursorOf } from './postgres/reading/keyset.ts';
 import { WORK } from './work-budget.ts';
 
@@ -38,15 +39,34 @@ export interface AnyPage extends Omit<Page<object>, 'cursorOf'> {
 }
 
 /** Objects of a kind in the export of an organization, one on each line. Lines have no secrets. */
-export interface Exported {
+interface ExportedLines {
   readonly kind: string;
-  /** The kind of the objects that they belong to, each of which they follow. */
-  readonly below?: string;
-  /** A page of all, or of those below an object; undefined if that was deleted meanwhile. */
-  page(context: OperationContext, page: PageArguments, parent: object): Promise<AnyPage | undefined>;
   /** By default the row. */
   lineOf?(row: object, parent: object, actor: Actor): object;
 }
+
+/** Objects that belong to no other kind of lines. */
+interface Listed extends ExportedLines {
+  readonly below?: undefined;
+  page(context: OperationContext, page: PageArguments): Promise<AnyPage>;
+}
+
+/** Objects that follow the one to which they belong. */
+export interface ExportedBelow extends ExportedLines {
+  /** The kind of that object, which has an `id`. */
+  readonly below: string;
+  /** Rows of a page, by default `WORK.exportedRows`. */
+  readonly rowsOfPage?: number;
+  /** A page for each of these objects, by its id; none for what was deleted meanwhile. All columns if none are selected. */
+  pages(
+    context: OperationContext,
+    page: PageArguments,
+    ids: readonly string[],
+    selected?: Columns<{ readonly id: string }>,
+  ): Promise<ReadonlyMap<string, AnyPage>>;
+}
+
+export type Exported = Listed | ExportedBelow;
 
 /** All objects of a list, the oldest first. */
 export function exportedList<Row extends object>(

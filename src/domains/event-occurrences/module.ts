@@ -48,8 +48,8 @@ export const eventOccurrences = {
     {
       kind: 'eventOccurrence',
       below: 'eventDefinition',
-      page: async (context, page, { id }: { readonly id: EventDefinitionId }) =>
-        (await pagesOfOccurrences(context, { filter: {}, direction: 'ASC', page })([id])).get(id),
+      pages: (context, page, ids: readonly EventDefinitionId[], columns) =>
+        pagesOfOccurrences(context, { filter: {}, direction: 'ASC', page, columns })(ids),
       lineOf: (
         { id, objectId, email, utk, uuid, occurredAt, receivedAt, properties }: EventOccurrenceRow,
         {

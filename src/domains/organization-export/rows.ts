@@ -1,5 +1,6 @@
-import { type Exported, type NextPage, pagesOf } from '../../core/exported-pages.ts';
-import { type Page, endCursorOf } from '../../core/postgres/reading/keyset.ts';
+import { type AnyPage, type Exported, type ExportedBelow, type NextPage, pagesOf } from '../../core/exported-pages.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { type PageArguments, endCursorOf } from '../../core/postgres/reading/keyset.ts';
 
 /** Reads everything of an organization that an administrator can read, page by page: one page is in memory. */
 
@@ -15,16 +16,17 @@ export const kindsOfLines = (): readonly string[] => exported.map(({ kind }) => 
 /** A line of the file. */
 export type Line = { readonly kind: string } & object;
 type Lines = AsyncGenerator<readonly Line[], void, undefined>;
+type ReadPage = (context: OperationContext, page: PageArguments) => Promise<AnyPage>;
 
 export async function* allLines(next: NextPage): Lines {
-  for (const each of exported) if (each.below === undefined) yield* linesOf(next, each, {});
+  for (const each of exported) if (each.below === undefined) yield* linesOf(next, each, {}, each.page.bind(each));
 }
 
 /** The objects of a kind, each followed by those below it. */
-async function* linesOf(next: NextPage, each: Exported, parent: object): Lines {
-  const below = exported.filter((other) => other.below === each.kind);
-  const pages = pagesOf(next, async (context, page) => {
-    const found = (await each.page(context, page, parent)) ?? NO_ROWS;
+async function* linesOf(next: NextPage, each: Exported, parent: object, page: ReadPage): Lines {
+  const kindsBelow = exported.filter((other): other is ExportedBelow => other.below === each.kind);
+  const pages = pagesOf(next, async (context, asked) => {
+    const found = await page(context, asked);
     const lineOf = (row: object): Line => ({
       kind: each.kind,
       ...(each.lineOf?.(row, parent, context.actor) ?? withoutPlace(row)),
@@ -37,14 +39,38 @@ async function* linesOf(next: NextPage, each: Exported, parent: object): Lines {
     };
   });
   for await (const rows of pages) {
-    if (below.length === 0) yield rows.map(({ line }) => line);
-    else
-      for (const { row, line } of rows) {
-        yield [line];
-        for (const other of below) yield* linesOf(next, other, row);
+    const below = await filledOf(next, kindsBelow, rows);
+    let lines: Line[] = [];
+    for (const { row, line } of rows) {
+      lines.push(line);
+      const id = idOf(row);
+      for (const { other, ids } of below) {
+        if (!ids.has(id)) continue;
+        yield lines;
+        lines = [];
+        const read: ReadPage = async (context, asked) => {
+          const first = other.rowsOfPage ?? asked.first;
+          return (await other.pages(context, { ...asked, first }, [id])).get(id) ?? NO_ROWS;
+        };
+        yield* linesOf(next, other, row, read);
       }
+    }
+    yield lines;
   }
 }
+
+/** Which of these objects have any below them, so that the others take no statement each. */
+async function filledOf(next: NextPage, kinds: readonly ExportedBelow[], rows: readonly { readonly row: object }[]) {
+  const ids = rows.map(({ row }) => idOf(row));
+  const filled = [];
+  for (const other of kinds) {
+    const first = await other.pages(await next(), { first: 1 }, ids, ['id']);
+    filled.push({ other, ids: new Set(ids.filter((id) => (first.get(id)?.rows.length ?? 0) > 0)) });
+  }
+  return filled;
+}
+
+const idOf = (row: object) => String((row as { readonly id?: unknown }).id);
 
 /** A row of a list below another object also has what identifies it in the statement. */
 function withoutPlace(row: object): object {
@@ -52,4 +78,4 @@ function withoutPlace(row: object): object {
   return shown;
 }
 
-const NO_ROWS: Page<object> = { rows: [], hasNextPage: false, hasPreviousPage: false, cursorOf: () => '' };
+const NO_ROWS: AnyPage = { rows: [], hasNextPage: false, hasPreviousPage: false, cursorOf: () => '' };

@@ -7,7 +7,7 @@ import { SessionEvent, SessionEventBatch, SessionText, TranscriptLine, CountedMe
 import { deleteOrphans, sessionPurgeJob } from './purge.ts';
 import { searchRoutes } from './rest-search.ts';
 import { sessionEventRoutes } from './rest.ts';
-import { type SessionEventRow, pageOfEvents } from './queries.ts';
+import { type SessionEventRow, pagesOfEvents } from './queries.ts';
 
 export const sessionEvents = {
   entities: [SessionEventBatch, SessionEvent, SessionText, TranscriptLine, CountedMessage],
@@ -30,8 +30,9 @@ export const sessionEvents = {
     {
       kind: 'sessionEvent',
       below: 'session',
-      page: (context, page, { id }: { readonly id: SessionId }) =>
-        pageOfEvents(context, id, { page: { ...page, first: WORK.exportedEvents }, maxBytes: WORK.exportedBytes }),
+      rowsOfPage: WORK.exportedEvents,
+      pages: (context, page, ids: readonly SessionId[], selected) =>
+        pagesOfEvents(context, { page, selected, maxBytes: WORK.exportedBytes })(ids),
       lineOf: (event: SessionEventRow) => ({ ...event, eventData: new RawJson(event.eventData) }),
     },
   ],

@@ -16,8 +16,7 @@ function exportedBelow(kind: string, below: string, list: typeof ARTIFACTS | typ
   return {
     kind,
     below,
-    page: async (context, page, { id }: { readonly id: string }) =>
-      (await list.pagesBelow(context, { filter: {}, order, page })([id])).get(id),
+    pages: (context, page, ids, selected) => list.pagesBelow(context, { filter: {}, order, page }, selected)(ids),
   };
 }
 

@@ -161,3 +161,18 @@ test('a request for the headers alone does not begin an export', async () => {
   expect([head.status, head.headers.get('content-type')]).toEqual([200, 'application/x-ndjson; charset=utf-8']);
   expect((await fetchExport(key, organizationId)).status).toBe(200);
 });
+
+test('objects with nothing below them are read together', async () => {
+  const admin = await gateway.createKey();
+  const create = () => createSession(gateway, admin.key);
+  const statementsOf = async () => {
+    const before = gateway.statements.length;
+    const lines = linesOf(await (await fetchExport(admin.key, admin.organizationId)).text());
+    return { statements: gateway.statements.length - before, sessions: lines.at(-1)?.counts?.['session'] };
+  };
+  const recorded = await create();
+  await append(gateway, admin.key, recorded, eventsOf(3));
+  const few = await statementsOf();
+  await Promise.all(Array.from({ length: 40 }, create));
+  expect(await statementsOf()).toEqual({ statements: few.statements, sessions: 41 });
+});
