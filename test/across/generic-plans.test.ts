@@ -17,7 +17,13 @@ import { type Measured, type RecordedStatement, measurePlan } from '../support/s
 /** As many rows as the longest pages of most lists ten times. A plan that reads a table reads {@link COPIES}. */
 const FEW_ROWS = 1_000;
 /** Tables that have few rows in any gateway, or whose rows are found by their keys only. */
-const SMALL_TABLES: ReadonlySet<string> = new Set(['broadcast_channel', 'feed_stream', 'pg_authid', 'pg_database']);
+const SMALL_TABLES: ReadonlySet<string> = new Set([
+  'audit_stream',
+  'broadcast_channel',
+  'feed_stream',
+  'pg_authid',
+  'pg_database',
+]);
 
 let workspace: ListedWorkspace;
 let client: pg.Client;

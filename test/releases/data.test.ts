@@ -1,3 +1,5 @@
+import { createGroup } from '../support/fixtures/groups.ts';
+import { suspendMember } from '../support/fixtures/suspended-members.ts';
 import { randomUUID } from 'node:crypto';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -57,6 +59,14 @@ async function leaveMore({ gateway, kept }: WriteWorkspace): Promise<void> {
   await oauth.stop();
   await rest('/v1/api-keys', { name: 'Kept', scopes: ['social'] }, { 'User-Agent': 'Kept/1' });
   await gateway.rest('GET', '/v1/audit-log', { key });
+  const { userId } = kept.callers.admin;
+  await createGroup(gateway, key, { name: 'Kept with a member', memberIds: [userId] });
+  const suspendedId = await suspendMember(gateway, kept.slug, 'suspended@example.com');
+  await gateway.dependencies.sql.query(
+    `insert into scim_user (organization_id, user_id, user_name, user_name_key, name, created_at, updated_at)
+     select organization_id, user_id, 'Kept', 'kept', '{}', now(), now() from suspended_membership where user_id = $1`,
+    [suspendedId],
+  );
   const weak = await gateway.createKey({ scopes: ['social'] });
   await gateway.rest('POST', '/v1/sessions', { key: weak.key, body: { title: 'Refused' } });
   const { email } = await gateway.createKey();
