@@ -18,8 +18,10 @@ import { type Measured, type RecordedStatement, measurePlan } from '../support/s
 const FEW_ROWS = 1_000;
 /** Tables that have few rows in any gateway, or whose rows are found by their keys only. */
 const SMALL_TABLES: ReadonlySet<string> = new Set([
+  'audit_origin',
   'audit_stream',
   'broadcast_channel',
+  'erased_actor',
   'feed_stream',
   'pg_authid',
   'pg_database',
