@@ -25,6 +25,7 @@ export const QUEUES = [
   'mcp-token-revocation',
   'feed-occurrences',
   'webhook-addresses',
+  'idle-sessions',
 ] as const;
 export type Queue = (typeof QUEUES)[number];
 
@@ -65,6 +66,7 @@ const OPTIONS: Partial<Record<Queue, QueueOptions & { policy?: QueuePolicy }>> =
   'mcp-refresh': RECURRING,
   'feed-occurrences': RECURRING,
   'webhook-addresses': RECURRING,
+  'idle-sessions': RECURRING,
 };
 /** Seconds between two searches for jobs of dead workers. */
 const SUPERVISE_SECONDS = 20;

@@ -17,7 +17,6 @@ export interface Cursor {
   session?: string;
   title?: string | undefined;
   isCustom?: boolean;
-  isOpen?: boolean;
   isDeleted?: boolean;
   /** The session from which the file was pulled, as long as nothing was sent since. */
   continuedFrom?: string | undefined;
@@ -65,6 +64,12 @@ export class Cursors {
 
   get(path: string) {
     return this.#known.get(`${GATEWAY} ${path}`);
+  }
+
+  /** The session of a file with a name. */
+  sessionOf(name: string) {
+    const isOf = (key: string) => key.startsWith(`${GATEWAY} `) && key.endsWith(`/${name}`);
+    return [...this.#known].findLast(([key, { session }]) => isOf(key) && session !== undefined)?.[1].session;
   }
 
   set(path: string, cursor: Cursor) {

@@ -13,9 +13,13 @@ const MARK = '# workspace recorder';
 const claudeFile = () => join(process.env['CLAUDE_CONFIG_DIR'] || join(homedir(), '.claude'), 'settings.json');
 const codexFile = () => join(process.env['CODEX_HOME'] || join(homedir(), '.codex'), 'config.toml');
 const script = () => resolve(process.argv[1] ?? 'record.mjs');
-/** The shell ends at once. What it has started yields to the agent, and starts a process of another group; without the file, nothing happens. */
-const command = () => `(nice -n 19 "${process.execPath}" "${script()}" sync --hook >/dev/null 2>&1 </dev/null &)`;
-const notifyLine = () => `notify = ${JSON.stringify(['sh', '-c', command()])} ${MARK}`;
+/**
+ * The shell ends at once. What it has started yields to the agent, and starts a process of another group; without the file, nothing happens.
+ * @param input what Claude Code says on standard input, such as the end of a session
+ */
+const command = (input = '<&3') =>
+  `(${input === '<&3' ? 'exec 3<&0; ' : ''}nice -n 19 "${process.execPath}" "${script()}" sync --hook >/dev/null 2>&1 ${input} &)`;
+const notifyLine = () => `notify = ${JSON.stringify(['sh', '-c', command('</dev/null')])} ${MARK}`;
 
 const textIn = (path: string) => (fs.existsSync(path) ? fs.readFileSync(path, 'utf8') : undefined);
 

@@ -2,7 +2,7 @@
 
 import { spawn } from 'node:child_process';
 import * as fs from 'node:fs';
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BASE, isAgreed, SAVED, say, settingsProblem, textOf, UsageError, withMap } from './common.ts';
 import { type Cursor, Cursors } from './cursors.ts';
@@ -11,9 +11,10 @@ import { clearError, noteError } from './status.ts';
 import { leaveToOther, locked } from './lock.ts';
 import { type Found, findFiles, identify, type Transcript, TRANSCRIPT_AGENTS } from './transcript-files.ts';
 import { assembledBytes, isAssembled } from './transcript-lines.ts';
-import { IDLE_MS, inMib, sendAll } from './transcript-sender.ts';
+import { complete, IDLE_MS, inMib, sendAll } from './transcript-sender.ts';
 
 const CHUNK = 1024 * 1024;
+const MAX_HOOK = 64 * 1024;
 
 function readOptions(args: string[]) {
   const options = {
@@ -57,12 +58,14 @@ function timeOf(since: string) {
   return time;
 }
 
-/** Whether something of a transcript is to be sent, or its session to be completed. */
-function isDue({ size, mtimeMs }: Found, cursor: Cursor | undefined) {
+/** Whether something of a transcript is to be sent, or its last line, which has no end. */
+function isDue({ size, mtimeMs, ...file }: Found, cursor: Cursor | undefined) {
   if (cursor === undefined) return size > 0;
   if (cursor.isDeleted) return false;
   return (
-    cursor.size !== size || cursor.mtimeMs !== mtimeMs || (cursor.isOpen === true && Date.now() - mtimeMs > IDLE_MS)
+    cursor.size !== size ||
+    cursor.mtimeMs !== mtimeMs ||
+    (cursor.end < size && !isAssembled(file) && Date.now() - mtimeMs > IDLE_MS)
   );
 }
 
@@ -154,7 +157,7 @@ export async function runImport(args: string[]) {
 
 export async function runSync(args: string[]) {
   const options = readOptions(args);
-  if (options.hook) return startInBackground(options.spool);
+  if (options.hook) return startInBackground(options.spool, await endedSession());
   try {
     await syncAll(options);
     if (process.exitCode === 1) noteError('some transcripts are not sent; node record.mjs sync says why');
@@ -172,12 +175,46 @@ async function syncAll(options: Options) {
   await locked(options.spool, async () => {
     const cursors = new Cursors(options.spool);
     await sendAll(dueTranscripts({ ...options, from }, cursors), cursors, options, undefined);
+    await completeEnded(cursors, options);
   });
 }
 
-/** A hook must not delay the agent, whatever happens. */
-function startInBackground(base: string) {
+const ENDED = 'ended';
+const HOOK_WAIT_MS = 10_000;
+
+/** The session of Claude Code that has ended, as its hook says on standard input. */
+async function endedSession(): Promise<string | undefined> {
+  let text = '';
+  const timer = setTimeout(() => process.stdin.destroy(), HOOK_WAIT_MS);
   try {
+    for await (const chunk of process.stdin) if ((text += String(chunk)).length > MAX_HOOK) break;
+    const { hook_event_name: event, session_id: id } = JSON.parse(text) as Record<string, unknown>;
+    return event === 'SessionEnd' && /^[\w-]{1,255}$/.test(String(id)) ? String(id) : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Completes the sessions that have ended, once all of them is sent. What a run before has not reached is done first. */
+async function completeEnded(cursors: Cursors, { spool, waitMs }: Options) {
+  const [path, now] = [join(spool, ENDED), join(spool, `${ENDED}.now`)];
+  while (fs.existsSync(now) || fs.existsSync(path)) {
+    if (!fs.existsSync(now)) fs.renameSync(path, now);
+    for (const id of new Set(fs.readFileSync(now, 'utf8').split('\n').filter(Boolean)))
+      await complete(cursors.sessionOf(`${id}.jsonl`), waitMs);
+    fs.rmSync(now);
+  }
+}
+
+/** A hook must not delay the agent, whatever happens. */
+function startInBackground(base: string, ended: string | undefined) {
+  try {
+    if (ended !== undefined) {
+      fs.mkdirSync(base, { recursive: true, mode: 0o700 });
+      fs.appendFileSync(join(base, ENDED), `${ended}\n`, { mode: 0o600 });
+    }
     if (leaveToOther(base)) return;
     spawn(process.execPath, [process.argv[1] ?? '', 'sync'], { detached: true, stdio: 'ignore' })
       .on('error', () => undefined)

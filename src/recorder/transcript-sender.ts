@@ -11,7 +11,7 @@ import { nextBatch } from './spool.ts';
 import { linesIn, placeAfter, type Source, sourceOf } from './transcript-source.ts';
 import type { Transcript } from './transcript-files.ts';
 
-/** A session whose transcript was not changed for so long is completed. */
+/** The last line of a transcript that was not changed for so long is sent without its end. */
 export const IDLE_MS = 10 * 60_000;
 const PROGRESS_MS = 2000;
 /** How often the place in a file is looked for again. */
@@ -42,12 +42,10 @@ export async function sendAll(
   };
   const { pending } = cursors;
   if (pending)
-    await unlessDeleted(cursors, pending.path, async () => void (await send(cursors, pending, options))).catch(
-      (error) => {
-        // The lines are sent again with the others of the file.
-        if (!(error instanceof Refusal) || cursors.pending) throw error;
-      },
-    );
+    await unlessDeleted(cursors, pending.path, () => send(cursors, pending, options)).catch((error) => {
+      // The lines are sent again with the others of the file.
+      if (!(error instanceof Refusal) || cursors.pending) throw error;
+    });
   for (const transcript of transcripts) {
     try {
       await sendTranscript(transcript, cursors, options, progress);
@@ -88,6 +86,14 @@ async function patiently<Result>(waitMs: number, request: () => Promise<Result>)
 const move = (session: string, state: string) =>
   postJson(`/v1/sessions/${session}/transition`, { state }, randomUUID());
 
+/** The gateway completes sessions by itself later; one that another process has finished or deleted stays so. */
+export const complete = async (session: string | undefined, waitMs: number) =>
+  session === undefined ? undefined : patiently(waitMs, () => move(session, 'completed').catch(ignoreEnd));
+
+function ignoreEnd(error: unknown) {
+  if (!(error instanceof Refusal) || error.status !== 404) ignoreConflict(error);
+}
+
 function ignoreConflict(error: unknown) {
   if (!isConflict(error)) throw error;
 }
@@ -127,11 +133,6 @@ async function sendTranscript(
       const isIdle = Date.now() - mtimeMs > IDLE_MS || options.file !== undefined;
       const sending = { transcript, cursors, options, progress, source, isIdle };
       const cursor = await sendLines(sending, await startOf(sending));
-      if (isIdle && cursor.isOpen && cursor.session !== undefined) {
-        const { session } = cursor;
-        await patiently(options.waitMs, () => move(session, 'completed').catch(ignoreConflict));
-        cursor.isOpen = false;
-      }
       cursors.set(path, { ...cursor, size: transcript.size, mtimeMs });
     });
   } finally {
@@ -209,7 +210,7 @@ async function sendLines(sending: Sending, begun: Cursor): Promise<Cursor> {
     const type = typeWith({ format, map: options.map, subagent });
     // Without a line break at its end, which could be one byte too much. A blank line alone has nothing else.
     const body = next.lines.at(-1) === 10 && next.lines.length > 1 ? next.lines.subarray(0, -1) : next.lines;
-    const { files, isOpen } = await sendPlaced(cursors, { path, session, place, type, body }, options);
+    const files = await sendPlaced(cursors, { path, session, place, type, body }, options);
     if (files) {
       // Another machine has sent another state of the file meanwhile.
       if ((asked += 1) > MAX_ASKED) throw new Problem(`others send other states of ${path}`);
@@ -217,7 +218,7 @@ async function sendLines(sending: Sending, begun: Cursor): Promise<Cursor> {
       continue;
     }
     const start = next.end - next.lines.length + last;
-    cursor = { ...cursor, end: next.end, start, lines: lines + count, mark, isOpen: cursor.isOpen || isOpen };
+    cursor = { ...cursor, end: next.end, start, lines: lines + count, mark };
     cursor = await renamed(transcript, cursor, next.lines, options);
     cursors.set(path, cursor);
     progress(next.end - from);
@@ -230,11 +231,12 @@ async function sendPlaced(
   cursors: Cursors,
   pending: Pending,
   options: SendingOptions,
-): Promise<{ isOpen?: boolean; files?: readonly ArrivedFile[] }> {
+): Promise<readonly ArrivedFile[] | undefined> {
   try {
-    return await send(cursors, pending, options, true);
+    await send(cursors, pending, options, true);
+    return undefined;
   } catch (error) {
-    if (error instanceof Refusal && error.files) return { files: error.files };
+    if (error instanceof Refusal && error.files) return error.files;
     throw error;
   }
 }
@@ -245,7 +247,7 @@ const typeWith = (parameters: Readonly<Record<string, string | undefined>>) =>
     'application/x-ndjson',
   );
 
-/** Sends lines, which are on disk until they have arrived. @returns whether they have opened the session */
+/** Sends lines, which are on disk until they have arrived. */
 async function send(cursors: Cursors, pending: Pending, { waitMs }: SendingOptions, isNew = false) {
   if (isNew) cursors.begin(pending);
   const { session, place, type, body } = pending;
@@ -258,9 +260,8 @@ async function send(cursors: Cursors, pending: Pending, { waitMs }: SendingOptio
       return append();
     });
   try {
-    const { events = 0 } = await patiently(waitMs, request);
+    await patiently(waitMs, request);
     cursors.drop();
-    return { isOpen: events > 0 };
   } catch (error) {
     // It would be refused again, but with another key.
     if (error instanceof Refusal && error.status !== 401 && error.status !== 403) cursors.drop();

@@ -97,6 +97,7 @@ describe('a queue', () => {
       ).toEqual([
         { name: 'event-purge', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'feed-occurrences', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
+        { name: 'idle-sessions', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'maintenance', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'mcp-refresh', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },
         { name: 'mcp-token-revocation', retry_limit: 2_147_483_647, heartbeat_seconds: 20 },

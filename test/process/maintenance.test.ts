@@ -194,6 +194,7 @@ describe('maintenance', () => {
     for (let worker = 0; worker < 2; worker += 1) await (await startJobs(gateway.dependencies)).stop();
     expect(await rows('select name, cron, timezone from pgboss.schedule order by name')).toEqual([
       { name: 'feed-occurrences', cron: '* * * * *', timezone: 'UTC' },
+      { name: 'idle-sessions', cron: '* * * * *', timezone: 'UTC' },
       { name: 'maintenance', cron: '17 * * * *', timezone: 'UTC' },
       { name: 'mcp-refresh', cron: '* * * * *', timezone: 'UTC' },
       { name: 'retention', cron: '47 * * * *', timezone: 'UTC' },

@@ -57,6 +57,7 @@ interface Listed {
   readonly agent: string;
   readonly visibility: string;
   readonly project: { readonly name: string } | null;
+  readonly state: { readonly current: string };
 }
 async function sessions(): Promise<readonly Listed[]> {
   const path = '/v1/sessions?orderBy=createdAt&sortOrder=ASC';
@@ -274,6 +275,39 @@ test('install adds hooks beside those of others, which end with 0 whatever happe
   await record('uninstall', '--yes');
   expect(JSON.parse(await readFile(settings, 'utf8'))).toEqual({ model: 'opus', hooks });
   expect(await readFile(config, 'utf8')).toBe('model = "gpt-5"\n[tools]\n');
+});
+
+test('the end of a session of Claude Code completes its session once all of it is sent; another turn continues it', async () => {
+  await leave('.claude/settings.json', [{}]);
+  await record('install', '--yes');
+  const settings = JSON.parse(await readFile(join(home, '.claude/settings.json'), 'utf8')) as {
+    hooks: Record<string, readonly { hooks: readonly { command: string }[] }[]>;
+  };
+  const file = await leaveClaude(claudeTranscript.slice(0, 12));
+  /** Runs a hook as Claude Code does. */
+  async function say(event: string, id = CLAUDE_ID) {
+    // Without `nice`, with which it waits for all other work of the machine.
+    const command = settings.hooks[event]?.[0]?.hooks[0]?.command.replace('nice -n 19', '') ?? '';
+    const hook = start(['sh', '-c', command], { HOME: home });
+    hook.child.stdin.end(JSON.stringify({ hook_event_name: event, session_id: id, transcript_path: file }));
+    expect(await hook.exited).toBe(0);
+  }
+  const seen = async () => {
+    const [session] = await sessions();
+    return session && [session.state.current, (await linesOf(gateway, key, session.id)).length];
+  };
+  const shows = (...expected: unknown[]) => expect.poll(seen, { timeout: 20_000, interval: 200 }).toEqual(expected);
+  await say('Stop');
+  await shows('inProgress', 13);
+  await appendFile(file, textOf(claudeTranscript.slice(12, 14)));
+  await say('SessionEnd', '../other');
+  await shows('inProgress', 15);
+  await say('SessionEnd');
+  await shows('completed', 15);
+  await appendFile(file, textOf(claudeTranscript.slice(14)));
+  await say('Stop');
+  // One line has the id of another.
+  await shows('inProgress', claudeTranscript.length);
 });
 
 test('install asks the gateway first; an error of a hook is seen later, until one succeeds', async () => {

@@ -4,6 +4,7 @@ import { WORK } from '../../core/work-budget.ts';
 import { DELETION_BATCH, type Module, deletionStep } from '../../core/module.ts';
 import { deleteExpired, forgetMessagesOf } from './counted-messages.ts';
 import { SessionEvent, SessionEventBatch, SessionText, TranscriptLine, CountedMessage } from './entity.ts';
+import { idleSessionsJob } from './idle-sessions.ts';
 import { deleteOrphans, sessionPurgeJob } from './purge.ts';
 import { searchRoutes } from './rest-search.ts';
 import { sessionEventRoutes } from './rest.ts';
@@ -15,7 +16,7 @@ export const sessionEvents = {
     Promise.all([import('./graphql/operations.ts'), import('./graphql/search.ts'), import('./graphql/outline.ts')]),
   routes: [...sessionEventRoutes, ...searchRoutes],
   pages: [],
-  jobs: () => [sessionPurgeJob],
+  jobs: () => [sessionPurgeJob, idleSessionsJob],
   cleanups: {
     'batch ids of deleted sessions': (em, at, batch) => deleteOrphans(em, { table: 'session_event_batch', at, batch }),
     'counted messages of deleted sessions': deleteExpired,

@@ -121,6 +121,11 @@ const SessionSchema = defineEntity({
     { name: 'session_seen_index', properties: ['organization', 'lastSeenAt', 'id'] },
     { name: 'session_creator_index', properties: ['creator'] },
     { name: 'session_held_by_index', properties: ['heldBy'], where: 'held_by_id is not null' },
+    {
+      name: 'session_open_transcript_index',
+      properties: ['updatedAt', 'id'],
+      where: `state = 'inProgress' and source -> 'transcript' is not null`,
+    },
     { name: 'session_held_index', properties: ['organization'], where: 'held_at is not null' },
   ],
 });

@@ -1,6 +1,6 @@
 // What other nouns, the gateway and the operator use of sessions.
 
-export { DeletedSession, PullRequest, Session, type SessionTables } from './entity.ts';
+export { DeletedSession, PullRequest, Session, SessionStream, type SessionTables } from './entity.ts';
 export { DOCUMENT_COLUMNS, readSessionDetails } from './document-operations.ts';
 export {
   type SessionFilter,
