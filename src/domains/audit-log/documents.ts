@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Access, type Actor, hasAccess } from '../../core/access.ts';
 import { AUDIT_SOURCES, REFUSALS, REQUEST_ID_ORIGINS, TOOL_CALL_OUTCOMES } from '../../core/audit.ts';
-import { answering, documentOf } from '../../core/documents.ts';
+import { described, answering, documentOf } from '../../core/documents.ts';
 import { READ_API_KEYS } from '../api-keys/public.ts';
 import { EVENT_DEFINITIONS } from '../event-definitions/public.ts';
 import type { AuditEntryRow } from './queries.ts';
@@ -48,6 +48,16 @@ export function labelOf({ targetType, targetLabel }: AuditEntryRow, actor: Actor
   const access = actor.scopes.has('audit_log.read') ? undefined : LABEL_ACCESS.get(targetType);
   return access && !hasAccess(actor, access) ? null : targetLabel;
 }
+
+/** What is recorded of the call of a tool. */
+export const TOOL_CALL_TEXTS = {
+  toolName: 'Name of the tool, at most 200 characters.',
+  sessionId:
+    'Id of the session that the call belongs to, which may have been deleted since. Null when it belongs to none.',
+  outcome: 'How the call has ended. Null while it is open, and if the process of the gateway died meanwhile.',
+  durationMs: 'Duration in milliseconds. Null like `outcome`.',
+  bytes: 'Size of the answer of the server in bytes. Null like `outcome`.',
+};
 
 export const TOOL_CALL_TEXT =
   'For `callMcpTool`: what is recorded of the call, before it and again after it. Null for others.';
@@ -102,13 +112,15 @@ export const auditEntryDocument = documentOf(
     changedFields: z.array(z.string()).nullable(),
     detail: z.string().nullable(),
     toolCall: z
-      .strictObject({
-        toolName: z.string(),
-        sessionId: z.uuid().nullable(),
-        outcome: z.enum(TOOL_CALL_OUTCOMES).optional(),
-        durationMs: z.number().optional(),
-        bytes: z.number().optional(),
-      })
+      .strictObject(
+        described(TOOL_CALL_TEXTS, {
+          toolName: z.string(),
+          sessionId: z.uuid().nullable(),
+          outcome: z.enum(TOOL_CALL_OUTCOMES).optional(),
+          durationMs: z.number().optional(),
+          bytes: z.number().optional(),
+        }),
+      )
       .nullable(),
     refusal: z.enum(REFUSALS).nullable(),
   },

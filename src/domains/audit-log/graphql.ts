@@ -18,7 +18,13 @@ import { READ_API_KEYS } from '../api-keys/public.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { ActorType } from '../organizations/graphql/actors.ts';
 import { auditEntryFilter } from './input.ts';
-import { AUDIT_TEXTS as TEXTS, TOOL_CALL_TEXT, actorLabelOf, labelOf } from './documents.ts';
+import {
+  AUDIT_TEXTS as TEXTS,
+  TOOL_CALL_TEXT,
+  TOOL_CALL_TEXTS as CALL_TEXTS,
+  actorLabelOf,
+  labelOf,
+} from './documents.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
 import type { AuditEntryRow } from './queries.ts';
 
@@ -51,27 +57,26 @@ const ToolCallOutcomeEnum = enumOf('ToolCallOutcome', 'How the call of a tool ha
 const AuditedToolCallType = builder.objectRef<AuditedToolCall>('AuditedToolCall').implement({
   description: 'What is recorded of the call of a tool of an MCP connection: neither arguments nor results.',
   fields: (t) => ({
-    toolName: t.exposeString('toolName', { description: 'Name of the tool, at most 200 characters.' }),
+    toolName: t.exposeString('toolName', { description: CALL_TEXTS.toolName }),
     sessionId: t.id({
       nullable: true,
-      description:
-        'Global id of the session that the call belongs to, which may have been deleted since. Null when it belongs to none.',
+      description: CALL_TEXTS.sessionId.replace('Id', 'Global id'),
       resolve: ({ sessionId }) => sessionId && toGlobalId('Session', sessionId),
     }),
     outcome: t.field({
       type: ToolCallOutcomeEnum,
       nullable: true,
-      description: 'How the call has ended. Null while it is open, and if the process of the gateway died meanwhile.',
+      description: CALL_TEXTS.outcome,
       resolve: ({ outcome }) => outcome ?? null,
     }),
     durationMs: t.int({
       nullable: true,
-      description: 'Duration in milliseconds. Null like `outcome`.',
+      description: CALL_TEXTS.durationMs,
       resolve: ({ durationMs }) => durationMs ?? null,
     }),
     bytes: t.int({
       nullable: true,
-      description: 'Size of the answer of the server in bytes. Null like `outcome`.',
+      description: CALL_TEXTS.bytes,
       resolve: ({ bytes }) => bytes ?? null,
     }),
   }),

@@ -120,7 +120,7 @@ export function parameterValues(name: string, to: References): string[] {
 
 /** The ways to name an object by its id. */
 function waysToName(id: string, to: References): string[] {
-  const type = Object.entries(OBJECTS).find(([, key]) => key(to) === id)?.[0];
+  const type = id === to.suspendedUserId ? 'User' : Object.entries(OBJECTS).find(([, key]) => key(to) === id)?.[0];
   return type === undefined ? [] : [...inEitherCase(id), globalId(type, id)];
 }
 
