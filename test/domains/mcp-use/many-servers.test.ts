@@ -11,7 +11,7 @@ let peer: Peer;
 /** By the path of the address. */
 let servers: Map<string, ListingServer>;
 beforeAll(async () => {
-  fixture = await startUseFixture({ timing: { upstreamListMs: 1_000, slotWaitMs: 100 } });
+  fixture = await startUseFixture({ timing: { upstreamListMs: 4_000, slotWaitMs: 100 } });
   peer = await startPeer((request, response) => servers.get(request.url ?? '')?.handler(request, response));
 });
 afterAll(async () => {
@@ -81,7 +81,7 @@ test('servers that do not answer are named when the time of all is over, however
   const { key } = await organizationWith({ ...hanging, z: listingServer() });
   const { names, notices } = await list(key);
   expect(names).toEqual(['z__search']);
-  const message = 'the MCP server did not finish within 1 s';
+  const message = 'the MCP server did not finish within 4 s';
   expect(notices).toEqual(Object.keys(hanging).map((handle) => ({ handle, message })));
   // They have failed, so the next list does not wait for them.
   const asked = Object.values(hanging).map((server) => server.asked.length);
