@@ -148,6 +148,12 @@ export async function useEverything(given: Given) {
   good(await client.GET(`${accountPath}/api-keys`, ofAccount));
   good(await client.GET('/v1/service-accounts'));
   good(await client.DELETE(accountPath, ofAccount));
+  const group = good(await client.POST('/v1/groups', { body: { name: 'Platform', memberIds: [userId] } }));
+  const ofGroup = { params: { path: { groupId: group.id } } };
+  good(await client.GET('/v1/groups'));
+  good(await client.PATCH('/v1/groups/{groupId}', { ...ofGroup, body: { name: 'Platform team' } }));
+  good(await client.DELETE('/v1/groups/{groupId}', ofGroup));
+  good(await client.GET('/v1/audit-log', { params: { query: { limit: 5 } } }));
   const apps = good(await client.GET('/v1/connected-apps'));
   if (apps.items[0]?.id !== connectedAppId) throw new Error('the connected app is not listed');
   good(await client.DELETE('/v1/connected-apps/{connectedAppId}', { params: { path: { connectedAppId } } }));
