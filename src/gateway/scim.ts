@@ -1,6 +1,7 @@
 import { ConflictError, type DomainError, NotFoundError, ValidationError, notFound } from '../core/errors.ts';
 import { type HttpAnswer, answerJson, answerWith } from '../core/http/messages.ts';
 import { readJson } from '../core/http/request-body.ts';
+import { isOneOfTags } from '../core/http/static-file.ts';
 import type { OperationContext } from '../core/operation.ts';
 import {
   GROUP_FILTERS,
@@ -55,10 +56,15 @@ export function answerScimError(error: DomainError): HttpAnswer {
         : error instanceof ValidationError
           ? 'invalidSyntax'
           : undefined;
-  const schemas = ['urn:ietf:params:scim:api:messages:2.0:Error'];
-  const body = { schemas, status: String(status), ...(scimType && { scimType }), detail: error.message };
-  return answer(body, status, error.headers);
+  return answer(errorBody(status, error.message, scimType), status, error.headers);
 }
+
+const errorBody = (status: number, detail: string, scimType?: string) => ({
+  schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'],
+  status: String(status),
+  ...(scimType !== undefined && { scimType }),
+  detail,
+});
 
 /** 412: the resource has another version than `If-Match` names. Thrown in the transaction, which it ends. */
 class VersionError extends Error {}
@@ -145,8 +151,7 @@ export async function answerScim(
     return discover(call, name, rest.join('/'));
   } catch (error) {
     if (!(error instanceof VersionError)) throw error;
-    const detail = 'the resource was changed meanwhile; read it again';
-    return answer({ schemas: ['urn:ietf:params:scim:api:messages:2.0:Error'], status: '412', detail }, 412);
+    return answer(errorBody(412, 'the resource was changed meanwhile; read it again'), 412);
   } finally {
     context.budget.close();
   }
@@ -188,7 +193,7 @@ async function answerKind<Stored>(
   exchange.operation = `scim${kind.path}`;
   const check = (current: Stored) => {
     const wanted = headers.get('if-match');
-    if (wanted !== null && wanted !== '*' && !isOneOf(wanted, versionOf(shown(kind, call, current))))
+    if (wanted !== null && !isOneOfTags(wanted, versionOf(kind.toResource(current, call.base))))
       throw new VersionError();
   };
   if (id === undefined || id === '') {
@@ -199,7 +204,7 @@ async function answerKind<Stored>(
   if (method === 'GET') {
     const found = resourceAnswer(kind, call, await kind.read(context, id));
     const etag = headers.get('if-none-match');
-    return etag !== null && isOneOf(etag, found.headers['ETag'] ?? '')
+    return etag !== null && isOneOfTags(etag, found.headers['ETag'] ?? '')
       ? answerWith(null, { status: 304, headers: found.headers })
       : found;
   }
@@ -211,17 +216,17 @@ async function answerKind<Stored>(
   return resourceAnswer(kind, call, await kind.change(context, { id, body, isPatch: method === 'PATCH', check }));
 }
 
-/** Weak comparison (RFC 9110, section 8.8.3.2). */
-const isOneOf = (header: string, version: string): boolean =>
-  header.split(',').some((each) => each.trim().replace(/^W\//, '') === version.replace(/^W\//, ''));
-
-const shown = <Stored>(kind: Kind<Stored>, { base }: Call, stored: Stored) => kind.toResource(stored, base);
+/** What is sent of a resource, and its version. */
+function shown<Stored>(kind: Kind<Stored>, { base, exchange }: Call, stored: Stored) {
+  const resource = kind.toResource(stored, base);
+  const version = versionOf(resource);
+  const body = without({ ...resource, meta: { ...resource.meta, version } }, exchange);
+  return { body, version, location: resource.meta.location };
+}
 
 function resourceAnswer<Stored>(kind: Kind<Stored>, call: Call, stored: Stored, status = 200): HttpAnswer {
-  const resource = shown(kind, call, stored);
-  const version = versionOf(resource);
-  const body = without({ ...resource, meta: { ...resource.meta, version } }, call.exchange);
-  return answer(body, status, { ETag: version, Location: resource.meta.location });
+  const { body, version, location } = shown(kind, call, stored);
+  return answer(body, status, { ETag: version, Location: location });
 }
 
 async function listed<Stored>(kind: Kind<Stored>, call: Call): Promise<HttpAnswer> {
@@ -229,10 +234,7 @@ async function listed<Stored>(kind: Kind<Stored>, call: Call): Promise<HttpAnswe
   const startIndex = Math.min(Math.max(wholeIn(searchParams.get('startIndex'), 1), 1), 1_000_000);
   const count = Math.min(Math.max(wholeIn(searchParams.get('count'), PAGE.default), 0), PAGE.most);
   const { items, total } = await kind.list(call, { offset: startIndex - 1, count });
-  const resources = items.map((stored) => {
-    const resource = shown(kind, call, stored);
-    return without({ ...resource, meta: { ...resource.meta, version: versionOf(resource) } }, call.exchange);
-  });
+  const resources = items.map((stored) => shown(kind, call, stored).body);
   return answer(listOf(resources, total, startIndex));
 }
 

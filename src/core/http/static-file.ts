@@ -44,7 +44,8 @@ export function staticFile(
     hash,
     content: bytes,
     async answer({ headers: asked }) {
-      if (matches(asked.get('if-none-match') ?? '', hash)) return answerWith(null, { status: 304, headers: common });
+      if (isOneOfTags(asked.get('if-none-match') ?? '', `"${hash}"`))
+        return answerWith(null, { status: 304, headers: common });
       const encoding = isCompressible ? encodingFor(asked.get('accept-encoding') ?? '') : undefined;
       if (!encoding) return answerWith(bytes, { headers: common });
       const body = compressed.get(encoding) ?? compress(bytes, encoding);
@@ -69,9 +70,9 @@ function encodingFor(accepted: string): Encoding | undefined {
   return (['br', 'gzip'] as const).find(takes);
 }
 
-/** Weak comparison with each of a list of entity tags (RFC 9110, section 13.1.2). */
-const matches = (tags: string, hash: string): boolean =>
-  tags.split(',').some((tag) => ['*', `"${hash}"`].includes(tag.trim().replace(/^W\//, '')));
+/** Weak comparison of an entity tag with each of a list, or with `*` (RFC 9110, sections 8.8.3.2 and 13.1.2). */
+export const isOneOfTags = (tags: string, own: string): boolean =>
+  tags.split(',').some((tag) => ['*', own.replace(/^W\//, '')].includes(tag.trim().replace(/^W\//, '')));
 
 function compress(bytes: Buffer, encoding: Encoding): Promise<Buffer> {
   if (encoding === 'gzip') return promisify(gzip)(bytes, { level: constants.Z_BEST_COMPRESSION });

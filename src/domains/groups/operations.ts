@@ -62,10 +62,10 @@ export async function insertGroup(
   return group;
 }
 
-type Member = { readonly organizationId: OrganizationId; readonly groupId: GroupId };
+type Place = { readonly organizationId: OrganizationId; readonly groupId: GroupId };
 
 /** Adds people and service accounts to a group, in the caller's transaction. */
-export async function addToGroup(em: EntityManager, member: Member, userIds: readonly UserId[]): Promise<void> {
+export async function addToGroup(em: EntityManager, member: Place, userIds: readonly UserId[]): Promise<void> {
   if (userIds.length === 0) return;
   const rows = userIds.map((userId) => ({
     organization_id: member.organizationId,
@@ -80,24 +80,18 @@ export async function addToGroup(em: EntityManager, member: Member, userIds: rea
     .execute();
 }
 
-/** Removes from a group, in the caller's transaction: these, or all. */
-export async function removeFromGroup(em: EntityManager, member: Member, userIds?: readonly UserId[]): Promise<void> {
-  await em
-    .getKysely<Readable<GroupTables>>()
-    .deleteFrom('person_group_member')
-    .where('organization_id', '=', member.organizationId)
-    .where('group_id', '=', member.groupId)
-    .$if(userIds !== undefined, (query) => query.where('user_id', '=', anyOf('uuid', userIds ?? [])))
-    .execute();
-}
-
-/** Removes an account from all groups of an organization that it leaves, in the caller's transaction. */
-export async function leaveGroups(em: EntityManager, organizationId: OrganizationId, userId: UserId): Promise<void> {
+/** Removes these people and service accounts, or all, from a group, or from all groups of the organization, in the caller's transaction. */
+export async function removeFromGroups(
+  em: EntityManager,
+  { organizationId, groupId }: Pick<Place, 'organizationId'> & Partial<Place>,
+  userIds?: readonly UserId[],
+): Promise<void> {
   await em
     .getKysely<Readable<GroupTables>>()
     .deleteFrom('person_group_member')
     .where('organization_id', '=', organizationId)
-    .where('user_id', '=', userId)
+    .$if(groupId !== undefined, (query) => query.where('group_id', '=', groupId as GroupId))
+    .$if(userIds !== undefined, (query) => query.where('user_id', '=', anyOf('uuid', userIds ?? [])))
     .execute();
 }
 
@@ -121,7 +115,7 @@ export async function followGroups(
   const changed = groups.filter(({ id, externalName }) => isIn.has(id) !== names.includes(externalName ?? ''));
   for (const group of changed) {
     const member = { organizationId, groupId: group.id };
-    await (isIn.has(group.id) ? removeFromGroup(em, member, [userId]) : addToGroup(em, member, [userId]));
+    await (isIn.has(group.id) ? removeFromGroups(em, member, [userId]) : addToGroup(em, member, [userId]));
     group.updatedAt = at;
   }
   return changed.map(({ id, name }) => `${isIn.has(id) ? 'left' : 'joined'} ${name}`).join(', ') || undefined;
@@ -197,7 +191,7 @@ export const updateGroup = defineOperation({
     if (externalName !== undefined) group.externalName = externalName;
     if (memberIds) {
       await requireHere(em, organizationId, memberIds);
-      await removeFromGroup(em, { organizationId, groupId });
+      await removeFromGroups(em, { organizationId, groupId });
       await addToGroup(em, { organizationId, groupId }, memberIds);
     }
     group.updatedAt = now();

@@ -11,7 +11,7 @@ import { type CreatedApiKey, issueApiKey, recordUnboundKey, replaceUnusedKey } f
 import { hasIdentity } from '../identities/public.ts';
 import { Membership, Organization, lockOrganization, requireRoomToOwn } from '../organizations/public.ts';
 import { refuseSuspended } from '../memberships/public.ts';
-import { User } from '../users/public.ts';
+import { User, isOfDomains } from '../users/public.ts';
 import { Invitation } from './entity.ts';
 import {
   type AcceptInvitationWithoutKeyInput,
@@ -67,7 +67,7 @@ export const inviteOrganizationMember = defineOperation({
   run: async (context, { email, role }): Promise<CreatedInvitation> => {
     const { em, actor, now, newId, settings } = context;
     const domains = settings.companyDomains;
-    if (domains && !domains.some((domain) => email.endsWith(`@${domain}`)))
+    if (domains && !isOfDomains(email, domains))
       throw invalid('email', `must be of one of these domains: ${domains.join(', ')}`);
     const organization = requireOrganization(actor);
     await lockOrganization(em, organization.id);

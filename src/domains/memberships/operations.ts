@@ -5,7 +5,7 @@ import { type OperationContext, type WorkContext, defineOperation, guarded, unch
 import type { AuditTarget } from '../../core/audit.ts';
 import type { ApiKeyId, UserId } from '../../core/ids.ts';
 import { apiKeyTopic, revokeKeysOfMember } from '../api-keys/public.ts';
-import { leaveGroups } from '../groups/public.ts';
+import { removeFromGroups } from '../groups/public.ts';
 import type { User } from '../users/public.ts';
 import {
   ADMINISTER_ORGANIZATION,
@@ -39,7 +39,7 @@ export async function endMembership(
   const userId = membership.user.id;
   em.remove(membership);
   await em.nativeDelete(ScimUser, { organization: organizationId, user: userId });
-  await leaveGroups(em, organizationId, userId);
+  await removeFromGroups(em, { organizationId }, [userId]);
   const keyIds = await revokeKeysOfMember(em, { organizationId, userId, isRemoved }, now());
   let deleted: readonly string[];
   do deleted = await deleteConnections(context, { organizationId, personalOf: userId }, CONNECTION_BATCH);

@@ -5,7 +5,7 @@ import { notFound } from '../../core/errors.ts';
 import { type GroupId, type OrganizationId, type UserId, isUuid } from '../../core/ids.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
 import { type Readable, anyOf } from '../../core/postgres/reading/queries.ts';
-import { Group, type GroupTables, addToGroup, insertGroup, removeFromGroup } from '../groups/public.ts';
+import { Group, type GroupTables, addToGroup, insertGroup, removeFromGroups } from '../groups/public.ts';
 import { User } from '../users/public.ts';
 import { ScimError } from './errors.ts';
 import { patchedGroup } from './patch.ts';
@@ -142,7 +142,7 @@ async function setMembers(
         email: email ?? '',
       });
   const member = { organizationId, groupId: group.id };
-  if (removed.length > 0) await removeFromGroup(em, member, removed);
+  if (removed.length > 0) await removeFromGroups(em, member, removed);
   await addToGroup(em, member, added);
   return [...added, ...removed];
 }

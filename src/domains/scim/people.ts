@@ -16,8 +16,10 @@ export type Stored = { readonly id: string; readonly createdAt: Date; readonly u
 export type StoredUser = Stored & { readonly state: UserState };
 export type StoredGroup = Stored & { readonly state: GroupState };
 
-/** The rows of all members, also of those that are suspended, with what SCIM has sent of them. */
-export function people(em: EntityManager, organizationId: OrganizationId) {
+/** The rows of the members that meet a filter, also of those that are suspended, with what SCIM has sent of them. */
+export function people(em: EntityManager, organizationId: OrganizationId, filter?: Filter) {
+  // The parser of filters knows these names alone.
+  const condition = filter && USER_CONDITIONS[filter.attribute as keyof typeof USER_CONDITIONS](filter.value);
   const db = em.getKysely<Readable<OrganizationTables & SuspensionTables & UserTables>>();
   const members = db
     .selectFrom('membership')
@@ -35,7 +37,8 @@ export function people(em: EntityManager, organizationId: OrganizationId) {
     .leftJoin('scim_user as s', (join) =>
       join.onRef('s.user_id', '=', 'm.user_id').on('s.organization_id', '=', organizationId),
     )
-    .where('u.email', 'is not', null);
+    .where('u.email', 'is not', null)
+    .$if(condition !== undefined, (query) => query.where(condition ?? sql<boolean>`true`));
 }
 
 export const USER_CONDITIONS = {
@@ -57,10 +60,7 @@ export async function findPeople(
   organizationId: OrganizationId,
   { filter, offset, count }: Asked,
 ): Promise<StoredUser[]> {
-  // The parser of filters knows these names alone.
-  const condition = filter && USER_CONDITIONS[filter.attribute as keyof typeof USER_CONDITIONS](filter.value);
-  const rows = await people(em, organizationId)
-    .$if(condition !== undefined, (query) => query.where(condition ?? sql<boolean>`true`))
+  const rows = await people(em, organizationId, filter)
     .select([
       'u.id',
       'u.email',

@@ -1,5 +1,4 @@
 import { type EntityManager, LockMode } from '@mikro-orm/postgresql';
-import { sql } from 'kysely';
 import { requireOrganization } from '../../core/access.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
 import { type OperationContext, guarded } from '../../core/operation.ts';
@@ -13,7 +12,7 @@ import {
   suspendMember,
 } from '../memberships/public.ts';
 import { Membership } from '../organizations/public.ts';
-import { User, changeAddress, findOrCreateUser, isAddress } from '../users/public.ts';
+import { User, changeAddress, findOrCreateUser, isAddress, isOfDomains } from '../users/public.ts';
 import { ScimError } from './errors.ts';
 import { patchedUser } from './patch.ts';
 import { type UserState, userIn } from './resources.ts';
@@ -26,10 +25,7 @@ export const listScimUsers = guarded(
   ACCESS,
   withScim(async ({ em, actor }, asked: Asked) => {
     const { id } = requireOrganization(actor);
-    const { filter } = asked;
-    const condition = filter && USER_CONDITIONS[filter.attribute as keyof typeof USER_CONDITIONS](filter.value);
-    const { total } = await people(em, id)
-      .$if(condition !== undefined, (query) => query.where(condition ?? sql<boolean>`true`))
+    const { total } = await people(em, id, asked.filter)
       .select(({ fn }) => fn.countAll<string>().as('total'))
       .executeTakeFirstOrThrow();
     return { items: asked.count === 0 ? [] : await findPeople(em, id, asked), total: Number(total) };
@@ -45,7 +41,7 @@ export const readScimUser = guarded(
 function requireListed({ settings }: OperationContext, email: string): void {
   const domains = settings.company?.domains ?? [];
   if (!isAddress(email)) throw new ScimError('invalidValue', 'emails: must be an e-mail address of plain letters');
-  if (!domains.some((domain) => email.endsWith(`@${domain}`)))
+  if (!isOfDomains(email, domains))
     throw new ScimError('invalidValue', `emails: must be of one of these domains: ${domains.join(', ')}`);
 }
 
@@ -103,9 +99,7 @@ export const changeScimUser = change(
       await refuseUserName(em, organizationId, wanted.userName, user.id);
     const details: string[] = [];
     if (wanted.email !== before.state.email) {
-      const isListed =
-        isAddress(wanted.email) &&
-        (context.settings.company?.domains ?? []).some((domain) => wanted.email.endsWith(`@${domain}`));
+      const isListed = isAddress(wanted.email) && isOfDomains(wanted.email, context.settings.company?.domains ?? []);
       const isOnlyHere = (await em.count(Membership, { user, organization: { $ne: organizationId } })) === 0;
       const isChanged = isListed && isOnlyHere && (await changeAddress(em, user, wanted.email, now()));
       details.push(isChanged ? 'address changed' : 'address kept');

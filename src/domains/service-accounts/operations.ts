@@ -20,7 +20,7 @@ import {
   requireScopesOf,
   revokeKeys,
 } from '../api-keys/public.ts';
-import { leaveGroups } from '../groups/public.ts';
+import { removeFromGroups } from '../groups/public.ts';
 import { lockOrganization } from '../organizations/public.ts';
 import { User } from '../users/public.ts';
 import { createServiceAccountInput, serviceAccountReference, updateServiceAccountInput } from './input.ts';
@@ -117,7 +117,7 @@ export const deleteServiceAccount = defineOperation({
     const { id, name } = account;
     account.serviceDeletedAt = now();
     account.name = null;
-    await leaveGroups(em, requireOrganization(context.actor).id, id);
+    await removeFromGroups(em, { organizationId: requireOrganization(context.actor).id }, [id]);
     return { id, name, keyIds: await revokeKeys(em, { userId: id }, now()) };
   },
   target: ({ id, name = null }) => targetOf({ id, name }),

@@ -15,3 +15,7 @@ const address = z.email().max(320);
 
 /** Whether an address of an identity provider can be one here. Only ASCII counts, because lower case makes letters of other alphabets equal to it. */
 export const isAddress = (email: string): boolean => /^[\x21-\x7e]+$/.test(email) && address.safeParse(email).success;
+
+/** Whether an address in lower case is of one of these domains themselves. */
+export const isOfDomains = (email: string, domains: readonly string[]): boolean =>
+  domains.some((domain) => email.endsWith(`@${domain}`));

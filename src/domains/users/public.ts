@@ -1,7 +1,7 @@
 // What other nouns, the gateway and the operator use of users.
 
 export { User, type UserTables } from './entity.ts';
-export { isAddress, personName } from './input.ts';
+export { isAddress, isOfDomains, personName } from './input.ts';
 export {
   changeAddress,
   deleteServiceAccountRows,
