@@ -1,6 +1,7 @@
 import type { ComponentType } from 'preact';
 import { isAdministrator } from './parts/caller.ts';
 import type { Answers } from './generated/operation-types.ts';
+import type { Scope } from './parts/scopes.ts';
 import { OverviewPage } from './overview/overview-page.tsx';
 import { SessionsPage } from './sessions/sessions-page.tsx';
 import { SessionPage } from './sessions/session-page.tsx';
@@ -22,8 +23,9 @@ import { ProfilePage } from './profile/profile-page.tsx';
 export interface Section {
   readonly href: string;
   readonly name: string;
-  /** The scope that its page needs. */
-  readonly scope?: Answers['Viewer']['viewer']['scopes'][number];
+  /** The scope that its page needs, and another one that opens it too. */
+  readonly scope?: Scope;
+  readonly orScope?: Scope;
   /** Whether only administrators see it. */
   readonly isForAdministrators?: boolean;
   /** Its page. */
@@ -90,7 +92,8 @@ const SECTIONS: readonly Section[] = [
   {
     href: '/audit-log',
     name: 'Audit log',
-    scope: 'ORGANIZATIONS_WRITE',
+    scope: 'AUDIT_LOG_READ',
+    orScope: 'ORGANIZATIONS_WRITE',
     isForAdministrators: true,
     list: AuditLogPage,
   },
@@ -116,8 +119,9 @@ export function sectionsFor(viewer: Answers['Viewer']['viewer'] | undefined): re
   // All of them are about an organization.
   if (!organization) return [];
   return SECTIONS.filter(
-    ({ scope, isForAdministrators = false }) =>
-      (scope === undefined || scopes.includes(scope)) && (!isForAdministrators || isAdministrator(viewer)),
+    ({ scope, orScope, isForAdministrators = false }) =>
+      (scope === undefined || [scope, orScope].some((each) => each && scopes.includes(each))) &&
+      (!isForAdministrators || isAdministrator(viewer)),
   );
 }
 

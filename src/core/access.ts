@@ -28,6 +28,11 @@ export const SCOPE_DECLARATIONS = {
   'sessions.write': { description: 'Change sessions.', opensPeople: true },
   'sessions.record': { description: 'Record sessions and their events; for agent runners.', opensPeople: true },
   'organizations.write': { description: 'Create and change organizations and their members.', opensPeople: true },
+  'audit_log.read': {
+    description:
+      'Read the audit log and take it away, with the names in it; for administrators and service accounts with that role.',
+    opensPeople: false,
+  },
   'users.delete': { description: "Delete the caller's own account.", opensPeople: true },
   'behavioral_events.event_definitions.read_write': { description: 'Manage event definitions.', opensPeople: false },
   'analytics.behavioral_events.send': { description: 'Send event occurrences.', opensPeople: false },
@@ -48,6 +53,19 @@ export const GRANTABLE_SCOPES: readonly Scope[] = [
 
 export const ROLES = ['admin', 'member'] as const;
 export type Role = (typeof ROLES)[number];
+
+const OF_ADMINISTRATORS: ReadonlySet<Scope> = new Set(['audit_log.read']);
+/** The scopes that keys can have in an organization where their owner has this role. */
+export function scopesOf(role: Role): readonly Scope[] {
+  return role === 'admin' ? SCOPES : SCOPES.filter((scope) => !OF_ADMINISTRATORS.has(scope));
+}
+
+/** Those of the scopes of a key that count in the organization that it acts in. */
+export function scopesWithin(scopes: ReadonlySet<Scope>, role: Role | undefined): ReadonlySet<Scope> {
+  if (role === undefined || role === 'admin') return scopes;
+  const own = scopesOf(role);
+  return new Set([...scopes].filter((scope) => own.includes(scope)));
+}
 
 /** The organization that a caller acts in, with their role. */
 export interface ActingOrganization {

@@ -79,6 +79,8 @@ const AuditEntrySchema = defineEntity({
     detail: p.text().nullable(),
     /** For the call of a tool of an MCP connection: never its arguments or its result. */
     toolCall: p.json<AuditedToolCall>().nullable(),
+    /** The place in the order of the commits. Null until a reader follows the log. */
+    number: p.bigint('number').nullable(),
   },
   indexes: [
     { name: 'audit_entry_organization_index', properties: ['organizationId', 'occurredAt', 'id'] },
@@ -89,12 +91,14 @@ const AuditEntrySchema = defineEntity({
       where: IS_NOT_RECORDING,
     },
     { name: 'audit_entry_target_index', properties: ['targetId', 'occurredAt'] },
-    // For the deletion of an account: invitations to its e-mail address.
+    { name: 'audit_entry_number_index', properties: ['organizationId', 'number'], where: 'number is not null' },
     {
-      name: 'audit_entry_invited_index',
-      properties: ['targetLabel'],
-      where: `target_type = 'OrganizationInvitation'`,
+      name: 'audit_entry_unnumbered_index',
+      properties: ['organizationId', 'occurredAt', 'id'],
+      where: 'number is null',
     },
+    // For the deletion of an account: invitations to its e-mail address.
+    { name: 'audit_entry_invited_index', properties: ['targetLabel'], where: `target_type = 'OrganizationInvitation'` },
   ],
 });
 
@@ -136,6 +140,7 @@ const WITH_ORIGIN: ReadonlySet<string> = new Set([
   'createServiceAccountApiKey',
   'connectApp',
   'exportOrganization',
+  'exportAuditLog',
   'acceptOrganizationInvitation',
 ]);
 

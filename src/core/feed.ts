@@ -10,6 +10,7 @@ import {
 } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
 import type { OrganizationId, UserId } from './ids.ts';
+import { numberRows } from './postgres/numbering.ts';
 import { listOf } from './postgres/reading/queries.ts';
 import type { Notifier } from './postgres/notifications.ts';
 
@@ -208,34 +209,14 @@ async function writeEntries(em: EntityManager, entries: readonly NewFeedEntry[],
       as e(organization_id, type, subject_type, subject_id, reader_id, data, position)`.execute(em.getKysely());
 }
 
-/** Maximum number of entries that are numbered at once. The next reader numbers the others. */
-const MAX_NUMBERED = 10_000;
-
-/**
- * Numbers the entries of committed transactions, in the order in which they were written. It is done by readers, so that changes need not wait
- * for each other. An entry gets a number after all entries that were visible before it, so that a reader who follows the numbers misses none.
- */
-export async function numberFeed(em: EntityManager, organizationId: OrganizationId): Promise<void> {
-  await em.fork().transactional(async (transaction) => {
-    const tables = transaction.getKysely();
-    await sql`insert into feed_stream (organization_id, last_id) values (${organizationId}, 0) on conflict do nothing`.execute(
-      tables,
-    );
-    await sql`select from feed_stream where organization_id = ${organizationId} for update`.execute(tables);
-    // Its snapshot is taken after the lock was obtained, so that it sees what the previous one has numbered.
-    await sql`
-      with numbered as (
-        update feed_entry as e set id = s.last_id + n.number
-        from feed_stream as s, (
-          select p.key, row_number() over (order by p.recorded_at, p.position) as number
-          from feed_entry as p where p.organization_id = ${organizationId} and p.id is null
-          order by p.recorded_at, p.position limit ${MAX_NUMBERED}
-        ) as n
-        where e.organization_id = ${organizationId} and s.organization_id = ${organizationId} and e.key = n.key
-        returning e.key
-      )
-      update feed_stream as s set last_id = last_id + (select count(*) from numbered) where s.organization_id = ${organizationId}`.execute(
-      tables,
-    );
+/** Numbers the entries of committed transactions, in the order in which they were written. */
+export function numberFeed(em: EntityManager, organizationId: OrganizationId): Promise<void> {
+  return numberRows(em, organizationId, {
+    table: 'feed_entry',
+    stream: 'feed_stream',
+    number: 'id',
+    last: 'last_id',
+    key: ['key'],
+    order: ['recorded_at', 'position'],
   });
 }

@@ -142,7 +142,11 @@ export const COMMANDS = {
         `${ROLES.join(' or ')}; by default a new member of an existing organization is a member; the first of a new one is an admin`,
         oneOf(ROLES),
       ),
-      scopes: repeated('--scope S', `scopes of the key, by default all: ${SCOPES.join(', ')}`, oneOf(SCOPES)),
+      scopes: repeated(
+        '--scope S',
+        `scopes of the key, by default all that the role can have: ${SCOPES.join(', ')}`,
+        oneOf(SCOPES),
+      ),
       label: optional('--name NAME', 'name of the key, at most 100 characters', accepted(KEY.name)),
       expires: optional(
         '--expires WHEN',

@@ -1,7 +1,7 @@
 import { settleChanges } from '../core/authority.ts';
 import { recordAudit, operatorEntry } from '../core/audit.ts';
 import type { ApiKeyId, OrganizationId, UserId } from '../core/ids.ts';
-import { type Role, SCOPES, type Scope } from '../core/access.ts';
+import { type Role, SCOPES, type Scope, scopesOf } from '../core/access.ts';
 import type { Dependencies } from '../gateway/dependencies.ts';
 import { issueApiKey, recordUnboundKey } from '../domains/api-keys/public.ts';
 import { ensureMember } from '../domains/memberships/public.ts';
@@ -33,7 +33,7 @@ interface WantedKey {
   /** Whether the key is unbound although `organization` is given. */
   readonly allOrganizations?: boolean;
   readonly role?: Role | undefined;
-  /** By default all scopes. */
+  /** By default all that the role can have. */
   readonly scopes?: readonly Scope[] | undefined;
   readonly name?: string | undefined;
   /** By default the key does not expire. */
@@ -54,7 +54,7 @@ export async function issueKey(
   { database, sql, config, now, newId }: Dependencies,
   wanted: WantedKey,
 ): Promise<IssuedKey> {
-  const { email, organization: slug, role, scopes = SCOPES, name = 'Created at the command line', expiresAt } = wanted;
+  const { email, organization: slug, role, name = 'Created at the command line', expiresAt } = wanted;
   const issued = await database.em.fork().transactional(async (em) => {
     const settings = { defaultSubscriptions: config.DEFAULT_SUBSCRIPTION };
     const { user, isNew: createdUser } = await findOrCreateUser({ em, now, newId }, email.toLowerCase());
@@ -68,6 +68,7 @@ export async function issueKey(
         { role: found.isNew ? 'admin' : role, otherwise: 'member', at: now() },
       ));
     const organizationId = wanted.allOrganizations ? null : (found?.organization.id ?? null);
+    const scopes = wanted.scopes ?? (organizationId === null || !membership ? SCOPES : scopesOf(membership.role));
     const { apiKey, key } = await issueApiKey(
       { em, now, newId },
       { userId: user.id, organizationId, name, scopes, expiresAt },
@@ -89,7 +90,7 @@ export async function issueKey(
       userId: user.id,
       organizationId,
       role: organizationId === null ? null : (membership?.role ?? null),
-      scopes,
+      scopes: [...scopes],
       createdUser,
       createdOrganization: found?.isNew ?? false,
     };

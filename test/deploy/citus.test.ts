@@ -47,6 +47,7 @@ const FAULTS = `
 /** Tables with an organization that stay on the coordinator, each with the reason. */
 const LOCAL: Readonly<Record<string, string>> = {
   audit_entry: 'some entries have no organization',
+  audit_stream: 'is read with the entries',
   deleted_session: 'belongs to a job',
   deletion_job: 'is found by its state, and may have no organization',
   idempotency_key: 'is found by its user, and may have no organization',

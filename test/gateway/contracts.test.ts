@@ -45,6 +45,7 @@ test('routes have the published methods, paths, operations and statuses', () => 
     GET /events/event-occurrences/2026-03 searchEventOccurrences 200 | 400 401 403 404 429 500 503
     GET /events/event-occurrences/2026-03/event-types listEventTypes 200 | 400 401 403 404 429 500 503
     GET /v1/api-keys listApiKeys 200 | 400 401 403 404 429 500 503
+    GET /v1/audit-log listAuditLog 200 | 400 401 403 404 429 500 503
     GET /v1/connected-apps listConnectedApps 200 | 400 401 403 404 429 500 503
     GET /v1/event-definitions/:name/occurrences/export exportEventOccurrences 200 | 400 401 403 404 429 500 503
     GET /v1/feed listFeed 200 | 400 401 404 429 500 503

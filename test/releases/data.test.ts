@@ -56,6 +56,7 @@ async function leaveMore({ gateway, kept }: WriteWorkspace): Promise<void> {
   await rest('/v1/mcp-connections', { name: 'With OAuth', type: 'remote', serverUrl: oauth.serverUrl });
   await oauth.stop();
   await rest('/v1/api-keys', { name: 'Kept', scopes: ['social'] }, { 'User-Agent': 'Kept/1' });
+  await gateway.rest('GET', '/v1/audit-log', { key });
   const weak = await gateway.createKey({ scopes: ['social'] });
   await gateway.rest('POST', '/v1/sessions', { key: weak.key, body: { title: 'Refused' } });
   const { email } = await gateway.createKey();

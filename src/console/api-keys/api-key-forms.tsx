@@ -28,6 +28,7 @@ const PRESETS: readonly (readonly [value: string, name: string, needs: (scope: S
       scope === 'ANALYTICS_BEHAVIORAL_EVENTS_SEND' || scope === 'BEHAVIORAL_EVENTS_EVENT_DEFINITIONS_READ_WRITE',
   ],
   ['tools', 'MCP client: calls the tools of MCP connections', (scope) => scope === 'MCP_CONNECTIONS_USE'],
+  ['audit', 'Audit log: a program that keeps it elsewhere', (scope) => scope === 'AUDIT_LOG_READ'],
   ['read', 'Read only', (scope) => scope.endsWith('_READ')],
   ['all', 'Everything that your own key may do', () => true],
 ];

@@ -1,4 +1,6 @@
 import { OPERATION_WORDS, changeOf } from './audit-words.ts';
+import { useScope } from '../parts/caller.ts';
+import { FileExport } from '../parts/file-export.tsx';
 import { FilterChips } from '../parts/filter-chips.tsx';
 import { CheckField, ChoiceField, Filters, InputField, momentOf, useFilter } from '../parts/filters.tsx';
 import { Refusal } from './history.tsx';
@@ -38,7 +40,13 @@ function useAuditFilters() {
   };
   // An operation that records is shown when it is asked for.
   const shown = fields.recording[0] || operation ? filter : { ...filter, isRecording: false };
-  return { fields, shown, isFiltered: Object.keys(filter).length > 0 };
+  // What a file can be limited to.
+  const range = {
+    ...(operation && { operations: operation }),
+    ...(occurredFrom && { from: occurredFrom }),
+    ...(occurredBefore && { before: occurredBefore }),
+  };
+  return { fields, shown, range, isFiltered: Object.keys(filter).length > 0 };
 }
 
 type Fields = ReturnType<typeof useAuditFilters>['fields'];
@@ -79,7 +87,8 @@ function AuditChips({ fields, people }: { readonly fields: Fields; readonly peop
 }
 
 export function AuditLogPage() {
-  const { fields, shown, isFiltered } = useAuditFilters();
+  const { fields, shown, range, isFiltered } = useAuditFilters();
+  const mayExport = useScope('AUDIT_LOG_READ');
   const people = usePeople();
   const list = usePages('AuditLog', { first: 50, filter: shown }, ({ viewer }) => viewer.organization?.auditLog);
   const empty = isFiltered ? 'No entry matches this filter.' : 'Nothing has been changed yet.';
@@ -87,6 +96,19 @@ export function AuditLogPage() {
     <PageFrame title="Audit log" intro="Every change in this organization, latest first.">
       <AuditFilters fields={fields} people={people} />
       <AuditChips fields={fields} people={people} />
+      {mayExport && (
+        <div class="actions">
+          <FileExport
+            label="Save as a file…"
+            path={`/v1/audit-log?${new URLSearchParams(range)}`}
+            name="audit-log.ndjson"
+            type="application/x-ndjson"
+          />
+          <span class="soft">
+            Everybody’s entries of this time and action, recording too, in the order of the changes.
+          </span>
+        </div>
+      )}
       <List
         label="Audit log"
         list={list}

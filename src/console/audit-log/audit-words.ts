@@ -100,6 +100,7 @@ export const OPERATION_WORDS: readonly (readonly [group: string, words: Readonly
       applyRetention: 'Deleted what is older than the retention',
       deleteOrganization: 'Deleted the organization',
       exportOrganization: 'Exported everything',
+      exportAuditLog: 'Took the audit log away',
       setSubscription: 'Changed the subscription',
       inviteOrganizationMember: 'Invited somebody',
       revokeOrganizationInvitation: 'Revoked an invitation',

@@ -10,11 +10,13 @@ interface FileExportProps {
   readonly path: string;
   /** The name of the file. */
   readonly name: string;
+  /** Its media type, if the address has several. */
+  readonly type?: string;
   readonly isLast?: (line: string) => boolean;
 }
 
 /** A button that downloads a large file, with its progress. */
-export function FileExport({ label, path, name, isLast }: FileExportProps) {
+export function FileExport({ label, ...file }: FileExportProps) {
   const [progress, setProgress] = useState<Progress>();
   const [words, setWords] = useState('');
   const [fault, setFault] = useState('');
@@ -38,7 +40,7 @@ export function FileExport({ label, path, name, isLast }: FileExportProps) {
       last = next;
       setProgress(next);
     };
-    const found = await downloadLarge({ path, name, signal, onProgress, ...(isLast && { isLast }) });
+    const found = await downloadLarge({ ...file, signal, onProgress });
     running.current = undefined;
     setProgress(undefined);
     setFault(found ? sentenceOf(found) : '');

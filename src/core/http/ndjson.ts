@@ -1,6 +1,7 @@
 import type { OperationContext } from '../operation.ts';
 import { type HttpAnswer, answerWith } from './messages.ts';
 
+export const NDJSON_TYPE = 'application/x-ndjson';
 const encoder = new TextEncoder();
 
 /**
@@ -41,7 +42,7 @@ export const FILE_NAME_HEADER = {
 
 export function ndjsonHeaders(name: string) {
   return {
-    'Content-Type': 'application/x-ndjson; charset=utf-8',
+    'Content-Type': `${NDJSON_TYPE}; charset=utf-8`,
     'Content-Disposition': `attachment; filename="${name}.ndjson"`,
   };
 }

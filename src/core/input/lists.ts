@@ -79,3 +79,10 @@ function renameCursor(error: unknown): never {
     error.faults.map((fault) => (fault.path[0] === 'after' ? { ...fault, path: ['cursor'] } : fault)),
   );
 }
+
+/** A query repeats a parameter, or joins its values by commas. */
+export function splitByComma(given: unknown): unknown {
+  const parts: readonly unknown[] = Array.isArray(given) ? given : [given];
+  if (given === undefined) return undefined;
+  return parts.flatMap((part) => (typeof part === 'string' ? part.split(',') : [part]));
+}

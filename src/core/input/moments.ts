@@ -32,6 +32,16 @@ export function momentInput() {
     });
 }
 
+const DAY = /^\d{4}-\d\d-\d\d$/;
+
+/** The same, or a day (UTC), which means its first moment. */
+export function dayOrMomentInput() {
+  return z.preprocess(
+    (value) => (typeof value === 'string' && DAY.test(value) ? `${value}T00:00:00.000Z` : value),
+    momentInput(),
+  );
+}
+
 /** The time of something that has been recorded. An earlier one comes from a clock that is not set, or from another unit. */
 export function recentMomentInput() {
   return momentInput().refine(

@@ -21,6 +21,7 @@ import {
   isOfMember,
   isReached,
   limitingKey,
+  requireScopesOf,
 } from './policy.ts';
 import {
   API_KEYS,
@@ -59,8 +60,10 @@ export const createApiKey = defineOperation({
     const expiresAt = await requireNotStronger(context, input);
     await lockOwner(em, actor.userId);
     // The key of a service account is bound.
-    if (boundTo !== null && !isOfServiceAccount)
-      await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
+    if (boundTo !== null && !isOfServiceAccount) {
+      const { role } = await lockMembership(em, { userId: actor.userId, organizationId: boundTo });
+      requireScopesOf(role, input.scopes);
+    }
     const owner = { userId: actor.userId, isOfServiceAccount, organizationId: boundTo };
     const created = await issueApiKey(context, { ...input, ...owner, expiresAt });
     await recordUnboundKey(em, created.apiKey, (target) => auditEntry(context, 'createApiKey', target));
@@ -129,13 +132,14 @@ async function lockOwner(em: EntityManager, userId: UserId): Promise<void> {
 async function lockMembership(
   em: EntityManager,
   { userId, organizationId }: { userId: UserId; organizationId: OrganizationId },
-): Promise<void> {
+): Promise<Membership> {
   const membership = await em.findOne(
     Membership,
     { organization: organizationId, user: userId },
     { lockMode: LockMode.PESSIMISTIC_READ },
   );
   if (!membership) throw notFound('organization');
+  return membership;
 }
 
 /**

@@ -1,5 +1,16 @@
 import type { ApiKeyId, OrganizationId, UserId } from '../../core/ids.ts';
-import { type Access, type Actor, CREDENTIAL_KINDS, type CredentialKind, hasAccess } from '../../core/access.ts';
+import {
+  type Access,
+  type Actor,
+  CREDENTIAL_KINDS,
+  type CredentialKind,
+  type Role,
+  type Scope,
+  hasAccess,
+  scopesOf,
+} from '../../core/access.ts';
+import { ForbiddenError } from '../../core/errors.ts';
+import { enumValue, enumValues, wording } from '../../core/text/wording.ts';
 import { type Reach, isWithin } from '../../core/postgres/reading/reach.ts';
 
 /** No acting organization is required, because an unbound key can read and change the unbound keys of its user without one. */
@@ -66,4 +77,11 @@ export function mayManage(
     isReached(actor, key) &&
     (kinds === REVOCABLE || !isOfMember(actor, key))
   );
+}
+
+/** @throws ForbiddenError for a scope that keys cannot have where their owner has this role. */
+export function requireScopesOf(role: Role, scopes: readonly Scope[]): void {
+  const excess = scopes.filter((scope) => !scopesOf(role).includes(scope));
+  if (excess.length > 0)
+    throw new ForbiddenError(wording`scopes: ${enumValues(excess)} cannot be given to the role ${enumValue(role)}`);
 }

@@ -1,6 +1,6 @@
 import { type InferKyselyDB, defineEntity, p } from '@mikro-orm/postgresql';
 import { type Refusal, REFUSALS } from '../../core/audit.ts';
-import type { ApiKeyId } from '../../core/ids.ts';
+import type { ApiKeyId, OrganizationId } from '../../core/ids.ts';
 import { ApiKey } from '../api-keys/public.ts';
 
 const RefusedAttemptSchema = defineEntity({
@@ -37,3 +37,19 @@ export class ErasedActor extends ErasedActorSchema.class {}
 ErasedActorSchema.setClass(ErasedActor);
 
 export type ErasedActorTables = InferKyselyDB<typeof ErasedActorSchema>;
+
+const AuditStreamSchema = defineEntity({
+  name: 'AuditStream',
+  tableName: 'audit_stream',
+  properties: {
+    /** Not a foreign key, like that of the entries. */
+    organizationId: p.uuid().$type<OrganizationId>().primary(),
+    lastNumber: p.bigint('number'),
+  },
+});
+
+/** The number of the last entry that can be followed. */
+export class AuditStream extends AuditStreamSchema.class {}
+AuditStreamSchema.setClass(AuditStream);
+
+export type AuditStreamTables = InferKyselyDB<typeof AuditStreamSchema>;

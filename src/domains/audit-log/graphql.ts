@@ -13,13 +13,12 @@ import { placeFromKey, toGlobalId } from '../../core/graphql/global-ids.ts';
 import { nodeType, resolveNode } from '../../core/graphql/nodes.ts';
 import { listType } from '../../core/graphql/lists.ts';
 import { needs } from '../../core/graphql/selection.ts';
-import { type Access, type Actor, hasAccess } from '../../core/access.ts';
 import { apiKeyField } from '../api-keys/graphql.ts';
 import { READ_API_KEYS } from '../api-keys/public.ts';
-import { EVENT_DEFINITIONS } from '../event-definitions/public.ts';
 import { organizationList } from '../organizations/graphql/organization-list.ts';
 import { ActorType } from '../organizations/graphql/actors.ts';
 import { auditEntryFilter } from './input.ts';
+import { AUDIT_TEXTS as TEXTS, TOOL_CALL_TEXT, actorLabelOf, labelOf } from './documents.ts';
 import { listAuditEntries, readAuditEntries } from './operations.ts';
 import type { AuditEntryRow } from './queries.ts';
 
@@ -78,53 +77,6 @@ const AuditedToolCallType = builder.objectRef<AuditedToolCall>('AuditedToolCall'
   }),
 });
 
-const TEXTS = {
-  operation:
-    'Name of the operation, such as `revokeApiKey`. For a refused attempt it can also be the name of a GraphQL field, or `graphql` when the request was refused before its document was read.',
-  targetType:
-    'Type of the changed object: a GraphQL type, `Broadcast`, `BroadcastChannel`, or `OperationManifest`. For a refused attempt it is `ApiKey`.',
-  targetId:
-    'Global id of the changed object, which may have been deleted since. Null when several objects were changed at once, and for a deleted account. For a refused attempt it is the id of the API key.',
-  target:
-    'The changed object, as `node` finds it by `targetId`. Null like `targetId`, when the object has been deleted since, when the caller cannot read it, and for types that `node` does not find.',
-  targetLabel:
-    'Name of the changed object at that time: of a person with the e-mail address, of an API key with its preview, of an invitation the invited address, of an event definition and a service account its name. It stays when the object is gone, and is null after the deletion of the account that it names, for other types, without the scope `api_keys.read` or `behavioral_events.event_definitions.read_write` for objects of these scopes, and for entries written before this field existed.',
-  actor:
-    'Who did it: a person, also after they left the organization, or a service account. Null for a deleted account, the command line and jobs.',
-  actorLabel:
-    'Who did it, for people: name and e-mail address, the name of a service account, or `Deleted person` with hexadecimal digits that are the same in all entries of a person whose account was deleted. Null for the command line, for jobs, for a deleted service account, and for accounts that were deleted before this field existed.',
-  apiKey:
-    'The API key that was used, which may be revoked. Null for the command line, for jobs, and for an unbound key or a sign-in of another user.',
-  clientAddress:
-    'Address from which a person signed in, a key or the grant of a client was created, an invitation was accepted, or the organization was exported. Null for other operations, after the deletion of the account that did it, and for entries written before this field existed.',
-  userAgent:
-    '`User-Agent` of the request, at most 500 characters. Null like `clientAddress`, and when the client sends none.',
-  requestIdOrigin:
-    'Who chose `requestId`. Null for the command line, for jobs, and for entries written before this field existed.',
-  changedFields:
-    'Names of the fields that an update changed, without their values, such as `toolPolicy`. Null for other operations, for updates that do not name them, and for entries written before this field existed.',
-  detail:
-    'For a refused attempt what the caller was told, such as the scope that the key lacks. For others the new value of what has few values, such as a state, a role, a visibility or `isPinned`, as REST names it: `public`; of several fields `mode: planning, visibility: public`. Null for operations that set no such value, and for entries written before this field existed.',
-} as const;
-
-/** Whoever reads the log can read names of people, and invitations. */
-const LABEL_ACCESS: ReadonlyMap<string, Access> = new Map([
-  ['ApiKey', READ_API_KEYS],
-  ['EventDefinition', EVENT_DEFINITIONS],
-]);
-
-function labelOf(
-  { targetType, targetLabel }: AuditEntryRow,
-  _: object,
-  { actor }: { readonly actor: Actor },
-): string | null {
-  const access = LABEL_ACCESS.get(targetType);
-  return access && !hasAccess(actor, access) ? null : targetLabel;
-}
-
-const TOOL_CALL_TEXT =
-  'For `callMcpTool`: what is recorded of the call, before it and again after it. Null for others.';
-
 function actorOf({
   userId: id,
   email,
@@ -136,11 +88,6 @@ function actorOf({
   return id !== null && createdAt !== null && updatedAt !== null
     ? { id, email, name, createdAt, updatedAt, role }
     : null;
-}
-
-function actorLabelOf({ erasedLabel, email, name }: AuditEntryRow): string | null {
-  if (erasedLabel !== null) return `Deleted person ${erasedLabel}`;
-  return email !== null && name !== null ? `${name} (${email})` : (email ?? name);
 }
 
 const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
@@ -173,7 +120,7 @@ const AuditEntryType = nodeType<AuditEntryRow>('AuditEntry', {
       nullable: true,
       description: TEXTS.targetLabel,
       extensions: needs<AuditEntryRow>('targetType', 'targetLabel'),
-      resolve: labelOf,
+      resolve: (row, _, { actor }) => labelOf(row, actor),
     }),
     actor: t.field({
       type: ActorType,

@@ -3,7 +3,8 @@ import type { Module } from '../../core/module.ts';
 import { deletionStep, DELETION_BATCH } from '../../core/module.ts';
 import { DAY_MS } from '../../core/text/timestamps.ts';
 import { AuditEntry, AuditOrigin } from '../../core/audit.ts';
-import { ErasedActor, RefusedAttempt } from './entity.ts';
+import { auditLogRoutes } from './rest.ts';
+import { AuditStream, ErasedActor, RefusedAttempt } from './entity.ts';
 import {
   AUDIT_ENTRIES,
   deleteAuditEntries,
@@ -13,9 +14,9 @@ import {
 } from './queries.ts';
 
 export const auditLog = {
-  entities: [AuditEntry, AuditOrigin, ErasedActor, RefusedAttempt],
+  entities: [AuditEntry, AuditOrigin, AuditStream, ErasedActor, RefusedAttempt],
   graphql: () => import('./graphql.ts'),
-  routes: [],
+  routes: auditLogRoutes,
   pages: [],
   jobs: () => [],
   cleanups: {

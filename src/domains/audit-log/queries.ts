@@ -1,21 +1,25 @@
 import { randomBytes } from 'node:crypto';
 import type { EntityManager } from '@mikro-orm/postgresql';
 import { sql } from 'kysely';
+import { requireOrganization } from '../../core/access.ts';
 import { AUDIT_ENTRY_COLUMNS, type AuditTables, IS_NOT_RECORDING, RECORDING_OPERATIONS } from '../../core/audit.ts';
 import { keysOf } from '../../core/keys-of.ts';
 import type { StepContext } from '../../core/module.ts';
+import type { OperationContext } from '../../core/operation.ts';
+import { numberRows } from '../../core/postgres/numbering.ts';
+import { WORK } from '../../core/work-budget.ts';
 import type { OrganizationId, UserId } from '../../core/ids.ts';
 import { defineList, inActingOrganization } from '../../core/postgres/reading/lists.ts';
 import { type Readable, type RowOf, anyOf, queriesOn } from '../../core/postgres/reading/queries.ts';
 import type { ApiKeyTables } from '../api-keys/public.ts';
 import type { ActorRow, UserRow, UserTables } from '../users/public.ts';
-import type { ErasedActorTables } from './entity.ts';
-import type { AuditEntryFilter } from './input.ts';
+import type { AuditStreamTables, ErasedActorTables } from './entity.ts';
+import { type AuditEntryFilter, type FollowAuditLogInput, MAX_PAGE } from './input.ts';
 
-const db = queriesOn<AuditTables & ApiKeyTables & UserTables & ErasedActorTables>();
+const db = queriesOn<AuditTables & ApiKeyTables & UserTables & ErasedActorTables & AuditStreamTables>();
 
 /** An entry and the account that owns its key. It is null for deleted accounts, the command line and jobs. */
-export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId'> {
+export interface AuditEntryRow extends Omit<RowOf<Readable<AuditTables>['audit_entry']>, 'organizationId' | 'number'> {
   readonly userId: UserId | null;
   readonly email: UserRow['email'];
   readonly name: UserRow['name'];
@@ -47,43 +51,139 @@ interface AuditEntryConditions extends AuditEntryFilter {
   readonly moments?: readonly string[];
 }
 
+const ENTRIES = db
+  .selectFrom('audit_entry as a')
+  .leftJoin('api_key as k', 'k.id', 'a.key_id')
+  .leftJoin('user_account as u', (join) => join.onRef('u.id', '=', 'k.user_id').on('u.service_deleted_at', 'is', null))
+  .leftJoin('erased_actor as x', 'x.key_id', 'a.key_id')
+  .leftJoin('audit_origin as f', (join) =>
+    join.onRef('f.entry_occurred_at', '=', 'a.occurred_at').onRef('f.entry_id', '=', 'a.id'),
+  );
+
+const COMMON = {
+  name: () => 'AUDIT_ENTRY',
+  alias: 'a',
+  columns: [...AUDIT_ENTRY_COLUMNS.filter((name) => name !== 'organizationId' && name !== 'number'), ...keysOf(USER)],
+  expressions: USER,
+  always: ['occurredAt'],
+  reach: inActingOrganization,
+} as const;
+
 /** The entries of the acting organization. */
-export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OCCURRED_AT'>()(
-  db
-    .selectFrom('audit_entry as a')
-    .leftJoin('api_key as k', 'k.id', 'a.key_id')
-    .leftJoin('user_account as u', (join) =>
-      join.onRef('u.id', '=', 'k.user_id').on('u.service_deleted_at', 'is', null),
-    )
-    .leftJoin('erased_actor as x', 'x.key_id', 'a.key_id')
-    .leftJoin('audit_origin as f', (join) =>
-      join.onRef('f.entry_occurred_at', '=', 'a.occurred_at').onRef('f.entry_id', '=', 'a.id'),
-    ),
-  {
-    name: () => 'AUDIT_ENTRY',
-    alias: 'a',
-    columns: [...AUDIT_ENTRY_COLUMNS.filter((name) => name !== 'organizationId'), ...keysOf(USER)],
-    expressions: USER,
-    always: ['occurredAt'],
-    reach: inActingOrganization,
-    filter: ({ oneOf, between }) => ({
-      actorIds: (userIds) => sql`k.user_id = any(${userIds}::uuid[])`,
-      operations: oneOf('operation'),
-      isRefused: { inText: (isRefused) => (isRefused ? sql`a.refusal is not null` : sql`a.refusal is null`) },
-      isRecording: {
-        inText: (isRecording) =>
-          isRecording ? sql`a.operation = any(${RECORDING_OPERATIONS}::text[])` : sql`a.${sql.raw(IS_NOT_RECORDING)}`,
-      },
-      targetIds: oneOf('targetId', 'uuid'),
-      sources: oneOf('source'),
-      ...between('occurred', 'occurredAt'),
-      ids: oneOf('id', 'uuid'),
-      moments: (moments, value) =>
-        sql`(a.occurred_at, a.id) in (select * from unnest(${moments}::timestamptz[], ${value('ids')}::uuid[]))`,
-    }),
-    orders: { OCCURRED_AT: { occurredAt: 'timestamptz' } },
-  },
-);
+export const AUDIT_ENTRIES = defineList<AuditEntryRow, AuditEntryConditions, 'OCCURRED_AT'>()(ENTRIES, {
+  ...COMMON,
+  filter: ({ oneOf, between }) => ({
+    actorIds: (userIds) => sql`k.user_id = any(${userIds}::uuid[])`,
+    operations: oneOf('operation'),
+    isRefused: { inText: (isRefused) => (isRefused ? sql`a.refusal is not null` : sql`a.refusal is null`) },
+    isRecording: {
+      inText: (isRecording) =>
+        isRecording ? sql`a.operation = any(${RECORDING_OPERATIONS}::text[])` : sql`a.${sql.raw(IS_NOT_RECORDING)}`,
+    },
+    targetIds: oneOf('targetId', 'uuid'),
+    sources: oneOf('source'),
+    ...between('occurred', 'occurredAt'),
+    ids: oneOf('id', 'uuid'),
+    moments: (moments, value) =>
+      sql`(a.occurred_at, a.id) in (select * from unnest(${moments}::timestamptz[], ${value('ids')}::uuid[]))`,
+  }),
+  orders: { OCCURRED_AT: { occurredAt: 'timestamptz' } },
+});
+
+type FollowedRow = AuditEntryRow & { readonly number: number };
+interface FollowedConditions extends Pick<FollowAuditLogInput, 'operations'> {
+  readonly after: number;
+  readonly until: number;
+  readonly occurredFrom?: string | undefined;
+  readonly occurredBefore?: string | undefined;
+}
+
+/** The numbered ones, in the order of the commits. */
+const FOLLOWED = defineList<FollowedRow, FollowedConditions, 'NUMBER'>()(ENTRIES, {
+  ...COMMON,
+  columns: [...COMMON.columns, 'number'],
+  filter: ({ oneOf, between }) => ({
+    after: (after) => sql`a.number > ${after}::bigint`,
+    until: (until) => sql`a.number <= ${until}::bigint`,
+    operations: oneOf('operation'),
+    ...between('occurred', 'occurredAt'),
+  }),
+  orders: { NUMBER: { number: 'bigint' } },
+});
+
+export interface FollowedPage {
+  readonly entries: readonly AuditEntryRow[];
+  readonly nextCursor: string;
+  /** Whether more entries follow. A page with few or no entries can have looked at as many as one page may. */
+  readonly hasMore: boolean;
+  readonly head: number;
+  readonly isNumbered: boolean;
+}
+
+/** How long the end of a tool call is waited for. */
+const OPEN_CALL_MS = 15 * 60_000;
+
+/** A page of the entries after a number, up to the last one. Entries that have none get it first. */
+export async function readFollowed(
+  context: Pick<OperationContext, 'actor' | 'em' | 'sql' | 'now'>,
+  { after, limit, from, before, operations }: Omit<FollowAuditLogInput, 'cursor'> & { readonly after: number },
+): Promise<FollowedPage> {
+  const { id } = requireOrganization(context.actor);
+  const openSince = new Date(context.now().getTime() - OPEN_CALL_MS).toISOString();
+  const isEnded = sql<boolean>`(p.tool_call is null or p.tool_call ? 'outcome' or p.occurred_at < ${openSince})`;
+  const { primary } = context.sql;
+  const due = db
+    .selectFrom('audit_entry as p')
+    .select('p.id')
+    .where('p.organization_id', '=', id)
+    .where('p.number', 'is', null)
+    .where(isEnded)
+    .limit(1);
+  const stateOf = () => {
+    const own = db.selectFrom('audit_entry as n').where('n.organization_id', '=', id).where('n.number', '>', after);
+    const last = db.selectFrom('audit_stream as s').select('s.last_number').where('s.organization_id', '=', id);
+    return primary.first(
+      db.selectNoFrom((eb) => [
+        eb.exists(due).as('isDue'),
+        sql<number>`coalesce(${last}, 0)`.as('head'),
+        own.select('n.number').orderBy('n.organization_id').orderBy('n.number').limit(1).as('nearest'),
+      ]),
+    );
+  };
+  let state = await stateOf();
+  if (state?.isDue === true) {
+    await numberRows(context.em, id, AUDIT_NUMBERS, isEnded);
+    state = await stateOf();
+  }
+  const { head = 0, nearest = null, isDue = false } = state ?? {};
+  const until = Math.max(after, Math.min(head, (nearest ?? head) + WORK.feedEntries - 1));
+  const page = await FOLLOWED.page(
+    { ...context, sql: primary },
+    {
+      filter: { after, until, operations, occurredFrom: from, occurredBefore: before },
+      order: { field: 'NUMBER', direction: 'ASC' },
+      page: { first: limit },
+      maxPageSize: MAX_PAGE,
+    },
+  );
+  const next = page.hasNextPage ? (page.rows.at(-1)?.number ?? until) : until;
+  return {
+    entries: page.rows,
+    nextCursor: String(next),
+    hasMore: page.hasNextPage || until < head || isDue === true,
+    head,
+    isNumbered: isDue !== true,
+  };
+}
+
+const AUDIT_NUMBERS = {
+  table: 'audit_entry',
+  stream: 'audit_stream',
+  number: 'number',
+  last: 'last_number',
+  key: ['occurred_at', 'id'],
+  order: ['occurred_at', 'id'],
+} as const;
 
 /** Deletes a batch of the entries from before a time, of one organization or of all, the earliest first. @returns how many were deleted. */
 export async function deleteAuditEntries(
@@ -125,6 +225,12 @@ export async function deleteEntriesOf(
     .where((eb) => eb(eb.refTuple('occurred_at', 'id'), 'in', some.$asTuple('occurred_at', 'id')))
     .returning('id')
     .execute();
+  if (deleted.length === 0)
+    await em
+      .getKysely<Readable<AuditStreamTables>>()
+      .deleteFrom('audit_stream')
+      .where('organization_id', '=', organizationId)
+      .execute();
   return deleted.map(({ id }) => id);
 }
 

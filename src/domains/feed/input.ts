@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { FEED_TYPES } from '../../core/feed.ts';
+import { splitByComma } from '../../core/input/lists.ts';
 import { createdBetween } from '../../core/input/moments.ts';
 import { cursorSchema } from '../session-events/public.ts';
 
@@ -8,13 +9,6 @@ export const MAX_PAGE = 1000;
 
 const RANGE = `must be from 1 to ${MAX_PAGE}`;
 const types = z.array(z.enum(FEED_TYPES)).max(FEED_TYPES.length);
-
-/** A query repeats a parameter, or joins its values by commas. */
-function splitByComma(given: unknown): unknown {
-  const parts: readonly unknown[] = Array.isArray(given) ? given : [given];
-  if (given === undefined) return undefined;
-  return parts.flatMap((part) => (typeof part === 'string' ? part.split(',') : [part]));
-}
 
 /** Query parameters of a page. */
 export const listFeedInput = z.strictObject({

@@ -17,6 +17,7 @@ import {
   issueApiKey,
   listApiKeys,
   requireNotStronger,
+  requireScopesOf,
   revokeKeys,
 } from '../api-keys/public.ts';
 import { lockOrganization } from '../organizations/public.ts';
@@ -142,7 +143,8 @@ export const createServiceAccountApiKey = defineOperation({
   errors: [NotFoundError, ConflictError],
   run: async (context, { serviceAccountId, ...input }): Promise<CreatedApiKey> => {
     const expiresAt = await requireNotStronger(context, input);
-    const { id } = await loadServiceAccount(context, serviceAccountId);
+    const { id, serviceRole } = await loadServiceAccount(context, serviceAccountId);
+    requireScopesOf(serviceRole ?? 'member', input.scopes);
     const organizationId = requireOrganization(context.actor).id;
     return issueApiKey(context, { ...input, expiresAt, userId: id, isOfServiceAccount: true, organizationId });
   },

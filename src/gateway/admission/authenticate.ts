@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { HttpHeaders, HttpRequest } from '../../core/http/messages.ts';
 import { resourceOf } from '../../core/http/mcp-addresses.ts';
 import { DomainError, ForbiddenError, NotFoundError, invalid, notFound, unauthenticated } from '../../core/errors.ts';
-import type { ActingOrganization, Actor } from '../../core/access.ts';
+import { type ActingOrganization, type Actor, scopesWithin } from '../../core/access.ts';
 import { isWellFormedApiKey, isWellFormedSecret, noteKeyUse } from '../../domains/api-keys/public.ts';
 import type { Sql } from '../../core/postgres/reading/sql.ts';
 import { ORGANIZATION_HEADER } from '../request-headers.ts';
@@ -66,15 +66,16 @@ export async function authenticate(
     await noteKeyUse(sql, known, now()).catch((error: unknown) =>
       log.warn({ err: error }, 'the time of last use of an API key could not be stored'),
     );
+  const organization = chooseOrganization(known, headers.get(ORGANIZATION_HEADER));
   return {
     keyId: known.keyId,
     userId: known.userId,
     isServiceAccount: known.isServiceAccount,
     kind: known.kind,
     signedInWithId: known.signedInWithId,
-    scopes: known.scopes,
+    scopes: scopesWithin(known.scopes, organization?.role),
     isBound: known.isBound,
-    organization: chooseOrganization(known, headers.get(ORGANIZATION_HEADER)),
+    organization,
     position: known.position,
   };
 }

@@ -16,6 +16,11 @@ export const TAGS: readonly { readonly name: string; readonly description: strin
       'Addresses that get the entries of the feed as signed messages (Standard Webhooks), one request at a time and in their order. Only administrators see them. `docs/webhooks.md` describes receivers.',
   },
   {
+    name: 'Audit log',
+    description:
+      'Who changed what, when and from where, for administrators and for programs that keep it elsewhere. Needs the scope `audit_log.read`.',
+  },
+  {
     name: 'Operation manifests',
     description:
       'The GraphQL documents that a version of a client sends, published so that its requests can name them by id. Only administrators publish them.',
